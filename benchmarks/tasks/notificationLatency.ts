@@ -1,5 +1,5 @@
 /**
- * The latency of a change of a task: the time from the call of `Task.say` to the new state in a subscribed client in
+ * The latency of a change of a task: the time from the call of `Task.setStatusMessage` to the new state in a subscribed client in
  * another process. On PostgreSQL the worker and the server of the client are different processes.
  */
 import type { Measure, Row } from "../http/report.ts"

@@ -34,7 +34,7 @@ const definitions = [
       Effect.gen(function*() {
         for (let tick = 0; tick < count; tick++) {
           yield* Effect.sleep(interval)
-          yield* Task.say(String(clock()))
+          yield* Task.setStatusMessage(String(clock()))
         }
         return done
       })
@@ -56,5 +56,5 @@ const unbounded = { live: Infinity, retained: Infinity }
 export const server = McpServer.layer(
   { name: "bench", version: "1.0.0" },
   ...definitions,
-  Tasks.layer({ limits: { all: unbounded, perPrincipal: unbounded, perTool: unbounded } })
+  Tasks.layer({ limits: { all: unbounded, perOwner: unbounded, perTool: unbounded } })
 )

@@ -18,12 +18,12 @@ const bake = Task.make("bake", {
 const baking = Task.layer(bake, ({ cakes }) =>
   Effect.gen(function*() {
     const flour = yield* Step.run("flour", { success: Schema.String }, (key) => orderFlour(cakes, key))
-    yield* Task.say("The dough rests")
+    yield* Task.setStatusMessage("The dough rests")
     yield* Step.sleep("rest", "2 hours")
     const { sure } = yield* Elicitation.accepted(Elicitation.form("Light the oven?", { sure: Schema.Boolean }))
     if (!sure) return "Nothing was baked"
     for (let cake = 1; cake <= cakes; cake++) {
-      yield* Task.say(`Bakes cake ${cake} of ${cakes}`)
+      yield* Task.setStatusMessage(`Bakes cake ${cake} of ${cakes}`)
       yield* Step.run(`bake ${cake}`, {}, () => bakeOne)
       yield* Progress.report({ progress: cake, total: cakes })
     }

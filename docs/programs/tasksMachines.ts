@@ -27,7 +27,7 @@ const engine = (options: PostgresTasks.Options) =>
   Layer.unwrap(Effect.map(Config.Redacted("DATABASE_URL"), (url) => PostgresTasks.layer({ url, ...options })))
 
 /** Behind a door: it takes calls, and lets others do the work. */
-export const Front = Layer.provide(Bakery, engine({ work: false }))
+export const Front = Layer.provide(Bakery, engine({ runTasks: false }))
 
 /** The same definitions, and no door: it works. */
 export const Worker = Layer.provide(Bakery, engine({}))

@@ -58,7 +58,7 @@ export const tasks = Tasks.layer({
   ttl: "2 days",
   // All of a shop see the tasks of the shop.
   owner: ({ principal }) => principal === undefined ? null : `shop ${String(principal["shop"])}`,
-  limits: { perPrincipal: { live: 20, retained: 500 } }
+  limits: { perOwner: { live: 20, retained: 500 } }
 })
 // #endregion
 

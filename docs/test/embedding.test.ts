@@ -146,7 +146,7 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("programs/lasting.ts, %s", 
     { name: "bakery", version: "1.0.0" },
     Task.layer(
       Task.make("bake", { input: { cakes: Schema.Int }, pollInterval: "20 millis" }),
-      ({ cakes }) => Effect.as(Task.say("The dough rests"), `${cakes} cakes`)
+      ({ cakes }) => Effect.as(Task.setStatusMessage("The dough rests"), `${cakes} cakes`)
     ),
     Tasks.layer()
   ).pipe(Layer.provide(MemoryTasks.layer({ pollInterval: "20 millis" })))

@@ -172,13 +172,13 @@ describe("limits.md", () => {
   })
 
   it("tells of tasks what they are given where nobody says anything", () => {
-    const { limits: { all, owner, tool }, maxTtl, ttl } = Terms.settings({})
+    const { limits: { all, owner, tool }, maxTtlMs: maxTtl, ttlMs: ttl } = Terms.resolveSettings({})
     const count = (given: number | undefined) => given!.toLocaleString("en")
     const both = ({ live, retained }: typeof all) => `${count(live)} and ${count(retained)}`
     const cells: Readonly<Record<string, string>> = {
       ttl: `${ttl! / 3_600_000} h`,
       maxTtl: `${maxTtl! / 86_400_000} days`,
-      "limits.perPrincipal": both(owner),
+      "limits.perOwner": both(owner),
       "limits.perTool": both(tool),
       "limits.all": both(all)
     }

@@ -44,20 +44,20 @@ export const cater = Task.layer(definition, ({ guests, tea }) =>
     )
     yield* Progress.report({ progress: 1, total, message: "The leaves are weighed" })
 
-    yield* Task.say("Waiting six seconds for the water")
+    yield* Task.setStatusMessage("Waiting six seconds for the water")
     yield* Step.sleep("water", "6 seconds")
     yield* Progress.report({ progress: 2, total, message: "The water is ready" })
 
-    yield* Task.say("Waiting for an answer about the cake")
+    yield* Task.setStatusMessage("Waiting for an answer about the cake")
     const { cake } = yield* Elicitation.accepted(
       Elicitation.form("Would you like cake?", { cake: Schema.Boolean })
     )
 
     for (let pot = 1; pot <= pots; pot++) {
-      yield* Task.say(`Brewing pot ${pot} of ${pots} at ${teas[tea].celsius} °C`)
+      yield* Task.setStatusMessage(`Brewing pot ${pot} of ${pots} at ${teas[tea].celsius} °C`)
       yield* step(`pot ${pot}`, `brewed pot ${pot} of ${pots}`, 2)
       yield* Progress.report({ progress: 2 + pot, total, message: `Pot ${pot} of ${pots} is ready` })
     }
-    yield* Task.say("The order is complete")
+    yield* Task.setStatusMessage("The order is complete")
     return `${pots} pots of ${tea} for ${guests} guests, ${cake ? "with cake" : "without cake"}.`
   }))

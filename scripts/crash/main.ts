@@ -9,7 +9,7 @@
  */
 import { parseArgs } from "node:util"
 import { crash, line, type Plan, type Report } from "../../packages/tasks/test/crash/crash.ts"
-import { everywhere } from "../../packages/tasks/test/crash/moments.ts"
+import { everywhere } from "../../packages/tasks/test/crash/killAtCommits.ts"
 import { kindOf } from "../../packages/tasks/test/crash/orders.ts"
 import { run } from "../../packages/tasks/test/crash/postgres/run.ts"
 import { unavailable } from "../../packages/sql/test/postgres.ts"

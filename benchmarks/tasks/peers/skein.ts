@@ -40,7 +40,7 @@ const engineOf = ({ at, store, work }: Of<"open">) => {
     case "sqlite":
       return SqliteTasks.layer({ filename: at })
     case "postgres":
-      return PostgresTasks.layer({ url: at, work })
+      return PostgresTasks.layer({ url: at, runTasks: work })
   }
 }
 
@@ -76,8 +76,8 @@ const newTask = (tool: string, args: NewTask["args"] = {}): NewTask => ({
     info: undefined,
     principal: undefined
   },
-  ttl: 86_400_000,
-  pollInterval: 1_000,
+  ttlMs: 86_400_000,
+  pollIntervalMs: 1_000,
   limits: { all: {}, owner: {}, tool: {} }
 })
 

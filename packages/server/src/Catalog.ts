@@ -162,6 +162,8 @@ export interface Extension {
       exchange: RequestContext
     ) => Effect.Effect<Subscription | undefined, McpError.McpError, McpRequest>)
     | undefined
+  /** Services for other extensions of the server, which find them in `Catalog.extensions` once all definitions are there. */
+  readonly services?: Context.Context<never> | undefined
   /** What it runs now beside the requests of clients, for `McpServer.inspect`. */
   readonly running?: Iterable<RequestContext> | undefined
   /** Runs when all definitions of the server are there. What it forks into the scope lives as long as the server. */

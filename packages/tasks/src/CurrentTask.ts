@@ -1,5 +1,5 @@
 /**
- * The task that a handler runs in: what `Step`s are made of.
+ * The task that a handler runs in: the service that `Step` uses.
  */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -7,50 +7,58 @@ import * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 
-/** How a step is run and remembered. */
+/** How a step runs and is recorded. */
 export interface StepOptions<A, E> {
-  /** What is remembered of its success, as JSON; nothing by default. It may only grow while tasks that have it are alive. */
+  /**
+   * The schema of the recorded value, which is stored as JSON. Default: no value is recorded. It must stay able to decode the values of
+   * tasks that exist.
+   */
   readonly success?: Schema.ConstraintCodec<A, unknown> | undefined
-  /** What is remembered of its failure; a step without it has none. */
+  /** The schema of the recorded failure. A step without it must not fail. */
   readonly error?: Schema.ConstraintCodec<E, unknown> | undefined
   /**
-   * When it is tried again after a failure: not at all by default. Each try is remembered with its time, so that the schedule goes
-   * on where it was when the task goes on elsewhere. A pause of more than 5 seconds is durable, and costs no memory; a shorter one
-   * begins anew after a restart. A defect is not tried again.
+   * The schedule of retries after a failure. Default: no retry. Each attempt is recorded with its time, so that the schedule continues
+   * where it was when the task moves to another process. A pause of more than 5 seconds is durable and takes no memory; a shorter one
+   * starts again after a restart. A defect is not retried.
    */
   readonly retry?: Schedule.Schedule<unknown, E> | undefined
   /**
-   * Whether what it writes with the engine's `SqlClient` is committed together with the memory of it: exactly once. What it wrote
-   * is undone when it fails. Keep it short, and let it do nothing but SQL: on SQLite everything else waits for it. `false` by
-   * default: *at least* once.
+   * Whether the step's writes with the engine's `SqlClient` are committed together with its record: the step then runs exactly once. A
+   * failure rolls the writes back. Such a step must be short and do nothing but SQL; on SQLite all other statements wait for it. Default
+   * `false`: the step runs *at least* once.
    */
   readonly transactional?: boolean | undefined
 }
 
-/** Why what a task has done is undone. */
-export type Undoing = "failed" | "cancelled"
+/** Why a task runs its compensations. */
+export type UndoReason = "failed" | "cancelled"
 
-/** The task of a durable handler (`Task.layer`). See `Step`, which says what these do. */
+/** The task of a durable handler (`Task.layer`). `Step` documents its methods. */
 export class CurrentTask extends Context.Service<CurrentTask, {
-  /** The id that the client knows. To keep: whoever has it may be able to look at the task. */
+  /** The task id. Keep it secret: it may be enough to read the task. */
   readonly id: string
-  /** Says where the task stands, for people and models. */
-  readonly say: (message: string) => Effect.Effect<void>
+  /** Sets the status message of the task, for people and models. */
+  readonly setStatusMessage: (message: string) => Effect.Effect<void>
   readonly step: <A, E, R>(
     name: string,
     options: StepOptions<A, E>,
     execute: (key: string) => Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E, R>
   readonly sleep: (name: string, duration: Duration.Input) => Effect.Effect<void>
-  readonly compensate: <E, R>(undo: (why: Undoing) => Effect.Effect<unknown, E, R>) => Effect.Effect<void, never, R>
+  readonly compensate: <E, R>(
+    undo: (reason: UndoReason) => Effect.Effect<unknown, E, R>
+  ) => Effect.Effect<void, never, R>
 }>()("@skein/tasks/CurrentTask") {}
 
-/** The id of the task. */
+/** The id of the task. Keep it secret: it may be enough to read the task. */
 export const id: Effect.Effect<string, never, CurrentTask> = /* @__PURE__ */ Effect.map(CurrentTask, ({ id }) => id)
 
 /**
- * Says where the task stands, for people and models: its status message. It is not a promise of the protocol that anybody sees
- * each one: the last one counts. What was said before a restart is not said again. Of more than 4,096 characters the first are said.
+ * Sets the status message of the task, for people and models. Clients receive the last message, and may not receive the ones before. A
+ * message that was set before a restart is not set again. A message of more than 4,096 characters is cut.
+ *
+ * @example
+ * const progress = Task.setStatusMessage("The dough rests")
  */
-export const say = (message: string): Effect.Effect<void, never, CurrentTask> =>
-  Effect.flatMap(CurrentTask, (task) => task.say(message))
+export const setStatusMessage = (message: string): Effect.Effect<void, never, CurrentTask> =>
+  Effect.flatMap(CurrentTask, (task) => task.setStatusMessage(message))

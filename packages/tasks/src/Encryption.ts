@@ -1,13 +1,13 @@
 /**
- * Encryption of what tasks keep: arguments, results and errors, questions and their answers, what steps returned, status messages.
- * Nothing is encrypted by default.
+ * Encryption of the texts that tasks store: arguments, results and errors, questions and answers, results of steps, status messages.
+ * Without a key nothing is encrypted.
  *
- * AES-256-GCM, with keys derived by HKDF-SHA256. Each text is bound to what it is and whose: one that was moved to another task, or
- * from a result to an argument, does not open. What tasks are found by stays readable: their ids, tools, pools, owners, callers'
- * capabilities, statuses, numbers of progress and times; and so do the names of steps and sleeps, and the keys of questions.
+ * The algorithm is AES-256-GCM, with keys derived by HKDF-SHA256. Each text is bound to its task and its use: a text that was moved to
+ * another task, or from a result to an argument, is not decrypted. The columns by which tasks are found stay readable: ids, tools, pools,
+ * owners, capabilities of callers, statuses, progress numbers and times; and also the names of steps and sleeps, and the keys of questions.
  *
- * Who looks at a task whose texts cannot be opened fails with a `TaskError` whose reason is `Key`. A worker that is to run it leaves it
- * as it is, says so in its log, and tries again: a process with the wrong key spoils nothing.
+ * A read of a task whose texts cannot be decrypted fails with the `TaskError` reason `KeyError`. A worker leaves such a task as it is, logs
+ * that, and retries: a process with a wrong key changes nothing.
  *
  * @example
  * // SKEIN_TASK_KEYS="<new key>,<old key>", each from `openssl rand -base64 32`
@@ -18,61 +18,68 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { makeSealer, type Sealer } from "./internal/store/encryption.ts"
-import { TaskError } from "./TaskError.ts"
+import { type Cipher, makeCipher } from "./internal/store/encryption.ts"
+import { KeyError, TaskError } from "./TaskError.ts"
 
-export type { Sealer } from "./internal/store/encryption.ts"
+export type { Cipher } from "./internal/store/encryption.ts"
 
-/** A secret: 32 bytes at least, or a text of 32 characters at least, of a random source (`openssl rand -base64 32`). */
+/** A secret: at least 32 bytes, or a text of at least 32 bytes in UTF-8, from a random source (`openssl rand -base64 32`). */
 export type Key = Uint8Array | string | Redacted.Redacted<string>
 
-/** What is encrypted with. */
+/** The keys. */
 export interface Options {
   /**
-   * The first one seals, all of them open. To change the key: put the new one in the *second* place in every process, then in the
-   * first, and leave the old one out when the last task that it sealed is forgotten. Nonces are random: a key is safe for 2^32 texts.
+   * The first key encrypts, and all of them decrypt. To change the key, first add the new key in the *second* place in every process, then
+   * move it to the first place, and remove the old key when the last task that it encrypted is deleted. Nonces are random: a key is safe
+   * for 2^32 texts.
    */
   readonly keys: ReadonlyArray<Key>
   /**
-   * Whether texts that are not encrypted are read: for the time until those tasks are forgotten that were kept before there was a
-   * key. Whoever can write to the database can then put texts of their own there. Default `false`: they fail with `Key`.
+   * Whether texts that are not encrypted are read, until the tasks from before there was a key are deleted. With it, anyone who can write
+   * to the database can insert texts. Default `false`: such a text fails with `KeyError`.
    */
-  readonly readPlain?: boolean | undefined
+  readonly readPlaintext?: boolean | undefined
 }
 
-/** How the engines that are built with it keep texts; `undefined`, the default: as they are. */
-export const Encryption = /* @__PURE__ */ Context.Reference<Sealer | undefined>("@skein/tasks/Encryption", {
+/** The cipher of the engines that are built with it. Default `undefined`: texts are not encrypted. */
+export const Encryption = /* @__PURE__ */ Context.Reference<Cipher | undefined>("@skein/tasks/Encryption", {
   defaultValue: () => undefined
 })
 
-const least = 32
+const minKeyBytes = 32
 
 const bytesOf = (key: Key): Uint8Array => {
   if (key instanceof Uint8Array) return key
   return new TextEncoder().encode(typeof key === "string" ? key : Redacted.value(key))
 }
 
-/** A sealer with keys. Fails with `Key` where there is none, or one of fewer than 32 bytes. */
-export const make = ({ keys, readPlain = false }: Options): Effect.Effect<Sealer, TaskError> =>
+/** Makes a cipher. Fails with `KeyError` without keys, and for a key of less than 32 bytes. */
+export const make = ({ keys, readPlaintext = false }: Options): Effect.Effect<Cipher, TaskError> =>
   Effect.suspend(() => {
     const secrets = keys.map(bytesOf)
-    const short = secrets.findIndex((secret) => secret.length < least)
-    if (secrets.length === 0) {
-      return Effect.fail(new TaskError({ reason: "Key", message: "There is no key to encrypt tasks with" }))
-    }
-    if (short >= 0) {
-      const message = `Key ${short + 1} for the encryption of tasks has fewer than ${least} bytes`
-      return Effect.fail(new TaskError({ reason: "Key", message }))
-    }
-    return makeSealer(secrets, readPlain)
+    const short = secrets.findIndex((secret) => secret.length < minKeyBytes)
+    if (secrets.length === 0) return invalid("no key for the encryption of tasks")
+    if (short >= 0) return invalid(`key ${short + 1} for the encryption of tasks has less than ${minKeyBytes} bytes`)
+    return makeCipher(secrets, readPlaintext)
   })
 
-/** Encrypts what the engines that it is provided to keep. */
+const invalid = (message: string): Effect.Effect<never, TaskError> =>
+  Effect.fail(new TaskError({ reason: new KeyError({ message }) }))
+
+/**
+ * Encrypts the texts of the engines that it is provided to.
+ *
+ * @example
+ * const Engine = MemoryTasks.layer().pipe(Layer.provide(Encryption.layer({ keys: [key] })))
+ */
 export const layer = (options: Options): Layer.Layer<never, TaskError> => Layer.effect(Encryption, make(options))
 
 /**
- * The same with keys from configuration: one variable, the keys separated by commas. A variable that is not there is an error, so
- * that nothing is kept unencrypted by a mistake.
+ * The same with keys from configuration: one variable, the keys separated by commas. A missing variable is an error, so that texts do not
+ * stay unencrypted by mistake.
+ *
+ * @example
+ * const Engine = SqliteTasks.layer({ filename: "tasks.db" }).pipe(Layer.provide(Encryption.layerConfig("TASK_KEYS")))
  */
 export const layerConfig = (
   name = "SKEIN_TASK_KEYS",

@@ -1,78 +1,76 @@
 /**
- * Tasks in PostgreSQL, run by any number of processes: servers that work, workers that are no servers, and servers that do no work.
+ * Tasks in PostgreSQL, for any number of processes: servers that run tasks, workers that are not servers, and servers that run no tasks.
  *
- * They find each other in the database, and open no port. A task runs on one of them at a time; when that goes, another one goes
- * on with it: at once after a gentle stop, and after `lockExpiry` when it went without a word.
+ * The processes find each other through the database, and open no port. A task runs in one of them at a time. Another process continues
+ * it when the first one ends: at once after an ordinary shutdown, and after `lockExpiry` when the process was killed, stopped or cut off.
  *
  * @example
  * const Engine = Layer.unwrap(
- *   Effect.map(Config.Redacted("DATABASE_URL"), (url) => PostgresTasks.layer({ url, work: false })))
+ *   Effect.map(Config.Redacted("DATABASE_URL"), (url) => PostgresTasks.layer({ url, runTasks: false })))
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as PgClient from "@skein/sql/PgClient"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient } from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
-import * as Context from "effect/Context"
 import * as cluster from "./internal/engine/cluster.ts"
 import * as engine from "./internal/engine/engine.ts"
-import * as pgStore from "./internal/store/pgStore.ts"
 import * as pools from "./internal/engine/pools.ts"
-import * as single from "./internal/engine/single.ts"
-import type { TaskEngine } from "./TaskEngine.ts"
-import { TaskError } from "./TaskError.ts"
+import { storeError } from "./internal/store/database.ts"
+import * as sqlStore from "./internal/store/sqlStore.ts"
+import type * as TaskEngine from "./TaskEngine.ts"
+import type { TaskError } from "./TaskError.ts"
 
-/** Where the database is, and how this process takes part. */
-export interface Options extends PgClient.Options, single.Options {
-  /** Whether this process runs tasks. `false`: it submits and looks after them, and others run them. `true` by default. */
-  readonly work?: boolean | undefined
+/** The database, and the part of this process. */
+export interface Options extends PgClient.Options, TaskEngine.Options {
+  /** Whether this process runs tasks. `false`: it submits and reads them, and other processes run them. Default `true`. */
+  readonly runTasks?: boolean | undefined
   /**
-   * The pools that this worker belongs to: it runs their tasks, and no others. `["default"]` by default, the pool of tasks that
-   * name none. There may be 9,999 different ones in a database.
+   * The pools of this worker: it runs the tasks of these pools, and no others. Default `["default"]`, the pool of tasks that name none. A
+   * database holds at most 9,999 different pools.
    */
   readonly pools?: ReadonlyArray<string> | undefined
   /**
-   * How long a worker that is gone without a word (killed, stopped, cut off) keeps its tasks, before others go on with them: 5
-   * seconds by default, at least 1. A worker that is slower than that to say that it lives loses them, too.
+   * How long a worker that was killed, stopped or cut off keeps its tasks before other workers continue them: 5 seconds by default, at
+   * least 1. A worker that does not renew its locks within this time loses its tasks as well.
    */
   readonly lockExpiry?: Duration.Input | undefined
   /**
-   * How long a transaction may pause between two statements until the database ends it together with its connection: two thirds of
-   * `lockExpiry` where nothing is said, so that who takes over what a stopped worker has left does not find it locked. With more than that the
-   * others wait, also those that submit.
+   * How long a transaction may pause between two statements before the database ends it together with its connection. Default: two thirds
+   * of `lockExpiry`, so that rows which a stopped worker has locked are free when another worker takes its tasks over. With a longer time
+   * the other processes wait, also those that submit tasks.
    */
   readonly idleInTransactionTimeout?: Duration.Input | undefined
 }
 
-const refused = (error: SqlError): TaskError => new TaskError({ reason: "Store", message: error.message, cause: error })
-
 const client = (options: PgClient.Options): Layer.Layer<PgClient.PgClient | SqlClient, TaskError> =>
   Layer.provide(
     Layer.effectContext(Effect.map(
-      Effect.mapError(PgClient.make(options), refused),
+      Effect.mapError(PgClient.make(options), storeError),
       (client) => Context.make(PgClient.PgClient, client).pipe(Context.add(SqlClient, client))
     )),
     Reactivity.layer
   )
 
 /**
- * The engine. Its `SqlClient` is for what transactional steps write: tables beside the engine's own in the same database.
+ * The engine, and the `SqlClient` for transactional steps: their tables are in the same database as those of the engine.
  *
- * Fails with `TaskError` `Store` when the database cannot be reached at first. Later on everything waits until it is back.
+ * Fails with `TaskError` `StoreError` if the database cannot be reached at first. Later on all operations wait until it is back.
  */
-export const layer = (options: Options): Layer.Layer<TaskEngine | SqlClient, TaskError> => {
-  const intervals = single.intervals(options)
-  const { lockExpiry = "5 seconds", pools: names = [pools.defaultPool], work = true } = options
+export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | SqlClient, TaskError> => {
+  const resolved = engine.resolveOptions(options)
+  const { lockExpiry = "5 seconds", pools: names = [pools.defaultPool], runTasks = true } = options
+  const store = Layer.unwrap(Effect.map(PgClient.PgClient, sqlStore.layerListening))
   return Layer.unwrap(
     Effect.map(
-      pools.make(work ? names : []),
+      pools.make(runTasks ? names : []),
       ({ groups, pools }) =>
-        engine.layer({ groups: groups.own, pools, alone: false, ...intervals }).pipe(
-          // The store comes first: tasks that the cluster finds must not wait for whom they are for.
-          Layer.provide(Layer.provideMerge(cluster.shared({ ...intervals, groups, lockExpiry }), pgStore.layer)),
+        engine.layer({ groups: groups.own, pools, singleProcess: false, ...resolved }).pipe(
+          // The store is built first: it must be ready when the cluster finds tasks to run.
+          Layer.provide(Layer.provideMerge(cluster.layerShared({ ...resolved, groups, lockExpiry }), store)),
           Layer.provide(NodeCrypto.layerDigest)
         )
     )

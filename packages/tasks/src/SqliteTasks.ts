@@ -1,10 +1,10 @@
 /**
- * Tasks in a SQLite file, run by one process: durable, with nothing to install.
+ * Durable tasks in a SQLite file, run by one process, without a database server.
  *
- * The process holds the file for itself, as long as it runs: two that run tasks of one file would run them twice. For several
- * processes there is `PostgresTasks`.
+ * The process locks the file while it runs: two processes on one file would run its tasks twice. Use `PostgresTasks` for several
+ * processes.
  *
- * Node says on stderr that `node:sqlite` is experimental; `node --disable-warning=ExperimentalWarning` keeps it from that.
+ * Node warns on stderr that `node:sqlite` is experimental; `node --disable-warning=ExperimentalWarning` prevents that.
  *
  * @example
  * McpServer.layer({ name: "bakery", version: "1.0.0" }, report, Tasks.layer()).pipe(
@@ -17,48 +17,50 @@ import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { open } from "node:fs/promises"
-import * as single from "./internal/engine/single.ts"
-import type { TaskEngine } from "./TaskEngine.ts"
-import { TaskError } from "./TaskError.ts"
+import * as engine from "./internal/engine/engine.ts"
+import type * as TaskEngine from "./TaskEngine.ts"
+import { FileLocked, StoreError, TaskError } from "./TaskError.ts"
 
-/** Where tasks are kept, and how the engine runs. */
-export interface Options extends single.Options {
-  /** The file. It is made when it does not exist, for its owner alone to read (mode 600); its folder is not. */
+/** The file, and the options of the engine. */
+export interface Options extends TaskEngine.Options {
+  /** The file. It is created if it does not exist, readable for its owner only (mode 600). Its folder must exist. */
   readonly filename: string
   /**
-   * `"normal"` (default): what was said to be durable survives the end of the process, however rude; a power failure may take back
-   * the last moments. `"full"`: it survives that as well, for one `fsync` per transaction.
+   * `"normal"` (default): durable data survives any end of the process, such as `kill -9`; a power failure may revert the last moments.
+   * `"full"`: durable data survives a power failure as well, at the cost of one `fsync` per transaction.
    */
   readonly synchronous?: "normal" | "full" | undefined
 }
 
-const refused = (error: SqlError): TaskError =>
-  new TaskError({
-    reason: error.reason._tag === "LockTimeoutError" && error.reason.operation === "open" ? "Locked" : "Store",
-    message: error.message,
-    cause: error
-  })
+const openError = (error: SqlError): TaskError => {
+  const { message, reason } = error
+  const isLocked = reason._tag === "LockTimeoutError" && reason.operation === "open"
+  const details = { message, cause: error }
+  return new TaskError({ reason: isLocked ? new FileLocked(details) : new StoreError(details) })
+}
 
-/** What callers have said is in it: by the default of most systems everybody on the machine could read it. */
-const create = (filename: string): Effect.Effect<void> =>
+/** Creates the file for its owner only: it holds what callers have sent, and most systems let everybody read new files. */
+const createFile = (filename: string): Effect.Effect<void> =>
   filename === ":memory:" || filename.startsWith("file:")
     ? Effect.void
     : Effect.promise(() => open(filename, "ax", 0o600).then((file) => file.close(), () => {}))
 
 /**
- * The engine. Its `SqlClient` is for what transactional steps write: tables beside the engine's own in the same file.
+ * The engine, and the `SqlClient` for transactional steps: their tables are in the same file as those of the engine.
  *
- * Fails with `TaskError` `Locked` when another process, or another layer in this one, has the file; and with `Store` when it cannot
- * be opened.
+ * Fails with `TaskError` `FileLocked` if another process, or another layer in this process, has the file open, and with `StoreError` if
+ * the file cannot be opened.
  */
-export const layer = ({ filename, synchronous, ...options }: Options): Layer.Layer<TaskEngine | SqlClient, TaskError> =>
-  single.layer(options).pipe(
+export const layer = (
+  { filename, synchronous, ...options }: Options
+): Layer.Layer<TaskEngine.TaskEngine | SqlClient, TaskError> =>
+  engine.layerSingle(options).pipe(
     Layer.provideMerge(
       Layer.effect(
         SqlClient,
         Effect.andThen(
-          create(filename),
-          Effect.mapError(SqliteClient.make({ filename, synchronous, exclusive: true }), refused)
+          createFile(filename),
+          Effect.mapError(SqliteClient.make({ filename, synchronous, exclusive: true }), openError)
         )
       )
     ),

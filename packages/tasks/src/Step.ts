@@ -1,18 +1,18 @@
 /**
- * What must not run twice in a task: steps, durable sleep, and what undoes them.
+ * Steps, durable sleeps and compensations: the parts of a task that must not run twice.
  *
- * The handler of a task may run many times: it starts again from its beginning when its process is gone, and after each question
- * and each long sleep. A step that has ended is not run again: its result is remembered, under its name. So everything that acts
- * on the world belongs into a step; what stands between steps should be quick, and come to the same.
+ * The handler of a task may run many times: it starts from its beginning after its process has ended, and after each question and each long
+ * sleep. A step that has ended does not run again: its result is recorded under its name. So every effect on the outside world must be in a
+ * step. Code between steps should be fast, and do the same in each run.
  *
- * - A name stands for one step of the task: in a loop, give each turn its own (`charge/${order}`). Two steps with one name are a
- *   defect. A step that is renamed in a new version of the code runs again, in tasks that were under way.
- * - A step runs *at least* once: a process may die after it acted, and before that is remembered. `execute` is given a key, which
- *   is the same in each try of this step in this task, and in no other: hand it to whoever compares such keys. A step that does
- *   nothing but SQL can be `transactional`, and runs exactly once.
- * - In a step there is no other step, no sleep, no compensation and no question: each of them is a defect there.
- * - `Effect.timeout` around a question or a sleep ends with the process. For a limit that lasts, use the question's own `timeout`,
- *   or race it with `Step.sleep`.
+ * - The name of a step is unique in its task. In a loop, each iteration needs its own name (`charge/${order}`). Two steps with one name are
+ *   a defect. A step that is renamed in a new version of the code runs again in existing tasks.
+ * - A step runs *at least* once: a process may end after the step has acted and before its result is recorded. `execute` receives an
+ *   idempotency key, which is the same in each attempt of this step in this task, and differs from all others. A step that does nothing but
+ *   SQL can be `transactional`, and runs exactly once.
+ * - A step must not contain another step, a sleep, a compensation or a question: each of them is a defect there.
+ * - `Effect.timeout` around a question or a sleep ends with the process. For a durable limit, use the question's own `timeout`, or race it
+ *   with `Step.sleep`.
  *
  * @example
  * const pay = Task.layer(order, ({ amount }) =>
@@ -27,51 +27,69 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
-import { CurrentTask, type StepOptions, type Undoing } from "./CurrentTask.ts"
+import { CurrentTask, type StepOptions, type UndoReason } from "./CurrentTask.ts"
 
-export type { StepOptions, Undoing } from "./CurrentTask.ts"
+export type { StepOptions, UndoReason } from "./CurrentTask.ts"
 
 /**
- * Runs a step, unless it is remembered: then it ends as it did. Fails with the step's own failure, once its `retry` gives up. A
- * defect of a step is remembered as well, and what is left of it when it is told again is its message.
+ * Runs a step, or returns its recorded result. Fails with the step's own failure, after the retries of its `retry` schedule. The message of
+ * a defect is recorded too, and later runs die with that message.
  *
- * Without a `success` nothing is remembered of what it gives, and so it gives nothing. One that can fail has to say with what: `error`.
+ * Without a `success` schema no value is recorded or returned. A step that can fail needs an `error` schema.
+ *
+ * @example
+ * const flour = Step.run("flour", { success: Schema.String, error: NoFlour }, (key) => orderFlour(2, key))
  */
 export const run = <A = void, E = never, R = never>(
   name: string,
-  options: StepOptions<A, E> & Fails<E>,
-  execute: (key: string) => Effect.Effect<Gives<NoInfer<A>>, E, R>
+  options: StepOptions<A, E> & RequiresErrorSchema<E>,
+  execute: (key: string) => Effect.Effect<StepValue<NoInfer<A>>, E, R>
 ): Effect.Effect<A, E, R | CurrentTask> =>
-  // What is not remembered is dropped there, whatever it is.
+  // A value without a schema is dropped, so its type does not matter.
   Effect.flatMap(CurrentTask, (task) => task.step(name, options, execute as (key: string) => Effect.Effect<A, E, R>))
 
-/** What a step may give: what its `success` writes; anything, where it has none. */
-export type Gives<A> = [A] extends [void] ? unknown : A
+/** The value that a step may return: the type of its `success` schema, and any value without one. */
+export type StepValue<A> = [A] extends [void] ? unknown : A
 
-/** What a step that can fail needs among its options. */
-export type Fails<E> = [E] extends [never] ? unknown : { readonly error: Schema.ConstraintCodec<E, unknown> }
+/** The options that a step needs if it can fail: an `error` schema. */
+export type RequiresErrorSchema<E> = [E] extends [never] ? unknown
+  : { readonly error: Schema.ConstraintCodec<E, unknown> }
 
 /**
- * Sleeps, across restarts: until its time has come by the clock of the machine, within the engine's `pollInterval`. The task costs
- * no memory meanwhile. Up to 5 seconds it sleeps in memory, and sleeps them again after a restart. In a compensation it always
- * sleeps in memory.
+ * Sleeps, across restarts. It ends when the time has passed by the clock of the machine, at most one `pollInterval` of the engine later. The
+ * task takes no memory meanwhile. A sleep of up to 5 seconds is in memory, and starts again after a restart. In a compensation all sleeps
+ * are in memory.
+ *
+ * @example
+ * const rest = Step.sleep("rest", "12 hours")
  */
 export const sleep = (name: string, duration: Duration.Input): Effect.Effect<void, never, CurrentTask> =>
   Effect.flatMap(CurrentTask, (task) => task.sleep(name, duration))
 
 /**
- * Says how to undo what was done: it runs when the task fails (an error, or a result with `isError`) or is cancelled, after those
- * that were added later; not when a worker stops, and the task goes on elsewhere.
+ * Adds a compensation. It runs when the task fails (an error, or a result with `isError`) or is cancelled, after the compensations that
+ * were added later. It does not run when a worker stops and the task continues elsewhere.
  *
- * Its own steps are durable: each runs once, also when the process dies meanwhile. It can ask nothing. When it fails, that is
- * logged, and the others run all the same.
+ * The steps of a compensation are durable: each runs once, even if the process ends meanwhile. A compensation cannot ask for input. A
+ * failure of a compensation is logged, and the others run.
+ *
+ * @example
+ * const release = Step.compensate((reason) => Step.run("release", {}, () => releaseVan(reason)))
  */
 export const compensate = <E, R>(
-  undo: (why: Undoing) => Effect.Effect<unknown, E, R>
+  undo: (reason: UndoReason) => Effect.Effect<unknown, E, R>
 ): Effect.Effect<void, never, R | CurrentTask> => Effect.flatMap(CurrentTask, (task) => task.compensate(undo))
 
-/** Runs an effect, and if it succeeds says how to undo it: see `compensate`. Nothing comes in between. */
+/**
+ * Runs an effect, and adds a compensation if it succeeds: see `compensate`. No interruption comes between the two.
+ *
+ * @example
+ * const van = Step.run("hire", { success: Schema.String }, (key) => hireVan(key)).pipe(
+ *   Step.withCompensation((id) => Step.run("release", {}, () => releaseVan(id))))
+ */
 export const withCompensation =
-  <A, E2, R2>(undo: (value: A, why: Undoing) => Effect.Effect<unknown, E2, R2>) =>
+  <A, E2, R2>(undo: (value: A, reason: UndoReason) => Effect.Effect<unknown, E2, R2>) =>
   <E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | R2 | CurrentTask> =>
-    Effect.uninterruptibleMask((restore) => Effect.tap(restore(self), (value) => compensate((why) => undo(value, why))))
+    Effect.uninterruptibleMask((restore) =>
+      Effect.tap(restore(self), (value) => compensate((reason) => undo(value, reason)))
+    )

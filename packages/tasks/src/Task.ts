@@ -1,11 +1,10 @@
 /**
- * Tasks: tools whose handler is a durable execution.
+ * Tasks: tools with a durable handler.
  *
- * A task is defined as a tool is, with what holds for its tasks besides. Its body is written once, and says what must not run
- * twice: everything that stands between the steps (`Step.run`) runs again when the task is picked up, by this process or by
- * another one, and gets from the steps what they gave the first time. `Elicitation`, `Sampling` and `Roots` ask as they do in any
- * tool, here through the task, and their answers are remembered too. What a body needs of the world it must get from steps: the
- * time, a random number, what a service says now.
+ * A task is defined like a tool, with additional options for its tasks. Its handler consists of steps (`Step.run`). All code between the
+ * steps runs again when this process or another continues the task, and receives the recorded results of the steps. `Elicitation`,
+ * `Sampling` and `Roots` ask as in any tool, and their answers are recorded too. Anything that may differ between two runs must come from a
+ * step: the time, a random number, the response of a service.
  *
  * @example
  * const bake = Task.make("bake", {
@@ -17,7 +16,7 @@
  * const baking = Task.layer(bake, ({ cakes }) =>
  *   Effect.gen(function*() {
  *     yield* Step.run("flour", { error: NoFlour, retry: eightTimes }, (key) => orderFlour(cakes, key))
- *     yield* Task.say("The dough rests")
+ *     yield* Task.setStatusMessage("The dough rests")
  *     yield* Step.sleep("rest", "12 hours")
  *     const { sure } = yield* Elicitation.accepted(Elicitation.form("Bake now?", { sure: Schema.Boolean }))
  *     return sure ? `${cakes} cakes` : "Nothing"
@@ -35,46 +34,51 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { CurrentTask } from "./CurrentTask.ts"
-import { TaskExchange } from "./internal/engine/exchange.ts"
-import { faceOf } from "./internal/protocol/taskService.ts"
-import { type Cell, preparedFor, Preparing } from "./internal/protocol/beforeTask.ts"
+import { TaskRequestContext } from "./internal/engine/taskRequest.ts"
+import { type PreparedCell, preparedOf, Preparing } from "./internal/protocol/beforeTask.ts"
 import { Durable, Prepares, TaskPolicyAnnotation, type ToolPolicyOptions } from "./internal/protocol/policy.ts"
+import { findTaskService } from "./internal/protocol/taskService.ts"
 
-export { id, say } from "./CurrentTask.ts"
-export type { ToolPolicyOptions as Terms } from "./internal/protocol/policy.ts"
+export { id, setStatusMessage } from "./CurrentTask.ts"
+export type { ToolPolicyOptions } from "./internal/protocol/policy.ts"
 
-/** What describes a task: a tool, and what holds for its tasks. */
+/** The options of a task: those of a tool, and those for its tasks. */
 export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>
   extends Omit<Tool.Options<Input, Output>, "execution">, ToolPolicyOptions
 {
   /**
-   * Whether a client may see a task of it.
+   * Whether a call may return a task.
    *
-   * - `optional`, the default: in 2025-11-25 where the client asks for one, since 2026-07-28 to every client that has declared the
-   *   extension, unless `decide` says no. Other calls wait for the result.
-   * - `required`: a call that may be answered with no task is refused, with `-32601` in 2025-11-25 and `-32021` since 2026-07-28.
-   *   Clients of older revisions, who cannot know, wait for the result.
-   * - `forbidden`: every call waits for the result. It is a durable execution all the same.
+   * - `optional`, the default: in 2025-11-25 a call returns a task if the client requests one; since 2026-07-28 it does for every client
+   *   that declares the extension, unless `asTask` returns `false`. Other calls wait for the result.
+   * - `required`: a call that cannot return a task is rejected, with `-32601` in 2025-11-25 and `-32021` since 2026-07-28. Calls in older
+   *   revisions wait for the result.
+   * - `forbidden`: every call waits for the result. Its execution is durable nevertheless.
    *
-   * A call that waits asks the task's questions as its own, and tells its progress. When the client cancels the call, or its
-   * connection is lost, the task is cancelled too. When the server stops it is not: it goes on when a process is there again, and its
-   * result is kept for its `ttl`, though the client that waited has nothing to ask for it by. A client of 2026-07-28 that is asked,
-   * and never comes back, leaves its task to its `ttl` as well.
+   * A call that waits asks the task's questions as its own, and reports its progress. When the client cancels the call, or its connection
+   * is lost, the task is cancelled too. When the server stops, the task is not cancelled: it continues when a process runs again, and its
+   * result is stored for its `ttl`, although the client has no id to read it by. A task whose client of 2026-07-28 was asked and did not
+   * call again also stays for its `ttl`.
    */
   readonly taskSupport?: "forbidden" | "optional" | "required" | undefined
 }
 
-/** A task's definition: a tool's. */
+/** The definition of a task: the definition of a tool. */
 export interface Task<Name extends string, Input, Output> extends Tool.Tool<Name, Input, Output> {}
 
-/** Defines a task. */
+/**
+ * Defines a task.
+ *
+ * @example
+ * const bake = Task.make("bake", { input: { cakes: Schema.Int }, ttl: "3 days", limits: { live: 3 } })
+ */
 export const make = <const Name extends string, Input extends Tool.Shape = {}, Output extends Tool.Shape = never>(
   name: Name,
   options: Options<Input, Output> = {}
 ): Task<Name, Tool.InputOf<Input>, [Output] extends [never] ? never : Tool.OutputOf<Output>> => {
   const {
-    inputFrom: asks,
-    asTask: decide,
+    inputFrom,
+    asTask,
     extensions,
     limits,
     maxTtl,
@@ -88,70 +92,82 @@ export const make = <const Name extends string, Input extends Tool.Shape = {}, O
   return Tool.make<Name, Input, Output>(name, {
     ...tool as Tool.Options<Input, Output>,
     execution: { taskSupport },
-    extensions: policy({ inputFrom: asks, asTask: decide, limits, maxTtl, owner, pollInterval, pool, ttl }, extensions)
+    extensions: policy({ inputFrom, asTask, limits, maxTtl, owner, pollInterval, pool, ttl }, extensions)
   })
 }
 
 /**
- * What holds for the tasks of a plain tool, one whose handler is not made of steps, for its `extensions`.
+ * The options for the tasks of an ordinary tool, whose handler has no steps. Pass them as `extensions` of the tool.
  *
  * @example
- * const slow = Tool.make("slow", { execution: { taskSupport: "optional" }, extensions: Task.terms({ ttl: "1 hour" }) })
+ * const slow = Tool.make("slow", { execution: { taskSupport: "optional" }, extensions: Task.policy({ ttl: "1 hour" }) })
  */
 export const policy = (
-  terms: ToolPolicyOptions,
+  options: ToolPolicyOptions,
   extensions: Context.Context<never> = Context.empty()
-): Context.Context<never> => Context.add(extensions, TaskPolicyAnnotation, terms)
+): Context.Context<never> => Context.add(extensions, TaskPolicyAnnotation, options)
 
-/** What a body gives: an effect with the services of its task, beside those that the layer captures. */
+/** The handler of a task: its effect may use the services of its task and those that the layer captures. */
 type Body<Input, Output, E, R> = (input: Input) => Effect.Effect<Tool.Answer<Output>, E, R>
 
-/** What the layer of a body needs. */
-type Needed<R> = Tool.Needed<Exclude<R, CurrentTask>>
+/** The services that the layer of a handler captures. */
+type BodyServices<R> = Tool.Needed<Exclude<R, CurrentTask>>
 
 /**
- * Offers a task with its body. `Tasks.layer` has to be among the definitions of the server: without it the server does not start,
- * by a defect.
+ * Offers a task with its handler. `Tasks.layer` must be among the definitions of the server; without it the server dies at its start.
  *
- * - What the body answers is the result of the call, as it is of a tool; what it fails with becomes a result with `isError`,
- *   whose text is the error's `message`. Either way the task is `completed`; in 2025-11-25 it is `failed` with `isError`.
- * - An `McpError` becomes a JSON-RPC error, and the task is `failed`. A defect does so too, as `-32603` and a reference.
- * - When a task is cancelled, by its client or because its time is over, the body is interrupted, and what it has said to undo is
- *   undone. When the process stops it is interrupted too, nothing is undone, and the body goes on when a process is there again.
- * - The request that the body finds (`McpRequest`) is the task's own: what is left of the call is who made it, by the principal's
- *   id, what the client can do, and the arguments.
+ * - The value of the handler is the result of the call, as in a tool. A failure becomes a result with `isError` and the `message` of the
+ *   error. In both cases the task is `completed`; in 2025-11-25 a task with `isError` is `failed`.
+ * - An `McpError` becomes a JSON-RPC error, and the task is `failed`. So does a defect, as `-32603` with a reference.
+ * - When a task is cancelled, by its client or at the end of its time to live, the handler is interrupted, and its compensations run. When
+ *   the process stops, the handler is interrupted without compensations, and runs again when a process has the task.
+ * - The handler's request (`McpRequest`) is that of the task. Of the call it has the id of the principal, the capabilities of the client
+ *   and the arguments.
+ *
+ * @example
+ * const baking = Task.layer(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes)))
  */
 export const layer = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   task: Tool.Tool<Name, Input, Output>,
   body: Body<Input, NoInfer<Output>, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | Needed<R>> =>
-  Layer.merge(Tool.layer(durable(task), running(body)), looked)
+): Layer.Layer<never, DefinitionError, Catalog | BodyServices<R>> =>
+  Layer.merge(Tool.layer(asDurable(task), withCurrentTask(body)), requireTasksLayer)
 
 /**
- * Offers a task with its body until the scope closes, while the server runs. Fails as `layer` does; in a server without `Tasks.layer`
- * a call is a defect.
+ * Offers a task with its handler until the scope closes, while the server runs. Fails like `layer`. In a server without `Tasks.layer` each
+ * call is a defect.
+ *
+ * @example
+ * const addBaking = Catalog.persistent(Task.add(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes))))
  */
 export const add = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   task: Tool.Tool<Name, Input, Output>,
   body: Body<Input, NoInfer<Output>, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>> => Tool.add(durable(task), running(body))
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | BodyServices<R>> =>
+  Tool.add(asDurable(task), withCurrentTask(body))
 
-/** The same in the stead of the tool that has the name, which is back when the scope closes. Its tasks go on with this body. */
+/**
+ * Replaces the tool or task with the same name until the scope closes. Tasks of the replaced definition continue with the new handler.
+ *
+ * @example
+ * const bakeFaster = Catalog.persistent(Task.replace(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes))))
+ */
 export const replace = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   task: Tool.Tool<Name, Input, Output>,
   body: Body<Input, NoInfer<Output>, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>> => Tool.replace(durable(task), running(body))
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | BodyServices<R>> =>
+  Tool.replace(asDurable(task), withCurrentTask(body))
 
 /**
- * Offers a task that is prepared in the call: before it begins, and while the client is there. What is prepared is handed to the
- * body, and kept, as JSON by its schema, with the arguments.
+ * Offers a task that is prepared in the call, before the task starts and while the client is connected. The prepared value is stored with
+ * the arguments, as JSON by its schema, and passed to the handler.
  *
- * - This is the place to look at the request itself: the claims of its principal, or its credentials, are not the task's.
- * - What it asks (`Elicitation`, …) is asked through the call, also of a client that gets a task then: "servers … SHOULD resolve all
- *   MRTR exchanges synchronously before responding with a `CreateTaskResult`" (the extension, "Task Creation").
- * - It is a handler like that of a tool: nothing of it is durable, and since 2026-07-28 it runs again with each of its answers.
- * - Where it fails there is no task: the call is answered with what it fails with, as of a tool; in 2025-11-25, where a client that
- *   asks for a task cannot be answered with a result, with `-32602`.
+ * - `prepare` has the request of the call: the claims of its principal and its credentials are not available in the task.
+ * - `prepare` asks for input through the call, even if the client then gets a task: "servers … SHOULD resolve all MRTR exchanges
+ *   synchronously before responding with a `CreateTaskResult`" (the extension, "Task Creation").
+ * - `prepare` is an ordinary tool handler: it is not durable, and since 2026-07-28 it runs again with each answer.
+ * - A failure of `prepare` is the result of the call, as in a tool, and no task starts. In 2025-11-25, where a call that requests a task
+ *   cannot return a tool result, it is `-32602`.
  *
  * @example
  * const order = Task.layerPrepared(
@@ -175,23 +191,23 @@ export const layerPrepared = <
   schema: Schema.ConstraintCodec<P, unknown>,
   prepare: (input: Input) => Effect.Effect<P, E1, R1>,
   body: (input: Input, prepared: P) => Effect.Effect<Tool.Answer<NoInfer<Output>>, E2, R2>
-): Layer.Layer<never, DefinitionError, Catalog | Tool.Needed<R1> | Needed<R2>> => {
+): Layer.Layer<never, DefinitionError, Catalog | Tool.Needed<R1> | BodyServices<R2>> => {
   const codec = Schema.toCodecJson(schema)
   const encode = Schema.encodeUnknownEffect(codec)
   const decode = Schema.decodeUnknownEffect(codec)
-  const run = running((input: Input) =>
-    Effect.flatMap(McpRequest, (exchange) =>
-      // Left by another version of the handler, it may be nothing that this one reads.
-      Effect.flatMap(Effect.orDie(decode(preparedFor(exchange))), (prepared) => body(input, prepared)))
+  const run = withCurrentTask((input: Input) =>
+    Effect.flatMap(McpRequest, (request) =>
+      // Another version of the handler may have stored a value that this schema cannot decode.
+      Effect.flatMap(Effect.orDie(decode(preparedOf(request))), (prepared) => body(input, prepared)))
   )
-  const { name, options, ...shapes } = durable(task)
+  const { name, options, ...shapes } = asDurable(task)
   const extensions = Context.add(options.extensions ?? Context.empty(), Prepares, true)
   type Answered = Effect.Effect<Tool.Answer<Output>, E1 | E2, R1 | Exclude<R2, CurrentTask> | McpRequest>
-  const prepared = (input: Input, cell: Cell): Answered =>
+  const prepared = (input: Input, cell: PreparedCell): Answered =>
     Effect.flatMap(prepare(input), (prepared) =>
       Effect.map(Effect.orDie(encode(prepared)), (json) => {
         cell.value = { json }
-        // Nobody is answered with this: the task begins.
+        // The task starts, so no client receives this result.
         return Tool.result({ isError: true }) as Tool.Answer<Output>
       }))
   const tool = Tool.layer(
@@ -202,20 +218,20 @@ export const layerPrepared = <
         return cell === undefined ? run(input) : prepared(input, cell)
       })
   )
-  return Layer.merge(tool, looked)
+  return Layer.merge(tool, requireTasksLayer)
 }
 
-const unkept = new Error("A server has a task, and no `Tasks.layer` among its definitions: add it")
+const missingTasksLayer = new Error("task definitions require `Tasks.layer`: add it to the definitions of the server")
 
-/** Looks, when all definitions of a server are there, that its tasks are kept by something: once, for it is one layer. */
-const looked: Layer.Layer<never, never, Catalog> = Extension.effect(
+/** Checks that a server has `Tasks.layer`, after all of its definitions were added. It is one layer, so that the check runs once per server. */
+const requireTasksLayer: Layer.Layer<never, never, Catalog> = Extension.effect(
   Effect.map(Catalog, (catalog) => ({
-    name: "tasks that need `Tasks.layer`",
-    ready: Effect.suspend(() => faceOf(catalog) === undefined ? Effect.die(unkept) : Effect.void)
+    name: "require Tasks.layer",
+    ready: Effect.suspend(() => findTaskService(catalog) === undefined ? Effect.die(missingTasksLayer) : Effect.void)
   }))
 )
 
-const durable = <Name extends string, Input, Output>(
+const asDurable = <Name extends string, Input, Output>(
   task: Tool.Tool<Name, Input, Output>
 ): Tool.Tool<Name, Input, Output> => {
   const { execution, extensions = Context.empty() } = task.options
@@ -229,11 +245,11 @@ const durable = <Name extends string, Input, Output>(
   }
 }
 
-const running = <Input, A, E, R>(
+const withCurrentTask = <Input, A, E, R>(
   body: (input: Input) => Effect.Effect<A, E, R>
 ): (input: Input) => Effect.Effect<A, E, Exclude<R, CurrentTask> | McpRequest> =>
 (input) =>
-  Effect.flatMap(McpRequest, (exchange) =>
-    exchange instanceof TaskExchange
-      ? Effect.provideService(body(input), CurrentTask, exchange.task)
-      : Effect.die(unkept))
+  Effect.flatMap(McpRequest, (request) =>
+    request instanceof TaskRequestContext
+      ? Effect.provideService(body(input), CurrentTask, request.task)
+      : Effect.die(missingTasksLayer))

@@ -1,25 +1,59 @@
 /**
- * Where tasks are kept and run: the service behind `Tasks`, with a layer for each store (`MemoryTasks`, `SqliteTasks`,
- * `PostgresTasks`). A host can look at tasks with it, cancel them and answer their questions, past all owners.
+ * The service that stores and runs tasks. Its layers are `MemoryTasks`, `SqliteTasks` and `PostgresTasks`. An application uses it to read
+ * and cancel tasks, and to answer their questions, without regard to their owners.
+ *
+ * @example
+ * const cancelOldest = Effect.gen(function*() {
+ *   const engine = yield* TaskEngine.TaskEngine
+ *   const [task] = yield* engine.list(["team:acme"], { limit: 1 })
+ *   if (task !== undefined) yield* engine.cancel(task.id, "Cancelled by an operator")
+ * })
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { CurrentTask } from "./CurrentTask.ts"
 import type { TaskError } from "./TaskError.ts"
-import type { NewTask, Outcome, Owner, Position, State } from "./TaskState.ts"
+import type { ListPosition, NewTask, Outcome, Owner, State } from "./TaskState.ts"
 
-/** The request that a handler runs on. It is the task's own: what is asked through it is asked through the task. */
+/** Options of every engine, for each of the stores. */
+export interface Options {
+  /**
+   * How often the engine reads its store for events that no notification reports, such as the end of a durable sleep: 500 milliseconds
+   * by default.
+   */
+  readonly pollInterval?: Duration.Input | undefined
+  /** The shortest time between two writes of a task's progress: 100 milliseconds by default. The last report is always written. */
+  readonly progressInterval?: Duration.Input | undefined
+  /**
+   * How often the engine compares tasks with their executions and repairs differences, and the time until the first comparison: one minute
+   * by default.
+   */
+  readonly sweepInterval?: Duration.Input | undefined
+  /**
+   * How long an expired task may take to run its compensations: 1 hour by default. Then the engine deletes it with a log line, whatever it
+   * has not compensated: for instance because its pool has no workers, or no worker has its tool.
+   */
+  readonly undoTimeout?: Duration.Input | undefined
+  /**
+   * How long a worker that stops, or that hands tasks over to another worker, waits for a step that ignores its interruption: 2 seconds by
+   * default. Then the step runs again, elsewhere or later. Its task makes no progress meanwhile.
+   */
+  readonly interruptTimeout?: Duration.Input | undefined
+}
+
+/** The request of a handler. Requests for input through it become questions of the task. */
 export interface TaskRequest extends RequestContext {
   readonly task: CurrentTask["Service"]
 }
 
 /**
- * What runs calls. Given the name of a tool, it gives what runs it; `undefined` where it has no such tool: the task waits, with a
- * message. `durable`: the handler is made of steps, and what stands between them may run again; otherwise it is one step.
+ * Returns the handler for the name of a tool; `undefined` for an unknown tool, whose tasks then wait with a status message. A `durable`
+ * handler consists of steps, and the code between them may run again. Any other handler is one step.
  */
 export type Handlers = (tool: string) =>
   | {
@@ -28,34 +62,40 @@ export type Handlers = (tool: string) =>
   }
   | undefined
 
-/** See the module's text. */
+/** The service that stores and runs tasks. */
 export class TaskEngine extends Context.Service<TaskEngine, {
-  /** Begins a task. It is durable when this succeeds: whoever looks finds it, and it runs whatever happens to this process. */
+  /**
+   * Creates a task. When this succeeds the task is durable: it can be read, and it runs even if this process ends. Fails with
+   * `LimitExceeded` at a limit of `NewTask.limits`.
+   */
   readonly submit: (task: NewTask) => Effect.Effect<State, TaskError>
-  /** A task; `undefined` for one that never was, is forgotten, or has expired by the clock, swept or not. */
+  /** The state of a task; `undefined` for an unknown id, and for a task that was deleted or has expired by the clock. */
   readonly get: (id: string) => Effect.Effect<State | undefined, TaskError>
-  /** The tasks of these owners, newest first, without questions and outcome. */
+  /** The tasks of these owners, newest first, without questions and outcomes. */
   readonly list: (
     owners: ReadonlyArray<Owner>,
-    options: { readonly after?: Position | undefined; readonly limit: number }
+    options: { readonly after?: ListPosition | undefined; readonly limit: number }
   ) => Effect.Effect<ReadonlyArray<State>, TaskError>
   /**
-   * Cancels a task: its row at once, then what runs, which is interrupted and compensates. `false` where it was over, or is not
-   * there.
+   * Cancels a task: first its stored status, then its run, which is interrupted and compensates. Returns `false` if the task has already
+   * ended or does not exist.
    */
-  readonly cancel: (id: string, message?: string) => Effect.Effect<boolean, TaskError>
-  /** Answers an open question. The first answer wins; `false` for any other, and for what nobody asked. */
+  readonly cancel: (id: string, statusMessage?: string) => Effect.Effect<boolean, TaskError>
+  /** Answers an open question. The first answer counts. Returns `false` for a question that is not open. */
   readonly answer: (id: string, key: string, answer: JsonObject) => Effect.Effect<boolean, TaskError>
   /**
-   * Forgets a task that is over, ten seconds from now instead of at the end of its `ttl`, and once it has undone what it has to. It
-   * counts as retained until then. Does nothing to one that is not over.
+   * Lets a task that has ended expire ten seconds from now instead of at the end of its time to live. It is deleted after its
+   * compensations, and counts as retained until then. Does nothing for a task that has not ended.
    */
-  readonly forget: (id: string) => Effect.Effect<void, TaskError>
-  /** The task now, and after changes, the last one of those that came quickly; it ends after a final one, or when it is gone. */
+  readonly expireSoon: (id: string) => Effect.Effect<void, TaskError>
+  /**
+   * The current state of a task, and its later states; of several quick changes, only the last state. It ends after a final state, or when
+   * the task is deleted.
+   */
   readonly watch: (id: string) => Stream.Stream<State, TaskError>
   /**
-   * Runs tasks with these handlers, as long as the scope is open. On an engine that does no work it does nothing. When the scope
-   * closes, what runs is interrupted, compensates nothing, and goes on elsewhere or later.
+   * Runs tasks with these handlers until the scope closes. Then the runs are interrupted without compensations, and continue elsewhere or
+   * later. Does nothing on an engine that runs no tasks (`PostgresTasks.Options.runTasks`).
    */
-  readonly work: (handlers: Handlers) => Effect.Effect<void, never, Scope.Scope>
+  readonly runTasks: (handlers: Handlers) => Effect.Effect<void, never, Scope.Scope>
 }>()("@skein/tasks/TaskEngine") {}

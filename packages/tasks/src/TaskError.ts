@@ -1,19 +1,44 @@
 /**
- * Why something could not be done with a task.
+ * The error of the task engine. Its `reason` is a tagged error, so that `Effect.catchReason` selects one.
+ *
+ * @example
+ * const state = engine.submit(task).pipe(
+ *   Effect.catchReason("TaskError", "LimitExceeded", () => Effect.succeed(undefined)))
  */
-import * as Schema from "effect/Schema"
+import * as Data from "effect/Data"
+
+/** A limit on the number of tasks is reached (`Tasks.Options.limits`). The task was not created. */
+export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{ readonly message: string }> {}
+
+/** The database cannot be reached, or a statement, a stored row or a value to store is invalid. */
+export class StoreError extends Data.TaggedError("StoreError")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/** Another process, or another layer in this process, has the SQLite file open (`SqliteTasks`). */
+export class FileLocked extends Data.TaggedError("FileLocked")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
 
 /**
- * - `Limit`: a bound on tasks is reached (`Tasks.Options`, `limits`); nothing was begun.
- * - `Store`: the store cannot be reached, or does not do what it should.
- * - `Locked`: another process has the SQLite file (`SqliteTasks`).
- * - `Key`: what is stored is sealed with a key that is not given, or was tampered with (`Encryption`).
+ * The encryption keys are missing, invalid or do not decrypt a stored text (`Encryption`). A text that was changed in the database fails
+ * in the same way.
  */
-export type Reason = "Limit" | "Store" | "Locked" | "Key"
+export class KeyError extends Data.TaggedError("KeyError")<{ readonly message: string }> {}
 
-/** See `Reason`. The `message` is a line for the log: what of it a client may see is the face's to say. */
-export class TaskError extends Schema.TaggedError<TaskError>()("TaskError", {
-  reason: Schema.Literals(["Limit", "Store", "Locked", "Key"]),
-  message: Schema.String,
-  cause: Schema.optionalKey(Schema.Defect())
-}) {}
+/** Why an operation on a task failed. */
+export type Reason = LimitExceeded | StoreError | FileLocked | KeyError
+
+/**
+ * An operation on a task failed. The `message` is that of the reason, for the log: clients receive it only for `LimitExceeded`, and in
+ * other words.
+ */
+export class TaskError extends Data.TaggedError("TaskError")<{ readonly reason: Reason }> {
+  override readonly cause = this.reason
+
+  override get message(): string {
+    return this.reason.message
+  }
+}

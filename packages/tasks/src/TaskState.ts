@@ -1,5 +1,5 @@
 /**
- * What is known of a task: its state as it is kept, and what it is made from.
+ * Tasks as the engine stores them: states, new tasks, outcomes and limits.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
@@ -7,94 +7,98 @@ import type { ErrorObject, TaskStatus } from "@skein/protocol/Task"
 import type { Principal } from "@skein/runtime/Connection"
 import type { Progress } from "@skein/runtime/RequestContext"
 
-/** Whose a task is: the id of a principal, or what its owner policy says; `null`: whoever knows its id. */
+/** The owner of a task: the id of a principal, or the text of an owner policy; `null`: every caller that has the task id. */
 export type Owner = string | null
 
-/** How many tasks there may be. What is not given is not bounded here. */
+/** The limits on numbers of tasks. A number that is `undefined` sets no limit. */
 export interface Limits {
-  /** Tasks that are not over, and tasks that are kept, over or not. */
+  /** The number of tasks that have not ended. */
   readonly live?: number | undefined
+  /** The number of stored tasks, ended or not. */
   readonly retained?: number | undefined
 }
 
-/** The bounds that a new task is counted against, at its submission. */
-export interface Counted {
+/** The limits that a new task is checked against. */
+export interface TaskLimits {
   readonly all: Limits
   readonly owner: Limits
   readonly tool: Limits
 }
 
-/** Who called the tool, as far as that is kept: what is asked later is asked in this revision, of a client that can do this. */
-export interface KeptCaller {
+/** The stored part of the caller. Later questions are encoded in its revision, and need its capabilities. */
+export interface StoredCaller {
   readonly revision: Revision
   readonly capabilities: JsonObject
   readonly info: JsonObject | undefined
-  /** No more of the principal than its id: its other claims, and the credentials of the request, are not kept. */
+  /** Only the id of the principal: its other claims, and the credentials of the request, are not stored. */
   readonly principal: Pick<Principal, "id"> | undefined
 }
 
-/** A task to be. */
+/** A task to create. */
 export interface NewTask {
   readonly tool: string
   readonly args: JsonObject
-  /** The workers that it must run on; `default` by default. */
+  /** The pool of workers that must run it; `default` is the pool of tasks that name none. */
   readonly pool: string
   readonly owner: Owner
-  readonly caller: KeptCaller
-  /** Milliseconds from its creation until it is ended and forgotten; `null`: never. */
-  readonly ttl: number | null
-  /** Milliseconds between two looks at it, as the client is told. */
-  readonly pollInterval: number
-  readonly limits: Counted
+  readonly caller: StoredCaller
+  /** Milliseconds from its creation until it is cancelled and deleted; `null`: never. */
+  readonly ttlMs: number | null
+  /** The milliseconds between two polls that clients are asked to keep. */
+  readonly pollIntervalMs: number
+  readonly limits: TaskLimits
 }
 
-/** How a call ended: with a result, or with a JSON-RPC error. */
+/** The outcome of a call: a result or a JSON-RPC error. */
 export type Outcome =
   | { readonly _tag: "Result"; readonly result: JsonObject }
   | { readonly _tag: "Error"; readonly error: ErrorObject }
 
-/** A question that waits for its answer. */
+/** An open question: a request for input that has no answer yet. */
 export interface Question {
-  /** Unique in the life of its task. */
+  /** Unique in its task, also among answered questions. */
   readonly key: string
   readonly method: string
-  /** As they are written in the revision of the caller. */
+  /** Encoded in the revision of the caller. */
   readonly params: JsonObject | undefined
 }
 
-/** A task, now. */
+/** The state of a task at one moment. */
 export interface State {
   readonly id: string
   readonly tool: string
   readonly pool: string
   readonly owner: Owner
-  /** `completed`: there is a result, be it one with `isError`. `failed`: there is a JSON-RPC error. */
+  /** `completed`: the outcome is a result, possibly with `isError`. `failed`: the outcome is a JSON-RPC error. */
   readonly status: TaskStatus
-  /** Where it stands; of one that has failed, with a result or an error, what went wrong. */
-  readonly message: string | undefined
+  /** The last message of the handler; for a failure, or a result with `isError`, the reason. */
+  readonly statusMessage: string | undefined
   readonly progress: Progress | undefined
   /** Milliseconds of Unix time. */
   readonly createdAt: number
+  /** Milliseconds of Unix time. */
   readonly updatedAt: number
-  readonly ttl: number | null
-  readonly pollInterval: number
+  /** Milliseconds from its creation until it is cancelled and deleted; `null`: never. */
+  readonly ttlMs: number | null
+  /** The milliseconds between two polls that clients are asked to keep. */
+  readonly pollIntervalMs: number
   /** Grows with every change. */
   readonly version: number
-  readonly caller: KeptCaller
-  /** Those that are open, while the status is `input_required`. */
+  readonly caller: StoredCaller
+  /** The open questions, while the status is `input_required`. */
   readonly questions: ReadonlyArray<Question>
   /** Whether it is `completed` with a result that has `isError`. */
   readonly isError: boolean
-  /** Once it is `completed` or `failed`. */
+  /** The outcome of a task that is `completed` or `failed`. */
   readonly outcome: Outcome | undefined
 }
 
-/** Where a page of a listing ends: newest first, by creation and id. */
-export interface Position {
+/** The last task of a page of a listing, which is ordered by creation and id, newest first. */
+export interface ListPosition {
   readonly createdAt: number
   readonly id: string
 }
 
-/** Whether nothing changes any more. */
+/** Whether a task has ended: its status is `completed`, `failed` or `cancelled`. */
 export const isFinal = ({ status }: Pick<State, "status">): boolean =>
   status === "completed" || status === "failed" || status === "cancelled"

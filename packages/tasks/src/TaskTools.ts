@@ -1,11 +1,10 @@
 /**
- * Tools with which a model uses long tasks, in a client that has none: `task_status` looks at a task, waits for it and gives its
- * result, `task_answer` answers what it asks, `task_cancel` ends it, and `task_list` shows the caller's tasks, where callers are
- * identified.
+ * Tools with which a model uses long tasks in a client without tasks: `task_status` waits for a task and returns its status and result,
+ * `task_answer` answers its questions, `task_cancel` cancels it, and `task_list` lists the tasks of an identified caller.
  *
- * With them, a call of a task waits no longer than the `maxWait`: it is answered with a text that names the task and says how to go
- * on. It does so at once where the task asks something that the client cannot be asked; and since the model can answer forms, a
- * task may ask them in any client. Clients that have tasks themselves see none of this.
+ * With these tools, a call of a task waits no longer than `maxWait`. Then it returns a text with the task id and how to continue. It does so
+ * immediately when the task asks something that the client cannot be asked. Since the model can answer forms, a task may ask forms in any
+ * client. Clients with tasks do not see the tools.
  *
  * @example
  * const Server = McpServer.layer({ name: "bakery", version: "1.0.0" },
@@ -19,49 +18,58 @@ import type { Visible } from "@skein/server/Registry"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { declares } from "./internal/protocol/call.ts"
-import { type Face, faceOf } from "./internal/protocol/taskService.ts"
 import * as modelTools from "./internal/protocol/modelTools.ts"
+import { findTaskService, type TaskService } from "./internal/protocol/taskService.ts"
+import { declaresTasks } from "./internal/protocol/toolCall.ts"
 
-/** How models use tasks. */
+/** The tools for models. */
 export interface Options {
   /**
-   * For how long a call of a task waits for the result, and `task_status` at most for a change (an hour at most): 20 seconds by
-   * default. It should be less than what clients give a call, which is a minute for most.
+   * How long a call of a task waits for the result, and `task_status` waits for a change (at most one hour): 20 seconds by default. It
+   * should be shorter than the request timeout of clients, which often is one minute.
    */
   readonly maxWait?: Duration.Input | undefined
   /**
-   * Who has these tools, in place of: whoever has no tasks. Since 2026-07-28 clients declare them for each request. In 2025-11-25
-   * no client says that it makes its calls tasks; those that can be asked with tasks themselves (`tasks` among the client's
-   * capabilities) are taken for such. It must be quick.
+   * Which callers see the tools. Default: those without tasks. Since 2026-07-28 clients declare tasks with each request. In 2025-11-25
+   * clients do not declare that they create tasks; a client that receives tasks (`tasks` among its capabilities) counts as one with tasks.
+   * It must be fast.
    */
-  readonly offered?: Visible | undefined
+  readonly visible?: Visible | undefined
 }
 
-/** Whether a client has tasks, as far as it says. */
+/** Whether a client has tasks, as far as it declares. */
 const hasTasks = ({ capabilities, revision }: Caller): boolean =>
-  revision >= "2026-07-28" ? declares(capabilities) : revision === "2025-11-25" && capabilities["tasks"] !== undefined
+  revision >= "2026-07-28"
+    ? declaresTasks(capabilities)
+    : revision === "2025-11-25" && capabilities["tasks"] !== undefined
 
 /**
- * Offers the tools. `Tasks.layer` has to be among the definitions of the server: without it the server is not built, and dies with
- * a line that says so. A tool of the server's that has one of these names fails it with `DefinitionError` `Duplicate`.
+ * Offers the tools. `Tasks.layer` must be among the definitions of the server; without it the server dies at its start. Fails with
+ * `DefinitionError` `Duplicate` if the server has a tool with one of these names.
  *
- * A task belongs to whom it belongs to: of somebody else's task these tools know nothing, as the methods do.
+ * The tools respect the owners of tasks: a caller cannot find out about tasks of others.
+ *
+ * @example
+ * TaskTools.layer({ maxWait: "10 seconds" })
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> => {
-  const { offered = (caller) => !hasTasks(caller) } = options
+  const { visible = (caller) => !hasTasks(caller) } = options
   const maxWait = Duration.toMillis(options.maxWait ?? "20 seconds")
   return Layer.unwrap(Effect.map(Catalog, (catalog) => {
-    let face: Face | undefined
+    let tasks: TaskService["Service"] | undefined
     const extension = Extension.layer({
       name: "tools for tasks",
       ready: Effect.suspend(() => {
-        face = faceOf(catalog)
-        if (face === undefined) return Effect.die(new Error("`TaskTools.layer` needs `Tasks.layer` beside it"))
-        face.tools = { offered, maxWait }
+        tasks = findTaskService(catalog)
+        if (tasks === undefined) {
+          return Effect.die(
+            new Error("`TaskTools.layer` requires `Tasks.layer`: add it to the definitions of the server")
+          )
+        }
+        tasks.enableModelTools({ visible, maxWait })
         return Effect.void
       })
     })
-    return Layer.merge(extension, modelTools.layer(() => face!, { offered, maxWait }))
+    return Layer.merge(extension, modelTools.layer(() => tasks!, { visible, maxWait }))
   }))
 }

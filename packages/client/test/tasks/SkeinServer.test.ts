@@ -36,7 +36,7 @@ const undone: Array<string> = []
 const definitions = [
   Task.layer(Task.make("book", { pollInterval: "50 millis" }), () =>
     Effect.gen(function*() {
-      yield* Task.say("Looking")
+      yield* Task.setStatusMessage("Looking")
       const [day, people] = yield* Effect.all([
         ServerElicitation.accepted(ServerElicitation.form("Which day?", { answer: Schema.String })),
         ServerElicitation.accepted(ServerElicitation.form("How many?", { answer: Schema.String }))
@@ -66,7 +66,7 @@ const definitions = [
     Effect.gen(function*() {
       yield* Step.run("begin", {}, () => Effect.void)
       yield* Step.compensate(() => Effect.sync(() => void undone.push("wait")))
-      yield* Task.say("begun")
+      yield* Task.setStatusMessage("begun")
       yield* Step.sleep("long", "1 hour")
       return ""
     }))

@@ -1,20 +1,41 @@
 /**
- * What is said of a task, in a line: it is read, written and told again with each change, and with each listing.
+ * Short texts about a task: status messages, failure messages, and ids for the log.
  */
+import { isObject } from "@skein/protocol/JsonRpc"
+import type { Outcome } from "../TaskState.ts"
 
-/** Characters of a status message, or of one about progress. */
+/**
+ * Characters (UTF-16 units) of a status message, or of a message about progress. Each change and each listing writes, reads and sends
+ * the message again, so it is short.
+ */
 export const maxLineChars = 4096
 
-/** A line, cut with a "…" where it is none. */
-export const line = (text: string): string => {
+/** Cuts a text to `maxLineChars`, with "…" at the end of a text that was longer. */
+export const truncateLine = (text: string): string => {
   if (text.length <= maxLineChars) return text
-  // Not in the middle of a character.
-  const whole = text.codePointAt(maxLineChars - 1)! > 0xffff ? maxLineChars - 1 : maxLineChars
-  return `${text.slice(0, whole)}…`
+  // Does not cut a surrogate pair in two.
+  const length = text.codePointAt(maxLineChars - 1)! > 0xffff ? maxLineChars - 1 : maxLineChars
+  return `${text.slice(0, length)}…`
 }
 
-/** A line for the log, without the ids of tasks: who has all of one may be able to use it, and eight characters tell them apart. */
-export const curt = (text: string): string => text.replace(/(?<![\w-])[\w-]{32}(?![\w-])/g, shortened)
+/** Shortens the task ids in a log line: the whole id may be enough to use the task, and eight characters identify it. */
+export const redactTaskIds = (text: string): string => text.replace(/(?<![\w-])[\w-]{32}(?![\w-])/g, shortTaskId)
 
-/** The id of a task in a log: eight characters tell tasks apart, and who has all of them may be able to use it. */
-export const shortened = (id: string): string => `${id.slice(0, 8)}…`
+/** The first eight characters of a task id, for the log. See `redactTaskIds`. */
+export const shortTaskId = (id: string): string => `${id.slice(0, 8)}…`
+
+/** Characters of a failure message. The whole message is in the outcome. */
+const maxFailureChars = 500
+
+/** Whether an outcome is a tool result with `isError`. */
+export const isErrorResult = (outcome: Outcome): boolean =>
+  outcome._tag === "Result" && outcome.result["isError"] === true
+
+/** The reason for a failure, in one line: listings have no outcomes. `undefined` for a success, and for a failure without a text. */
+export const failureMessage = (outcome: Outcome): string | undefined => {
+  if (outcome._tag === "Error") return truncateLine(outcome.error.message)
+  if (!isErrorResult(outcome)) return undefined
+  const { content } = outcome.result
+  const text: unknown = Array.isArray(content) && isObject(content[0]) ? content[0]["text"] : undefined
+  return typeof text === "string" ? text.slice(0, maxFailureChars) : undefined
+}

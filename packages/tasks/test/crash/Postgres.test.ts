@@ -4,8 +4,8 @@ import { required, unavailable } from "../../../sql/test/postgres.ts"
 import { chaos } from "./postgres/chaos.ts"
 import { Fleet } from "./postgres/fleet.ts"
 import { mishaps, short } from "./postgres/run.ts"
-import { scenes } from "./postgres/scenes.ts"
-import { randomFrom } from "./random.ts"
+import { scenes } from "./postgres/scenarios.ts"
+import { randomFrom } from "./seededRandom.ts"
 
 describe.skipIf(unavailable !== undefined && !required)("PostgreSQL, three workers and a front server", () => {
   let fleet: Fleet

@@ -1,7 +1,7 @@
 /** The short form of `npm run crash`. */
 import { describe, expect, it } from "vitest"
 import { crash } from "./crash.ts"
-import { type Moment, survive } from "./moments.ts"
+import { type Moment, survive } from "./killAtCommits.ts"
 import { kindOf } from "./orders.ts"
 
 /** Ends a task: its row, before the engine hears of it. */

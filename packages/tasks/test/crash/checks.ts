@@ -3,7 +3,7 @@
  */
 import { DatabaseSync } from "node:sqlite"
 import { asks, cancelled, kindOf } from "./orders.ts"
-import type { Call } from "./outside.ts"
+import type { Call } from "./outsideLog.ts"
 
 /** What is found in the database of the orders. */
 export interface Found {

@@ -13,8 +13,8 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { check, read, type Summary } from "./checks.ts"
 import { Child } from "./child.ts"
 import * as Clients from "./clients.ts"
-import { calls } from "./outside.ts"
-import { randomFrom } from "./random.ts"
+import { calls } from "./outsideLog.ts"
+import { randomFrom } from "./seededRandom.ts"
 
 /** How much is done, and when it is killed. */
 export interface Plan {

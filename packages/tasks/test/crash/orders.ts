@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
-import type { Outside } from "./outside.ts"
+import type { Outside } from "./outsideLog.ts"
 
 /** What is special about an order, by its number. */
 export const kinds = [
@@ -82,10 +82,10 @@ export const orders = ({ outside, pace }: Options) =>
             yield* sql`UPDATE tally SET count = count + 1`
           })))
 
-      yield* Task.say("Pays")
+      yield* Task.setStatusMessage("Pays")
       yield* out("charge").pipe(Step.withCompensation(() => out("refund")))
       yield* within("reserve").pipe(Step.withCompensation(() => within("release")))
-      yield* Task.say("Rests")
+      yield* Task.setStatusMessage("Rests")
       yield* Step.sleep("rest", kind === "naps" ? 5100 : 50)
       if (asks(kind)) {
         yield* Elicitation.accepted(Elicitation.form(`Is order ${order} right?`, { right: Schema.Boolean }))

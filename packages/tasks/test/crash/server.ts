@@ -8,10 +8,10 @@ import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { parseArgs } from "node:util"
-import { census } from "./census.ts"
-import { passAMinute } from "./later.ts"
+import { census } from "./unfinishedTasks.ts"
+import { passAMinute } from "./passTime.ts"
 import { orders, tables } from "./orders.ts"
-import { inFile } from "./outside.ts"
+import { inFile } from "./outsideLog.ts"
 
 const { values } = parseArgs({
   options: {

@@ -44,7 +44,7 @@ const worker = (
     const sql = Context.get(engine, SqlClient)
     yield* sql`CREATE TABLE paid (amount INTEGER)`
     const pay = durable(() => body(sql, Effect.andThen(begun.open, go.await)))
-    yield* Context.get(engine, TaskEngine).work(handlers({ pay }))
+    yield* Context.get(engine, TaskEngine).runTasks(handlers({ pay }))
     const { id } = yield* Effect.provideContext(submit("pay"), engine)
     yield* begun.await
     return { id, engine, go, sql, end: Effect.map(Effect.provideContext(ended(id), engine), textOf) }

@@ -27,7 +27,7 @@ const database = Effect.map(
       const scope = yield* Scope.fork(yield* Effect.scope)
       const context = yield* Layer.buildWithScope(PostgresTasks.layer({ url, ...options }), scope)
       const inner = yield* Scope.fork(scope)
-      yield* Scope.provide(Context.get(context, TaskEngine).work(handlers(tools)), inner)
+      yield* Scope.provide(Context.get(context, TaskEngine).runTasks(handlers(tools)), inner)
       return {
         in: <A, E>(effect: Effect.Effect<A, E, TaskEngine | SqlClient>) => Effect.provideContext(effect, context),
         sql: Context.get(context, SqlClient),
@@ -44,7 +44,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
     () =>
       Effect.gen(function*() {
         const start = yield* database
-        const door = yield* start({}, { work: false })
+        const door = yield* start({}, { runTasks: false })
         const { id } = yield* door.in(submit("tea"))
         const asked = yield* Effect.forkChild(door.in(until(id, ({ questions }) => questions.length > 0)))
         yield* start({ tea: plain(() => Effect.map(ask("milk?"), ({ said }) => `Tea, ${said}`)) })
@@ -99,7 +99,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
   it.live("a task that is submitted here runs there at once, and is cancelled from here", () =>
     Effect.gen(function*() {
       const start = yield* database
-      const door = yield* start({}, { work: false })
+      const door = yield* start({}, { runTasks: false })
       const log: Array<string> = []
       const worker = yield* start({
         ...one,
@@ -201,7 +201,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
           return ""
         })
       )
-      const door = yield* start({}, { work: false })
+      const door = yield* start({}, { runTasks: false })
       const worker = yield* start({ sleepy })
       const { id } = yield* door.in(submit("sleepy"))
       const asleep = worker.sql`SELECT 1 FROM cluster_messages WHERE entity_type = 'Workflow/-/DurableClock'`
@@ -214,8 +214,8 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
   it.live("what no worker is there for is forgotten by a server that does no work", () =>
     Effect.gen(function*() {
       const start = yield* database
-      const door = yield* start({}, { work: false, sweepInterval: 200, undoGrace: 0 })
-      yield* door.in(submit("rare", { ttl: 300, pool: "nobody" }))
+      const door = yield* start({}, { runTasks: false, sweepInterval: 200, undoTimeout: 0 })
+      yield* door.in(submit("rare", { ttlMs: 300, pool: "nobody" }))
       const rows = Effect.flatMap(Effect.sleep(50), () => door.sql`SELECT id FROM skein_tasks`)
       expect(yield* rows).toHaveLength(1)
       yield* Effect.repeat(rows, { until: (rows) => rows.length === 0 })
@@ -243,6 +243,9 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
   it.live("a database that is not there", () =>
     Effect.gen(function*() {
       const layer = PostgresTasks.layer({ url: "postgres://127.0.0.1:1/none" })
-      expect(yield* Effect.flip(Layer.build(layer))).toMatchObject({ _tag: "TaskError", reason: "Store" })
+      expect(yield* Effect.flip(Layer.build(layer))).toMatchObject({
+        _tag: "TaskError",
+        reason: { _tag: "StoreError" }
+      })
     }).pipe(Effect.scoped))
 })

@@ -239,7 +239,10 @@ it.effect("a task whose tool nobody has waits, says so, and runs when somebody h
         yield* settled
         yield* TestClock.adjust("1 second")
         yield* settled
-        expect(yield* get(id)).toMatchObject({ status: "working", message: "Waits for a worker that has rare" })
+        expect(yield* get(id)).toMatchObject({
+          status: "working",
+          statusMessage: "Waiting for a worker that has the tool rare"
+        })
         return id
       })
     )
@@ -256,7 +259,7 @@ it.effect("a task whose tool nobody has waits, says so, and runs when somebody h
         return yield* get(id)
       })
     )
-    expect(taken).toMatchObject({ status: "working", message: undefined })
+    expect(taken).toMatchObject({ status: "working", statusMessage: undefined })
     yield* TestClock.adjust("1 hour")
     expect(textOf(yield* process(rare, ended(id)))).toBe("found")
   }))
@@ -266,7 +269,7 @@ it.effect("a second process that wants the file is refused", () =>
     const filename = join(yield* folder, "tasks.db")
     yield* Layer.build(SqliteTasks.layer({ filename }))
     const error = yield* Effect.flip(Effect.scoped(Layer.build(SqliteTasks.layer({ filename }))))
-    expect(error).toMatchObject({ _tag: "TaskError", reason: "Locked" })
+    expect(error).toMatchObject({ _tag: "TaskError", reason: { _tag: "FileLocked" } })
     const missing = SqliteTasks.layer({ filename: join(filename, "none", "tasks.db") })
-    expect(yield* Effect.flip(Effect.scoped(Layer.build(missing)))).toMatchObject({ reason: "Store" })
+    expect(yield* Effect.flip(Effect.scoped(Layer.build(missing)))).toMatchObject({ reason: { _tag: "StoreError" } })
   }))

@@ -144,7 +144,7 @@ it.effect("a transactional step's own SQL is committed with it, and undone when 
             Effect.andThen(put(2), Effect.fail(new Broken({ message: "no", code: 2 }))))
           yield* Effect.ignore(two)
           yield* Step.run("three", { transactional: true }, () =>
-            Effect.andThen(CurrentTask.say("three"), put(3)))
+            Effect.andThen(CurrentTask.setStatusMessage("three"), put(3)))
           yield* Effect.ignoreCause(Step.run("four", { transactional: true }, () =>
             Effect.andThen(put(4), Effect.die("no"))))
           return ""
@@ -154,7 +154,7 @@ it.effect("a transactional step's own SQL is committed with it, and undone when 
     const { id } = yield* submit("pay")
     const state = yield* ended(id)
     expect(state.status).toBe("completed")
-    expect(state.message).toBe("three")
+    expect(state.statusMessage).toBe("three")
     expect(yield* sql`SELECT amount FROM money ORDER BY amount`).toEqual([{ amount: 1 }, { amount: 3 }])
   }).pipe(memory))
 
@@ -189,22 +189,24 @@ it.effect("status messages outside of steps are not written again in a later run
     yield* work({
       talk: durable(() =>
         Effect.gen(function*() {
-          yield* CurrentTask.say("first")
+          yield* CurrentTask.setStatusMessage("first")
           yield* Step.sleep("a while", "1 hour")
-          yield* CurrentTask.say("second")
-          yield* Step.run("in it", {}, () => CurrentTask.say("third"))
+          yield* CurrentTask.setStatusMessage("second")
+          yield* Step.run("in it", {}, () => CurrentTask.setStatusMessage("third"))
           return yield* CurrentTask.id
         })
       )
     })
     const { watch } = yield* TaskEngine
     const { id } = yield* submit("talk")
-    yield* Effect.forkChild(Stream.runForEach(watch(id), ({ message }) => Effect.sync(() => void seen.push(message))))
-    yield* until(id, ({ message }) => message === "first")
+    yield* Effect.forkChild(
+      Stream.runForEach(watch(id), ({ statusMessage }) => Effect.sync(() => void seen.push(statusMessage)))
+    )
+    yield* until(id, ({ statusMessage }) => statusMessage === "first")
     yield* pass(7200, 3600)
     const state = yield* ended(id)
     expect(textOf(state)).toBe(id)
-    expect(state.message).toBe("third")
+    expect(state.statusMessage).toBe("third")
     yield* settled
     const said = seen.filter((message, index) => message !== undefined && message !== seen[index - 1])
     expect(said[0]).toBe("first")

@@ -30,7 +30,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
             const scope = yield* Scope.fork(yield* Effect.scope)
             const engine = yield* Layer.buildWithScope(PostgresTasks.layer({ url, lockExpiry: "1 second" }), scope)
             const held = durable(() => Effect.as(Step.run("held", {}, () => body), "Taken over"))
-            yield* Scope.provide(Context.get(engine, TaskEngine).work(handlers({ held })), scope)
+            yield* Scope.provide(Context.get(engine, TaskEngine).runTasks(handlers({ held })), scope)
             return { engine, stop: Scope.close(scope, Exit.void) }
           })
 
@@ -70,7 +70,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
         const start = (body: Effect.Effect<void>) =>
           Effect.gen(function*() {
             const scope = yield* Scope.fork(yield* Effect.scope)
-            const layer = PostgresTasks.layer({ url, lockExpiry: "1 second", terminationTimeout: 1000 })
+            const layer = PostgresTasks.layer({ url, lockExpiry: "1 second", interruptTimeout: 1000 })
             const engine = yield* Layer.buildWithScope(layer, scope)
             const slow = durable(() =>
               Effect.gen(function*() {
@@ -80,7 +80,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
               })
             )
             const inner = yield* Scope.fork(scope)
-            yield* Scope.provide(Context.get(engine, TaskEngine).work(handlers({ slow })), inner)
+            yield* Scope.provide(Context.get(engine, TaskEngine).runTasks(handlers({ slow })), inner)
             const stop = Effect.andThen(Scope.close(inner, Exit.void), Scope.close(scope, Exit.void))
             return { engine, stop }
           })
@@ -107,7 +107,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
         const steps: Array<{ readonly task: string; readonly worker: number; readonly at: number }> = []
         const start = (worker: number) =>
           Effect.gen(function*() {
-            const engine = yield* Layer.build(PostgresTasks.layer({ url, terminationTimeout: "20 seconds" }))
+            const engine = yield* Layer.build(PostgresTasks.layer({ url, interruptTimeout: "20 seconds" }))
             const many = durable(() =>
               Effect.gen(function*() {
                 const task = yield* CurrentTask.id
@@ -121,7 +121,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
                 return "Done"
               })
             )
-            yield* Context.get(engine, TaskEngine).work(handlers({ many }))
+            yield* Context.get(engine, TaskEngine).runTasks(handlers({ many }))
             return engine
           })
 
@@ -154,7 +154,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
         const start = (milliseconds: number) =>
           Effect.gen(function*() {
             const scope = yield* Scope.fork(yield* Effect.scope)
-            const layer = PostgresTasks.layer({ url, lockExpiry: "2 seconds", terminationTimeout: 200 })
+            const layer = PostgresTasks.layer({ url, lockExpiry: "2 seconds", interruptTimeout: 200 })
             const engine = yield* Layer.buildWithScope(layer, scope)
             const sql = Context.get(engine, SqlClient)
             yield* sql`CREATE TABLE IF NOT EXISTS paid (task TEXT)`
@@ -171,7 +171,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
                 ))
             )
             const inner = yield* Scope.fork(scope)
-            yield* Scope.provide(Context.get(engine, TaskEngine).work(handlers({ slow })), inner)
+            yield* Scope.provide(Context.get(engine, TaskEngine).runTasks(handlers({ slow })), inner)
             const stop = Effect.andThen(Scope.close(inner, Exit.void), Scope.close(scope, Exit.void))
             return { engine, sql, stop }
           })
@@ -217,7 +217,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
               return ""
             })
           )
-          yield* Context.get(engine, TaskEngine).work(handlers({ sleepy }))
+          yield* Context.get(engine, TaskEngine).runTasks(handlers({ sleepy }))
           return engine
         })
 
@@ -258,7 +258,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
           const begun = new Set<string>()
           const undone: Array<string> = []
           const start = Effect.gen(function*() {
-            const engine = yield* Layer.build(PostgresTasks.layer({ url, terminationTimeout: "20 seconds" }))
+            const engine = yield* Layer.build(PostgresTasks.layer({ url, interruptTimeout: "20 seconds" }))
             const fails = durable(() =>
               Effect.gen(function*() {
                 const task = yield* CurrentTask.id
@@ -277,7 +277,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
                 return yield* Effect.fail({ message: "No" })
               })
             )
-            yield* Context.get(engine, TaskEngine).work(handlers({ fails }))
+            yield* Context.get(engine, TaskEngine).runTasks(handlers({ fails }))
             return engine
           })
 
@@ -304,7 +304,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
       const url = yield* Effect.promise(() => server!.createDatabase())
       const show = (options: Partial<PostgresTasks.Options>) =>
         Effect.gen(function*() {
-          const engine = yield* Layer.build(PostgresTasks.layer({ url, work: false, ...options }))
+          const engine = yield* Layer.build(PostgresTasks.layer({ url, runTasks: false, ...options }))
           const [row] = yield* Context.get(engine, SqlClient)`SHOW idle_in_transaction_session_timeout`
           return row
         }).pipe(Effect.scoped)

@@ -15,8 +15,8 @@ export const newTask = (tool: string, options: Partial<NewTask> = {}): NewTask =
   pool: "default",
   owner: null,
   caller: { revision: "2025-11-25", capabilities: {}, info: undefined, principal: undefined },
-  ttl: null,
-  pollInterval: 1000,
+  ttlMs: null,
+  pollIntervalMs: 1000,
   limits: { all: {}, owner: {}, tool: {} },
   ...options
 })
@@ -63,7 +63,8 @@ export const ask = (message: string) =>
     (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<JsonObject, Error>
   )
 
-export const work = (tools: Record<string, Handler>) => Effect.flatMap(TaskEngine, ({ work }) => work(handlers(tools)))
+export const work = (tools: Record<string, Handler>) =>
+  Effect.flatMap(TaskEngine, ({ runTasks }) => runTasks(handlers(tools)))
 
 export const submit = (tool: string, options: Partial<NewTask> = {}) =>
   Effect.flatMap(TaskEngine, ({ submit }) => submit(newTask(tool, options)))

@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import * as http from "../../../server/test/http/kit.ts"
-import * as kit from "../face/kit.ts"
+import * as kit from "../protocol/kit.ts"
 
 const can = { ...kit.tasks, elicitation: {}, sampling: {} }
 
@@ -31,7 +31,7 @@ const both = Task.layer(Task.make("both"), () =>
 const echo = Task.layer(Task.make("echo", { input: { value: Schema.Unknown } }), ({ value }) =>
   Effect.gen(function*() {
     const text = yield* Step.run("keep", { success: Schema.String }, () => Effect.succeed(JSON.stringify(value)))
-    yield* Task.say(text.slice(0, 100))
+    yield* Task.setStatusMessage(text.slice(0, 100))
     return text
   }))
 

@@ -12,7 +12,7 @@ import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
-import * as kit from "../face/kit.ts"
+import * as kit from "../protocol/kit.ts"
 import { counters } from "../store/kit.ts"
 
 const server = (definitions: Parameters<typeof kit.server>[0], options?: Tasks.Options) =>
@@ -26,7 +26,7 @@ const older = { principal: { id: "ann" }, revision: "2025-06-18" } as const
 
 const full = {
   code: -32603,
-  message: "There are too many tasks: this one was not begun. Try again when others are over"
+  message: "Too many tasks: the call was not started. Try again after other tasks have ended"
 }
 
 const sqlOf = (context: Context.Context<never>) => Context.get(context as Context.Context<SqlClient>, SqlClient)
@@ -43,7 +43,7 @@ it.live(
   () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect, context } = yield* server([endless, other], {
-        limits: { perPrincipal: { live: 7, retained: 9 } }
+        limits: { perOwner: { live: 7, retained: 9 } }
       })
       const doors = [yield* connect(modern), yield* connect(legacy), yield* connect(older), yield* connect(modern)]
       const flood = Effect.forEach(

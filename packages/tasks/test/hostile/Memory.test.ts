@@ -13,8 +13,8 @@ import * as Metric from "effect/Metric"
 import { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { durable, get, pass, plain, settled, submit, work } from "../engine/kit.ts"
-import * as kit from "../face/kit.ts"
-import * as tools from "../face/tools.ts"
+import * as kit from "../protocol/kit.ts"
+import * as tools from "../protocol/tools.ts"
 
 it.effect("2025-11-25 · what tells a session of its tasks keeps no request: that may be large, and a task may take days", () =>
   Effect.gen(function*() {
@@ -75,7 +75,7 @@ it.effect("tasks of all kinds leave no fiber, no row and no message, when their 
     const some = (count: number) =>
       Effect.gen(function*() {
         for (let n = 0; n < count; n++) {
-          const { id } = yield* submit(names[n % names.length]!, { ttl: 90_000, owner: `owner ${n}` })
+          const { id } = yield* submit(names[n % names.length]!, { ttlMs: 90_000, owner: `owner ${n}` })
           if (n % 4 === 0) yield* Effect.forkChild(Stream.runDrain(watch(id)))
           yield* settled
           if (n % 5 === 0) yield* cancel(id)
@@ -105,9 +105,9 @@ it.effect("what a task says of itself is a line: of 10 MB the first 4,096 charac
       talks: durable(() =>
         Effect.gen(function*() {
           const exchange = yield* McpRequest
-          const { say } = yield* CurrentTask
-          yield* say(`x${yarn}`)
-          yield* Step.run("in a step", {}, () => say(yarn))
+          const { setStatusMessage } = yield* CurrentTask
+          yield* setStatusMessage(`x${yarn}`)
+          yield* Step.run("in a step", {}, () => setStatusMessage(yarn))
           yield* exchange.progress({ progress: 1, message: yarn })
           return ""
         })
@@ -120,11 +120,11 @@ it.effect("what a task says of itself is a line: of 10 MB the first 4,096 charac
     const { id } = yield* submit("talks")
     yield* pass(2)
     const kept = `${"🧶".repeat(2048)}…`
-    expect(yield* get(id)).toMatchObject({ message: kept, progress: { message: kept } })
+    expect(yield* get(id)).toMatchObject({ statusMessage: kept, progress: { message: kept } })
     const refused = yield* submit("refuses")
     yield* pass(2)
     const state = yield* get(refused.id)
-    expect(state?.message).toBe(`x${"🧶".repeat(2047)}…`)
+    expect(state?.statusMessage).toBe(`x${"🧶".repeat(2047)}…`)
     // The error itself is the whole of it.
     expect(state?.outcome?._tag === "Error" && state.outcome.error.message.length).toBe(yarn.length + 1)
   }).pipe(Effect.provide(Layer.provideMerge(MemoryTasks.layer(), Logger.layer([])))))

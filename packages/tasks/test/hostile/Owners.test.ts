@@ -8,7 +8,7 @@ import type * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as kit from "../face/kit.ts"
+import * as kit from "../protocol/kit.ts"
 
 const server = (definitions: Parameters<typeof kit.server>[0], options?: Tasks.Options) =>
   kit.server(definitions, options, MemoryTasks.layer() as never)
@@ -17,11 +17,11 @@ const mine = Task.layer(Task.make("mine"), () => Effect.never)
 /** Belongs to the team of its caller, whatever the others of the server belong to. */
 const teams = Task.layer(
   Task.make("teams", { owner: ({ principal }) => (principal?.claims as kit.Json)?.team ?? null }),
-  () => Effect.andThen(Task.say("a secret of the team"), Effect.never)
+  () => Effect.andThen(Task.setStatusMessage("a secret of the team"), Effect.never)
 )
 
 const who = (id: string, team: string) => ({ id, claims: { team } })
-const unknown = { code: -32602, message: "Task not found: there is none with this id, or it has expired" }
+const unknown = { code: -32602, message: "Task not found: the id is unknown, or the task has expired" }
 
 describe("owners", () => {
   it.live("who has the name that another policy gives to somebody else sees none of their tasks, in no list", () =>

@@ -20,7 +20,7 @@ import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as http from "../../../server/test/http/kit.ts"
-import * as kit from "../face/kit.ts"
+import * as kit from "../protocol/kit.ts"
 
 /** A text that is found again. */
 const secret = (what: string): string => `secret-${what}-qzx`
@@ -37,7 +37,7 @@ const work = Task.layerPrepared(
   () => Effect.succeed(secret("prepared")),
   ({ a }, prepared) =>
     Effect.gen(function*() {
-      yield* Task.say(secret("message"))
+      yield* Task.setStatusMessage(secret("message"))
       yield* Progress.report({ progress: 1, message: secret("progress") })
       yield* Step.run("value", { success: Schema.String }, () => Effect.succeed(secret("value")))
       const retry = Schedule.recurs(1)

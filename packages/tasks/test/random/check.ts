@@ -118,7 +118,10 @@ export const check = (program: Program, world: World, past: Past): ReadonlyArray
   if (expected.sequential) {
     expect(undone.join() === undos.join(), () => `It has undone ${undone} in this order, not ${undos}`)
     if (end === "value") {
-      expect(state.message === expected.said, () => `It said ${state.message} last, and not ${expected.said}`)
+      expect(
+        state.statusMessage === expected.said,
+        () => `It said ${state.statusMessage} last, and not ${expected.said}`
+      )
     }
   }
   if (end === "value") {

@@ -52,7 +52,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
     const { kill, start, stop } = yield* processes(program, world)
     let process: Process = yield* start
     const ttl = program.ttl === undefined ? null : program.ttl * 1000
-    const { createdAt, id } = yield* process.engine.submit(newTask("random", { caller, ttl }))
+    const { createdAt, id } = yield* process.engine.submit(newTask("random", { caller, ttlMs: ttl }))
     const expiry = ttl === null ? Infinity : createdAt + ttl
 
     const answers = new Map<string, string>()
@@ -197,7 +197,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
       for (const row of yield* rows("SELECT live, retained FROM skein_task_counts")) {
         if (row["live"] !== 0 || row["retained"] !== 1) problem(`It is counted as ${JSON.stringify(row)}`)
       }
-      yield* process.engine.forget(id)
+      yield* process.engine.expireSoon(id)
     }
     const left = Effect.gen(function*() {
       const found: Array<string> = []

@@ -118,7 +118,7 @@ export const interpret = ({ end, parts }: generate.Program, life: Life, sql: Sql
           return Effect.catch(sequence(name, part.parts), ({ message }) => Effect.succeed(`caught ${message}`))
         case "Say":
           return Effect.gen(function*() {
-            yield* Task.say(name)
+            yield* Task.setStatusMessage(name)
             yield* (yield* McpRequest).progress({ progress: ++reported })
             return "said"
           })

@@ -32,7 +32,7 @@ each([pg], (backend) => {
       // 20 of x and 40 of y were tried: both reach their bound, or all do theirs.
       expect(ids.length).toBe(20)
       for (const exit of exits) {
-        if (Exit.isFailure(exit)) expect(exit.cause.toString()).toContain("No more than")
+        if (Exit.isFailure(exit)) expect(exit.cause.toString()).toContain("limit reached")
       }
       yield* Effect.all(ids.flatMap((id) => [a, b].map(({ store }) => store.finish(id, { status: "cancelled" }))), at)
       const after = yield* counters(b)
@@ -87,7 +87,7 @@ each([pg], (backend) => {
         ], at)
         const { counted, kept } = yield* counters(a)
         expect(kept).toEqual(counted)
-        const state = yield* a.store.state(id)
+        const state = yield* a.store.get(id)
         if (round % 2 === 0) expect(state).toBeUndefined()
         else expect(["completed", "cancelled"]).toContain(state?.status)
       }
@@ -116,6 +116,6 @@ each([pg], (backend) => {
       const opened = yield* Effect.all([client, client, client, client], at)
       expect(yield* opened[0]!.sql`SELECT version FROM skein_task_versions`).toEqual([{ version: 1 }])
       const { id } = yield* insert(opened[1]!)
-      expect(yield* opened[2]!.store.state(id)).toBeDefined()
+      expect(yield* opened[2]!.store.get(id)).toBeDefined()
     }))
 })

@@ -9,6 +9,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as Encryption from "../../src/Encryption.ts"
 import * as SqlStore from "../../src/internal/store/sqlStore.ts"
 import { TaskStore } from "../../src/internal/store/store.ts"
+import type { TaskError } from "../../src/TaskError.ts"
 import { completed, insert, type Opened, question, stateOf } from "./kit.ts"
 
 const key = (letter: string) => letter.repeat(32)
@@ -37,8 +38,8 @@ const secretive = (opened: Opened) =>
   Effect.gen(function*() {
     const { store } = opened
     const { id } = yield* insert(opened, { args: { word: "secret" } })
-    yield* store.say(id, "secret message")
-    yield* store.progress(id, { progress: 1, message: "secret progress" })
+    yield* store.setStatusMessage(id, "secret message")
+    yield* store.setProgress(id, { progress: 1, message: "secret progress" })
     yield* store.ask(id, question("answered", { message: "secret question" }))
     yield* store.answer(id, "answered", { content: "secret answer" }, () => Effect.void)
     yield* store.ask(id, question("open", { message: "secret question" }))
@@ -54,12 +55,12 @@ const rows = (sql: SqlClient.SqlClient) =>
 const whole = (opened: Opened, id: string) =>
   Effect.all({
     state: stateOf(opened, id),
-    work: opened.store.work(id),
+    work: opened.store.load(id),
     answer: opened.store.ask(id, question("answered"))
   })
 
 const reasonOf = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
-  Effect.map(Effect.flip(effect), (error) => (error as { readonly reason: string }).reason)
+  Effect.map(Effect.flip(effect), (error) => (error as TaskError).reason._tag)
 
 describe("encryption", () => {
   it.effect("by default there is none; with a key no content is readable, and all of it opens", () =>
@@ -76,7 +77,7 @@ describe("encryption", () => {
       expect(yield* rows(sql)).not.toContain("secret")
       expect(yield* whole(opened, id)).toMatchObject({
         state: {
-          message: "secret message",
+          statusMessage: "secret message",
           progress: { progress: 1, message: "secret progress" },
           questions: [question("open", { message: "secret question" })]
         },
@@ -92,7 +93,7 @@ describe("encryption", () => {
   it.effect("the same text is never sealed to the same", () =>
     Effect.gen(function*() {
       const { store } = yield* (yield* database).store({ keys: [a] })
-      expect(yield* store.seal("x", "y")).not.toBe(yield* store.seal("x", "y"))
+      expect(yield* store.encrypt("x", "y")).not.toBe(yield* store.encrypt("x", "y"))
     }))
 
   it.effect("keys rotate: the first one seals, all of them open, one that is left out does not", () =>
@@ -104,18 +105,21 @@ describe("encryption", () => {
       const fresh = yield* secretive(both)
       const only = yield* store({ keys: [Redacted.make(b)] })
       expect((yield* whole(only, fresh)).work?.args).toEqual({ word: "secret" })
-      expect(yield* reasonOf(only.store.work(old))).toBe("Key")
-      expect(yield* reasonOf(only.store.state(old))).toBe("Key")
+      expect(yield* reasonOf(only.store.load(old))).toBe("KeyError")
+      expect(yield* reasonOf(only.store.get(old))).toBe("KeyError")
       const listed = yield* only.store.list(["ada"], undefined, 10)
-      expect(new Map(listed.map(({ id, message, progress }) => [id, { message, progress }]))).toEqual(
+      expect(new Map(listed.map(({ id, statusMessage, progress }) => [id, { statusMessage, progress }]))).toEqual(
         new Map([
-          [fresh, { message: "secret message", progress: { progress: 1, message: "secret progress" } }],
-          [old, { message: "What it says is sealed with a key that is not given here", progress: { progress: 1 } }]
+          [fresh, { statusMessage: "secret message", progress: { progress: 1, message: "secret progress" } }],
+          [old, {
+            statusMessage: "The status message is encrypted with a key that is not configured here",
+            progress: { progress: 1 }
+          }]
         ])
       )
-      expect(yield* reasonOf((yield* store({ keys: [c] })).store.state(fresh))).toBe("Key")
-      expect(yield* reasonOf((yield* store()).store.state(fresh))).toBe("Key")
-      expect(yield* reasonOf((yield* store()).store.work(fresh))).toBe("Key")
+      expect(yield* reasonOf((yield* store({ keys: [c] })).store.get(fresh))).toBe("KeyError")
+      expect(yield* reasonOf((yield* store()).store.get(fresh))).toBe("KeyError")
+      expect(yield* reasonOf((yield* store()).store.load(fresh))).toBe("KeyError")
       // What cannot be opened can still be ended and forgotten.
       expect(yield* only.store.finish(old, { status: "cancelled" })).toBe(true)
       yield* only.store.remove(old, Effect.void)
@@ -125,10 +129,10 @@ describe("encryption", () => {
     Effect.gen(function*() {
       const { store } = yield* database
       const id = yield* secretive(yield* store())
-      expect(yield* reasonOf((yield* store({ keys: [a] })).store.state(id))).toBe("Key")
-      const lenient = yield* store({ keys: [a], readPlain: true })
+      expect(yield* reasonOf((yield* store({ keys: [a] })).store.get(id))).toBe("KeyError")
+      const lenient = yield* store({ keys: [a], readPlaintext: true })
       expect((yield* whole(lenient, id)).answer).toEqual({ content: "secret answer" })
-      expect(yield* lenient.store.open("{}", "x")).toBe("{}")
+      expect(yield* lenient.store.decrypt("{}", "x")).toBe("{}")
     }))
 
   it.effect("a text that was tampered with does not open", () =>
@@ -155,10 +159,10 @@ describe("encryption", () => {
       ]
       for (const args of changed) {
         yield* sql`UPDATE skein_tasks SET args = ${args}`
-        expect([args, yield* reasonOf(opened.store.work(id))]).toEqual([args, "Key"])
+        expect([args, yield* reasonOf(opened.store.load(id))]).toEqual([args, "KeyError"])
       }
       yield* sql`UPDATE skein_tasks SET args = ${sealed}`
-      expect((yield* opened.store.work(id))?.args).toEqual({ word: "secret" })
+      expect((yield* opened.store.load(id))?.args).toEqual({ word: "secret" })
     }))
 
   it.effect("a text that was moved to another task, or to another place, does not open", () =>
@@ -173,37 +177,37 @@ describe("encryption", () => {
           id
         ])
       yield* swap("args", "args")
-      expect(yield* reasonOf(opened.store.work(id))).toBe("Key")
+      expect(yield* reasonOf(opened.store.load(id))).toBe("KeyError")
       yield* swap("message", "message")
-      expect(yield* reasonOf(opened.store.state(id))).toBe("Key")
+      expect(yield* reasonOf(opened.store.get(id))).toBe("KeyError")
       yield* sql`UPDATE skein_tasks SET args = message, message = args WHERE id = ${other}`
-      expect(yield* reasonOf(opened.store.work(other))).toBe("Key")
-      expect(yield* reasonOf(opened.store.state(other))).toBe("Key")
+      expect(yield* reasonOf(opened.store.load(other))).toBe("KeyError")
+      expect(yield* reasonOf(opened.store.get(other))).toBe("KeyError")
       const third = yield* secretive(opened)
       yield* sql`UPDATE skein_task_questions SET params = (
         SELECT params FROM skein_task_questions WHERE task_id = ${third} AND name = 'answered'
       ) WHERE task_id = ${third} AND name = 'open'`
-      expect(yield* reasonOf(opened.store.state(third))).toBe("Key")
+      expect(yield* reasonOf(opened.store.get(third))).toBe("KeyError")
       yield* sql`UPDATE skein_task_questions SET answer = params WHERE name = 'answered'`
-      expect(yield* reasonOf(opened.store.ask(third, question("answered")))).toBe("Key")
+      expect(yield* reasonOf(opened.store.ask(third, question("answered")))).toBe("KeyError")
     }))
 
   it.effect("what the engine seals opens as what it was sealed, and as nothing else", () =>
     Effect.gen(function*() {
       const { store } = yield* (yield* database).store({ keys: [a] })
-      const sealed = yield* store.seal(`{"x":"\\ud800"}`, "task/step")
-      expect(yield* store.open(sealed, "task/step")).toBe(`{"x":"\\ud800"}`)
-      expect(yield* reasonOf(store.open(sealed, "task/other"))).toBe("Key")
+      const sealed = yield* store.encrypt(`{"x":"\\ud800"}`, "task/step")
+      expect(yield* store.decrypt(sealed, "task/step")).toBe(`{"x":"\\ud800"}`)
+      expect(yield* reasonOf(store.decrypt(sealed, "task/other"))).toBe("KeyError")
       // Not as a column either, whatever its name is.
       const { id } = yield* insert({ store, sql: (yield* database).sql })
-      expect(yield* reasonOf(store.open(sealed, `args ${id}`))).toBe("Key")
+      expect(yield* reasonOf(store.decrypt(sealed, `args ${id}`))).toBe("KeyError")
     }))
 
   it.effect("keys are 32 bytes at least, and there is one", () =>
     Effect.gen(function*() {
       const { store } = yield* database
       for (const keys of [[], ["short"], [a, new Uint8Array(31)], [Redacted.make("")]]) {
-        expect(yield* reasonOf(store({ keys }))).toBe("Key")
+        expect(yield* reasonOf(store({ keys }))).toBe("KeyError")
       }
       yield* store({ keys: [new Uint8Array(32)] })
     }))
@@ -217,9 +221,9 @@ describe("encryption", () => {
         )).pipe(Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env })))
       const sealer = yield* make({ SKEIN_TASK_KEYS: ` ${b}, ${a},` })
       const old = yield* make({ OLD: a }, "OLD")
-      expect(yield* sealer!.open(yield* old!.seal("x", "y"), "y")).toBe("x")
-      expect(yield* reasonOf(old!.open(yield* sealer!.seal("x", "y"), "y"))).toBe("Key")
-      expect(yield* reasonOf(make({ SKEIN_TASK_KEYS: " , " }))).toBe("Key")
+      expect(yield* sealer!.decrypt(yield* old!.encrypt("x", "y"), "y")).toBe("x")
+      expect(yield* reasonOf(old!.decrypt(yield* sealer!.encrypt("x", "y"), "y"))).toBe("KeyError")
+      expect(yield* reasonOf(make({ SKEIN_TASK_KEYS: " , " }))).toBe("KeyError")
       expect((yield* Effect.flip(make({})))._tag).toBe("ConfigError")
     }))
 })

@@ -46,18 +46,18 @@ each(all, (backend) => {
           args: { [text]: text, json },
           caller
         })
-        yield* store.say(id, text)
-        yield* store.progress(id, { progress: 1, message: text })
+        yield* store.setStatusMessage(id, text)
+        yield* store.setProgress(id, { progress: 1, message: text })
         yield* store.ask(id, { key: text, method: text, params: { [text]: json } })
         const state = yield* stateOf(opened, id)
         expect(state).toMatchObject({
-          ...{ owner: text, tool: text, pool: text, message: text, caller },
+          ...{ owner: text, tool: text, pool: text, statusMessage: text, caller },
           progress: { message: text },
           questions: [{ key: text, method: text, params: { [text]: json } }]
         })
         expect(Object.keys(state.caller.capabilities)).toContain("__proto__")
         expect(Object.getPrototypeOf(state.caller.capabilities)).toBe(Object.prototype)
-        expect(yield* store.work(id)).toMatchObject({
+        expect(yield* store.load(id)).toMatchObject({
           args: { [text]: text, json },
           tool: text,
           pool: text,
@@ -98,14 +98,14 @@ each(all, (backend) => {
         ]
       ) {
         if (other === id) continue
-        expect(yield* store.state(other)).toBeUndefined()
-        expect(yield* store.work(other)).toBeUndefined()
+        expect(yield* store.get(other)).toBeUndefined()
+        expect(yield* store.load(other)).toBeUndefined()
         expect(yield* store.finish(other, { status: "cancelled" })).toBe(false)
         expect(yield* store.answer(other, "k", {}, () => Effect.void)).toBe(false)
         expect(yield* store.ask(other, question("k"))).toBeUndefined()
         yield* store.withdraw(other, "k")
-        yield* store.say(other, "x")
-        yield* store.progress(other, { progress: 1 })
+        yield* store.setStatusMessage(other, "x")
+        yield* store.setProgress(other, { progress: 1 })
         yield* store.remove(other, Effect.void)
         yield* Effect.scoped(store.listen(other, () => {}))
         yield* store.list(["ada"], { createdAt: 0, id: other }, 10)
@@ -132,14 +132,14 @@ each(all, (backend) => {
       const { store } = opened
       const text = "ü\0\"".repeat(350_000)
       const { id } = yield* insert(opened, { args: { text } })
-      expect((yield* store.work(id))?.args).toEqual({ text })
-      yield* store.say(id, text)
+      expect((yield* store.load(id))?.args).toEqual({ text })
+      yield* store.setStatusMessage(id, text)
       yield* store.ask(id, question("k", { text }))
       expect((yield* stateOf(opened, id)).questions[0]?.params).toEqual({ text })
       yield* store.answer(id, "k", { text }, () => Effect.void)
       expect(yield* store.ask(id, question("k"))).toEqual({ text })
       yield* store.finish(id, completed({ text }))
-      expect(yield* stateOf(opened, id)).toMatchObject({ message: text, outcome: { result: { text } } })
+      expect(yield* stateOf(opened, id)).toMatchObject({ statusMessage: text, outcome: { result: { text } } })
     }))
 
   it.effect("names that are too long for an index are refused, and nothing is begun", () =>
@@ -153,12 +153,17 @@ each(all, (backend) => {
         const error = yield* Effect.flip(
           opened.store.insert(task(options), () => Effect.sync(() => void (begun = true)))
         )
-        expect(error).toMatchObject({ reason: "Store", message: expect.stringContaining("at most 512") })
+        expect(error).toMatchObject({
+          reason: { _tag: "StoreError" },
+          message: expect.stringContaining("512 characters")
+        })
         expect(begun).toBe(false)
       }
       const { id } = yield* insert(opened, { owner: long.slice(0, -2), tool: long, pool: long })
       yield* opened.store.ask(id, question(long))
-      expect(yield* Effect.flip(opened.store.ask(id, question(`${long}x`)))).toMatchObject({ reason: "Store" })
+      expect(yield* Effect.flip(opened.store.ask(id, question(`${long}x`)))).toMatchObject({
+        reason: { _tag: "StoreError" }
+      })
       expect((yield* stateOf(opened, id)).questions.map(({ key }) => key)).toEqual([long])
       expect(yield* opened.store.list([`${long}x`], undefined, 10)).toEqual([])
     }))
@@ -169,10 +174,12 @@ each(all, (backend) => {
       const circle: Record<string, unknown> = {}
       circle["circle"] = circle
       for (const args of [{ big: 1n } as never, circle as never, undefined as never]) {
-        expect(yield* Effect.flip(insert(opened, { args }))).toMatchObject({ reason: "Store" })
+        expect(yield* Effect.flip(insert(opened, { args }))).toMatchObject({ reason: { _tag: "StoreError" } })
       }
       const { id } = yield* insert(opened)
-      expect(yield* Effect.flip(opened.store.finish(id, completed(circle as never)))).toMatchObject({ reason: "Store" })
+      expect(yield* Effect.flip(opened.store.finish(id, completed(circle as never)))).toMatchObject({
+        reason: { _tag: "StoreError" }
+      })
       expect((yield* stateOf(opened, id)).status).toBe("working")
     }))
 
@@ -185,9 +192,9 @@ each(all, (backend) => {
           null
         ]] as const
       ) {
-        expect((yield* insert(opened, { ttl })).ttl).toBe(kept)
+        expect((yield* insert(opened, { ttlMs: ttl })).ttlMs).toBe(kept)
       }
-      expect((yield* opened.store.expired(1)).map(({ expiresAt }) => expiresAt)).toEqual([0])
+      expect((yield* opened.store.findExpired(1)).map(({ expiresAt }) => expiresAt)).toEqual([0])
       expect(yield* opened.store.nextExpiry(0)).toBe(1)
     }))
 
@@ -197,8 +204,8 @@ each(all, (backend) => {
       const { id } = yield* insert(opened)
       const other = yield* insert(opened)
       yield* opened.sql`UPDATE skein_tasks SET caller = 'no json', args = '{' WHERE id = ${id}`
-      expect(yield* Effect.flip(opened.store.state(id))).toMatchObject({ reason: "Store" })
-      expect(yield* Effect.flip(opened.store.work(id))).toMatchObject({ reason: "Store" })
+      expect(yield* Effect.flip(opened.store.get(id))).toMatchObject({ reason: { _tag: "StoreError" } })
+      expect(yield* Effect.flip(opened.store.load(id))).toMatchObject({ reason: { _tag: "StoreError" } })
       expect(yield* stateOf(opened, other.id)).toEqual(other)
     }))
 
@@ -207,7 +214,10 @@ each(all, (backend) => {
       const opened = yield* Effect.flatten(backend.database)
       const { id } = yield* insert(opened)
       yield* opened.sql`ALTER TABLE skein_tasks RENAME TO gone`
-      expect(yield* Effect.flip(opened.store.state(id))).toMatchObject({ _tag: "TaskError", reason: "Store" })
-      expect(yield* Effect.flip(insert(opened))).toMatchObject({ _tag: "TaskError", reason: "Store" })
+      expect(yield* Effect.flip(opened.store.get(id))).toMatchObject({
+        _tag: "TaskError",
+        reason: { _tag: "StoreError" }
+      })
+      expect(yield* Effect.flip(insert(opened))).toMatchObject({ _tag: "TaskError", reason: { _tag: "StoreError" } })
     }))
 })

@@ -13,9 +13,9 @@ each(all, (backend) => {
       expect(yield* stateOf(opened, state.id)).toEqual(state)
       expect(state).toMatchObject({ status: "working", version: 1, questions: [], outcome: undefined, owner: "ada" })
       const { args, caller, owner, pool, tool } = task()
-      expect(yield* opened.store.work(state.id)).toEqual({
+      expect(yield* opened.store.load(state.id)).toEqual({
         ...{ id: state.id, args, caller, owner, pool, tool },
-        ...{ status: "working", said: 0, waits: false, settled: false }
+        ...{ status: "working", statusMessageCount: 0, waitsForWorker: false, settled: false }
       })
       expect(state.caller).toEqual(caller)
       expect((yield* insert(opened)).id).not.toBe(state.id)
@@ -32,9 +32,9 @@ each(all, (backend) => {
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const caller = { revision: "2026-07-28", capabilities: {}, info: undefined, principal: undefined } as const
-      const { id } = yield* insert(opened, { caller, owner: null, ttl: null })
-      expect(yield* stateOf(opened, id)).toMatchObject({ caller, owner: null, ttl: null })
-      expect((yield* opened.store.work(id))?.caller).toStrictEqual(caller)
+      const { id } = yield* insert(opened, { caller, owner: null, ttlMs: null })
+      expect(yield* stateOf(opened, id)).toMatchObject({ caller, owner: null, ttlMs: null })
+      expect((yield* opened.store.load(id))?.caller).toStrictEqual(caller)
     }))
 
   it.effect("an insert is undone when what belongs to it fails", () =>
@@ -47,7 +47,7 @@ each(all, (backend) => {
         return Effect.andThen(sql`CREATE TABLE half (id INTEGER)`, Effect.fail("no"))
       }))
       expect(failure).toBe("no")
-      expect(yield* store.state(id)).toBeUndefined()
+      expect(yield* store.get(id)).toBeUndefined()
       expect(yield* counters(opened)).toEqual({ kept: [], counted: [] })
       yield* Effect.flip(sql`SELECT * FROM half`)
     }))
@@ -59,8 +59,12 @@ each(all, (backend) => {
       for (
         const end of [
           completed({ content: [] }),
-          { status: "failed", outcome: { _tag: "Error", error: { code: -32603, message: "no" } }, message: "broken" },
-          { status: "cancelled", message: "not wanted" }
+          {
+            status: "failed",
+            outcome: { _tag: "Error", error: { code: -32603, message: "no" } },
+            statusMessage: "broken"
+          },
+          { status: "cancelled", statusMessage: "not wanted" }
         ] as const
       ) {
         const { id } = yield* insert(opened)
@@ -69,14 +73,14 @@ each(all, (backend) => {
         expect(before).toMatchObject({
           status: end.status,
           version: 2,
-          message: "message" in end ? end.message : undefined
+          statusMessage: "statusMessage" in end ? end.statusMessage : undefined
         })
         expect(before.outcome).toEqual("outcome" in end ? end.outcome : undefined)
         yield* TestClock.adjust(10)
         expect(yield* store.finish(id, { status: "cancelled" })).toBe(false)
         expect(yield* store.finish(id, completed({}))).toBe(false)
-        yield* store.say(id, "again")
-        yield* store.progress(id, { progress: 5 })
+        yield* store.setStatusMessage(id, "again")
+        yield* store.setProgress(id, { progress: 5 })
         expect(yield* store.ask(id, { key: "k", method: "elicitation/create", params: {} })).toBeUndefined()
         expect(yield* store.answer(id, "k", {}, () => Effect.void)).toBe(false)
         expect(yield* stateOf(opened, id)).toEqual(before)
@@ -88,38 +92,38 @@ each(all, (backend) => {
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { id } = yield* insert(opened)
-      yield* opened.store.say(id, "packing")
+      yield* opened.store.setStatusMessage(id, "packing")
       yield* opened.store.finish(id, completed({}))
-      expect((yield* stateOf(opened, id)).message).toBe("packing")
+      expect((yield* stateOf(opened, id)).statusMessage).toBe("packing")
     }))
 
   it.effect("a numbered message is said once, and never after a later one", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { id } = yield* insert(opened)
-      yield* opened.store.say(id, "first", 1)
-      yield* opened.store.say(id, "second", 2)
+      yield* opened.store.setStatusMessage(id, "first", 1)
+      yield* opened.store.setStatusMessage(id, "second", 2)
       const { version } = yield* stateOf(opened, id)
-      yield* opened.store.say(id, "first", 1)
-      yield* opened.store.say(id, "second", 2)
-      expect(yield* stateOf(opened, id)).toMatchObject({ message: "second", version })
-      expect((yield* opened.store.work(id))?.said).toBe(2)
-      yield* opened.store.say(id, "aside")
-      yield* opened.store.say(id, "third", 3)
-      expect(yield* stateOf(opened, id)).toMatchObject({ message: "third", version: version + 2 })
+      yield* opened.store.setStatusMessage(id, "first", 1)
+      yield* opened.store.setStatusMessage(id, "second", 2)
+      expect(yield* stateOf(opened, id)).toMatchObject({ statusMessage: "second", version })
+      expect((yield* opened.store.load(id))?.statusMessageCount).toBe(2)
+      yield* opened.store.setStatusMessage(id, "aside")
+      yield* opened.store.setStatusMessage(id, "third", 3)
+      expect(yield* stateOf(opened, id)).toMatchObject({ statusMessage: "third", version: version + 2 })
     }))
 
   it.effect("progress only grows, and is numbers", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { id } = yield* insert(opened)
-      yield* opened.store.progress(id, { progress: 0.5, total: 3, message: "half" })
+      yield* opened.store.setProgress(id, { progress: 0.5, total: 3, message: "half" })
       expect((yield* stateOf(opened, id)).progress).toEqual({ progress: 0.5, total: 3, message: "half" })
       for (const progress of [0.5, 0.1, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-        yield* opened.store.progress(id, { progress })
+        yield* opened.store.setProgress(id, { progress })
       }
       expect(yield* stateOf(opened, id)).toMatchObject({ progress: { progress: 0.5 }, version: 2 })
-      yield* opened.store.progress(id, { progress: 1e300, total: Number.NaN })
+      yield* opened.store.setProgress(id, { progress: 1e300, total: Number.NaN })
       expect((yield* stateOf(opened, id)).progress).toStrictEqual({ progress: 1e300 })
     }))
 
@@ -129,10 +133,10 @@ each(all, (backend) => {
       yield* TestClock.setTime(1_700_000_000_000)
       const { id } = yield* insert(opened)
       yield* TestClock.adjust("1 second")
-      yield* opened.store.say(id, "a")
+      yield* opened.store.setStatusMessage(id, "a")
       expect(yield* stateOf(opened, id)).toMatchObject({ createdAt: 1_700_000_000_000, updatedAt: 1_700_000_001_000 })
       yield* TestClock.setTime(1_600_000_000_000)
-      yield* opened.store.say(id, "by a process whose clock is late")
+      yield* opened.store.setStatusMessage(id, "by a process whose clock is late")
       expect(yield* stateOf(opened, id)).toMatchObject({ updatedAt: 1_700_000_001_000, version: 3 })
     }))
 
@@ -185,23 +189,27 @@ each(all, (backend) => {
       const first = yield* insert(opened, { limits })
       expect(yield* refused({ limits })).toMatchObject({
         begun: false,
-        reason: "Limit",
-        message: "No more than 1 tasks of the owner may run at a time"
+        reason: { _tag: "LimitExceeded" },
+        message: "limit reached: 1 tasks of the owner that have not ended"
       })
       yield* insert(opened, { limits, owner: "bob" })
-      expect((yield* refused({ limits, owner: "cyd" })).message).toContain(`2 tasks of the tool "report" may run`)
+      expect((yield* refused({ limits, owner: "cyd" })).message).toContain(
+        `2 tasks of the tool "report" that have not ended`
+      )
       yield* insert(opened, { limits, owner: "cyd", tool: "other" })
-      expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain("3 tasks in all may run")
+      expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain(
+        "3 tasks in total that have not ended"
+      )
       yield* store.finish(first.id, { status: "cancelled" })
       const second = yield* insert(opened, { limits })
       yield* store.finish(second.id, { status: "cancelled" })
       expect((yield* refused({ limits: { ...limits, all: {}, tool: {} } })).message).toContain(
-        "2 tasks of the owner are kept"
+        "2 stored tasks of the owner"
       )
       expect((yield* refused({ limits: { ...limits, all: {} }, owner: "dan" })).message).toContain(
-        `3 tasks of the tool "report" are kept`
+        `3 stored tasks of the tool "report"`
       )
-      expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain("4 tasks in all are kept")
+      expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain("4 stored tasks in total")
       yield* store.remove(first.id, Effect.void)
       yield* insert(opened, { limits })
       const { counted, kept } = yield* counters(opened)
@@ -217,8 +225,8 @@ each(all, (backend) => {
       yield* insert(opened, { limits, owner: null })
       const error = yield* Effect.flip(insert(opened, { limits, owner: null }))
       expect(error).toMatchObject({
-        reason: "Limit",
-        message: "No more than 1 tasks that belong to nobody may run at a time"
+        reason: { _tag: "LimitExceeded" },
+        message: "limit reached: 1 tasks without an owner that have not ended"
       })
       yield* insert(opened, { limits, owner: "" })
     }))
@@ -227,27 +235,27 @@ each(all, (backend) => {
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
-      const { id } = yield* insert(opened, { ttl: 1000 })
-      const forever = yield* insert(opened, { ttl: null })
+      const { id } = yield* insert(opened, { ttlMs: 1000 })
+      const forever = yield* insert(opened, { ttlMs: null })
       yield* store.ask(id, { key: "k", method: "elicitation/create", params: {} })
       expect(yield* store.nextExpiry(0)).toBe(1000)
       yield* TestClock.adjust(999)
-      expect(yield* store.expired(10)).toEqual([])
+      expect(yield* store.findExpired(10)).toEqual([])
       expect((yield* stateOf(opened, id)).questions).toHaveLength(1)
       yield* TestClock.adjust(1)
-      expect(yield* store.state(id)).toBeUndefined()
+      expect(yield* store.get(id)).toBeUndefined()
       expect((yield* store.list(["ada"], undefined, 10)).map(({ id }) => id)).toEqual([forever.id])
       expect(yield* store.answer(id, "k", {}, () => Effect.void)).toBe(false)
-      expect(yield* store.expired(10)).toEqual([
+      expect(yield* store.findExpired(10)).toEqual([
         { id, pool: "default", status: "input_required", settled: false, expiresAt: 1000 }
       ])
       // It is ended and undone before it is forgotten.
-      expect(yield* store.work(id)).toMatchObject({ id, status: "input_required" })
+      expect(yield* store.load(id)).toMatchObject({ id, status: "input_required" })
       expect(yield* store.finish(id, { status: "cancelled" })).toBe(true)
       expect(yield* store.nextExpiry(999)).toBe(1000)
       expect(yield* store.nextExpiry(1000)).toBeUndefined()
       yield* store.remove(id, Effect.void)
-      expect(yield* store.work(id)).toBeUndefined()
+      expect(yield* store.load(id)).toBeUndefined()
       expect(yield* store.nextExpiry(0)).toBeUndefined()
       expect((yield* counters(opened)).kept).toEqual(["0  1 1", "1 report 1 1", "2 =ada 1 1"])
     }))
@@ -256,13 +264,13 @@ each(all, (backend) => {
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const ids: Array<string> = []
-      for (const ttl of [30, 10, 20, 10, 10]) ids.push((yield* insert(opened, { ttl })).id)
+      for (const ttl of [30, 10, 20, 10, 10]) ids.push((yield* insert(opened, { ttlMs: ttl })).id)
       yield* TestClock.adjust(25)
-      const first = yield* opened.store.expired(2)
-      const second = yield* opened.store.expired(2, first[1])
+      const first = yield* opened.store.findExpired(2)
+      const second = yield* opened.store.findExpired(2, first[1])
       expect([...first, ...second].map(({ expiresAt }) => expiresAt)).toEqual([10, 10, 10, 20])
       expect(new Set([...first, ...second].map(({ id }) => id))).toEqual(new Set(ids.slice(1)))
-      expect(yield* opened.store.expired(2, second[1])).toEqual([])
+      expect(yield* opened.store.findExpired(2, second[1])).toEqual([])
     }))
 
   it.effect("a task is removed with its questions, or not at all", () =>
@@ -275,7 +283,7 @@ each(all, (backend) => {
       expect((yield* stateOf(opened, id)).questions).toHaveLength(1)
       expect((yield* counters(opened)).kept).toEqual(["0  1 1", "1 report 1 1", "2 =ada 1 1"])
       yield* store.remove(id, Effect.void)
-      expect(yield* store.state(id)).toBeUndefined()
+      expect(yield* store.get(id)).toBeUndefined()
       expect(yield* sql`SELECT * FROM skein_task_questions`).toEqual([])
       // What nothing is counted in leaves no row, or each visitor would leave one for ever.
       expect(yield* sql`SELECT name FROM skein_task_counts WHERE kind > 0`).toEqual([])
@@ -289,11 +297,11 @@ each(all, (backend) => {
       const { store } = opened
       const ids: Array<string> = []
       for (let index = 0; index < 5; index++) ids.push((yield* insert(opened)).id)
-      expect(yield* store.unsettled(100, 10)).toEqual([])
+      expect(yield* store.findUnsettled(100, 10)).toEqual([])
       yield* TestClock.adjust(100)
-      yield* store.say(ids[0]!, "busy")
-      const first = yield* store.unsettled(100, 3)
-      const second = yield* store.unsettled(100, 3, first.at(-1))
+      yield* store.setStatusMessage(ids[0]!, "busy")
+      const first = yield* store.findUnsettled(100, 3)
+      const second = yield* store.findUnsettled(100, 3, first.at(-1))
       expect([...first, ...second].map(({ id }) => id)).toEqual(ids.slice(1).toSorted())
       yield* store.finish(ids[1]!, completed({}))
       yield* store.finish(ids[2]!, { status: "cancelled" })
@@ -301,15 +309,15 @@ each(all, (backend) => {
       yield* store.settle(ids[1]!)
       yield* store.settle([ids[2]!, ids[3]!, "'; --"])
       yield* TestClock.adjust(100)
-      expect((yield* store.unsettled(100, 10)).map(({ id }) => id)).toEqual([ids[0]!, ...ids.slice(3)].toSorted())
+      expect((yield* store.findUnsettled(100, 10)).map(({ id }) => id)).toEqual([ids[0]!, ...ids.slice(3)].toSorted())
       // Of what is cancelled, and may have something to undo, each is seen at once.
       yield* store.finish(ids[3]!, { status: "cancelled" })
       yield* store.finish(ids[4]!, { status: "cancelled" })
       yield* store.finish(ids[0]!, completed({}))
-      const [one] = yield* store.undoing(1)
-      expect([one, ...(yield* store.undoing(10, one))].map((swept) => swept?.id)).toEqual(ids.slice(3).toSorted())
+      const [one] = yield* store.findUndoing(1)
+      expect([one, ...(yield* store.findUndoing(10, one))].map((swept) => swept?.id)).toEqual(ids.slice(3).toSorted())
       yield* store.settle(ids[3]!)
-      expect((yield* store.undoing(10)).map(({ id }) => id)).toEqual([ids[4]])
-      expect((yield* store.work(ids[3]!))?.settled).toBe(true)
+      expect((yield* store.findUndoing(10)).map(({ id }) => id)).toEqual([ids[4]])
+      expect((yield* store.load(ids[3]!))?.settled).toBe(true)
     }))
 })

@@ -42,8 +42,8 @@ each([file, pg], (backend) => {
       const { sql } = yield* client
       yield* sql`INSERT INTO skein_task_versions (version) VALUES (99)`
       expect(yield* Effect.flip(client)).toMatchObject({
-        reason: "Store",
-        message: "The tables of tasks are of version 99: this program knows 1, and a later one made them"
+        reason: { _tag: "StoreError" },
+        message: "the task tables have version 99, and this program supports 1: a later version created them"
       })
     }))
 })
@@ -53,7 +53,9 @@ each(all, (backend) => {
     Effect.gen(function*() {
       const { sql } = yield* fresh(backend)
       const client = Layer.succeed(SqlClient.SqlClient, sql)
-      expect(yield* Effect.flip(Effect.provide(indexMessages(), client))).toMatchObject({ reason: "Store" })
+      expect(yield* Effect.flip(Effect.provide(indexMessages(), client))).toMatchObject({
+        reason: { _tag: "StoreError" }
+      })
       for (const prefix of [undefined, "other"]) {
         yield* Effect.scoped(Layer.build(Layer.provide(SqlMessageStorage.layerMigrations({ prefix }), client)))
         const index = Effect.provide(indexMessages(prefix), client)

@@ -64,7 +64,9 @@ const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
           models.filter(({ state }) => !isFinal(state) && own(state)).length
         const room = models.length < 9 && live((state) => state.owner === owner) < 3 &&
           live((state) => state.tool === tool) < 4
-        const inserted = yield* Effect.result(store.insert(task({ owner, tool, limits, ttl: null }), () => Effect.void))
+        const inserted = yield* Effect.result(
+          store.insert(task({ owner, tool, limits, ttlMs: null }), () => Effect.void)
+        )
         expect(inserted._tag).toBe(room ? "Success" : "Failure")
         if (inserted._tag === "Success") {
           const model: Model = { id: inserted.success.id, state: inserted.success, said: 0, questions: new Map() }
@@ -84,12 +86,12 @@ const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
       switch (_tag) {
         case "say":
           changes = !over && key > model.said
-          yield* store.say(id, `said ${index}`, key)
+          yield* store.setStatusMessage(id, `said ${index}`, key)
           if (changes) model.said = key
           break
         case "progress":
           changes = !over && key > (state.progress?.progress ?? -1)
-          yield* store.progress(id, { progress: key })
+          yield* store.setProgress(id, { progress: key })
           break
         case "ask":
           changes = !over && known === undefined
@@ -117,17 +119,21 @@ const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
           break
         case "undone":
           yield* Effect.exit(sql.withTransaction(Effect.andThen(
-            Effect.all([store.say(id, "x"), store.ask(id, question(`k${key}`)), store.finish(id, ends.cancel)]),
+            Effect.all([
+              store.setStatusMessage(id, "x"),
+              store.ask(id, question(`k${key}`)),
+              store.finish(id, ends.cancel)
+            ]),
             Effect.fail("no")
           )))
           break
         case "remove":
           yield* store.remove(id, Effect.void)
           tasks[which] = undefined
-          expect(yield* store.state(id)).toBeUndefined()
+          expect(yield* store.get(id)).toBeUndefined()
           continue
       }
-      const after = (yield* store.state(id))!
+      const after = (yield* store.get(id))!
       if (changes) expect(after.version).toBe(before.version + 1)
       else expect(after).toEqual(before)
       const open = [...questions.values()].filter(({ state }) => state === "open").map(({ question }) => question)

@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import type { Swept } from "../../src/internal/store/store.ts"
+import type { SweepRow } from "../../src/internal/store/store.ts"
 import { all, completed, each, fresh, insert, question, stateOf } from "./kit.ts"
 
 const nothing = () => Effect.void
@@ -28,11 +28,11 @@ each(all, (backend) => {
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
-      const { id } = yield* insert(opened, { pool: "gpu", ttl: 1000 })
+      const { id } = yield* insert(opened, { pool: "gpu", ttlMs: 1000 })
       yield* store.ask(id, question("a"))
       yield* store.ask(id, question("b"))
-      const told: Array<Swept> = []
-      const tell = (task: Swept) => Effect.sync(() => void told.push(task))
+      const told: Array<SweepRow> = []
+      const tell = (task: SweepRow) => Effect.sync(() => void told.push(task))
       expect(yield* store.answer(id, "a", { action: "accept", content: { n: 1 } }, tell)).toBe(true)
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "input_required", questions: [question("b")] })
       expect(yield* store.answer(id, "a", { action: "decline" }, tell)).toBe(false)
@@ -85,29 +85,29 @@ each(all, (backend) => {
       const { store } = opened
       const { id } = yield* insert(opened)
       for (const key of ["a", "b", "c"]) yield* store.ask(id, question(key))
-      yield* store.lose(id, "a", false)
+      yield* store.markLost(id, "a", false)
       expect(yield* stateOf(opened, id)).toMatchObject({ questions: [question("b"), question("c")], version: 5 })
       expect(yield* store.answer(id, "a", {}, nothing)).toBe(false)
       expect(yield* store.ask(id, question("a"))).toBe("lost")
       for (const key of ["b", "c"]) expect(yield* store.answer(id, key, { key }, nothing)).toBe(true)
-      yield* store.lose(id, "b", false)
+      yield* store.markLost(id, "b", false)
       expect(yield* store.ask(id, question("b"))).toEqual({ key: "b" })
-      yield* store.lose(id, "b", true)
+      yield* store.markLost(id, "b", true)
       expect(yield* store.ask(id, question("b"))).toBe("lost")
       expect(yield* store.ask(id, question("c"))).toEqual({ key: "c" })
       yield* store.withdraw(id, "c")
-      yield* store.lose(id, "z", true)
+      yield* store.markLost(id, "z", true)
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 7 })
     }))
 
   it.effect("a question can be withdrawn when the task's time is over", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
-      const { id } = yield* insert(opened, { ttl: 10 })
+      const { id } = yield* insert(opened, { ttlMs: 10 })
       yield* opened.store.ask(id, question("a"))
       yield* TestClock.adjust(10)
       yield* opened.store.withdraw(id, "a")
-      expect((yield* opened.store.work(id))?.status).toBe("working")
+      expect((yield* opened.store.load(id))?.status).toBe("working")
     }))
 
   it.effect("a task that ends has no open questions, and its answers stay for what is undone", () =>

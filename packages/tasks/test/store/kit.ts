@@ -14,7 +14,6 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { type Postgres, required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
-import * as PgStore from "../../src/internal/store/pgStore.ts"
 import * as SqlStore from "../../src/internal/store/sqlStore.ts"
 import { TaskStore } from "../../src/internal/store/store.ts"
 import type { NewTask, State } from "../../src/TaskState.ts"
@@ -42,7 +41,12 @@ const open = <E>(layer: Layer.Layer<TaskStore | SqlClient.SqlClient, E>): Effect
 
 const sqlite = (filename: string) => open(SqlStore.layer().pipe(Layer.provideMerge(SqliteClient.layer({ filename }))))
 
-const postgresAt = (url: string) => open(PgStore.layer.pipe(Layer.provideMerge(PgClient.layer({ url }))))
+const postgresAt = (url: string) =>
+  open(
+    Layer.unwrap(Effect.map(PgClient.PgClient, SqlStore.layerListening)).pipe(
+      Layer.provideMerge(PgClient.layer({ url }))
+    )
+  )
 
 export const memory: Backend = {
   name: "SQLite in memory",
@@ -108,8 +112,8 @@ export const task = (options: Partial<NewTask> = {}): NewTask => ({
     info: { name: "test", version: "1" },
     principal: { id: "ada" }
   },
-  ttl: 3_600_000,
-  pollInterval: 1000,
+  ttlMs: 3_600_000,
+  pollIntervalMs: 1000,
   limits: { all: {}, owner: {}, tool: {} },
   ...options
 })
@@ -120,7 +124,7 @@ export const insert = ({ store }: Opened, options: Partial<NewTask> = {}) =>
 
 /** A task that must be there. */
 export const stateOf = ({ store }: Opened, id: string): Effect.Effect<State, unknown> =>
-  Effect.flatMap(store.state(id), (state) => state === undefined ? Effect.die(`no task ${id}`) : Effect.succeed(state))
+  Effect.flatMap(store.get(id), (state) => state === undefined ? Effect.die(`no task ${id}`) : Effect.succeed(state))
 
 export const completed = (result: Record<string, unknown>) =>
   ({ status: "completed", outcome: { _tag: "Result", result } }) as const

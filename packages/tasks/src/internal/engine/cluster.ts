@@ -1,5 +1,5 @@
 /**
- * The cluster that executions live in: one runner in this process, or runners in many.
+ * The cluster in which executions run: one runner in a single process, or a runner in each of several processes.
  */
 import type { PgClient } from "@skein/sql/PgClient"
 import * as ClusterWorkflowEngine from "effect/cluster/ClusterWorkflowEngine"
@@ -18,43 +18,51 @@ import * as Option from "effect/Option"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { TaskError } from "../../TaskError.ts"
-import * as messages from "./messages.ts"
-import { attention, confirming, persistent, quiet, runners } from "./runners.ts"
-import { defaultGroup } from "./workflow.ts"
+import * as messages from "./messageStorage.ts"
+import {
+  layerConfirmShards,
+  layerMessageListener,
+  layerQuietUnregister,
+  layerRereadMessages,
+  layerRunners
+} from "./runners.ts"
+import { defaultShardGroup } from "./workflow.ts"
 
-/** What all clusters have to be told. */
+/** The options of both kinds of cluster. */
 export interface Options {
+  /** The time between two reads of the message storage. */
   readonly pollInterval: Duration.Input
-  readonly terminationTimeout: Duration.Input
+  /** How long an execution may take to end when its runner stops or hands it over. */
+  readonly interruptTimeout: Duration.Input
 }
 
-/** What the engine of tasks stands on. */
-export type Cluster = WorkflowEngine | Sharding.Sharding | MessageStorage
+/** The services of the cluster that the task engine uses. */
+export type ClusterServices = WorkflowEngine | Sharding.Sharding | MessageStorage
 
 /**
- * The settings that both kinds share. What bounds tasks are their limits: `maxResidentEntities` only makes the runner look into the
- * store again and again.
+ * The settings of both kinds. `maxResidentEntities` is unbounded, because with a bound the runner reads the store again and again: the
+ * limits on tasks bound the number of executions.
  */
-export const settings = ({ pollInterval, terminationTimeout }: Options) =>
+export const shardingSettings = ({ pollInterval, interruptTimeout }: Options) =>
   ({
     entityMessagePollInterval: pollInterval,
     entityReplyPollInterval: "200 millis",
-    entityTerminationTimeout: terminationTimeout,
+    entityTerminationTimeout: interruptTimeout,
     maxResidentEntities: "unbounded",
     simulateRemoteSerialization: false
   }) as const
 
-/** Its one runner has everything, and nobody to share it with: few shards, locks that are none, and nobody to look out for. */
-export const single = (options: Options): Layer.Layer<Cluster, never, SqlClient.SqlClient | Digest> =>
+/** The cluster of a single process. Its one runner owns all shards, so there are few, and locks and assignments are not refreshed. */
+export const layerSingle = (options: Options): Layer.Layer<ClusterServices, never, SqlClient.SqlClient | Digest> =>
   ClusterWorkflowEngine.layer.pipe(
     Layer.provideMerge(Sharding.layer),
     Layer.provide(Runners.layerNoop),
     Layer.provideMerge(messages.layer),
     Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
     Layer.provide(ShardingConfig.layer({
-      ...settings(options),
-      availableShardGroups: [defaultGroup],
-      assignedShardGroups: [defaultGroup],
+      ...shardingSettings(options),
+      availableShardGroups: [defaultShardGroup],
+      assignedShardGroups: [defaultShardGroup],
       shardsPerGroup: 8,
       shardLockRefreshInterval: "1 day",
       shardLockExpiration: "3 days",
@@ -62,23 +70,23 @@ export const single = (options: Options): Layer.Layer<Cluster, never, SqlClient.
     }))
   )
 
-/** How runners share a database. */
-export interface Shared extends Options {
-  /** The shard groups: all that are known, and those of which this process is a runner. */
+/** The options of a cluster of several processes. */
+export interface SharedOptions extends Options {
+  /** All known shard groups, and those that this process runs. */
   readonly groups: { readonly all: ReadonlyArray<string>; readonly own: ReadonlyArray<string> }
-  /** How long a runner that is gone without a word keeps its shards. */
+  /** How long a runner that was killed or cut off keeps its shards. */
   readonly lockExpiry: Duration.Input
 }
 
-/** A runner among others, or, without groups of its own, one that only writes messages. */
-export const shared = (
-  options: Shared
-): Layer.Layer<Cluster, TaskError, PgClient | SqlClient.SqlClient | Digest> => {
+/** The cluster of several processes. A process without shard groups of its own only sends messages. */
+export const layerShared = (
+  options: SharedOptions
+): Layer.Layer<ClusterServices, TaskError, PgClient | SqlClient.SqlClient | Digest> => {
   const { groups: { all, own } } = options
-  // It stands for this process alone, and only until its end.
+  // The address identifies this process until it ends; nothing connects to it.
   const address = RunnerAddress.make(globalThis.crypto.randomUUID(), 0)
   const config = ShardingConfig.layer({
-    ...settings(options),
+    ...shardingSettings(options),
     runnerAddress: own.length === 0 ? Option.none() : Option.some(address),
     availableShardGroups: all,
     assignedShardGroups: own,
@@ -86,14 +94,16 @@ export const shared = (
     shardLockExpiration: options.lockExpiry,
     refreshAssignmentsInterval: "1 second"
   })
-  const kept = Layer.provide(persistent, messages.layer)
+  const storage = Layer.provide(layerRereadMessages, messages.layer)
   return ClusterWorkflowEngine.layer.pipe(
-    Layer.provideMerge(own.length === 0 ? Layer.empty : attention),
+    Layer.provideMerge(own.length === 0 ? Layer.empty : layerMessageListener),
     Layer.provideMerge(Sharding.layer),
-    Layer.provide(runners),
-    Layer.provideMerge(kept),
+    Layer.provide(layerRunners),
+    Layer.provideMerge(storage),
     Layer.provide([
-      confirming.pipe(Layer.provide([quiet.pipe(Layer.provide(Layer.orDie(SqlRunnerStorage.layer))), kept])),
+      layerConfirmShards.pipe(
+        Layer.provide([layerQuietUnregister.pipe(Layer.provide(Layer.orDie(SqlRunnerStorage.layer))), storage])
+      ),
       RunnerHealth.layerNoop
     ]),
     Layer.provide(config)

@@ -1,63 +1,65 @@
 /**
- * What a run gives to its handler.
+ * The services that a run provides to its handler: the task for `Step`, and the request for everything else.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { CurrentTask, Undoing } from "../../CurrentTask.ts"
+import type { CurrentTask, UndoReason } from "../../CurrentTask.ts"
 import { ask } from "./questions.ts"
-import { TaskExchange } from "./exchange.ts"
-import { patiently } from "./engineContext.ts"
-import { line } from "../text.ts"
-import { misplaced } from "./places.ts"
-import { InStep, type Run } from "./run.ts"
+import { TaskRequestContext } from "./taskRequest.ts"
+import { awaitStore } from "./engineContext.ts"
+import { truncateLine } from "../text.ts"
+import { CurrentStep, misplacedInStep, type Run } from "./run.ts"
 import { sleep } from "./sleep.ts"
 import { once, step } from "./steps.ts"
 
-/** The task, for `Step`. */
-export const currentOf = (run: Run): CurrentTask["Service"] => ({
-  id: run.work.id,
-  say: (message) => say(run, message),
+/** The `CurrentTask` of a run. */
+export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
+  id: run.task.id,
+  setStatusMessage: (message) => setStatusMessage(run, message),
   step: (name, options, execute) => step(run, name, options, execute),
   sleep: (name, duration) => sleep(run, name, duration),
   compensate: (undo) => compensate(run, undo)
 })
 
-/** The call, for everything else. */
-export const exchangeOf = (run: Run, current: CurrentTask["Service"]): TaskExchange => {
-  const asked = (...[method, params, options]: Parameters<TaskExchange["request"]>) => ask(run, method, params, options)
-  const exchange = new TaskExchange(run.work, {
+/** The request of a run. What the handler asks through it becomes a question of the task. */
+export const makeTaskRequest = (run: Run, current: CurrentTask["Service"]): TaskRequestContext => {
+  const askTask = (...[method, params, options]: Parameters<TaskRequestContext["request"]>) =>
+    ask(run, method, params, options)
+  const request = new TaskRequestContext(run.task, {
     current,
-    ask: asked,
-    progress: (progress) => run.progressing.report(progress)
+    ask: askTask,
+    progress: (progress) => run.progress.report(progress)
   })
-  exchange.round = { ask: asked, once: (key, effect) => once(run, key, effect) }
-  return exchange
+  request.round = { ask: askTask, once: (key, effect) => once(run, key, effect) }
+  return request
 }
 
 /**
- * What stands between steps is said again in each run: so these are counted, and only those beyond the last one are written. In a
- * step they need no count. There, what cannot be written must not spoil the step, which may be a transaction.
+ * Sets the status message. Code between steps sets its messages again in each run, so these are counted, and only messages beyond the
+ * stored count are written. Messages in steps are not counted. In a step, a failed write is only logged: the step may be a transaction.
  */
-const say = (run: Run, said: string): Effect.Effect<void> =>
+const setStatusMessage = (run: Run, text: string): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {
-    const message = line(said)
-    const { host: { store }, work } = run
-    if (fiber.getRef(InStep) !== undefined) {
-      return Effect.catch(store.say(work.id, message), (error) =>
-        Effect.logWarning(`Task ${work.tool}: a status message was lost`, error))
+    const message = truncateLine(text)
+    const { engine: { store }, task } = run
+    if (fiber.getRef(CurrentStep) !== undefined) {
+      return Effect.catch(store.setStatusMessage(task.id, message), (error) =>
+        Effect.logWarning(`task ${task.tool}: failed to store a status message`, error))
     }
-    run.said++
-    return run.said <= work.said ? Effect.void : run.hold(patiently(store.say(work.id, message, run.said)))
+    const count = ++run.statusMessageCount
+    return count <= task.statusMessageCount
+      ? Effect.void
+      : run.preventSuspension(awaitStore(store.setStatusMessage(task.id, message, count)))
   })
 
 const compensate = <E, R>(
   run: Run,
-  undo: (why: Undoing) => Effect.Effect<unknown, E, R>
+  undo: (reason: UndoReason) => Effect.Effect<unknown, E, R>
 ): Effect.Effect<void, never, R> =>
   Effect.withFiber((fiber) => {
-    const problem = misplaced(fiber, "A compensation")
+    const problem = misplacedInStep(fiber, "a compensation")
     if (problem !== undefined) return problem
     const context = fiber.context as Context.Context<R>
-    run.undos.push((why) => Effect.provideContext(Effect.suspend(() => undo(why)), context))
+    run.compensations.push((reason) => Effect.provideContext(Effect.suspend(() => undo(reason)), context))
     return Effect.void
   })

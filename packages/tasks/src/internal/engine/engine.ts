@@ -1,11 +1,13 @@
 /**
- * The engine: the table, and beside it the executions of the one workflow.
+ * The task engine: a store of tasks, and one execution of one workflow for each task. The store decides the status of a task; the
+ * workflow engine decides where and when its handler runs.
  */
+import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as EntityId from "effect/cluster/EntityId"
 import { MessageStorage } from "effect/cluster/MessageStorage"
 import { Sharding } from "effect/cluster/Sharding"
 import { Digest } from "effect/crypto/Digest"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
@@ -13,179 +15,228 @@ import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { WorkflowEngine } from "effect/workflow/WorkflowEngine"
-import { TaskEngine } from "../../TaskEngine.ts"
+import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
+import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type State } from "../../TaskState.ts"
-import { Acted } from "./pendingCompensations.ts"
-import * as activities from "./activities.ts"
-import { body } from "./execution.ts"
-import * as executions from "./executions.ts"
-import * as history from "./history.ts"
-import { type Host, moving, patiently } from "./engineContext.ts"
-import { interrupt, seeThrough } from "./interrupting.ts"
 import { indexMessages } from "../store/migrations.ts"
-import type { Pools } from "./pools.ts"
+import * as sqlStore from "../store/sqlStore.ts"
 import { TaskStore } from "../store/store.ts"
-import { Alarm, forget, sweep } from "./sweeper.ts"
+import { makeExecuteActivity, makeRank } from "./activities.ts"
+import * as cluster from "./cluster.ts"
+import { awaitStore, type EngineContext, moveCheckMs } from "./engineContext.ts"
+import { runExecution } from "./execution.ts"
+import { makeFindExecutions } from "./executionStates.ts"
+import { makeReadHistory } from "./history.ts"
+import { ensureInterrupted, interruptExecution } from "./interruptExecution.ts"
+import { type Pools, singlePool } from "./pools.ts"
+import { ExpiryAlarm, removeExpired, sweep } from "./sweeper.ts"
+import { UnrecordedSteps } from "./unrecordedSteps.ts"
 import { Workers } from "./workers.ts"
-import { abandoned, answered, groupOf, TaskRun } from "./workflow.ts"
+import { abandonRun, answerSignal, defaultShardGroup, shardGroupOf, TaskRun } from "./workflow.ts"
 
-/** How an engine is made. */
-export interface Options {
-  /** The shard groups whose tasks this process runs; none where it does no work. */
+/** The options of an engine on a store and a cluster. Times are in milliseconds. */
+export interface Options extends ReturnType<typeof resolveOptions> {
+  /** The shard groups whose tasks this process runs; none for a process that runs no tasks. */
   readonly groups: ReadonlyArray<string>
   readonly pools: Pools
-  readonly progressInterval: number
-  readonly pollInterval: number
-  readonly sweepInterval: number
-  readonly undoGrace: number
-  /** Whether no other process has the store. */
-  readonly alone: boolean
-  readonly terminationTimeout: Duration.Input
+  /** Whether no other process uses the store. */
+  readonly singleProcess: boolean
 }
 
-/** Milliseconds that a task is kept that is to be forgotten. */
-const lapsing = 10_000
+/** The public options with their defaults, in milliseconds. */
+export const resolveOptions = (options: PublicOptions) => ({
+  pollInterval: Duration.toMillis(options.pollInterval ?? 500),
+  progressInterval: Duration.toMillis(options.progressInterval ?? 100),
+  undoTimeout: Duration.toMillis(options.undoTimeout ?? "1 hour"),
+  sweepInterval: Duration.toMillis(options.sweepInterval ?? "1 minute"),
+  interruptTimeout: Duration.toMillis(options.interruptTimeout ?? "2 seconds")
+})
 
-/** Milliseconds for which ends are gathered that the sweep is told of together. */
-const gathering = 200
+/** Milliseconds until a task expires after `expireSoon`. */
+const expireSoonMs = 10_000
+
+/** Milliseconds for which ended executions are collected, to mark them in one statement. */
+const settleDelayMs = 200
+
+/** Milliseconds between two checks for tasks that other processes left, at most: alone in the store, and with other processes. */
+const maxSweepPauseMs = { alone: 60_000, shared: 10_000 }
+
+interface TaskRef {
+  readonly id: string
+  readonly pool: string
+}
 
 const make = (options: Options) =>
   Effect.gen(function*() {
     const store = yield* TaskStore
-    const engine = yield* WorkflowEngine
+    const workflowEngine = yield* WorkflowEngine
     const storage = yield* MessageStorage
     const sharding = yield* Sharding
+    const sql = yield* SqlClient.SqlClient
+    const digest = yield* Digest
     const scope = yield* Effect.scope
 
-    const over: Array<string> = []
-    const told = Latch.makeUnsafe()
+    const ended: Array<string> = []
+    const hasEnded = Latch.makeUnsafe()
     const settle = Effect.suspend(() => {
-      const ids = over.splice(0)
-      told.closeUnsafe()
-      return ids.length === 0 ? Effect.void : patiently(store.settle(ids))
+      const ids = ended.splice(0)
+      hasEnded.closeUnsafe()
+      return ids.length === 0 ? Effect.void : awaitStore(store.settle(ids))
     })
     yield* Effect.addFinalizer(() => Effect.ignoreCause(Effect.timeout(settle, "1 second")))
-    yield* Effect.forkScoped(Effect.forever(told.await.pipe(
-      Effect.andThen(Effect.sleep(gathering)),
+    yield* Effect.forkScoped(Effect.forever(hasEnded.await.pipe(
+      Effect.andThen(Effect.sleep(settleDelayMs)),
       Effect.andThen(settle)
     )))
 
     const closing = Latch.makeUnsafe()
-    const host: Host = {
+    const engine: EngineContext = {
       store,
-      engine,
-      execute: activities.make(engine, storage, sharding),
-      sql: yield* SqlClient.SqlClient,
-      digest: yield* Digest,
+      workflowEngine,
+      executeActivity: makeExecuteActivity(workflowEngine, storage, sharding),
+      sql,
+      digest,
       workers: new Workers(
-        (execution) => Effect.asVoid(Effect.forkIn(engine.resume(TaskRun, execution), scope)),
-        options.terminationTimeout
+        (execution) => Effect.asVoid(Effect.forkIn(workflowEngine.resume(TaskRun, execution), scope)),
+        options.interruptTimeout
       ),
-      acted: new Acted(),
-      closing: Effect.andThen(closing.await, abandon(sharding)),
-      holds: (execution) => sharding.hasShardId(sharding.getShardId(EntityId.make(execution), groupOf(execution))),
-      past: history.make(yield* SqlClient.SqlClient),
-      rank: activities.rank(storage),
+      unrecordedSteps: new UnrecordedSteps(),
+      closing: Effect.andThen(closing.await, abandonOnShutdown(sharding)),
+      ownsExecution: (execution) =>
+        sharding.hasShardId(sharding.getShardId(EntityId.make(execution), shardGroupOf(execution))),
+      readHistory: makeReadHistory(sql),
+      rank: makeRank(storage),
       pools: options.pools,
-      settle: (id) => {
-        over.push(id)
-        told.openUnsafe()
+      settleSoon: (id) => {
+        ended.push(id)
+        hasEnded.openUnsafe()
       },
       progressInterval: options.progressInterval,
       pollInterval: options.pollInterval
     }
 
-    const move = Effect.sync(() => {
-      for (const tenant of host.workers.tenants) tenant.move()
-    })
-    if (!options.alone) yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(moving), move)))
-
-    // A process that does no work knows the workflow as well: else it could not say where its messages go.
-    yield* engine.register(TaskRun, ({ taskId }, execution) => body(host, taskId, execution))
-    yield* indexMessages()
-    // Runs just before the cluster begins to end what runs.
-    yield* Effect.addFinalizer(() => closing.open)
-    const { sweepInterval: interval, undoGrace } = options
-    const longest = options.alone ? 60_000 : 10_000
-    const alarm = new Alarm()
-    const found = executions.make(host.sql)
-    const sweeping = { host, storage, sharding, executions: found, interval, longest, alarm, undoGrace }
-    for (const shardGroup of options.groups) {
-      yield* sharding.registerSingleton(`skein/tasks/sweep/${shardGroup}`, sweep(sweeping, shardGroup), { shardGroup })
-    }
-    if (options.groups.length === 0) yield* Effect.forkScoped(forget(sweeping, interval))
-
-    /** What is written in a transaction is there when it is committed: then the cluster looks. */
-    const soon = host.sql.afterCommit(sharding.pollStorage)
-    const begin = (task: { readonly id: string; readonly pool: string }) =>
-      Effect.flatMap(host.pools.executionOf(task), (executionId) =>
-        Effect.andThen(engine.execute(TaskRun, { executionId, payload: { taskId: task.id }, discard: true }), soon))
-    const tell = (task: { readonly id: string; readonly pool: string }, key: string) =>
-      Effect.flatMap(host.pools.executionOf(task), (executionId) => {
-        const deferred = answered(key)
-        const deferredName = deferred.name
-        const { _tag: workflowName } = TaskRun
-        const telling = engine.deferredDone(deferred, { workflowName, executionId, deferredName, exit: Exit.void })
-        return Effect.andThen(telling, soon)
+    if (!options.singleProcess) {
+      const moveRuns = Effect.sync(() => {
+        for (const run of engine.workers.activeRuns) run.move()
       })
-    const interrupted = (task: { readonly id: string; readonly pool: string } | undefined) =>
-      task === undefined
-        ? Effect.void
-        : Effect.flatMap(host.pools.executionOf(task), (execution) =>
-          Effect.andThen(
-            interrupt(engine, execution),
-            Effect.asVoid(Effect.forkIn(seeThrough(engine, execution), scope))
-          ))
+      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(moveCheckMs), moveRuns)))
+    }
+
+    // A process that runs no tasks registers the workflow as well: without it, it could not address messages to executions.
+    yield* workflowEngine.register(TaskRun, ({ taskId }, execution) => runExecution(engine, taskId, execution))
+    yield* indexMessages()
+    // This finalizer runs just before the cluster interrupts the runs.
+    yield* Effect.addFinalizer(() => closing.open)
+
+    const { sweepInterval, undoTimeout } = options
+    const expiryAlarm = new ExpiryAlarm()
+    const sweeper = {
+      engine,
+      storage,
+      sharding,
+      findExecutions: makeFindExecutions(sql),
+      interval: sweepInterval,
+      maxInterval: options.singleProcess ? maxSweepPauseMs.alone : maxSweepPauseMs.shared,
+      expiryAlarm,
+      undoTimeout
+    }
+    for (const shardGroup of options.groups) {
+      yield* sharding.registerSingleton(`skein/tasks/sweep/${shardGroup}`, sweep(sweeper, shardGroup), { shardGroup })
+    }
+    if (options.groups.length === 0) yield* Effect.forkScoped(removeExpired(sweeper, sweepInterval))
+
+    /** Polls after the current transaction is committed: the messages that it writes are visible only then. */
+    const pollAfterCommit = sql.afterCommit(sharding.pollStorage)
+    const startExecution = (task: TaskRef) =>
+      Effect.flatMap(options.pools.executionOf(task), (executionId) =>
+        Effect.andThen(
+          workflowEngine.execute(TaskRun, { executionId, payload: { taskId: task.id }, discard: true }),
+          pollAfterCommit
+        ))
+    const signalAnswer = (task: TaskRef, key: string) =>
+      Effect.flatMap(options.pools.executionOf(task), (executionId) => {
+        const deferred = answerSignal(key)
+        const { _tag: workflowName } = TaskRun
+        return Effect.andThen(
+          workflowEngine.deferredDone(deferred, {
+            workflowName,
+            executionId,
+            deferredName: deferred.name,
+            exit: Exit.void
+          }),
+          pollAfterCommit
+        )
+      })
+    const interruptTask = (task: TaskRef) =>
+      Effect.flatMap(options.pools.executionOf(task), (execution) =>
+        Effect.andThen(
+          interruptExecution(workflowEngine, execution),
+          Effect.asVoid(Effect.forkIn(ensureInterrupted(workflowEngine, execution), scope))
+        ))
 
     return TaskEngine.of({
-      // The pool is known before the transaction begins, which would have to wait for another one otherwise.
       submit: (task) =>
-        Effect.tap(
-          Effect.andThen(host.pools.executionOf({ id: "", pool: task.pool }), store.insert(task, begin)),
-          ({ createdAt, ttl }) =>
-            Effect.sync(() =>
-              ttl === null ? undefined : alarm.expires(createdAt + ttl)
-            )
+        // Looks up the pool before the transaction of the insert, which a second transaction would have to wait for.
+        Effect.andThen(options.pools.executionOf({ id: "", pool: task.pool }), store.insert(task, startExecution)).pipe(
+          Effect.tap(({ createdAt, ttlMs }) =>
+            Effect.sync(() => ttlMs === null ? undefined : expiryAlarm.wakeBefore(createdAt + ttlMs))
+          )
         ),
-      get: store.state,
+      get: store.get,
       list: (owners, { after, limit }) => store.list(owners, after, limit),
-      cancel: (id, message) =>
-        Effect.flatMap(store.finish(id, { status: "cancelled", message }), (done) =>
-          done
-            ? Effect.as(Effect.flatMap(store.work(id), interrupted), true)
-            : Effect.succeed(false)),
-      answer: (id, key, answer) => store.answer(id, key, answer, (task) => tell(task, key)),
-      forget: (id) => Effect.flatMap(store.lapse(id, lapsing), (at) => Effect.sync(() => alarm.expires(at))),
+      cancel: (id, statusMessage) =>
+        Effect.gen(function*() {
+          if (!(yield* store.finish(id, { status: "cancelled", statusMessage }))) return false
+          const task = yield* store.load(id)
+          if (task !== undefined) yield* interruptTask(task)
+          return true
+        }),
+      answer: (id, key, answer) => store.answer(id, key, answer, (task) => signalAnswer(task, key)),
+      expireSoon: (id) =>
+        Effect.map(store.expireAfter(id, expireSoonMs), (expiresAt) => expiryAlarm.wakeBefore(expiresAt)),
       watch: (id) => watch(store, id),
-      work: (handlers) => options.groups.length > 0 ? host.workers.add(handlers) : Effect.void
+      runTasks: (handlers) => options.groups.length > 0 ? engine.workers.add(handlers) : Effect.void
     })
   })
 
-/** The engine takes a run for abandoned, and not for interrupted, once it shuts down: which is at once. */
-const abandon = (sharding: Sharding["Service"]): Effect.Effect<never> =>
+/**
+ * Abandons a run once the cluster has begun to shut down, which follows at once. Before that, the workflow engine would take the run for
+ * interrupted.
+ */
+const abandonOnShutdown = (sharding: Sharding["Service"]): Effect.Effect<never> =>
   Effect.flatMap(
     sharding.isShutdown,
-    (gone) => gone ? abandoned : Effect.andThen(Effect.yieldNow, abandon(sharding))
+    (isShutdown) => isShutdown ? abandonRun : Effect.andThen(Effect.yieldNow, abandonOnShutdown(sharding))
   )
 
 /** The engine on a store and a cluster. */
 export const layer = (options: Options) => Layer.effect(TaskEngine, make(options))
 
-const watch: (store: TaskStore["Service"], id: string) => ReturnType<TaskEngine["Service"]["watch"]> = (store, id) =>
+/** The engine of a single process, on a database that no other process uses. */
+export const layerSingle = (options: PublicOptions): Layer.Layer<TaskEngine, TaskError, SqlClient.SqlClient> => {
+  const resolved = resolveOptions(options)
+  return layer({ groups: [defaultShardGroup], pools: singlePool, singleProcess: true, ...resolved }).pipe(
+    Layer.provide([sqlStore.layer(), cluster.layerSingle(resolved)]),
+    Layer.provide(NodeCrypto.layerDigest)
+  )
+}
+
+/** The states of a task: the current one, and the latest after each notification, until a final one or until the task is deleted. */
+const watch = (store: TaskStore["Service"], id: string): Stream.Stream<State, TaskError> =>
   Stream.unwrap(Effect.gen(function*() {
     const changed = Latch.makeUnsafe(true)
     yield* store.listen(id, () => changed.openUnsafe())
     let version = -1
-    let over = false
-    const next: Effect.Effect<State | undefined, TaskErrorOf<typeof store>> = Effect.gen(function*() {
-      while (!over) {
+    let isOver = false
+    const next: Effect.Effect<State | undefined, TaskError> = Effect.gen(function*() {
+      while (!isOver) {
         yield* changed.await
         changed.closeUnsafe()
-        const state = yield* store.state(id)
+        const state = yield* store.get(id)
         if (state === undefined) return undefined
         if (state.version === version) continue
         version = state.version
-        over = isFinal(state)
+        isOver = isFinal(state)
         return state
       }
       return undefined
@@ -195,5 +246,3 @@ const watch: (store: TaskStore["Service"], id: string) => ReturnType<TaskEngine[
       () => Effect.map(next, (state) => state === undefined ? undefined : [state, undefined] as const)
     )
   }))
-
-type TaskErrorOf<S extends TaskStore["Service"]> = Effect.Error<ReturnType<S["state"]>>

@@ -1,24 +1,24 @@
 /**
- * What a run asks of the engine, and how it leaves that.
+ * The calls of a run to the workflow engine, which must not block the end of the run.
  *
- * The engine ends a run before it begins a step again that it could not remember, or that another process is to run. In what is not to
- * be interrupted, such as a finalizer, the run would wait for that step, and the engine for the run.
+ * The workflow engine ends a run before it starts a step again: one that it could not record, or that another process must run. In an
+ * uninterruptible region, such as a finalizer, the run would wait for that step, and the workflow engine for the run.
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 
-/** Milliseconds for which a run that is to end waits for the engine, while no step of it runs. */
-const patience = 2000
+/** Milliseconds that a run which must end waits for the workflow engine, while none of its steps executes. */
+const maxWaitMs = 2000
 
-/** Milliseconds between two looks whether they are over. */
-const glance = 100
+/** Milliseconds between two checks whether the calls have ended. */
+const checkIntervalMs = 100
 
-/** See the module's text. */
-export class Waits {
+/** The calls of one run. */
+export class EngineCalls {
   readonly #fibers = new Set<Fiber.Fiber<unknown, unknown>>()
 
-  /** Waits for the engine, until it is left. */
-  on<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  /** Calls the workflow engine. `interrupt` can end the call. */
+  run<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.flatMap(Effect.forkChild(Effect.interruptible(effect), { startImmediately: true }), (fiber) => {
       this.#fibers.add(fiber)
       fiber.addObserver(() => this.#fibers.delete(fiber))
@@ -26,15 +26,15 @@ export class Waits {
     })
   }
 
-  /** Ends what asks. `busy` says whether a step runs: it comes to its end, and is remembered. */
-  end(fiber: Fiber.Fiber<unknown, unknown>, busy: () => boolean): Effect.Effect<void> {
-    const leave = Effect.gen({ self: this }, function*() {
-      for (let still = 0;; still += glance) {
-        if (busy()) still = 0
-        if (still >= patience) yield* Fiber.interruptAll(this.#fibers)
-        yield* Effect.sleep(glance)
+  /** Interrupts a fiber. While `isStepExecuting`, its calls continue, so that the step ends and is recorded. */
+  interrupt(fiber: Fiber.Fiber<unknown, unknown>, isStepExecuting: () => boolean): Effect.Effect<void> {
+    const endCalls = Effect.gen({ self: this }, function*() {
+      for (let waitedMs = 0;; waitedMs += checkIntervalMs) {
+        if (isStepExecuting()) waitedMs = 0
+        if (waitedMs >= maxWaitMs) yield* Fiber.interruptAll(this.#fibers)
+        yield* Effect.sleep(checkIntervalMs)
       }
     })
-    return Effect.raceFirst(Fiber.interrupt(fiber), Effect.interruptible(leave))
+    return Effect.raceFirst(Fiber.interrupt(fiber), Effect.interruptible(endCalls))
   }
 }

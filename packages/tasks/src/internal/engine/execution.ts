@@ -1,14 +1,14 @@
 /**
- * The body of the workflow: from a task's row to its end.
+ * The execution of a task: the body of its workflow, from the stored task to its end.
  *
- * The row leads. A run that finds it completed or failed has nothing to do. One that finds it cancelled runs a durable handler up to
- * where it was, since only that knows what there is to undo: the engine, which has been told as well, runs no step anew; and then
- * undoes it.
+ * The stored status decides. A task that is completed or failed needs no execution. For a cancelled task the execution replays a durable
+ * handler up to the point that it had reached, because only the handler knows its compensations, and then runs these. The workflow engine
+ * is interrupted as well, so no step starts again meanwhile.
  */
 import * as McpError from "@skein/protocol/McpError"
-import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -17,114 +17,122 @@ import type * as Scope from "effect/Scope"
 import * as DurableDeferred from "effect/workflow/DurableDeferred"
 import * as Workflow from "effect/workflow/Workflow"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
-import type { Undoing } from "../../CurrentTask.ts"
+import type { UndoReason } from "../../CurrentTask.ts"
 import type { Outcome } from "../../TaskState.ts"
-import { currentOf, exchangeOf } from "./currentTask.ts"
-import { isError } from "../diagnosis.ts"
-import { type Host, moving, patiently } from "./engineContext.ts"
-import { shortened } from "../text.ts"
-import { between } from "./suspension.ts"
-import { Run, type Within } from "./run.ts"
-import { clockOf } from "./sleep.ts"
-import type { End, Work } from "../store/store.ts"
-import { isUnfit } from "../store/stored.ts"
-import type { Found } from "./workers.ts"
-import { abandoned, interruption } from "./workflow.ts"
+import type { StoredTask, TaskEnd } from "../store/store.ts"
+import { isPermanent } from "../store/storedText.ts"
+import { isErrorResult, shortTaskId } from "../text.ts"
+import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
+import { awaitStore, type EngineContext, moveCheckMs } from "./engineContext.ts"
+import { type EngineServices, Run } from "./run.ts"
+import { timerOf } from "./sleep.ts"
+import { maxGapMs } from "./suspension.ts"
+import type { FoundHandler } from "./workers.ts"
+import { abandonRun, interruptSignal } from "./workflow.ts"
 
-type Body<A> = Effect.Effect<A, never, Within | Scope.Scope>
+type ExecutionEffect<A> = Effect.Effect<A, never, EngineServices | Scope.Scope>
 
-/** Milliseconds that a task waits in memory for a handler: those of a program that starts are not there at once. */
-const starting = { idle: 30_000, busy: 500 }
+/**
+ * Milliseconds that an execution waits in memory for a handler. A process without any handlers is starting or ending, so the wait is
+ * longer there.
+ */
+const handlerWaitMs = { withoutHandlers: 30_000, withHandlers: 500 }
 
-/** Milliseconds between two looks whether it has taken that long. */
-const glance = 100
+/** Milliseconds between two checks for a handler while the execution is suspended: they double, up to the longest. */
+const handlerPollMs = { first: 1000, longest: 15_000 }
 
-/** Milliseconds between two looks for a handler that nobody has: they grow, up to this. */
-const patience = { first: 1000, longest: 15_000 }
+/** Milliseconds between two checks whether the replay of a cancelled task makes progress. */
+const replayCheckMs = 100
 
-/** Whether there is nothing to do with it any more, nor to undo. */
-const isOver = ({ settled, status }: Work): boolean =>
+/** Whether a task has nothing left to run or to compensate. */
+const isFinished = ({ settled, status }: StoredTask): boolean =>
   status === "completed" || status === "failed" || (status === "cancelled" && settled)
 
-/** Runs a task, as far as it gets. */
-export const body = (host: Host, taskId: string, executionId: string): Body<void> =>
-  Effect.flatMap(patiently(host.store.work(taskId)), (work) => {
-    if (work === undefined || isOver(work)) return Effect.void
-    const begun = Effect.flatMap(WorkflowInstance, (instance) => attempt(host, work, executionId, instance))
+/** Runs a task until it ends, is suspended, or continues in another process. */
+export const runExecution = (engine: EngineContext, taskId: string, executionId: string): ExecutionEffect<void> =>
+  Effect.flatMap(awaitStore(engine.store.load(taskId)), (task) => {
+    if (task === undefined || isFinished(task)) return Effect.void
+    const run = Effect.flatMap(WorkflowInstance, (instance) => runWithHandler(engine, task, executionId, instance))
     return Effect.annotateLogs(
-      work.status === "cancelled" ? Effect.andThen(DurableDeferred.await(interruption), begun) : begun,
-      about(work)
+      task.status === "cancelled" ? Effect.andThen(DurableDeferred.await(interruptSignal), run) : run,
+      logAnnotations(task)
     )
   })
 
-/** What each line of the log says that comes of a task, those of its handler too. */
-const about = ({ id, owner, tool }: Work): Record<string, unknown> => ({
-  task: shortened(id),
+/** The annotations of all log lines of a task, those of its handler included. */
+const logAnnotations = ({ id, owner, tool }: StoredTask): Record<string, unknown> => ({
+  task: shortTaskId(id),
   tool,
   ...(owner === null ? undefined : { owner })
 })
 
-const attempt = (
-  host: Host,
-  work: Work,
+const runWithHandler = (
+  engine: EngineContext,
+  task: StoredTask,
   executionId: string,
   instance: WorkflowInstance["Service"]
-): Body<void> =>
+): ExecutionEffect<void> =>
   Effect.gen(function*() {
-    const context = yield* Effect.context<Within>()
+    const { store, workers } = engine
+    const context = yield* Effect.context<EngineServices>()
     const scope = yield* Effect.scope
-    const cancelled = work.status === "cancelled"
+    const isCancelled = task.status === "cancelled"
     while (true) {
-      const found = host.workers.find(work.tool) ?? (yield* handlerOf(host, work, executionId, instance, cancelled))
-      const waited = host.workers.leave(executionId)
+      const found = workers.find(task.tool) ?? (yield* waitForHandler(engine, task, executionId, instance, isCancelled))
+      const hasWaited = workers.stopWaiting(executionId)
       if (found === undefined) return
-      if (cancelled && !found.handler.durable) return yield* patiently(host.store.settle(work.id))
-      if (waited || work.waits) yield* patiently(host.store.waits(work.id, false))
-      const { handler: { durable }, owner } = found
-      const run = new Run({ host, work, executionId, instance, context, scope, owner, durable })
-      host.workers.tenants.add(run)
-      const released = yield* Effect.ensuring(
-        cancelled ? rebuild(run, found) : forward(run, found),
-        Effect.sync(() => host.workers.tenants.delete(run))
+      if (isCancelled && !found.handler.durable) return yield* awaitStore(store.settle(task.id))
+      if (hasWaited || task.waitsForWorker) yield* awaitStore(store.setWaitsForWorker(task.id, false))
+      const { handler: { durable }, handlers } = found
+      const run = new Run({ engine, task, executionId, instance, context, scope, handlers, durable })
+      workers.activeRuns.add(run)
+      const wasReleased = yield* Effect.ensuring(
+        isCancelled ? replayCancelled(run, found) : runForward(run, found),
+        Effect.sync(() => workers.activeRuns.delete(run))
       )
-      if (!released) return
+      if (!wasReleased) return
     }
   })
 
 /**
- * Waits for a handler: a while in memory, then suspended, with looks that become rarer, and one as soon as somebody joins here. One
- * that is cancelled must not be suspended, since the engine would take it for done, and nothing would be undone: it waits in memory,
- * until it is forgotten.
+ * Waits for a handler: first in memory, then suspended, with checks that become rarer. It also ends when a worker adds handlers in this
+ * process. The execution of a cancelled task must not be suspended: the workflow engine would end it, and nothing would be compensated.
+ * It waits in memory until the task is deleted.
  */
-const handlerOf = (
-  host: Host,
-  work: Work,
+const waitForHandler = (
+  engine: EngineContext,
+  task: StoredTask,
   executionId: string,
   instance: WorkflowInstance["Service"],
-  cancelled: boolean
-): Body<Found | undefined> =>
+  isCancelled: boolean
+): ExecutionEffect<FoundHandler | undefined> =>
   Effect.gen(function*() {
+    const { closing, store, workers } = engine
     while (true) {
-      const milliseconds = cancelled ? patience.longest : host.workers.idle ? starting.idle : starting.busy
-      const changed = yield* Effect.raceFirst(
-        Effect.as(host.workers.changed, true),
-        Effect.raceFirst(host.closing, Effect.as(Effect.sleep(milliseconds), false))
+      const milliseconds = isCancelled
+        ? handlerPollMs.longest
+        : workers.hasNoHandlers
+        ? handlerWaitMs.withoutHandlers
+        : handlerWaitMs.withHandlers
+      const hasChanged = yield* Effect.raceFirst(
+        Effect.as(workers.changed, true),
+        Effect.raceFirst(closing, Effect.as(Effect.sleep(milliseconds), false))
       )
-      const found = host.workers.find(work.tool)
+      const found = workers.find(task.tool)
       if (found !== undefined) return found
-      if (changed) continue
-      if (cancelled) {
-        const now = yield* patiently(host.store.work(work.id))
-        if (now === undefined || isOver(now)) return undefined
+      if (hasChanged) continue
+      if (isCancelled) {
+        const now = yield* awaitStore(store.load(task.id))
+        if (now === undefined || isFinished(now)) return undefined
         continue
       }
-      const looks = host.workers.inVain(executionId)
-      if (looks === 0) yield* patiently(host.store.waits(work.id, true))
+      const checks = workers.noteMissingHandler(executionId)
+      if (checks === 0) yield* awaitStore(store.setWaitsForWorker(task.id, true))
       const now = yield* Clock.currentTimeMillis
-      const pause = Math.min(patience.longest, patience.first * 2 ** looks)
-      const clock = clockOf({ host, instance, executionId }, `handler/${now}`, pause)
-      instance.awaitedDeferreds.set(clock.name, 1)
-      yield* clock.set
+      const pause = Math.min(handlerPollMs.longest, handlerPollMs.first * 2 ** checks)
+      const timer = timerOf({ engine, instance, executionId }, `handler/${now}`, pause)
+      instance.awaitedDeferreds.set(timer.name, 1)
+      yield* timer.set
       return yield* suspend(instance)
     }
   })
@@ -135,148 +143,153 @@ const suspend = (instance: WorkflowInstance["Service"]): Effect.Effect<never> =>
     return Effect.interrupt
   })
 
-/** Suspends a run that has come to where it waits. */
-const rest = (run: Run): Effect.Effect<never> => {
-  run.whole = true
+/** Suspends a run that has reached the point where it waits. */
+const suspendAtEnd = (run: Run): Effect.Effect<never> => {
+  run.reachedEnd = true
   return suspend(run.instance)
 }
 
-/** Runs the handler to its end, and says so in the row; `true` when it has to be run again, by another worker. */
-const forward = (run: Run, { handler }: Found): Body<boolean> =>
+/** Runs the handler to its end and stores its outcome. Returns `true` if another worker of this process must run it again. */
+const runForward = (run: Run, { handler }: FoundHandler): ExecutionEffect<boolean> =>
   Effect.gen(function*() {
     const { instance } = run
     yield* undoWhenCancelled(run)
-    const exit = yield* run.supervise(handled(run, handler))
-    if (instance.suspended && Exit.isFailure(exit)) return yield* rest(run)
+    const exit = yield* run.supervise(callHandler(run, handler))
+    if (instance.suspended && Exit.isFailure(exit)) return yield* suspendAtEnd(run)
     if (Exit.isSuccess(exit)) return yield* conclude(run, handler, exit.value)
-    if (run.moved) return yield* abandoned
-    if (run.released) return true
-    return yield* conclude(run, handler, yield* defect(run, exit.cause))
+    if (run.isMoved) return yield* abandonRun
+    if (run.isReleased) return true
+    return yield* conclude(run, handler, yield* defectOutcome(run, exit.cause))
   })
 
-/** Undoes what has failed, and says in the row how the task has ended. */
-const conclude = (run: Run, handler: Found["handler"], outcome: Outcome): Body<boolean> =>
+/** Compensates a failed task, and stores the outcome. */
+const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome): ExecutionEffect<boolean> =>
   Effect.gen(function*() {
-    const { host, instance, work } = run
-    if (failed(outcome) && run.undos.length > 0 && run.undoing === undefined) {
-      const undone = yield* run.supervise(undo(run, "failed"))
+    const { engine: { settleSoon, store }, instance, task } = run
+    if (hasFailed(outcome) && run.compensations.length > 0 && run.undoReason === undefined) {
+      const undone = yield* run.supervise(undoAll(run, "failed"))
       if (Exit.isFailure(undone)) {
-        if (run.moved) return yield* abandoned
-        return run.released ? true : yield* suspend(instance)
+        if (run.isMoved) return yield* abandonRun
+        return run.isReleased ? true : yield* suspend(instance)
       }
     }
-    yield* run.progressing.flush
+    yield* run.progress.flush
     const finished = yield* Effect.catchDefect(
-      patiently(host.store.finish(work.id, endOf(outcome))),
-      (defect) => isUnfit(defect) ? Effect.succeed(defect) : Effect.die(defect)
+      awaitStore(store.finish(task.id, endOf(outcome))),
+      (defect) => isPermanent(defect) ? Effect.succeed(defect) : Effect.die(defect)
     )
-    // A handler that ends with what is no JSON is wrong, as one that dies.
+    // A handler that returns a value without a JSON form has a defect.
     if (finished !== true && finished !== false) {
-      return yield* conclude(run, handler, yield* defect(run, Cause.die(finished)))
+      return yield* conclude(run, handler, yield* defectOutcome(run, Cause.die(finished)))
     }
     if (finished) {
-      host.settle(work.id)
-      // "Log task creation, completion, and retrieval events": the other two are requests, for an audit log.
-      yield* Effect.logDebug("The task is over:", outcome._tag === "Error" ? "failed" : "completed")
+      settleSoon(task.id)
+      // "Log task creation, completion, and retrieval events": creation and retrieval are requests, for an audit log.
+      yield* Effect.logDebug("task ended:", outcome._tag === "Error" ? "failed" : "completed")
       return false
     }
-    const now = yield* patiently(host.store.work(work.id))
+    const now = yield* awaitStore(store.load(task.id))
     if (now?.status !== "cancelled") return false
     if (!handler.durable) {
-      yield* patiently(host.store.settle(work.id))
+      yield* awaitStore(store.settle(task.id))
       return false
     }
-    // It was cancelled at the last moment: all is undone.
-    yield* DurableDeferred.await(interruption)
-    return yield* rest(run)
+    // The task was cancelled after its handler had ended: everything is compensated.
+    yield* DurableDeferred.await(interruptSignal)
+    return yield* suspendAtEnd(run)
   })
 
 /**
- * Runs the handler of a cancelled task up to where it was. The engine, which knows of the cancellation, does the rest. It runs no
- * step anew; and what stands between two steps gets no longer than `between`.
+ * Replays the handler of a cancelled task up to the point that it had reached. The workflow engine then runs the finalizer of
+ * `undoWhenCancelled`. No step starts again, and code between two steps has `maxGapMs`.
  */
-const rebuild = (run: Run, { handler }: Found): Body<boolean> =>
+const replayCancelled = (run: Run, { handler }: FoundHandler): ExecutionEffect<boolean> =>
   Effect.gen(function*() {
     yield* undoWhenCancelled(run)
     const stalled = Effect.gen(function*() {
-      let known = -1
-      for (let still = 0; still < between; still += glance) {
-        // A step may take its time, to be found.
+      let knownResults = -1
+      for (let idleMs = 0; idleMs < maxGapMs; idleMs += replayCheckMs) {
+        // The look-up of a step's result may take a while.
         const { activityState: { count } } = run.instance
-        if (run.busy || run.parking.due || count > 0 || run.known !== known) still = 0
-        known = run.known
-        yield* Effect.sleep(glance)
+        if (run.isBusy || run.suspension.hasUndelivered || count > 0 || run.knownResults !== knownResults) idleMs = 0
+        knownResults = run.knownResults
+        yield* Effect.sleep(replayCheckMs)
       }
     })
-    yield* Effect.raceFirst(run.supervise(handled(run, handler)), stalled)
-    return run.released ? true : yield* rest(run)
+    yield* Effect.raceFirst(run.supervise(callHandler(run, handler)), stalled)
+    return run.isReleased ? true : yield* suspendAtEnd(run)
   })
 
-const handled = (run: Run, handler: Found["handler"]): Effect.Effect<Outcome> =>
-  Effect.suspend(() => handler.run(exchangeOf(run, currentOf(run))))
+const callHandler = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Outcome> =>
+  Effect.suspend(() => handler.run(makeTaskRequest(run, makeCurrentTask(run))))
 
 /**
- * The engine runs it when the execution is over. It is really cancelled only when the engine says so: it is interrupted as well
- * when a worker stops, and then goes on elsewhere. Stopped and cancelled, it may not know yet all that there is to undo: that is left
- * to the sweep, which begins it again.
+ * Adds the finalizer that runs the compensations of a cancelled task; the workflow engine calls it at the end of the execution. A run is
+ * also interrupted when its worker stops, and then continues elsewhere: only `instance.interrupted` marks a cancellation. A run that is
+ * stopped and cancelled may not know all compensations yet. It leaves them to the sweeper, which starts the execution again.
  */
-const undoWhenCancelled = (run: Run): Effect.Effect<void, never, Within> =>
+const undoWhenCancelled = (run: Run): Effect.Effect<void, never, EngineServices> =>
   Workflow.addFinalizer((exit) =>
-    Exit.isFailure(exit) && run.instance.interrupted && run.whole
-      // Before the execution is over: of one that is, and is not settled, the sweep knows that nothing was undone.
-      ? Effect.andThen(whileHeld(run, undo(run, "cancelled")), patiently(run.host.store.settle(run.work.id)))
+    Exit.isFailure(exit) && run.instance.interrupted && run.reachedEnd
+      // The task is settled before the execution ends: the sweeper takes an ended execution of an unsettled task for not compensated.
+      ? Effect.andThen(whileOwned(run, undoAll(run, "cancelled")), awaitStore(run.engine.store.settle(run.task.id)))
       : Effect.void
   )
 
 /**
- * What the engine runs in the end it does not interrupt: it would wait for a step that is to run in another process, or once more in this
- * one, and that would wait for its end. So this looks whether it is to go: another process, or the next run, begins the rest anew. A
- * client that interrupts says only that the task is cancelled.
+ * Runs the compensations for as long as this process owns the execution. The workflow engine does not interrupt finalizers: it would wait
+ * for a step that must run in another process, or again in this one, and that step would wait for the end of this run. So this checks
+ * whether the run must end; another process or the next run then starts the remaining compensations. An interruption by a client only
+ * means that the task is cancelled.
  */
-const whileHeld = (run: Run, effect: Effect.Effect<void>): Effect.Effect<void> =>
+const whileOwned = (run: Run, effect: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.gen(function*() {
-    const { executionId, host } = run
+    const { engine, executionId } = run
     const fiber = yield* Effect.forkChild(Effect.interruptible(effect))
-    const over = Effect.interruptible(Effect.as(Fiber.await(fiber), true))
-    const pause = Effect.interruptible(Effect.as(Effect.sleep(moving), false))
-    while (!(yield* Effect.raceFirst(over, pause))) {
-      const told = yield* Effect.exit(Effect.interruptible(Effect.void))
-      if (!host.holds(executionId) || (Exit.isFailure(told) && !isOfClient(told.cause))) {
-        yield* run.end(fiber)
+    const ended = Effect.interruptible(Effect.as(Fiber.await(fiber), true))
+    const pause = Effect.interruptible(Effect.as(Effect.sleep(moveCheckMs), false))
+    while (!(yield* Effect.raceFirst(ended, pause))) {
+      const pending = yield* Effect.exit(Effect.interruptible(Effect.void))
+      if (!engine.ownsExecution(executionId) || (Exit.isFailure(pending) && !isClientInterrupt(pending.cause))) {
+        yield* run.interruptFiber(fiber)
       }
     }
     return yield* Fiber.join(fiber)
   })
 
-/** Whether nobody but a client interrupts. */
-const isOfClient = (cause: Cause.Cause<unknown>): boolean =>
+/** Whether only clients have interrupted. */
+const isClientInterrupt = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.every((reason) => reason.annotations.has(RpcSchema.ClientAbort.key))
 
-const undo = (run: Run, why: Undoing): Effect.Effect<void> =>
+/** Runs the compensations, the last one first. A failed compensation is logged, and the others run. */
+const undoAll = (run: Run, reason: UndoReason): Effect.Effect<void> =>
   Effect.suspend(() => {
-    run.undoing = why
-    return Effect.forEach(run.undos.toReversed(), (undo) =>
-      Effect.catchCause(Effect.asVoid(undo(why)), (cause) =>
-        Cause.hasInterruptsOnly(cause) && (why === "failed" ? run.leaving : leaves(run, cause))
+    run.undoReason = reason
+    return Effect.forEach(run.compensations.toReversed(), (compensation) =>
+      Effect.catchCause(Effect.asVoid(compensation(reason)), (cause) =>
+        Cause.hasInterruptsOnly(cause) && (reason === "failed" ? run.isEnding : isHandedOver(run, cause))
           ? Effect.interrupt
-          : Effect.logError(`Task ${run.work.tool}: a compensation has failed`, cause)), { discard: true })
+          : Effect.logError(`task ${run.task.tool}: a compensation failed`, cause)), { discard: true })
   })
 
-/** Whether somebody else goes on with what a cancelled task undoes: otherwise it has interrupted itself, which is a failure. */
-const leaves = ({ instance, released }: Run, cause: Cause.Cause<unknown>): boolean =>
-  released || instance.suspended || instance.abandoned ||
+/** Whether another run continues the compensations of a cancelled task; otherwise a compensation has interrupted itself and has failed. */
+const isHandedOver = ({ instance, isReleased }: Run, cause: Cause.Cause<unknown>): boolean =>
+  isReleased || instance.suspended || instance.abandoned ||
   cause.reasons.some((reason) => reason.annotations.has(ClusterSchema.Abandon.key))
 
-const failed = (outcome: Outcome): boolean => outcome._tag === "Error" || isError(outcome)
+const hasFailed = (outcome: Outcome): boolean => outcome._tag === "Error" || isErrorResult(outcome)
 
-const endOf = (outcome: Outcome): End => ({ status: outcome._tag === "Result" ? "completed" : "failed", outcome })
+const endOf = (outcome: Outcome): TaskEnd => ({
+  status: outcome._tag === "Result" ? "completed" : "failed",
+  outcome
+})
 
-/** What is wrong with a handler is said to nobody but the log. */
-const defect = (run: Run, cause: Cause.Cause<never>): Effect.Effect<Outcome> =>
+/** The outcome of a handler that has died. The log has the cause; the client receives only a reference. */
+const defectOutcome = (run: Run, cause: Cause.Cause<never>): Effect.Effect<Outcome> =>
   Effect.suspend(() => {
     const reference = globalThis.crypto.randomUUID()
-    const error = McpError.toErrorObject(McpError.internal(reference), run.work.caller.revision)
-    return Effect.logError(`Task ${run.work.tool}: defect ${reference}`, cause).pipe(
+    const error = McpError.toErrorObject(McpError.internal(reference), run.task.caller.revision)
+    return Effect.logError(`task ${run.task.tool}: defect ${reference}`, cause).pipe(
       Effect.as<Outcome>({ _tag: "Error", error })
     )
   })

@@ -1,28 +1,29 @@
 /**
- * In which order a run comes again to what earlier ones have come to: steps that have ended, sleeps that are over, questions that are
- * answered. A branch must not get ahead of another one that it came after: where it fails, or wins, it cuts the others off.
+ * The order in which earlier runs received events: ended steps, ended sleeps, answered questions. A later run receives them in the same
+ * order. Otherwise a branch could get ahead of another one that it came after, and win a race or interrupt the others by its failure.
  *
- * A body in which nothing stands beside anything else comes to all of it in its order by itself, and is not asked to.
+ * A handler without concurrent branches receives its events in order anyway, and does not use this.
  */
 import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { TaskError } from "../../TaskError.ts"
 import { Database } from "../store/database.ts"
-import { entityType, interruption } from "./workflow.ts"
+import { entityType, interruptSignal } from "./workflow.ts"
 
-/** What has come to an execution, by name, with a number that grows from one to the next, and in this order. */
-export type Past = (execution: string) => Effect.Effect<ReadonlyMap<string, bigint>, TaskError>
+/** Reads the events of an execution: their names in order, each with its rank, a number that grows from event to event. */
+export type ReadHistory = (execution: string) => Effect.Effect<ReadonlyMap<string, bigint>, TaskError>
 
-/** Behind all that has come. */
-export const last = 2n ** 64n
+/** The rank of events that have not happened: greater than all others. */
+export const lastRank = 2n ** 64n
 
-/** What nobody's body waits for: the engine's own, and times at which a handler is looked for. */
-const isOther = (name: string): boolean => name === interruption.name || name.startsWith("DurableClock/handler/")
+/** Whether no handler waits for an event: interruptions, and the timers of checks for a handler. */
+const isEngineEvent = (name: string): boolean =>
+  name === interruptSignal.name || name.startsWith("DurableClock/handler/")
 
-/** Reads the tables of the cluster, whose prefix it is: a step ends with its reply, and all else comes as a message. */
-export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Past => {
+/** Reads the tables of a cluster. A step ends with its reply; each other event is a message. `prefix` is that of the tables. */
+export const makeReadHistory = (sql: SqlClient.SqlClient, prefix = "cluster"): ReadHistory => {
   const database = new Database(sql)
-  const result = database.resultOf("replies.payload")
+  const result = database.resultTagOf("replies.payload")
   const read = database.prepare(
     `SELECT messages.message_id AS name, CAST(COALESCE(replies.id, messages.id) AS TEXT) AS rank
      FROM ${prefix}_messages AS messages
@@ -35,64 +36,68 @@ export const make = (sql: SqlClient.SqlClient, prefix = "cluster"): Past => {
     const start = `${entityType}/${execution}/`.length
     return Effect.map(read(execution), (rows) => {
       const events = rows.map(({ name, rank }) => {
-        // The tag comes before the name.
+        // The rest of a message id is a tag, a slash and the name.
         const path = (name as string).slice(start)
         return [path.slice(path.indexOf("/") + 1), BigInt(rank as string)] as const
       })
-      return new Map(events.filter(([name]) => !isOther(name)).toSorted(([, a], [, b]) => a < b ? -1 : a > b ? 1 : 0))
+      return new Map(
+        events.filter(([name]) => !isEngineEvent(name)).toSorted(([, a], [, b]) => a < b ? -1 : a > b ? 1 : 0)
+      )
     })
   }
 }
 
-/** What is left of it to a run. */
+/** The events of earlier runs that a run has not reached yet. */
 export class History {
-  #left: Map<string, bigint> | undefined = undefined
-  #replays = false
-  readonly #known = new Set<string>()
-  readonly #past: Effect.Effect<ReadonlyMap<string, bigint>>
+  /** The events in order; `undefined` until `load`. */
+  #pending: Map<string, bigint> | undefined = undefined
+  #hasReplay = false
+  /** The events that were reached before `load`. */
+  readonly #reached = new Set<string>()
+  readonly #read: Effect.Effect<ReadonlyMap<string, bigint>>
 
-  constructor(past: Effect.Effect<ReadonlyMap<string, bigint>>) {
-    this.#past = past
+  constructor(read: Effect.Effect<ReadonlyMap<string, bigint>>) {
+    this.#read = read
   }
 
-  /** Has it read: for a run in which something stands beside something else. */
-  readonly read: Effect.Effect<void> = Effect.suspend(() =>
-    this.#left !== undefined ? Effect.void : Effect.map(this.#past, (past) => {
-      if (this.#left !== undefined) return
-      this.#left = new Map([...past].filter(([name]) => !this.#known.has(name)))
-      this.#replays = this.#left.size > 0
+  /** Reads the events, once. Only a run with concurrent branches needs it. */
+  readonly load: Effect.Effect<void> = Effect.suspend(() =>
+    this.#pending !== undefined ? Effect.void : Effect.map(this.#read, (events) => {
+      if (this.#pending !== undefined) return
+      this.#pending = new Map([...events].filter(([name]) => !this.#reached.has(name)))
+      this.#hasReplay = this.#pending.size > 0
     })
   )
 
-  /** Whether there was anything to come again when it was read. */
-  get replays(): boolean {
-    return this.#replays
+  /** Whether events were pending when they were read. */
+  get hasReplay(): boolean {
+    return this.#hasReplay
   }
 
-  /** Where something stands. */
+  /** The rank of a pending event; `lastRank` for any other. */
   rank(name: string): bigint {
-    return this.#left?.get(name) ?? last
+    return this.#pending?.get(name) ?? lastRank
   }
 
-  /** Whether something is still to come that came before. */
-  expects(rank: bigint): boolean {
-    for (const first of this.#left?.values() ?? []) return first < rank
+  /** Whether an event with a lower rank is pending. */
+  hasPendingBefore(rank: bigint): boolean {
+    for (const first of this.#pending?.values() ?? []) return first < rank
     return false
   }
 
-  /** It has come to these, or nobody waits for them any more. */
-  pass(names: ReadonlyArray<string>): void {
+  /** Records that the run has reached these events, or no longer waits for them. */
+  markReached(names: ReadonlyArray<string>): void {
     for (const name of names) {
-      if (this.#left === undefined) this.#known.add(name)
-      else this.#left.delete(name)
+      if (this.#pending === undefined) this.#reached.add(name)
+      else this.#pending.delete(name)
     }
   }
 
-  /** Nobody comes to what is before: the body is another one, or was interrupted there. */
-  skip(rank: bigint): void {
-    for (const [name, each] of this.#left ?? []) {
+  /** Drops pending events with a lower rank: the run does not reach them, because its code has changed or was interrupted there. */
+  skipBefore(rank: bigint): void {
+    for (const [name, each] of this.#pending ?? []) {
       if (each >= rank) return
-      this.#left!.delete(name)
+      this.#pending!.delete(name)
     }
   }
 }

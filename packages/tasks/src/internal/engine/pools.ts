@@ -1,37 +1,38 @@
 /**
- * Pools of workers. In the cluster each is a shard group, with a number for its name.
+ * Pools of workers. Each pool is a shard group of the cluster, whose name is a number.
  *
- * The cluster numbers its locks by the order of the groups that a process knows. So that all processes come to the same numbers,
- * whatever pools each of them knows, the numbers are given once, by the database, in the order in which pools came up.
+ * The cluster numbers its locks by the order of the shard groups that a process has. All processes must come to the same numbers, whatever
+ * pools each of them names. So the database assigns each pool a number once, in the order of their first use.
  */
 import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
-import { TaskError } from "../../TaskError.ts"
+import { StoreError, TaskError } from "../../TaskError.ts"
 import { Database } from "../store/database.ts"
-import { defaultGroup } from "./workflow.ts"
+import { defaultShardGroup } from "./workflow.ts"
 
-/** See the module's text. */
+/** The pools of an engine. */
 export interface Pools {
-  /** The execution of a task. */
+  /** The id of the execution of a task. */
   readonly executionOf: (task: { readonly id: string; readonly pool: string }) => Effect.Effect<string, TaskError>
 }
 
-/** Where one process runs everything there are no pools. */
-export const none: Pools = { executionOf: ({ id }) => Effect.succeed(id) }
+/** The pools of a single process, which runs the tasks of all pools. */
+export const singlePool: Pools = { executionOf: ({ id }) => Effect.succeed(id) }
 
 /** The pool of a task that names none. */
 export const defaultPool = "default"
 
-/** Of the names of groups, which are in the order of their numbers. */
+/** The digits in the name of a shard group, so that the order of the names is that of the numbers. */
 const digits = 4
-const most = 10 ** digits - 1
+const maxPools = 10 ** digits - 1
 
-const groupOf = (number: number): string => number === 0 ? defaultGroup : String(number).padStart(digits, "0")
+const shardGroupName = (number: number): string =>
+  number === 0 ? defaultShardGroup : String(number).padStart(digits, "0")
 
-/** Of PostgreSQL's advisory locks: "pools", as a number. */
+/** The key of a PostgreSQL advisory lock: "pools", as a number. */
 const lock = "SELECT pg_advisory_xact_lock(482906827891)"
 
-/** The pools of a database, and the groups of those that this process works for. */
+/** The pools of a database, and the shard groups: all of them, and those of the pools in `own`. */
 export const make = (
   own: ReadonlyArray<string>
 ): Effect.Effect<
@@ -55,17 +56,17 @@ export const make = (
        SELECT CAST(? AS TEXT), COALESCE(MAX(number), 0) + 1 FROM skein_task_pools
        ON CONFLICT (name) DO NOTHING`
     )
-    const known = new Map<string, string>([[defaultPool, defaultGroup]])
+    const known = new Map<string, string>([[defaultPool, defaultShardGroup]])
 
     const numberOf = (pool: string): Effect.Effect<string, TaskError> =>
       Effect.flatMap(find(pool), ([row]) => {
         const number = Number(row?.["number"])
-        if (!(number <= most)) {
-          const message = `There are more than ${most} pools of workers`
-          return Effect.fail(new TaskError({ reason: "Store", message }))
+        if (!(number <= maxPools)) {
+          const message = `the database has more than ${maxPools} pools of workers`
+          return Effect.fail(new TaskError({ reason: new StoreError({ message }) }))
         }
-        known.set(pool, groupOf(number))
-        return Effect.succeed(groupOf(number))
+        known.set(pool, shardGroupName(number))
+        return Effect.succeed(shardGroupName(number))
       })
     const group = (pool: string): Effect.Effect<string, TaskError> => {
       const found = known.get(pool)
@@ -78,12 +79,12 @@ export const make = (
 
     yield* database.transaction(Effect.andThen(locked(), create()))
     const groups = yield* Effect.forEach(own, group)
-    const all = (yield* read()).map((row) => groupOf(Number(row["number"])))
+    const all = (yield* read()).map((row) => shardGroupName(Number(row["number"])))
     return {
       pools: {
         executionOf: ({ id, pool }) =>
-          Effect.map(group(pool), (group) => group === defaultGroup ? id : `${group}/${id}`)
+          Effect.map(group(pool), (group) => group === defaultShardGroup ? id : `${group}/${id}`)
       },
-      groups: { all: [defaultGroup, ...all], own: groups }
+      groups: { all: [defaultShardGroup, ...all], own: groups }
     }
   })

@@ -1,19 +1,18 @@
 /**
- * Questions of a task: kept in its row until somebody answers, whatever happens to the process that asked.
+ * The questions of a task: requests for input that the store keeps until they are answered, independently of the process that asked.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { CallOptions } from "@skein/runtime/RequestContext"
 import { Closed, RequestError, Timeout } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { fingerprint, patiently } from "./engineContext.ts"
-import { misplaced } from "./places.ts"
-import type { Run } from "./run.ts"
-import { clockOf } from "./sleep.ts"
 import type { Lost } from "../store/store.ts"
-import { answered } from "./workflow.ts"
+import { awaitStore, fingerprint } from "./engineContext.ts"
+import { misplacedInStep, type Run } from "./run.ts"
+import { timerOf } from "./sleep.ts"
+import { answerSignal } from "./workflow.ts"
 
-/** JSON in one form: the same text for the same value, whatever order its members came in. */
+/** JSON with sorted members: the same text for equal values. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, value: unknown) =>
     isObject(value)
@@ -21,41 +20,41 @@ const canonical = (value: unknown): string =>
       : value)
 
 /**
- * What is asked, without what is made anew each time that the question is put: the id by which an address to visit is told to be done
- * (2025-11-25).
+ * The params that identify a question: without the `elicitationId` of a URL elicitation (2025-11-25), which is new each time that the
+ * question is asked.
  */
-const asked = (params: JsonObject | undefined): JsonObject | undefined => {
+const stableParams = (params: JsonObject | undefined): JsonObject | undefined => {
   if (params?.["elicitationId"] === undefined) return params
   const { elicitationId: _, ...rest } = params
   return rest
 }
 
 /**
- * What a question is known by, in each run: the key that was given, or what is asked; and how often it was asked before in this
- * run. It does not depend on the order of different questions.
+ * The key of a question, the same in each run: the key that the handler gave, or a fingerprint of the question; with a number if the run
+ * has used it before. It does not depend on the order of different questions.
  */
-const keyOf = (
+const questionKey = (
   run: Run,
   method: string,
   params: JsonObject | undefined,
   given: string | undefined
 ): Effect.Effect<string> =>
   Effect.map(
-    given === undefined ? fingerprint(run.host, canonical([method, asked(params)])) : Effect.succeed(given),
+    given === undefined ? fingerprint(run.engine, canonical([method, stableParams(params)])) : Effect.succeed(given),
     (name) => {
-      let times = run.times.get(`question/${name}`) ?? 0
-      let key = times === 0 ? name : `${name}.${times}`
-      while (run.names.has(`question/${key}`)) key = `${name}.${++times}`
-      run.times.set(`question/${name}`, times + 1)
+      let count = run.counts.get(`question/${name}`) ?? 0
+      let key = count === 0 ? name : `${name}.${count}`
+      while (run.names.has(`question/${key}`)) key = `${name}.${++count}`
+      run.counts.set(`question/${name}`, count + 1)
       run.names.add(`question/${key}`)
       return key
     }
   )
 
 /**
- * Asks, and gives the answer. Fails with `TimedOut` after the call's `timeout`, if it has one, and with `Closed` when the task
- * undoes what it has done. A question that loses a race is withdrawn, and loses it in each run: it is not answered any more, and
- * its time is not over either.
+ * Asks a question and returns its answer. Fails with `TimedOut` after the `timeout` of the call, if it has one, and with `Closed` while
+ * the task compensates. A question that loses a race is withdrawn, and loses the race in each run: it can no longer be answered or time
+ * out.
  */
 export const ask = (
   run: Run,
@@ -64,92 +63,104 @@ export const ask = (
   options: CallOptions | undefined
 ): Effect.Effect<JsonObject, RequestError> =>
   Effect.withFiber((fiber) => {
-    const problem = misplaced(fiber, method)
+    const problem = misplacedInStep(fiber, method)
     if (problem !== undefined) return problem
-    if (run.undoing !== undefined) {
-      const message = `The task undoes what it has done: ${method} was not sent`
+    if (run.undoReason !== undefined) {
+      const message = `${method} was not sent: a task cannot ask for input while it compensates`
       return Effect.fail(new RequestError({ reason: new Closed({ message }), method }))
     }
-    const put = Effect.flatMap(
-      run.hold(keyOf(run, method, params, options?.key)),
-      (key) => waited(run, { key, method, params }, options?.timeout)
+    const asked = Effect.flatMap(
+      run.preventSuspension(questionKey(run, method, params, options?.key)),
+      (key) => waitForAnswer(run, { key, method, params }, options?.timeout)
     )
-    return options?.key === undefined ? put : alone(run, options.key, canonical([method, asked(params)]), put)
+    return options?.key === undefined
+      ? asked
+      : exclusively(run, options.key, canonical([method, stableParams(params)]), asked)
   })
 
 /**
- * Lets nothing else be asked under a key that was given while this waits. Which of two is the first one would be another one in
- * another run, and the answer to one would be taken for the other's.
+ * Dies if another question waits under the same given key. The order of the two could differ in another run, and each would receive the
+ * answer to the other.
  */
-const alone = <A, E>(run: Run, key: string, what: string, put: Effect.Effect<A, E>): Effect.Effect<A, E> => {
-  const { names, times } = run
+const exclusively = <A, E>(
+  run: Run,
+  key: string,
+  question: string,
+  asked: Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  const { counts, names } = run
   const open = `open/${key}`
-  const mine = `${open}/${what}`
-  const count = times.get(open) ?? 0
-  if (count > 0 && !names.has(mine)) {
+  const name = `${open}/${question}`
+  const count = counts.get(open) ?? 0
+  if (count > 0 && !names.has(name)) {
     return Effect.die(
-      new Error(`Two questions of this task wait for their answers under the key "${key}": give each its own`)
+      new Error(`two questions of this task wait under the key "${key}": give each question its own key`)
     )
   }
-  times.set(open, count + 1)
-  names.add(mine)
+  counts.set(open, count + 1)
+  names.add(name)
   return Effect.ensuring(
-    put,
+    asked,
     Effect.sync(() => {
-      const left = times.get(open)! - 1
-      times.set(open, left)
-      if (left === 0) names.delete(mine)
+      const remaining = counts.get(open)! - 1
+      counts.set(open, remaining)
+      if (remaining === 0) names.delete(name)
     })
   )
 }
 
-const waited = (
+const waitForAnswer = (
   run: Run,
   question: { readonly key: string; readonly method: string; readonly params: JsonObject | undefined },
   timeout: Duration.Input | undefined
 ): Effect.Effect<JsonObject, RequestError> => {
-  const { host: { store }, work: { id } } = run
+  const { engine: { rank: rankOf, store }, executionId, history, suspension, task: { id } } = run
   const { key, method } = question
-  const look = patiently(store.ask(id, question))
-  const clock = timeout === undefined || Duration.toMillis(timeout) === Infinity
+  const readAnswer = awaitStore(store.ask(id, question))
+  const timer = timeout === undefined || Duration.toMillis(timeout) === Infinity
     ? undefined
-    : clockOf(run, `timeout/${key}`, Math.ceil(Duration.toMillis(timeout)))
-  const late = Effect.fail(
-    new RequestError({ reason: new Timeout({ message: `No answer to ${method} in time` }), method })
+    : timerOf(run, `timeout/${key}`, Math.ceil(Duration.toMillis(timeout)))
+  const timedOut = Effect.fail(
+    new RequestError({ reason: new Timeout({ message: `No answer to ${method} within its timeout` }), method })
   )
-  /** Nobody can answer any more; but somebody may have, just now. */
+  /** Withdraws the question. It may have been answered just before. */
   const expired = Effect.andThen(
-    patiently(store.withdraw(id, key)),
-    Effect.map(look, (answer) => answer === undefined ? late : known(answer))
+    awaitStore(store.withdraw(id, key)),
+    Effect.map(readAnswer, (answer) => answer === undefined ? timedOut : endWith(answer))
   )
-  const ended: Effect.Effect<Effect.Effect<JsonObject, RequestError> | undefined> = Effect.flatMap(look, (answer) => {
-    if (answer !== undefined) return Effect.succeed(known(answer))
-    if (clock === undefined) return Effect.undefined
-    return Effect.flatMap(clock.rang, (rang) => rang ? expired : Effect.undefined)
-  })
-  const first = clock === undefined
+  const ended: Effect.Effect<Effect.Effect<JsonObject, RequestError> | undefined> = Effect.flatMap(
+    readAnswer,
+    (answer) => {
+      if (answer !== undefined) return Effect.succeed(endWith(answer))
+      if (timer === undefined) return Effect.undefined
+      return Effect.flatMap(timer.hasFired, (hasFired) => hasFired ? expired : Effect.undefined)
+    }
+  )
+  const firstCheck = timer === undefined
     ? ended
-    : Effect.tap(ended, (end) => end === undefined ? clock.set : Effect.void)
-  const names = [answered(key).name, ...(clock === undefined ? [] : [clock.name])]
-  const lost = (answered: boolean) => () => run.leaving ? Effect.void : patiently(store.lose(id, key, answered))
-  // Of several that have come, the first one goes on first, as it did when it came.
+    : Effect.tap(ended, (end) => end === undefined ? timer.set : Effect.void)
+  const names = [answerSignal(key).name, ...(timer === undefined ? [] : [timer.name])]
+  const markLost = (isAnswered: boolean) => () =>
+    run.isEnding ? Effect.void : awaitStore(store.markLost(id, key, isAnswered))
+  // An answered question whose time is also over continues with the event that came first, as in the first run.
   const rank = Effect.map(
-    Effect.forEach(names, (name) => run.host.rank(run.executionId, name)),
+    Effect.forEach(names, (name) => rankOf(executionId, name)),
     (ranks) => ranks.reduce((a, b) => a < b ? a : b)
   )
-  // What has come while it waited is known to nobody yet. What it finds when it is put again may have won before.
-  const waits = { events: names, rank }
-  const wait = Effect.onInterrupt(run.parking.wait({ ...waits, awaits: names, look: ended }), lost(true))
-  return Effect.flatMap(Effect.onInterrupt(run.hold(first), lost(false)), (end) => {
+  const events = { events: names, rank }
+  // The handler does not know an answer that arrives during the wait, so a lost race discards it. An answer that the first check finds
+  // may have won a race in an earlier run, so it stays.
+  const wait = Effect.onInterrupt(suspension.wait({ ...events, deferreds: names, check: ended }), markLost(true))
+  return Effect.flatMap(Effect.onInterrupt(run.preventSuspension(firstCheck), markLost(false)), (end) => {
     if (end === undefined) return wait
-    if (end !== never) return run.parking.wait({ ...waits, awaits: [], look: Effect.succeed(end) })
-    run.history.pass(names)
+    if (end !== neverAnswered) return suspension.wait({ ...events, deferreds: [], check: Effect.succeed(end) })
+    history.markReached(names)
     return end
   })
 }
 
-/** How a question ends that has lost. */
-const never = Effect.never
+/** The end of a question that has lost a race. */
+const neverAnswered = Effect.never
 
-const known = (answer: JsonObject | Lost): Effect.Effect<JsonObject> =>
-  answer === "lost" ? never : Effect.succeed(answer)
+const endWith = (answer: JsonObject | Lost): Effect.Effect<JsonObject> =>
+  answer === "lost" ? neverAnswered : Effect.succeed(answer)

@@ -1,8 +1,8 @@
 /**
- * One run of a task's handler, from its beginning: what it has named, asked and said, and how it is suspended.
+ * One run of a task's handler, from its beginning: the names it has claimed, the parts it has reached, and how it is suspended.
  */
-import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Clock from "effect/Clock"
+import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -14,120 +14,125 @@ import * as Semaphore from "effect/Semaphore"
 import * as Activity from "effect/workflow/Activity"
 import * as Workflow from "effect/workflow/Workflow"
 import { type WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
-import type { Undoing } from "../../CurrentTask.ts"
+import type { UndoReason } from "../../CurrentTask.ts"
 import type { Handlers } from "../../TaskEngine.ts"
-import { History, last } from "./history.ts"
-import { type Host, patiently } from "./engineContext.ts"
-import { hops, makeParking, type Parking, type Wait } from "./suspension.ts"
-import { Progressing } from "./progress.ts"
-import type { Work } from "../store/store.ts"
-import { escape } from "../store/stored.ts"
-import { Waits } from "./engineCalls.ts"
-import type { Tenant } from "./workers.ts"
+import type { StoredTask } from "../store/store.ts"
+import { escape } from "../store/storedText.ts"
+import { EngineCalls } from "./engineCalls.ts"
+import { awaitStore, type EngineContext } from "./engineContext.ts"
+import { History, lastRank } from "./history.ts"
+import { ProgressWriter } from "./progressWriter.ts"
+import { makeSuspension, type Suspension, type Wait, yieldToResumed } from "./suspension.ts"
+import type { ActiveRun } from "./workers.ts"
 
-/** The step that a fiber runs in. */
-export const InStep = Context.Reference<string | undefined>("@skein/tasks/InStep", { defaultValue: () => undefined })
+/** The name of the step that a fiber runs in; `undefined` between steps. */
+export const CurrentStep = Context.Reference<string | undefined>("@skein/tasks/CurrentStep", {
+  defaultValue: () => undefined
+})
 
-/** What a run's fibers have in their context. */
-export type Within = WorkflowEngine | WorkflowInstance
+/** The services in the context of every fiber of a run. */
+export type EngineServices = WorkflowEngine | WorkflowInstance
 
-/** See the module's text. */
-export class Run implements Tenant {
-  readonly host: Host
-  readonly work: Work
+/** What a run is made of. */
+export interface RunOptions {
+  readonly engine: EngineContext
+  readonly task: StoredTask
   readonly executionId: string
   readonly instance: WorkflowInstance["Service"]
-  /** What the run started with: no transaction, and no step. */
-  readonly context: Context.Context<Within>
+  /** The context in which the run started: outside of transactions and steps. */
+  readonly context: Context.Context<EngineServices>
   /** Closes when the run ends or is suspended. */
   readonly scope: Scope.Scope
-  readonly owner: Handlers
+  readonly handlers: Handlers
   readonly durable: boolean
-  /** The names of the steps so far. */
+}
+
+/** One run of a task's handler. */
+export class Run implements ActiveRun {
+  readonly engine: EngineContext
+  readonly task: StoredTask
+  readonly executionId: string
+  readonly instance: WorkflowInstance["Service"]
+  readonly context: Context.Context<EngineServices>
+  readonly scope: Scope.Scope
+  readonly handlers: Handlers
+  readonly durable: boolean
+  /** The claimed names of steps, sleeps and questions. */
   readonly names = new Set<string>()
-  /** How often each question was asked, or each `once` tried. */
-  readonly times = new Map<string, number>()
-  readonly undos: Array<(why: Undoing) => Effect.Effect<unknown, unknown>> = []
-  /** The steps that run now. */
-  readonly executing = new Set<Fiber.Fiber<unknown, unknown>>()
-  readonly #waits = new Waits()
-  /** How many results of steps it has got to know. */
-  known = 0
-  #remembering = 0
+  /** How often each question was asked, and each `once` was tried. */
+  readonly counts = new Map<string, number>()
+  readonly compensations: Array<(reason: UndoReason) => Effect.Effect<unknown, unknown>> = []
+  /** The steps that execute now. */
+  readonly executingSteps = new Set<Fiber.Fiber<unknown, unknown>>()
+  readonly #engineCalls = new EngineCalls()
+  /** How many results of steps the run has received. */
+  knownResults = 0
+  #recording = 0
   readonly history: History
-  readonly parking: Parking
-  readonly progressing: Progressing
-  /** Why it undoes what it has done, once it does. */
-  undoing: Undoing | undefined = undefined
-  /** It is interrupted from outside: by the end of the process, the arrival of what it waits for, or a cancellation. */
-  stopping = false
-  /** Its handler goes away. */
-  released = false
-  /** It has come to where it waits, or to its end: it knows all that it has done. */
-  whole = false
-  /** Another process is to go on with it. */
-  moved = false
-  /** Something of it runs beside its root: a branch that nobody knows of may still be on its way to its next step. */
-  forked = false
-  /** The number of its last message. */
-  said = 0
-  /** Who was the last to be told of something. */
-  #passed: Fiber.Fiber<unknown, unknown> | undefined = undefined
+  readonly suspension: Suspension
+  readonly progress: ProgressWriter
+  /** Why the run compensates, once it does. */
+  undoReason: UndoReason | undefined = undefined
+  /** The run is interrupted from outside: the process ends, an awaited event has arrived, or the task is cancelled. */
+  isStopping = false
+  /** The handlers of the run are being removed from the worker. */
+  isReleased = false
+  /** The run has reached the point where it waits, or its end: all compensations are known. */
+  reachedEnd = false
+  /** Another process must continue the run. */
+  isMoved = false
+  /** Fibers run beside the root fiber. A branch that has not reached a part of the task yet is not known to the run. */
+  hasBranches = false
+  /** How many status messages the run has set outside of steps. */
+  statusMessageCount = 0
+  /** The fiber that was resumed last. */
+  #lastResumed: Fiber.Fiber<unknown, unknown> | undefined = undefined
   readonly #locks = new Map<string, Semaphore.Semaphore>()
   #root: Fiber.Fiber<unknown, unknown> | undefined = undefined
 
-  constructor(options: {
-    readonly host: Host
-    readonly work: Work
-    readonly executionId: string
-    readonly instance: WorkflowInstance["Service"]
-    readonly context: Context.Context<Within>
-    readonly scope: Scope.Scope
-    readonly owner: Handlers
-    readonly durable: boolean
-  }) {
-    this.host = options.host
-    this.work = options.work
+  constructor(options: RunOptions) {
+    this.engine = options.engine
+    this.task = options.task
     this.executionId = options.executionId
     this.instance = options.instance
     this.context = options.context
     this.scope = options.scope
-    this.owner = options.owner
+    this.handlers = options.handlers
     this.durable = options.durable
-    this.history = new History(patiently(options.host.past(options.executionId)))
-    this.parking = makeParking(this)
-    this.progressing = new Progressing(this)
+    this.history = new History(awaitStore(options.engine.readHistory(options.executionId)))
+    this.suspension = makeSuspension(this)
+    this.progress = new ProgressWriter(this)
   }
 
-  /** Whether an interruption comes from without: not from a race that was lost. */
-  get leaving(): boolean {
-    return this.stopping || this.released || this.moved || this.instance.suspended || this.instance.interrupted
+  /** Whether an interruption comes from outside of the handler, as opposed to a race that was lost. */
+  get isEnding(): boolean {
+    return this.isStopping || this.isReleased || this.isMoved || this.instance.suspended || this.instance.interrupted
   }
 
-  /** Whether it ends where it is: what begins now, in a finalizer, is for the run that comes to it when it does not. */
-  get #away(): boolean {
-    return this.undoing === undefined && (this.stopping || this.instance.suspended)
+  /** Whether nothing new may start. The next run executes the parts that finalizers try to start now, if it reaches them. */
+  get #startsNothing(): boolean {
+    return this.undoReason === undefined && (this.isStopping || this.instance.suspended)
   }
 
   /**
-   * Whether it is not left as soon as all that is known of it waits: one that finds out what there is to undo must come to the end of
-   * each branch.
+   * Whether the run continues although all of its known parts wait. The run of a cancelled task collects compensations, so it must reach
+   * the end of each branch.
    */
-  get lingers(): boolean {
-    return this.work.status === "cancelled" && this.forked
+  get runsToEnd(): boolean {
+    return this.task.status === "cancelled" && this.hasBranches
   }
 
-  /** Whether something is being looked for that may be there. */
-  get finds(): boolean {
-    return this.instance.activityState.count > this.executing.size
+  /** Whether the workflow engine is looking up the result of a step, which may exist. */
+  get isLookingUp(): boolean {
+    return this.instance.activityState.count > this.executingSteps.size
   }
 
-  /** Takes notice of who comes to a part of the task. */
-  meet(fiber: Fiber.Fiber<unknown, unknown>): void {
-    if (fiber !== this.#root) this.forked = true
+  /** Records that a fiber has reached a part of the task. */
+  noteFiber(fiber: Fiber.Fiber<unknown, unknown>): void {
+    if (fiber !== this.#root) this.hasBranches = true
   }
 
-  /** Runs a part of the task, of which everything below can be suspended. */
+  /** Runs a part of the task as the root fiber, so that everything below it can be suspended. */
   supervise<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Exit.Exit<A, E>, never, R> {
     const rooted = Effect.withFiber<A, E, R>((fiber) => {
       this.#root = fiber
@@ -137,79 +142,80 @@ export class Run implements Tenant {
       Effect.forkChild(rooted, { startImmediately: true }),
       (fiber) =>
         Effect.onInterrupt(Fiber.await(fiber), () => {
-          this.stopping = true
-          return this.end(fiber)
+          this.isStopping = true
+          return this.interruptFiber(fiber)
         })
     )
   }
 
-  /** Ends a part of the run from without. */
-  end(fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> {
-    return this.#waits.end(fiber, () => this.executing.size > 0)
+  /** Interrupts a fiber of the run from outside. */
+  interruptFiber(fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> {
+    return this.#engineCalls.interrupt(fiber, () => this.executingSteps.size > 0)
   }
 
-  /** Ends the run where it is. */
-  readonly leave: Effect.Effect<never> = Effect.withFiber((fiber) => {
+  /** Interrupts the root fiber and the calling fiber. */
+  readonly interruptSelf: Effect.Effect<never> = Effect.withFiber((fiber) => {
     this.#root?.interruptUnsafe()
     fiber.interruptUnsafe()
     return Effect.interrupt
   })
 
   /**
-   * Suspends the run. The root is interrupted, not only who waits: what recovers from failures on the way up is skipped only in a
-   * fiber that is interrupted itself.
+   * Suspends the run. It interrupts the root fiber as well as the waiting one: `catchCause` and the like are skipped only in a fiber that
+   * is interrupted itself.
    */
   readonly suspend: Effect.Effect<never> = Effect.suspend(() => {
     this.instance.suspended = true
-    return this.leave
+    return this.interruptSelf
   })
 
-  /** Steps that run now come to their end, and so does a handler that is one step; nothing begins any more. */
+  /** Lets executing steps end, and a handler that is one step, and starts nothing new. */
   readonly release: Effect.Effect<void> = Effect.suspend(() => {
-    this.released = true
-    if (!this.busy) this.#root?.interruptUnsafe()
-    return this.#over
+    this.isReleased = true
+    if (!this.isBusy) this.#root?.interruptUnsafe()
+    return this.#awaitEnd
   })
 
   readonly evict: Effect.Effect<void> = Effect.suspend(() => {
     this.#root?.interruptUnsafe()
-    return this.#over
+    return this.#awaitEnd
   })
 
   move(): void {
-    if (!this.#lost) return
-    this.moved = true
-    const acts = this.durable ? this.executing.size > 0 : !this.parking.waiting
-    if (!acts) this.#root?.interruptUnsafe()
+    if (!this.#belongsElsewhere) return
+    this.isMoved = true
+    const isActing = this.durable ? this.executingSteps.size > 0 : !this.suspension.isWaiting
+    if (!isActing) this.#root?.interruptUnsafe()
   }
 
   /**
-   * The engine begins no step of an execution that another process is to go on with, and that one waits until this one has left. What
-   * undoes a cancelled task looks for itself.
+   * Whether another process must continue the execution. The workflow engine starts no step of it here, and the other process waits until
+   * this run has ended. The compensations of a cancelled task check this themselves.
    */
-  get #lost(): boolean {
-    return this.undoing !== "cancelled" && this.work.status !== "cancelled" && !this.host.holds(this.executionId)
+  get #belongsElsewhere(): boolean {
+    return this.undoReason !== "cancelled" && this.task.status !== "cancelled" &&
+      !this.engine.ownsExecution(this.executionId)
   }
 
-  readonly #over: Effect.Effect<void> = Effect.suspend(() => {
+  readonly #awaitEnd: Effect.Effect<void> = Effect.suspend(() => {
     const root = this.#root
     return root === undefined
       ? Effect.void
-      : Effect.asVoid(Fiber.awaitAll([root, ...this.executing]))
+      : Effect.asVoid(Fiber.awaitAll([root, ...this.executingSteps]))
   })
 
-  /** Whether something runs that would have to run again. */
-  get busy(): boolean {
-    return this.#remembering > 0 || (!this.durable && !this.parking.waiting)
+  /** Whether work is in progress that would have to run again after an interruption. */
+  get isBusy(): boolean {
+    return this.#recording > 0 || (!this.durable && !this.suspension.isWaiting)
   }
 
-  /** Whether it was cancelled since it began. A transaction that has lost its connection would ask for ever. */
-  #cancelled(transactional: boolean): Effect.Effect<boolean> {
-    const work = this.host.store.work(this.work.id)
-    return Effect.map(transactional ? Effect.orDie(work) : patiently(work), (now) => now?.status === "cancelled")
+  /** Whether the task was cancelled after the run began. A transaction that has lost its connection must not retry forever. */
+  #wasCancelled(transactional: boolean): Effect.Effect<boolean> {
+    const load = this.engine.store.load(this.task.id)
+    return Effect.map(transactional ? Effect.orDie(load) : awaitStore(load), (now) => now?.status === "cancelled")
   }
 
-  /** What runs under one key runs one after the other. */
+  /** Runs the effects with one key one after the other. */
   lock(key: string): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R> {
     const lock = this.#locks.get(key) ?? Semaphore.makeUnsafe(1)
     this.#locks.set(key, lock)
@@ -217,152 +223,183 @@ export class Run implements Tenant {
   }
 
   /**
-   * Waits until all is told that has come before a step has ended: in an earlier run, or beside it just now. For what stands alone that
-   * is so.
+   * Waits until the handler has received every event that came before the end of a step, in an earlier run or just now in another branch.
+   * A run without branches receives events in their order and does not wait.
    */
-  #turn(step: string): Effect.Effect<void> {
-    const { history, parking } = this
-    if (!this.forked) return Effect.sync(() => history.pass([step]))
-    const passes = (fiber: Fiber.Fiber<unknown, unknown>) =>
+  #awaitTurn(step: string): Effect.Effect<void> {
+    const { history, suspension } = this
+    if (!this.hasBranches) return Effect.sync(() => history.markReached([step]))
+    const resume = (fiber: Fiber.Fiber<unknown, unknown>) =>
       Effect.sync(() => {
-        history.pass([step])
-        this.#passed = fiber
-        if (parking.waiting) parking.poke()
+        history.markReached([step])
+        this.#lastResumed = fiber
+        if (suspension.isWaiting) suspension.checkNow()
       })
     return Effect.andThen(
-      this.hold(history.read),
+      this.preventSuspension(history.load),
       Effect.withFiber((fiber) => {
         const rank = history.rank(step)
-        if (history.expects(rank) || (rank === last && parking.waiting)) {
-          return parking.wait({ events: [step], awaits: [], look: told, rank: Effect.succeed(rank) })
+        if (history.hasPendingBefore(rank) || (rank === lastRank && suspension.isWaiting)) {
+          return suspension.wait({ events: [step], deferreds: [], check: reached, rank: Effect.succeed(rank) })
         }
-        // Who was told before is to go on before: it may cut this off.
-        return !history.replays || this.#passed === fiber
-          ? passes(fiber)
-          : Effect.andThen(this.hold(hops), passes(fiber))
+        // A fiber that was resumed before continues first: it may interrupt this one.
+        return !history.hasReplay || this.#lastResumed === fiber
+          ? resume(fiber)
+          : Effect.andThen(this.preventSuspension(yieldToResumed), resume(fiber))
       })
     )
   }
 
-  /** While this runs, nothing else suspends the run. */
-  hold<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const held = Workflow.wrapActivityResult(effect, () => false)
-    return within<A, E, R>(Effect.suspend((): Effect.Effect<A, E, R | Within> => {
-      if (this.#away) return this.leave
-      this.parking.stir()
-      return held
+  /** Runs an effect during which no other fiber can suspend the run. */
+  preventSuspension<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const counted = Workflow.wrapActivityResult(effect, () => false)
+    return withoutEngineServices<A, E, R>(Effect.suspend((): Effect.Effect<A, E, R | EngineServices> => {
+      if (this.#startsNothing) return this.interruptSelf
+      this.suspension.noteActivity()
+      return counted
     }))
   }
 
   /**
-   * Runs what is remembered when it has ended: the text that it ends with; and gives what `open` makes of that. It is not interrupted,
-   * but for what it restores. Of what is transactional nothing is left when it is not remembered.
+   * Executes an effect once, as an activity of the workflow engine, and records the text that it returns; later runs return the recorded
+   * text. `decode` converts the text to the result. The effect is uninterruptible, except for the parts that it restores. If the text of a
+   * transactional effect is not recorded, then its writes are rolled back as well.
    */
-  remember<A, R>(
-    { attempt, name, open, transactional = false }: Memory<A>,
+  record<A, R>(
+    { attempt, decode, name, transactional = false }: RecordOptions<A>,
     execute: (restore: Restore) => Effect.Effect<string, never, R>
   ): Effect.Effect<A, never, R> {
-    const { acted, execute: executes } = this.host
+    const { executeActivity, unrecordedSteps } = this.engine
     const key = `${this.executionId} ${attempt} ${name}`
-    const forward = this.undoing === undefined
-    const cancelled = this.work.status === "cancelled"
+    const isForward = this.undoReason === undefined
+    const isCancelled = this.task.status === "cancelled"
     const step = `${escape(name)}/${attempt}`
     const activity = {
-      ...template,
-      // Names come from arguments, too. The engine keeps each as it is, where it can.
+      ...activityTemplate,
+      // A name may contain arguments. The workflow engine stores escaped names as they are.
       name: escape(name),
       annotations: transactional ? withTransaction : Context.empty(),
       executeEncoded: Effect.uninterruptibleMask((restore): Effect.Effect<string, never, R | WorkflowInstance> => {
         const act = Effect.suspend(() => {
-          // What an earlier run may have ended with counts no more.
-          this.history.pass([step])
-          const end = acted.begin(key)
+          // The step executes again: an end that an earlier run may have recorded no longer counts.
+          this.history.markReached([step])
+          const end = unrecordedSteps.begin(key)
           return Effect.onExit(
             execute(restore),
             (exit) =>
               Effect.map(Clock.currentTimeMillis, (now) => end(Exit.isSuccess(exit) ? exit.value : undefined, now))
           )
         })
-        // The engine may not have noticed yet that the task is cancelled, or come to this when the run was cut off.
-        if (forward && cancelled) return restore(nothing)
-        if (!forward || !this.stopping) return act
-        // Cut off for another reason, the next run waits for the step that this one has begun.
+        // The workflow engine may not have processed the cancellation yet, or may start the step while the run is interrupted.
+        if (isForward && isCancelled) return restore(suspendStep)
+        if (!isForward || !this.isStopping) return act
+        // After an interruption for another reason, the next run waits for the step that this one has begun.
         return Effect.flatMap(
-          restore(this.#cancelled(transactional)),
-          (cancelled): Effect.Effect<string, never, R | WorkflowInstance> => cancelled ? restore(nothing) : act
+          restore(this.#wasCancelled(transactional)),
+          (cancelled): Effect.Effect<string, never, R | WorkflowInstance> => cancelled ? restore(suspendStep) : act
         )
       })
     } as unknown as Activity.Activity<typeof Schema.String, typeof Schema.Never, never>
-    const executed: Remembering = Workflow.wrapActivityResult(this.#waits.on(executes(activity, attempt)), isSuspended)
-    const cutOff = cancelled ? acted.find(key) : undefined
-    const ended: Remembering = cutOff === undefined
+    const executed: RecordedResult = Workflow.wrapActivityResult(
+      this.#engineCalls.run(executeActivity(activity, attempt)),
+      isSuspended
+    )
+    const interrupted = isCancelled ? unrecordedSteps.find(key) : undefined
+    const ended: RecordedResult = interrupted === undefined
       ? executed
-      : Effect.flatMap(cutOff, (text) => {
+      : Effect.flatMap(interrupted, (text) => {
         if (text === undefined) return executed
-        // What is transactional is committed together with what it did, or not at all.
+        // A transactional step is committed together with its record, or not at all.
         return transactional
-          ? Effect.repeat(executed, { while: isSuspended, ...committing })
+          ? Effect.repeat(executed, { while: isSuspended, ...commitRetries })
           : Effect.succeed(new Workflow.Complete({ exit: Exit.succeed(text) }))
       })
-    return within<A, never, R>(Effect.withFiber((fiber) => {
-      this.meet(fiber)
-      if (this.#lost) this.moved = true
-      if (this.released || this.moved || this.#away) return this.leave
-      this.parking.stir()
-      this.#remembering++
+    return withoutEngineServices<A, never, R>(Effect.withFiber((fiber) => {
+      this.noteFiber(fiber)
+      if (this.#belongsElsewhere) this.isMoved = true
+      if (this.isReleased || this.isMoved || this.#startsNothing) return this.interruptSelf
+      this.suspension.noteActivity()
+      this.#recording++
       return Effect.flatMap(
-        Effect.ensuring(ended, Effect.sync(() => this.#remembering--)),
+        Effect.ensuring(ended, Effect.sync(() => this.#recording--)),
         (result): Effect.Effect<A, never, R> => {
-          this.known++
-          acted.delete(key)
-          if (this.released && !this.busy) return this.leave
+          this.knownResults++
+          unrecordedSteps.delete(key)
+          if (this.isReleased && !this.isBusy) return this.interruptSelf
           if (!isSuspended(result)) {
-            const opened = Effect.exit(this.hold(Effect.flatMap(result.exit, open)))
+            const decoded = Effect.exit(this.preventSuspension(Effect.flatMap(result.exit, decode)))
             return Effect.flatMap(
-              opened,
-              (exit) => this.undoing === undefined ? Effect.andThen(this.#turn(step), exit) : exit
+              decoded,
+              (exit) => this.undoReason === undefined ? Effect.andThen(this.#awaitTurn(step), exit) : exit
             )
           }
-          // What has not run yet does not run; but there may be something to undo in what stands beside it.
-          return cancelled && forward ? this.parking.wait(forEver) : this.suspend
+          // A cancelled task starts no step; but other branches may still have compensations.
+          return isCancelled && isForward ? this.suspension.wait(neverEnds) : this.suspend
         }
       )
     }))
   }
 }
 
-/** What is remembered. */
-export interface Memory<A> {
+/** How a step is recorded. */
+export interface RecordOptions<A> {
   readonly name: string
+  /** The number of the attempt, from 1. */
   readonly attempt: number
   readonly transactional?: boolean | undefined
-  readonly open: (text: string) => Effect.Effect<A>
+  readonly decode: (text: string) => Effect.Effect<A>
 }
 
-/** A step that does not run: its run is suspended. */
-const nothing = Effect.flatMap(WorkflowInstance, Workflow.suspend)
+/** Suspends the run of a step that must not execute. */
+const suspendStep = Effect.flatMap(WorkflowInstance, Workflow.suspend)
 
-/** It has come. */
-const told = Effect.succeed(Effect.void)
+/** The check of an event that has arrived. */
+const reached = Effect.succeed(Effect.void)
 
-const forEver: Wait<never, never> = { events: [], awaits: [], look: Effect.undefined, rank: Effect.succeed(last) }
+const neverEnds: Wait<never, never> = {
+  events: [],
+  deferreds: [],
+  check: Effect.undefined,
+  rank: Effect.succeed(lastRank)
+}
 
-type Remembering = Effect.Effect<Workflow.Result<string, never>, never, Within>
+type RecordedResult = Effect.Effect<Workflow.Result<string, never>, never, EngineServices>
 
-/** How often, in what time, is looked for what is just being committed. */
-const committing = { schedule: Schedule.spaced(10), times: 50 }
+/** The retries while a transactional step is being committed. */
+const commitRetries = { schedule: Schedule.spaced(10), times: 50 }
 
-/** Lets an effect be interrupted as what is around it. */
+/** Makes an effect interruptible if its surroundings are. */
 export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 const isSuspended = (result: Workflow.Result<unknown, unknown>): result is Workflow.Suspended =>
   result._tag === "Suspended"
 
-/** What a run's fibers surely have in their context need not be asked of the caller. */
-const within = <A, E, R>(effect: Effect.Effect<A, E, R | Within>): Effect.Effect<A, E, R> =>
+/** Removes services from the requirements that the context of each fiber of a run has. */
+const withoutEngineServices = <A, E, R>(effect: Effect.Effect<A, E, R | EngineServices>): Effect.Effect<A, E, R> =>
   effect as Effect.Effect<A, E, R>
 
-/** All steps have one schema, which is compiled once: the text of what they ended with. */
-const template = Activity.make({ name: "", success: Schema.String, execute: Effect.succeed("") })
+/** The template of all steps, so that their one schema, a text, is compiled once. */
+const activityTemplate = Activity.make({ name: "", success: Schema.String, execute: Effect.succeed("") })
 
 const withTransaction = Context.empty().pipe(Context.add(ClusterSchema.WithTransaction, true))
+
+/** A defect if the fiber runs in a step; `undefined` elsewhere. `part` names the part of the task that starts. */
+export const misplacedInStep = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  part: string
+): Effect.Effect<never> | undefined => {
+  const step = fiber.getRef(CurrentStep)
+  return step === undefined
+    ? undefined
+    : Effect.die(new Error(`${part} is not allowed inside step "${step}": move it before or after the step`))
+}
+
+/** Claims a name for the run; a defect if another part of this kind has it. */
+export const claimName = (run: Run, kind: string, name: string): Effect.Effect<never> | undefined => {
+  const key = `${kind}/${name}`
+  if (run.names.has(key)) {
+    return Effect.die(new Error(`duplicate ${kind} name "${name}" in this task: give each ${kind} its own name`))
+  }
+  run.names.add(key)
+  return undefined
+}

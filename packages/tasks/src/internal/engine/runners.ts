@@ -1,5 +1,5 @@
 /**
- * What runners that share a database need beside what the cluster gives them.
+ * Additions to the cluster for runners that share a database.
  */
 import { PgClient } from "@skein/sql/PgClient"
 import { EntityNotAssignedToRunner } from "effect/cluster/ClusterError"
@@ -25,10 +25,10 @@ import { Database, storeError } from "../store/database.ts"
 const channel = "skein_messages"
 
 /**
- * Runners that find each other, and their messages, in the database alone: they open no port. Who writes a message for another
- * runner notifies all of its shard, in the same transaction; the one that has the shard looks.
+ * Runners that find each other and their messages only through the database: they open no port. A process that writes a message for
+ * another runner notifies all runners of its shard, in the same transaction. The runner that owns the shard then polls.
  */
-export const runners: Layer.Layer<
+export const layerRunners: Layer.Layer<
   Runners.Runners,
   never,
   MessageStorage | ShardingConfig | SqlClient
@@ -41,7 +41,7 @@ export const runners: Layer.Layer<
       ping: () => Effect.void,
       onRunnerUnavailable: () => Effect.void,
       send: ({ message: { envelope: { address } } }) => Effect.fail(new EntityNotAssignedToRunner({ address })),
-      // Who is not notified finds the message when it polls.
+      // A runner that misses a notification finds the message at its next poll.
       notify: ({ message }) =>
         sql`SELECT pg_notify(${channel}, ${message.envelope.address.shardId.toString()})`.pipe(
           Effect.withTracerEnabled(false),
@@ -51,32 +51,35 @@ export const runners: Layer.Layer<
   })
 ).pipe(Layer.provide(Snowflake.layerGenerator))
 
-/** Looks for messages when others have written some. */
-export const attention: Layer.Layer<never, TaskError, PgClient | Sharding> = Layer.effectDiscard(
+/** Polls for messages when another process has written one for a shard of this runner. */
+export const layerMessageListener: Layer.Layer<never, TaskError, PgClient | Sharding> = Layer.effectDiscard(
   Effect.gen(function*() {
     const { listen } = yield* PgClient
     const sharding = yield* Sharding
     const run = yield* FiberSet.makeRuntime()
-    const look = () => void run(sharding.pollStorage)
-    const heard = (shard: string) => {
-      if (sharding.hasShardId(ShardId.fromString(shard))) look()
+    const poll = () => void run(sharding.pollStorage)
+    const onShard = (shard: string) => {
+      if (sharding.hasShardId(ShardId.fromString(shard))) poll()
     }
-    yield* Effect.mapError(listen(channel, heard, look), storeError)
+    yield* Effect.mapError(listen(channel, onShard, poll), storeError)
   })
 )
 
 /**
- * What was read is not read again before ten minutes have passed, unless somebody says that it must be.
+ * Makes sure that unprocessed messages are read again. The cluster reads a message again only after ten minutes, or after a reset of its
+ * shard, and it does not reset shards in two cases:
  *
- * - A runner says so of what it takes over: once, and goes on where that fails, or takes long. Here it is said until it is heard.
- * - Whoever reads, and hears no answer, because the database went away just then, may have read all the same. Nobody says so of that.
+ * - A runner resets the shards that it takes over once, and continues if that fails or takes long. Here the reset is retried until it
+ *   succeeds.
+ * - A read whose response is lost because the database has become unavailable may have happened all the same. Here the next read resets
+ *   the shards first.
  */
-export const persistent: Layer.Layer<MessageStorage, never, MessageStorage> = Layer.effect(
+export const layerRereadMessages: Layer.Layer<MessageStorage, never, MessageStorage> = Layer.effect(
   MessageStorage,
   Effect.gen(function*() {
     const storage = yield* MessageStorage
     const scope = yield* Effect.scope
-    let unheard = false
+    let hasLostRead = false
     return MessageStorage.of({
       ...storage,
       resetShards: (shards) => {
@@ -87,95 +90,96 @@ export const persistent: Layer.Layer<MessageStorage, never, MessageStorage> = La
         const all = [...shards]
         const read = Effect.onError(storage.unprocessedMessages(all, options), () =>
           Effect.sync(() => {
-            unheard = true
+            hasLostRead = true
           }))
-        const anew = Effect.tap(storage.resetShards(all), () =>
+        const reset = Effect.tap(storage.resetShards(all), () =>
           Effect.sync(() => {
-            unheard = false
+            hasLostRead = false
           }))
-        return Effect.suspend(() => unheard ? Effect.andThen(anew, read) : read)
+        return Effect.suspend(() => hasLostRead ? Effect.andThen(reset, read) : read)
       }
     })
   })
 )
 
 /**
- * A runner that goes takes itself off the list, and looks at it once more: where nobody else is on it, the cluster warns that there are
- * "no healthy runners". It is nothing that anybody could mend; so who has gone sees the list that was there before.
+ * Avoids a warning at shutdown. A runner that stops unregisters itself and then reads the list of runners once more; if it was the only
+ * one, the cluster warns that there are "no healthy runners", which nobody can act on. Here a runner that has unregistered sees the list
+ * from before.
  */
-export const quiet: Layer.Layer<RunnerStorage, never, RunnerStorage> = Layer.effect(
+export const layerQuietUnregister: Layer.Layer<RunnerStorage, never, RunnerStorage> = Layer.effect(
   RunnerStorage,
   Effect.map(RunnerStorage, (storage) => {
-    let gone = false
+    let isUnregistered = false
     let last: Effect.Success<typeof storage.getRunners> = []
-    const look = Effect.tap(storage.getRunners, (runners) => Effect.sync(() => void (last = runners)))
+    const read = Effect.tap(storage.getRunners, (runners) => Effect.sync(() => void (last = runners)))
     return RunnerStorage.of({
       ...storage,
-      getRunners: Effect.suspend(() => gone ? Effect.succeed(last) : look),
+      getRunners: Effect.suspend(() => isUnregistered ? Effect.succeed(last) : read),
       unregister: (address) =>
         Effect.suspend(() => {
-          gone = true
+          isUnregistered = true
           return storage.unregister(address)
         })
     })
   })
 )
 
-/** How much later a runner that has lost shards says once more that their messages are to be read anew: no read is under way then. */
-const onceMore = { schedule: Schedule.spaced("2 seconds"), times: 1 }
+/** The second reset of lost shards. By then, no read that was under way at the first one is still running. */
+const secondReset = { schedule: Schedule.spaced("2 seconds"), times: 1 }
 
 /**
- * Before a runner writes the last reply to a message it makes sure that the message's shard is still its own: a commit, and a look at
- * all locks, one after the other. Those who ask meanwhile are answered together, by the next look.
+ * Before a runner writes the last reply to a message, it confirms that it still owns the message's shard: one commit, and one read of all
+ * locks. Here concurrent confirmations share the next read instead of running one after the other.
  *
- * One that was stopped, and goes on, reads messages until it knows that their shards are others': those would not be read again for ten
- * minutes. So who finds that it has lost shards, or may have, lets their messages be read anew.
+ * A runner that was stopped and continues reads messages until it finds that their shards belong to others; those messages would not be
+ * read again for ten minutes. So a runner that has lost shards, or may have lost them, resets these shards.
  */
-export const confirming: Layer.Layer<RunnerStorage, never, RunnerStorage | MessageStorage> = Layer.effect(
+export const layerConfirmShards: Layer.Layer<RunnerStorage, never, RunnerStorage | MessageStorage> = Layer.effect(
   RunnerStorage,
   Effect.gen(function*() {
     const storage = yield* RunnerStorage
     const messages = yield* MessageStorage
     const scope = yield* Effect.scope
-    /** Shards that were this runner's, and may not be any more. */
-    const doubted = new Set<ShardId.ShardId>()
-    const anew = Effect.suspend(() => {
-      if (doubted.size === 0) return Effect.void
-      const lost = [...doubted]
-      doubted.clear()
-      return Effect.forkIn(Effect.repeat(Effect.ignore(messages.resetShards(lost)), onceMore), scope)
+    /** Shards that this runner owned, and may have lost. */
+    const unconfirmed = new Set<ShardId.ShardId>()
+    const resetLost = Effect.suspend(() => {
+      if (unconfirmed.size === 0) return Effect.void
+      const lost = [...unconfirmed]
+      unconfirmed.clear()
+      return Effect.forkIn(Effect.repeat(Effect.ignore(messages.resetShards(lost)), secondReset), scope)
     })
     const refresh: typeof storage.refresh = (address, shardIds) =>
       Effect.suspend(() => {
-        for (const shard of shardIds) doubted.add(shard)
-        return Effect.tap(storage.refresh(address, shardIds), (held) => {
-          for (const shard of held) doubted.delete(shard)
-          return anew
+        for (const shard of shardIds) unconfirmed.add(shard)
+        return Effect.tap(storage.refresh(address, shardIds), (owned) => {
+          for (const shard of owned) unconfirmed.delete(shard)
+          return resetLost
         })
       })
-    const turn = Semaphore.makeUnsafe(1)
-    let next: Look | undefined
+    const oneAtATime = Semaphore.makeUnsafe(1)
+    let next: ShardCheck | undefined
     return RunnerStorage.of({
       ...storage,
       refresh: (address, shardIds) => {
-        const asked = [...shardIds]
-        // Without shards it only looks whether the database is there.
-        if (asked.length === 0) return refresh(address, asked)
+        const shards = [...shardIds]
+        // Without shards this only checks whether the database is available.
+        if (shards.length === 0) return refresh(address, shards)
         return Effect.suspend(() => {
           if (next !== undefined) {
-            next.asked.push(...asked)
-            return Deferred.await(next.held)
+            next.shards.push(...shards)
+            return Deferred.await(next.owned)
           }
-          const look: Look = { asked, held: Deferred.makeUnsafe() }
-          next = look
-          const looks = Effect.suspend(() => {
+          const check: ShardCheck = { shards, owned: Deferred.makeUnsafe() }
+          next = check
+          const run = Effect.suspend(() => {
             next = undefined
-            return refresh(address, [...new Set(look.asked)])
+            return refresh(address, [...new Set(check.shards)])
           })
-          // Whoever asks may go, and the others wait for the answer.
-          return Effect.flatMap(Effect.forkIn(turn.withPermits(1)(looks), scope), (fiber) => {
-            fiber.addObserver((exit) => Deferred.doneUnsafe(look.held, exit))
-            return Deferred.await(look.held)
+          // The check runs in a fiber of its own, since its first caller may be interrupted while others wait for it.
+          return Effect.flatMap(Effect.forkIn(oneAtATime.withPermits(1)(run), scope), (fiber) => {
+            fiber.addObserver((exit) => Deferred.doneUnsafe(check.owned, exit))
+            return Deferred.await(check.owned)
           })
         })
       }
@@ -183,7 +187,8 @@ export const confirming: Layer.Layer<RunnerStorage, never, RunnerStorage | Messa
   })
 )
 
-interface Look {
-  readonly asked: Array<ShardId.ShardId>
-  readonly held: Deferred.Deferred<Array<ShardId.ShardId>, PersistenceError>
+/** A shared confirmation of shards. */
+interface ShardCheck {
+  readonly shards: Array<ShardId.ShardId>
+  readonly owned: Deferred.Deferred<Array<ShardId.ShardId>, PersistenceError>
 }

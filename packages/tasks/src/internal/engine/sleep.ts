@@ -1,91 +1,93 @@
 /**
- * Durable sleep.
+ * Durable timers and `Step.sleep`.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as DurableClock from "effect/workflow/DurableClock"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
-import { steadily } from "./activities.ts"
-import { shortPause } from "./engineContext.ts"
-import { misplaced, take } from "./places.ts"
-import type { Run } from "./run.ts"
-import { escape } from "../store/stored.ts"
+import { escape } from "../store/storedText.ts"
+import { retryStoreDefects } from "./activities.ts"
+import { maxMemoryPauseMs } from "./engineContext.ts"
+import { claimName, misplacedInStep, type Run } from "./run.ts"
 import { TaskRun } from "./workflow.ts"
 
-/** A clock of the engine. */
-export interface Clock {
-  /** The deferred that it tells. */
+/** A durable timer of the workflow engine. It fires once. */
+export interface DurableTimer {
+  /** The deferred that is done when the timer fires. */
   readonly name: string
-  /** Whether its time has come. */
-  readonly rang: Effect.Effect<boolean>
-  /** Where it stands among those that rang. */
+  readonly hasFired: Effect.Effect<boolean>
+  /** The position among the events of the execution. */
   readonly rank: Effect.Effect<bigint>
-  /** Sets it, unless it is set. */
+  /** Starts the timer unless it has started. */
   readonly set: Effect.Effect<void>
 }
 
-/** Milliseconds that a clock is set to at most, where it is to ring later, or never: its time has to be a date. */
-const longest = 8e15
+/** The longest duration of a timer in milliseconds, in place of longer ones: its end must be a valid date. */
+const maxTimerMs = 8e15
 
-/** The deferred that the clock of this name tells. */
-export const clockName = (name: string): string => `DurableClock/${escape(name)}`
+/** The name of the deferred of a timer. */
+export const timerName = (name: string): string => `DurableClock/${escape(name)}`
 
-/** The clock of this name: it rings once. */
-export const clockOf = (
-  run: Pick<Run, "host" | "instance" | "executionId">,
+/** The timer with this name in an execution. */
+export const timerOf = (
+  run: Pick<Run, "engine" | "instance" | "executionId">,
   name: string,
   milliseconds: number
-): Clock => {
-  const clock = DurableClock.make({ name: escape(name), duration: Math.min(milliseconds, longest) })
-  const { engine, rank } = run.host
+): DurableTimer => {
+  const clock = DurableClock.make({ name: escape(name), duration: Math.min(milliseconds, maxTimerMs) })
+  const { rank, workflowEngine } = run.engine
   return {
-    name: clockName(name),
-    rang: Effect.map(
-      Effect.provideService(steadily(engine.deferredResult(clock.deferred)), WorkflowInstance, run.instance),
+    name: timerName(name),
+    hasFired: Effect.map(
+      Effect.provideService(
+        retryStoreDefects(workflowEngine.deferredResult(clock.deferred)),
+        WorkflowInstance,
+        run.instance
+      ),
       Option.isSome
     ),
     rank: rank(run.executionId, clock.deferred.name),
-    set: steadily(engine.scheduleClock(TaskRun, { executionId: run.executionId, clock }))
+    set: retryStoreDefects(workflowEngine.scheduleClock(TaskRun, { executionId: run.executionId, clock }))
   }
 }
 
-/** How a wait ends that is over. */
-const over = Effect.succeed(Effect.void)
+/** The check of a sleep that is over. */
+const elapsed = Effect.succeed(Effect.void)
 
 /**
- * Sleeps durably, under a name that is not used twice. One that was over before waits until all is known of what stands beside it: it
- * may have lost a race, and has to lose it again.
+ * Sleeps durably, under a name that is unique in the task. A sleep that ended in an earlier run still waits for its turn: it may have lost
+ * a race, which it must lose again.
  */
-export const sleepUntil = (run: Run, name: string, milliseconds: number): Effect.Effect<void> => {
-  const clock = clockOf(run, name, milliseconds)
-  const waits = { events: [clock.name], rank: clock.rank }
+export const sleepDurably = (run: Run, name: string, milliseconds: number): Effect.Effect<void> => {
+  const timer = timerOf(run, name, milliseconds)
+  const events = { events: [timer.name], rank: timer.rank }
   return Effect.flatMap(
-    run.hold(clock.rang),
-    (rang) =>
-      rang ? run.parking.wait({ ...waits, awaits: [], look: over }) : Effect.andThen(
-        run.hold(clock.set),
-        run.parking.wait({
-          ...waits,
-          awaits: [clock.name],
-          look: Effect.map(clock.rang, (rang) => rang ? Effect.void : undefined)
+    run.preventSuspension(timer.hasFired),
+    (hasFired) =>
+      hasFired ? run.suspension.wait({ ...events, deferreds: [], check: elapsed }) : Effect.andThen(
+        run.preventSuspension(timer.set),
+        run.suspension.wait({
+          ...events,
+          deferreds: [timer.name],
+          check: Effect.map(timer.hasFired, (hasFired) => hasFired ? Effect.void : undefined)
         })
       )
   )
 }
 
-/** See `Step.sleep`. */
+/** Implements `Step.sleep`. */
 export const sleep = (run: Run, name: string, duration: Duration.Input): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {
-    const problem = misplaced(fiber, `Sleep "${name}"`) ?? take(run, "sleep", name)
+    const problem = misplacedInStep(fiber, `sleep "${name}"`) ?? claimName(run, "sleep", name)
     if (problem !== undefined) return problem
     const milliseconds = Math.ceil(Duration.toMillis(duration))
     if (milliseconds <= 0) return Effect.void
-    if (run.undoing !== undefined) return run.hold(Effect.sleep(milliseconds))
-    return milliseconds > shortPause
-      ? sleepUntil(run, `sleep/${name}`, milliseconds)
-      : run.remember(
-        { name: `sleep/${name}`, attempt: 1, open: () => Effect.void },
+    if (run.undoReason !== undefined) return run.preventSuspension(Effect.sleep(milliseconds))
+    return milliseconds > maxMemoryPauseMs
+      ? sleepDurably(run, `sleep/${name}`, milliseconds)
+      : run.record(
+        { name: `sleep/${name}`, attempt: 1, decode: () => Effect.void },
         (restore) => restore(Effect.as(Effect.sleep(milliseconds), ""))
       )
   })

@@ -1,5 +1,5 @@
 /**
- * Steps: what is run once and remembered.
+ * Steps: effects that run once per task and are recorded. `Step.run` and `Once.once` use them.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -11,30 +11,30 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type { StepOptions } from "../../CurrentTask.ts"
-import { fingerprint, patiently, shortPause } from "./engineContext.ts"
-import { misplaced, take } from "./places.ts"
-import { InStep, type Restore, type Run } from "./run.ts"
-import { clockName, sleepUntil } from "./sleep.ts"
+import { awaitStore, fingerprint, maxMemoryPauseMs } from "./engineContext.ts"
+import { claimName, CurrentStep, misplacedInStep, type Restore, type Run } from "./run.ts"
+import { sleepDurably, timerName } from "./sleep.ts"
 
-/** How a try of a step ended, as it is remembered. */
-type Remembered =
+/** The end of an attempt, as it is recorded. */
+type RecordedExit =
+  /** A value. */
   | { readonly v: unknown }
-  /** A failure, and when it was, in milliseconds of Unix time. */
+  /** A failure, and its time in milliseconds of Unix time. */
   | { readonly e: unknown; readonly at: number }
   /** The message of a defect. */
   | { readonly d: string }
 
-/** The same, to its step. */
-type Ended<A, E> =
+/** The decoded end of an attempt; a defect dies instead. */
+type AttemptResult<A, E> =
   | { readonly _tag: "Value"; readonly value: A }
   | { readonly _tag: "Failure"; readonly error: E; readonly at: number }
 
 interface Codec<A, E> {
-  readonly encode: (exit: Exit.Exit<A, E>) => Effect.Effect<Remembered>
-  readonly decode: (remembered: Remembered) => Effect.Effect<Ended<A, E>>
+  readonly encode: (exit: Exit.Exit<A, E>) => Effect.Effect<RecordedExit>
+  readonly decode: (recorded: RecordedExit) => Effect.Effect<AttemptResult<A, E>>
 }
 
-const describe = (cause: Cause.Cause<unknown>): string => {
+const causeMessage = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   return error instanceof Error ? error.message : String(error)
 }
@@ -42,45 +42,42 @@ const describe = (cause: Cause.Cause<unknown>): string => {
 const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>): Codec<A, E> => {
   const values = success && Schema.toCodecJson(success)
   const errors = error && Schema.toCodecJson(error)
-  const write = <T>(codec: Schema.ConstraintCodec<T, unknown> | undefined, value: T, what: string) => {
+  const write = <T>(codec: Schema.ConstraintCodec<T, unknown> | undefined, value: T, kind: string) => {
     if (codec === undefined) return Result.succeed<unknown>(null)
     const written = Schema.encodeUnknownResult(codec)(value)
-    return Result.mapError(
-      written,
-      (issue) => `Step "${name}" ends with a ${what} that its schema does not write: ${issue}`
-    )
+    return Result.mapError(written, (issue) => `step "${name}": its schema cannot encode the ${kind}: ${issue}`)
   }
   const read = <T>(codec: Schema.ConstraintCodec<T, unknown> | undefined, json: unknown): Effect.Effect<T> => {
     if (codec === undefined) return Effect.succeed(undefined as T)
     const value = Schema.decodeUnknownResult(codec)(json)
     if (Result.isSuccess(value)) return Effect.succeed(value.success)
-    return Effect.die(new Error(`Step "${name}" has run, but left what its schema does not read: ${value.failure}`))
+    return Effect.die(new Error(`step "${name}": its schema cannot decode the recorded result: ${value.failure}`))
   }
   return {
     encode: (exit) =>
-      Effect.map(Clock.currentTimeMillis, (at): Remembered => {
+      Effect.map(Clock.currentTimeMillis, (at): RecordedExit => {
         if (Exit.isSuccess(exit)) {
           const v = write(values, exit.value, "value")
           return Result.isSuccess(v) ? { v: v.success } : { d: v.failure }
         }
-        if (Cause.hasInterruptsOnly(exit.cause)) return { d: `Step "${name}" has interrupted itself` }
+        if (Cause.hasInterruptsOnly(exit.cause)) return { d: `step "${name}" interrupted itself` }
         const failure = exit.cause.reasons.find(Cause.isFailReason)
-        if (failure === undefined || Cause.hasDies(exit.cause)) return { d: describe(exit.cause) }
+        if (failure === undefined || Cause.hasDies(exit.cause)) return { d: causeMessage(exit.cause) }
         if (errors === undefined) {
-          return { d: `Step "${name}" fails, and has no schema for it: ${describe(exit.cause)}` }
+          return { d: `step "${name}" failed, and has no \`error\` schema: ${causeMessage(exit.cause)}` }
         }
         const e = write(errors, failure.error, "failure")
         return Result.isSuccess(e) ? { e: e.success, at } : { d: e.failure }
       }),
-    decode: (remembered): Effect.Effect<Ended<A, E>> => {
-      if ("v" in remembered) return Effect.map(read(values, remembered.v), (value) => ({ _tag: "Value", value }))
-      if ("d" in remembered) return Effect.die(new Error(remembered.d))
-      return Effect.map(read(errors, remembered.e), (error) => ({ _tag: "Failure", error, at: remembered.at }))
+    decode: (recorded): Effect.Effect<AttemptResult<A, E>> => {
+      if ("v" in recorded) return Effect.map(read(values, recorded.v), (value) => ({ _tag: "Value", value }))
+      if ("d" in recorded) return Effect.die(new Error(recorded.d))
+      return Effect.map(read(errors, recorded.e), (error) => ({ _tag: "Failure", error, at: recorded.at }))
     }
   }
 }
 
-/** See `Step.run`. */
+/** Implements `Step.run`. */
 export const step = <A, E, R>(
   run: Run,
   name: string,
@@ -88,83 +85,87 @@ export const step = <A, E, R>(
   execute: (key: string) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
-    const problem = misplaced(fiber, `Step "${name}"`) ?? take(run, "step", name)
+    const problem = misplacedInStep(fiber, `step "${name}"`) ?? claimName(run, "step", name)
     if (problem !== undefined) return problem
     const codec = codecOf(name, options)
-    const attempt = (number: number) => tryOnce(run, name, number, options, codec, execute)
+    const attempt = (number: number) => attemptStep(run, name, number, options, codec, execute)
     return options.retry === undefined
-      ? Effect.flatMap(attempt(1), settle)
-      : retried(run, name, options.retry, attempt)
+      ? Effect.flatMap(attempt(1), toEffect)
+      : withRetries(run, name, options.retry, attempt)
   })
 
-const settle = <A, E>(ended: Ended<A, E>): Effect.Effect<A, E> =>
-  ended._tag === "Value" ? Effect.succeed(ended.value) : Effect.fail(ended.error)
+const toEffect = <A, E>(result: AttemptResult<A, E>): Effect.Effect<A, E> =>
+  result._tag === "Value" ? Effect.succeed(result.value) : Effect.fail(result.error)
 
-const tryOnce = <A, E, R>(
+const attemptStep = <A, E, R>(
   run: Run,
   name: string,
-  number: number,
+  attempt: number,
   options: StepOptions<A, E>,
   codec: Codec<A, E>,
   execute: (key: string) => Effect.Effect<A, E, R>
-): Effect.Effect<Ended<A, E>, never, R> => {
-  const { host, work } = run
+): Effect.Effect<AttemptResult<A, E>, never, R> => {
+  const { engine: { sql, store }, task } = run
   const { transactional = false } = options
-  const about = `${work.id}/step/${number}/${name}`
-  /** Why it died, where it died just now. */
-  let died: Cause.Cause<never> | undefined
-  const acted = Effect.flatMap(fingerprint(host, `${work.id}/${name}`), (key) => {
-    const named = Effect.provideService(Effect.suspend(() => execute(key)), InStep, name)
-    // What it wrote is undone when it fails, while the memory of its failure is committed.
-    return transactional ? host.sql.withTransaction(named) as Effect.Effect<A, E, R> : named
+  const associatedData = `${task.id}/step/${attempt}/${name}`
+  /** The cause of a defect in this process. */
+  let defect: Cause.Cause<never> | undefined
+  const executed = Effect.flatMap(fingerprint(run.engine, `${task.id}/${name}`), (key) => {
+    const inStep = Effect.provideService(Effect.suspend(() => execute(key)), CurrentStep, name)
+    // A failed step rolls its writes back, while the record of its failure is committed.
+    return transactional ? sql.withTransaction(inStep) as Effect.Effect<A, E, R> : inStep
   })
-  const executed = (restore: Restore) =>
-    Effect.flatMap(exitOf(run, acted, restore), (exit) => {
-      if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) died = exit.cause as Cause.Cause<never>
-      return Effect.flatMap(codec.encode(exit), (json) => patiently(host.store.seal(JSON.stringify(json), about)))
+  const recorded = (restore: Restore) =>
+    Effect.flatMap(exitOf(run, executed, restore), (exit) => {
+      if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) defect = exit.cause as Cause.Cause<never>
+      return Effect.flatMap(
+        codec.encode(exit),
+        (json) => awaitStore(store.encrypt(JSON.stringify(json), associatedData))
+      )
     })
-  const open = (text: string) =>
-    Effect.flatMap(patiently(host.store.open(text, about)), (text) => {
-      const remembered = JSON.parse(text) as Remembered
-      // What it died of may not have been remembered: its database was gone. Then it has run again, here or elsewhere.
-      return died !== undefined && "d" in remembered ? Effect.failCause(died) : codec.decode(remembered)
+  const decode = (text: string) =>
+    Effect.flatMap(awaitStore(store.decrypt(text, associatedData)), (text) => {
+      const recorded = JSON.parse(text) as RecordedExit
+      // The record may be of another execution of the step: the defect is not recorded if the database was unavailable, and then the step
+      // ran again, here or elsewhere.
+      return defect !== undefined && "d" in recorded ? Effect.failCause(defect) : codec.decode(recorded)
     })
-  return run.remember(
-    { name: `step/${name}`, attempt: number, transactional, open },
-    (restore) => transactional ? wholly(run, executed(restore), restore) : executed(restore)
+  return run.record(
+    { name: `step/${name}`, attempt, transactional, decode },
+    (restore) => transactional ? rollbackOnInterrupt(run, recorded(restore), restore) : recorded(restore)
   )
 }
 
 /**
- * Takes back what was written where that will not be remembered: the engine does not remember what it has cut off, also when it came
- * to its end, and commits what is written nevertheless.
+ * Rolls the writes of a transactional step back if it is interrupted: the workflow engine does not record an interrupted step, even one
+ * that came to its end, but commits its transaction.
  */
-const wholly = <A, E, R>(
-  { host: { sql } }: Run,
+const rollbackOnInterrupt = <A, E, R>(
+  { engine: { sql } }: Run,
   effect: Effect.Effect<A, E, R>,
   restore: Restore
 ): Effect.Effect<A, E, R> => {
-  const say = (statement: string) => Effect.orDie(Effect.withTracerEnabled(sql.unsafe(statement), false))
-  // Fails where it is interrupted meanwhile, and takes no time: nothing can come in between.
+  const execute = (statement: string) => Effect.orDie(Effect.withTracerEnabled(sql.unsafe(statement), false))
+  // Fails if the fiber has been interrupted meanwhile. It takes no time, so no interruption can come between it and the end.
   const unlessInterrupted = restore(Effect.void)
   return Effect.andThen(
-    say("SAVEPOINT skein_step"),
+    execute("SAVEPOINT skein_step"),
     Effect.catchCause(
       Effect.tap(effect, () => unlessInterrupted),
-      (cause) => Effect.andThen(say("ROLLBACK TO SAVEPOINT skein_step"), Effect.failCause(cause))
+      (cause) => Effect.andThen(execute("ROLLBACK TO SAVEPOINT skein_step"), Effect.failCause(cause))
     )
   )
 }
 
-/** How an effect ends, unless it is interrupted from outside; one that comes to its end all the same has ended. */
+/** The exit of an effect. An interruption from outside interrupts, unless the effect comes to its end nevertheless. */
 const exitOf = <A, E, R>(
   run: Run,
   effect: Effect.Effect<A, E, R>,
   restore: Restore
 ): Effect.Effect<Exit.Exit<A, E>, never, R> =>
   Effect.flatMap(Effect.forkChild(restore(effect), { startImmediately: true }), (fiber) => {
-    run.executing.add(fiber)
-    fiber.addObserver(() => run.executing.delete(fiber))
+    run.executingSteps.add(fiber)
+    fiber.addObserver(() => run.executingSteps.delete(fiber))
     return Effect.catchCause(
       restore(Fiber.await(fiber)),
       (cause) =>
@@ -176,21 +177,21 @@ const exitOf = <A, E, R>(
     )
   })
 
-/** The schedule is told when each failure was, not when it is told of it again: so it goes on where it was. */
-const retried = <A, E, R>(
+/** Retries by a schedule. The schedule receives the recorded time of each failure, so that it continues where it was after a restart. */
+const withRetries = <A, E, R>(
   run: Run,
   name: string,
   schedule: Schedule.Schedule<unknown, E>,
-  attempt: (number: number) => Effect.Effect<Ended<A, E>, never, R>
+  attempt: (number: number) => Effect.Effect<AttemptResult<A, E>, never, R>
 ): Effect.Effect<A, E, R> =>
   Effect.flatMap(Schedule.toStep(schedule), (next) => {
     const from = (number: number): Effect.Effect<A, E, R> =>
-      Effect.flatMap(attempt(number), (ended) => {
-        if (ended._tag === "Value") return Effect.succeed(ended.value)
-        return Effect.matchCauseEffect(next(ended.at, ended.error), {
-          onFailure: () => Effect.fail(ended.error),
+      Effect.flatMap(attempt(number), (result) => {
+        if (result._tag === "Value") return Effect.succeed(result.value)
+        return Effect.matchCauseEffect(next(result.at, result.error), {
+          onFailure: () => Effect.fail(result.error),
           onSuccess: ([, pause]) => {
-            const at = ended.at + Math.ceil(Duration.toMillis(pause))
+            const at = result.at + Math.ceil(Duration.toMillis(pause))
             return Effect.andThen(pauseUntil(run, `retry/${name}/${number}/${at}`, at), from(number + 1))
           }
         })
@@ -200,41 +201,45 @@ const retried = <A, E, R>(
 
 const pauseUntil = (run: Run, name: string, at: number): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    const left = at - now
-    if (left <= 0) return Effect.sync(() => run.history.pass([clockName(name)]))
-    return left <= shortPause || run.undoing !== undefined
-      ? run.hold(Effect.sleep(left))
-      : sleepUntil(run, name, left)
+    const remaining = at - now
+    if (remaining <= 0) return Effect.sync(() => run.history.markReached([timerName(name)]))
+    return remaining <= maxMemoryPauseMs || run.undoReason !== undefined
+      ? run.preventSuspension(Effect.sleep(remaining))
+      : sleepDurably(run, name, remaining)
   })
 
 /**
- * See `once` of `@skein/server/Once`: what the effect gives is JSON. A failure is not remembered: then the try has left nothing,
- * and who asks again is the next one.
+ * Implements `Once.once` of `@skein/server`. The result of the effect is recorded as JSON. A failure is not: the attempt leaves no result,
+ * and the next call of `once` tries again.
  */
 export const once = <E, R>(run: Run, key: string, effect: Effect.Effect<unknown, E, R>): Effect.Effect<unknown, E, R> =>
   Effect.withFiber((fiber) => {
-    const problem = misplaced(fiber, `once(${JSON.stringify(key)})`)
+    const name = `once(${JSON.stringify(key)})`
+    const problem = misplacedInStep(fiber, name)
     if (problem !== undefined) return problem
-    const { host, work } = run
-    const about = `${work.id}/once/${key}`
-    const from: Effect.Effect<unknown, E, R> = Effect.suspend(() => {
-      const number = (run.times.get(`once/${key}`) ?? 0) + 1
-      let failed: Cause.Cause<E> | undefined
-      const named = Effect.provideService(effect, InStep, `once(${JSON.stringify(key)})`)
-      const executed = (restore: Restore) =>
-        Effect.flatMap(exitOf(run, named, restore), (exit) => {
-          if (Exit.isFailure(exit)) failed = exit.cause
+    const { engine: { store }, task } = run
+    const associatedData = `${task.id}/once/${key}`
+    const attempt: Effect.Effect<unknown, E, R> = Effect.suspend(() => {
+      const number = (run.counts.get(`once/${key}`) ?? 0) + 1
+      let failure: Cause.Cause<E> | undefined
+      const inStep = Effect.provideService(effect, CurrentStep, name)
+      const recorded = (restore: Restore) =>
+        Effect.flatMap(exitOf(run, inStep, restore), (exit) => {
+          if (Exit.isFailure(exit)) failure = exit.cause
           const json = Exit.isSuccess(exit) ? { v: exit.value ?? null } : {}
-          return patiently(host.store.seal(JSON.stringify(json), about))
+          return awaitStore(store.encrypt(JSON.stringify(json), associatedData))
         })
-      const open = (text: string) =>
-        Effect.map(patiently(host.store.open(text, about)), (text) => JSON.parse(text) as { readonly v?: unknown })
-      return Effect.flatMap(run.remember({ name: `once/${key}`, attempt: number, open }, executed), (remembered) => {
-        if ("v" in remembered) return Effect.succeed(remembered.v)
-        run.times.set(`once/${key}`, number)
-        return failed === undefined ? from : Effect.failCause(failed)
+      const decode = (text: string) =>
+        Effect.map(
+          awaitStore(store.decrypt(text, associatedData)),
+          (text) => JSON.parse(text) as { readonly v?: unknown }
+        )
+      return Effect.flatMap(run.record({ name: `once/${key}`, attempt: number, decode }, recorded), (result) => {
+        if ("v" in result) return Effect.succeed(result.v)
+        run.counts.set(`once/${key}`, number)
+        return failure === undefined ? attempt : Effect.failCause(failure)
       })
     })
-    // Of two that run at the same time, the second one waits, and finds what the first one left.
-    return run.lock(key)(from)
+    // A concurrent call with the same key waits, and returns the recorded result of the first.
+    return run.lock(key)(attempt)
   })

@@ -1,9 +1,9 @@
 /**
- * What a run waits for that may take long: answers, and times. When nothing else is left to do, the run is suspended, and costs no
- * memory until something of it comes.
+ * The events that a run waits for and that may take long: answers, and the ends of sleeps. Once every fiber of a run waits for such an
+ * event, the run is suspended and takes no memory until an event arrives.
  *
- * The engine lets the arrival of what a run awaits interrupt the run, steps and all. So what is waited for is only named to the
- * engine when the run is about to be suspended; while steps still run beside it, it is looked at from time to time.
+ * The workflow engine interrupts a run, steps included, when an awaited deferred is done. So the run names its deferreds to the workflow
+ * engine only when it is about to be suspended. While steps still execute, it checks for events at intervals instead.
  */
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -14,90 +14,97 @@ import type * as Scope from "effect/Scope"
 import type { WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { History } from "./history.ts"
 
-type Within = WorkflowEngine | WorkflowInstance
+type EngineServices = WorkflowEngine | WorkflowInstance
 
-/** What is parked: a run. */
-export interface Parkable {
-  readonly host: { readonly pollInterval: number }
+/** The part of `Run` that suspension needs. */
+export interface SuspendableRun {
+  /** `pollInterval` is in milliseconds. */
+  readonly engine: { readonly pollInterval: number }
   readonly history: History
   readonly instance: WorkflowInstance["Service"]
-  readonly context: Context.Context<Within>
+  readonly context: Context.Context<EngineServices>
   readonly scope: Scope.Scope
-  /** Whether something runs beside its root, of which nothing may be known yet. */
-  readonly forked: boolean
-  /** Whether somebody else says when it ends, though all of it waits. */
-  readonly lingers: boolean
-  /** Whether something is being looked for that earlier runs may have left. */
-  readonly finds: boolean
-  /** Takes notice of who waits. */
-  readonly meet: (fiber: Fiber.Fiber<unknown, unknown>) => void
-  /** Ends it where it is. */
-  readonly leave: Effect.Effect<never>
+  /** Whether fibers run beside the root fiber, which the run may not know yet. */
+  readonly hasBranches: boolean
+  /** Whether the run continues although all of its known parts wait. */
+  readonly runsToEnd: boolean
+  /** Whether the workflow engine is looking up the result of a step. */
+  readonly isLookingUp: boolean
+  /** Records that a fiber has reached a part of the task. */
+  readonly noteFiber: (fiber: Fiber.Fiber<unknown, unknown>) => void
+  /** Interrupts the root fiber and the calling fiber. */
+  readonly interruptSelf: Effect.Effect<never>
 }
 
-/** See the module's text. */
-export interface Parking {
-  /** Whether something waits. */
-  readonly waiting: boolean
-  /** Whether something has come to an end, and waits for what came before. */
-  readonly due: boolean
-  /** Something begins: what waits beside it is not put away. */
-  readonly stir: () => void
-  /** Something may have come: it is looked at now. */
-  readonly poke: () => void
+/** The waiting fibers of a run. */
+export interface Suspension {
+  /** Whether a fiber waits. */
+  readonly isWaiting: boolean
+  /** Whether an event has arrived whose fiber must still wait for earlier events. */
+  readonly hasUndelivered: boolean
+  /** Records that another fiber started something, so that the run is not suspended now. */
+  readonly noteActivity: () => void
+  /** Checks for events now. */
+  readonly checkNow: () => void
   /**
-   * Waits until a look gives how the wait ends. What has come of several is told by rank, and the next one when what the one before has
-   * led to waits as well, or has been told: so what has lost a race to it, and has come meanwhile, loses in each later run.
+   * Waits until `check` returns an effect, and continues with that. Of several events that have arrived, the fibers continue in the order
+   * of their ranks; each one continues after the fiber before it waits again or has received its next event. So a branch that has lost a
+   * race loses it in each later run too, even if its own event has arrived meanwhile.
    */
   readonly wait: <A, E>(wait: Wait<A, E>) => Effect.Effect<A, E>
 }
 
-/** What is waited for. */
+/** What a fiber waits for. */
 export interface Wait<A, E> {
-  /** What it is in the history of the run. */
+  /** The names of its events in the history of the run. */
   readonly events: ReadonlyArray<string>
-  /** The deferreds that tell when there is something to look at; none where it has come before. */
-  readonly awaits: ReadonlyArray<string>
-  readonly look: Effect.Effect<Effect.Effect<A, E> | undefined>
-  /** Where it stands among those that have come. */
+  /** The deferreds that are done when `check` may return an effect; none for an event that has already arrived. */
+  readonly deferreds: ReadonlyArray<string>
+  /** The effect to continue with; `undefined` while the event has not arrived. */
+  readonly check: Effect.Effect<Effect.Effect<A, E> | undefined>
+  /** The position of the event among those that have arrived. */
   readonly rank: Effect.Effect<bigint>
 }
 
-/** Milliseconds that the code between two steps may take, beside something that waits: then it is put away with that, and begins anew. */
-export const between = 2000
+/**
+ * Milliseconds that code between two steps may take while another branch waits. Slower code is suspended together with that branch, and
+ * starts again in the next run.
+ */
+export const maxGapMs = 2000
 
-/** What one fiber waits for. */
-interface Parked extends Wait<unknown, unknown> {
+/** A waiting fiber. */
+interface Waiter extends Wait<unknown, unknown> {
   readonly end: Deferred.Deferred<unknown, unknown>
 }
 
-/** What has come, in its order. */
-const inOrder = (come: ReadonlyArray<readonly [parked: Parked, end: Effect.Effect<unknown, unknown>]>) =>
+type Arrival = readonly [waiter: Waiter, next: Effect.Effect<unknown, unknown>]
+
+const sortByRank = (arrivals: ReadonlyArray<Arrival>) =>
   Effect.map(
-    Effect.forEach(come, ([parked, end]) => Effect.map(parked.rank, (rank) => ({ parked, end, rank }))),
+    Effect.forEach(arrivals, ([waiter, next]) => Effect.map(waiter.rank, (rank) => ({ waiter, next, rank }))),
     (all) => all.toSorted((a, b) => a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0)
   )
 
-/** The parking of a run. */
-export const makeParking = (run: Parkable): Parking => {
-  const all = new Set<Parked>()
-  const stirred = Latch.makeUnsafe()
-  const poked = Latch.makeUnsafe()
-  let attended = false
-  let due = false
-  /** What the engine has been told of. */
-  let told: ReadonlyArray<string> = []
+/** Makes the suspension of a run. */
+export const makeSuspension = (run: SuspendableRun): Suspension => {
+  const waiters = new Set<Waiter>()
+  const hasActivity = Latch.makeUnsafe()
+  const checkRequested = Latch.makeUnsafe()
+  let isWatching = false
+  let hasUndelivered = false
+  /** The deferreds that the workflow engine currently waits for. */
+  let registered: ReadonlyArray<string> = []
 
-  const tell = (): void => {
+  const register = (): void => {
     const { awaitedDeferreds } = run.instance
-    told = [...all].flatMap(({ awaits }) => awaits)
-    for (const name of told) awaitedDeferreds.set(name, (awaitedDeferreds.get(name) ?? 0) + 1)
+    registered = [...waiters].flatMap(({ deferreds }) => deferreds)
+    for (const name of registered) awaitedDeferreds.set(name, (awaitedDeferreds.get(name) ?? 0) + 1)
   }
 
-  const untell = (): void => {
+  const unregister = (): void => {
     const { awaitedDeferreds } = run.instance
-    const names = told
-    told = []
+    const names = registered
+    registered = []
     for (const name of names) {
       const count = awaitedDeferreds.get(name) ?? 0
       if (count > 1) awaitedDeferreds.set(name, count - 1)
@@ -105,138 +112,138 @@ export const makeParking = (run: Parkable): Parking => {
     }
   }
 
-  /** What a run waits for that is suspended stays told. */
-  const stir = (): void => {
+  /** The deferreds of a suspended run stay registered. */
+  const noteActivity = (): void => {
     if (run.instance.suspended) return
-    stirred.openUnsafe()
-    untell()
+    hasActivity.openUnsafe()
+    unregister()
   }
 
-  const poke = (): void => {
-    poked.openUnsafe()
-    stir()
+  const checkNow = (): void => {
+    checkRequested.openUnsafe()
+    noteActivity()
   }
 
   /**
-   * Tells what has come: all that nothing else is expected before, or just the first, where nothing else goes on. `late`: what is
-   * expected does not come, and the first is told.
+   * Resumes fibers whose event has arrived: all that no earlier event is expected before, or just the first one if the run is otherwise
+   * idle (`isIdle`). `skipMissing`: the earlier events do not come, and the first fiber is resumed without them.
    */
-  const look = (quiet: boolean, late: boolean) =>
+  const deliver = (isIdle: boolean, skipMissing: boolean) =>
     Effect.gen(function*() {
-      const come: Array<readonly [parked: Parked, end: Effect.Effect<unknown, unknown>]> = []
-      for (const parked of all) {
-        const end = yield* parked.look
-        if (end !== undefined) come.push([parked, end])
+      const arrivals: Array<Arrival> = []
+      for (const waiter of waiters) {
+        const next = yield* waiter.check
+        if (next !== undefined) arrivals.push([waiter, next])
       }
-      if (come.length > 0 && run.forked) yield* run.history.read
-      let some = false
-      for (const { end, parked, rank } of yield* inOrder(come)) {
-        if (late) run.history.skip(rank)
-        if (run.history.expects(rank)) break
-        yield* hops
-        // It may have lost a race to the one before.
-        if (!all.delete(parked)) continue
-        some = true
-        run.history.pass(parked.events)
-        Deferred.doneUnsafe(parked.end, end)
-        if (quiet || late) break
+      if (arrivals.length > 0 && run.hasBranches) yield* run.history.load
+      let isResumed = false
+      for (const { next, rank, waiter } of yield* sortByRank(arrivals)) {
+        if (skipMissing) run.history.skipBefore(rank)
+        if (run.history.hasPendingBefore(rank)) break
+        yield* yieldToResumed
+        // It may have lost a race to the fiber before.
+        if (!waiters.delete(waiter)) continue
+        isResumed = true
+        run.history.markReached(waiter.events)
+        Deferred.doneUnsafe(waiter.end, next)
+        if (isIdle || skipMissing) break
       }
-      due = come.length > 0 && !some
-      return come.length === 0 ? "nothing" : some ? "some" : "held"
+      hasUndelivered = arrivals.length > 0 && !isResumed
+      return arrivals.length === 0 ? "nothing" : isResumed ? "resumed" : "blocked"
     })
 
   /**
-   * The fibers are children of the run's root, but for those that nobody waits for. The run is suspended before any of them goes: the
-   * first one may end it, and then the engine may take it for interrupted, which nothing must change any more.
+   * Suspends the run. The waiting fibers are children of the run's root fiber, except for detached ones. The run is marked as suspended
+   * before any of them ends: the first one may end the run, and the workflow engine could then take it for interrupted.
    */
   const suspend = Effect.suspend(() => {
     run.instance.suspended = true
-    for (const { end } of all) Deferred.doneUnsafe(end, run.leave)
-    return run.leave
+    for (const { end } of waiters) Deferred.doneUnsafe(end, run.interruptSelf)
+    return run.interruptSelf
   })
 
-  /** Whether something begins soon: code between two steps takes its time, and is in no hurry to say so. */
-  const begins = Effect.raceFirst(
-    Effect.as(stirred.await, true),
-    Effect.as(Effect.sleep(between), false)
+  /** Waits for activity for up to `maxGapMs`: code between two steps takes time, and does not announce its next step. */
+  const startsSoon = Effect.raceFirst(
+    Effect.as(hasActivity.await, true),
+    Effect.as(Effect.sleep(maxGapMs), false)
   )
 
   const watch = Effect.gen(function*() {
-    let late = false
-    while (all.size > 0) {
-      const quiet = yield* Effect.raceFirst(
-        Effect.as(idle(run.instance.activityState), true),
-        Effect.as(Effect.raceFirst(poked.await, Effect.sleep(run.host.pollInterval)), false)
+    let skipMissing = false
+    while (waiters.size > 0) {
+      const isIdle = yield* Effect.raceFirst(
+        Effect.as(awaitIdle(run.instance.activityState), true),
+        Effect.as(Effect.raceFirst(checkRequested.await, Effect.sleep(run.engine.pollInterval)), false)
       )
-      stirred.closeUnsafe()
-      poked.closeUnsafe()
-      if (quiet) tell()
-      const found = yield* look(quiet, late)
-      late = false
-      if (found === "held") {
-        untell()
-        late = !(yield* begins) && !run.finds
+      hasActivity.closeUnsafe()
+      checkRequested.closeUnsafe()
+      if (isIdle) register()
+      const found = yield* deliver(isIdle, skipMissing)
+      skipMissing = false
+      if (found === "blocked") {
+        unregister()
+        skipMissing = !(yield* startsSoon) && !run.isLookingUp
         continue
       }
-      if (quiet && found === "nothing" && all.size > 0) {
-        if (run.lingers) {
-          untell()
+      if (isIdle && found === "nothing" && waiters.size > 0) {
+        if (run.runsToEnd) {
+          unregister()
           break
         }
-        if (!(run.forked && (yield* begins))) return yield* suspend
+        if (!(run.hasBranches && (yield* startsSoon))) return yield* suspend
       }
-      untell()
+      unregister()
     }
-    attended = false
+    isWatching = false
   })
 
-  const attend = Effect.suspend(() => {
-    if (attended) return Effect.void
-    attended = true
+  const startWatching = Effect.suspend(() => {
+    if (isWatching) return Effect.void
+    isWatching = true
     return Effect.asVoid(Effect.forkIn(Effect.setContext(watch, run.context), run.scope))
   })
 
   return {
-    get waiting() {
-      return all.size > 0
+    get isWaiting() {
+      return waiters.size > 0
     },
-    get due() {
-      return due
+    get hasUndelivered() {
+      return hasUndelivered
     },
-    stir,
-    poke,
+    noteActivity,
+    checkNow,
     wait: <A, E>(wait: Wait<A, E>) =>
       Effect.withFiber((fiber) => {
-        run.meet(fiber)
+        run.noteFiber(fiber)
         const end = Deferred.makeUnsafe<A, E>()
-        const parked: Parked = { ...wait, end: end as Parked["end"] }
-        all.add(parked)
-        if (wait.awaits.length === 0) poke()
-        else stir()
+        const waiter: Waiter = { ...wait, end: end as Waiter["end"] }
+        waiters.add(waiter)
+        if (wait.deferreds.length === 0) checkNow()
+        else noteActivity()
         return Effect.ensuring(
-          Effect.andThen(attend, Deferred.await(end)),
+          Effect.andThen(startWatching, Deferred.await(end)),
           Effect.sync(() => {
-            all.delete(parked)
-            if (all.size === 0) due = false
-            run.history.pass(wait.events)
-            stir()
+            waiters.delete(waiter)
+            if (waiters.size === 0) hasUndelivered = false
+            run.history.markReached(wait.events)
+            noteActivity()
           })
         )
       })
   }
 }
 
-/** Who was told before has gone on, and has won, or cut others off, where that takes nothing but turns of the scheduler. */
-export const hops = Effect.repeat(Effect.yieldNow, { times: 3 })
+/** Lets the fiber that was resumed before continue, and win a race or interrupt others if that takes no more than these turns. */
+export const yieldToResumed = Effect.repeat(Effect.yieldNow, { times: 3 })
 
-const hop = Effect.andThen(Effect.yieldNow, Effect.yieldNow)
+const yieldTwice = Effect.andThen(Effect.yieldNow, Effect.yieldNow)
 
 /**
- * Nothing is held any more: two turns of the scheduler after who waits began to wait, so that what was ready to run has run, and has
- * begun to hold, or to wait as well. It can be interrupted, unlike the engine's own way to wait for that.
+ * Waits until no activity is running. Yields twice first, so that fibers that were already runnable can start an activity or begin to
+ * wait. Unlike the workflow engine's own wait, it can be interrupted.
  */
-const idle = (state: WorkflowInstance["Service"]["activityState"]): Effect.Effect<void> =>
+const awaitIdle = (state: WorkflowInstance["Service"]["activityState"]): Effect.Effect<void> =>
   Effect.andThen(
-    hop,
-    Effect.suspend(() => state.count === 0 ? Effect.void : Effect.andThen(state.latch.await, idle(state)))
+    yieldTwice,
+    Effect.suspend(() => state.count === 0 ? Effect.void : Effect.andThen(state.latch.await, awaitIdle(state)))
   )

@@ -1,228 +1,230 @@
 /**
- * What keeps the table and the engine together, and what forgets tasks whose time is over.
+ * The sweeper: repairs differences between tasks and their executions, and deletes expired tasks.
  *
- * Of all processes that work for a pool one sweeps, at a time. What forgets tasks runs in those too that do no work: there may be
- * nobody else.
+ * Of all processes that run the tasks of a pool, one at a time sweeps it. Processes that run no tasks delete expired tasks too: there may
+ * be no others.
  */
 import * as McpError from "@skein/protocol/McpError"
+import * as Clock from "effect/Clock"
 import type { MessageStorage } from "effect/cluster/MessageStorage"
 import type { Sharding } from "effect/cluster/Sharding"
 import { Snowflake } from "effect/cluster/Snowflake"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import type { TaskError } from "../../TaskError.ts"
-import type { Execution, Executions } from "./executions.ts"
-import type { Host } from "./engineContext.ts"
-import { interrupt } from "./interrupting.ts"
-import { shortened } from "../text.ts"
-import type { Swept } from "../store/store.ts"
-import { addresses, groupOf, TaskRun } from "./workflow.ts"
+import type { SweepRow } from "../store/store.ts"
+import { shortTaskId } from "../text.ts"
+import type { EngineContext } from "./engineContext.ts"
+import type { ExecutionState, FindExecutions } from "./executionStates.ts"
+import { interruptExecution } from "./interruptExecution.ts"
+import { messageAddresses, shardGroupOf, TaskRun } from "./workflow.ts"
 
-/** How it sweeps. */
-export interface Sweeping {
-  readonly host: Host
+/** The services and options of the sweeper. Times are in milliseconds. */
+export interface SweeperOptions {
+  readonly engine: EngineContext
   readonly storage: MessageStorage["Service"]
   readonly sharding: Sharding["Service"]
-  readonly executions: Executions
-  /** Milliseconds between two looks at what does not change, and until the first one. */
+  readonly findExecutions: FindExecutions
+  /** Between two comparisons of tasks and executions, and until the first one. */
   readonly interval: number
-  /** Milliseconds, at most, between two looks at what other processes may have left. */
-  readonly longest: number
-  readonly alarm: Alarm
-  /** Milliseconds after which a task whose time is over is forgotten, whatever it has not undone. */
-  readonly undoGrace: number
+  /** Between two checks for expired or cancelled tasks of other processes, at most. */
+  readonly maxInterval: number
+  readonly expiryAlarm: ExpiryAlarm
+  /** From the expiry of a task until it is deleted whatever it has not compensated. */
+  readonly undoTimeout: number
 }
 
-/** Milliseconds without a change after which a task is looked at. */
-const quiet = 30_000
+/** Milliseconds without a change after which a task is compared with its execution. */
+const quietMs = 30_000
 
-/** Tasks that are looked at together, and milliseconds for all else between two of such looks. */
-const page = 500
-const breath = 10
+/** The number of tasks that are read together, and the milliseconds between two such reads, which leave time for other work. */
+const pageSize = 500
+const pagePauseMs = 10
 
-/** Milliseconds between two looks at what is late, or was not undone: they grow while nothing happens. */
-const soon = { late: 1000, undone: 5000 }
+/** Milliseconds between two checks for tasks that have expired or must compensate. They double while nothing happens. */
+const minPauseMs = { expired: 1000, undoing: 5000 }
 
-/** Milliseconds, at most, in which what waits for a worker, and is to be forgotten, can take note of it. */
-const leave = 60_000
+/** Milliseconds, at most, from the forced settlement of a task to its deletion, in which its waiting execution can notice it. */
+const forcedSettleLeadMs = 60_000
 
-/** Wakes what forgets tasks, where a new one is to expire before that would look. */
-export class Alarm {
-  #at = Infinity
+/** Wakes the deletion of expired tasks before its next check if a new task expires earlier. */
+export class ExpiryAlarm {
+  #wakeAt = Infinity
   readonly #latch = Latch.makeUnsafe()
 
-  /** Sleeps for so long, or until a task comes that is to expire earlier. */
-  nap(milliseconds: number): Effect.Effect<void> {
+  /** Sleeps for some milliseconds, or until a task is created that expires earlier. */
+  sleep(milliseconds: number): Effect.Effect<void> {
     return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      this.#at = now + milliseconds
-      const woken = Effect.sync(() => {
-        // Who comes while nobody sleeps wakes the next one.
-        this.#at = Infinity
+      this.#wakeAt = now + milliseconds
+      const awake = Effect.sync(() => {
+        // A task that is created while nothing sleeps ends the next sleep.
+        this.#wakeAt = Infinity
         this.#latch.closeUnsafe()
       })
-      return Effect.ensuring(Effect.raceFirst(Effect.sleep(milliseconds), this.#latch.await), woken)
+      return Effect.ensuring(Effect.raceFirst(Effect.sleep(milliseconds), this.#latch.await), awake)
     })
   }
 
-  /** A new task is to expire then. */
-  expires(at: number): void {
-    if (at < this.#at) this.#latch.openUnsafe()
+  /** Ends the sleep if it would last beyond this time, in milliseconds of Unix time. */
+  wakeBefore(expiresAt: number): void {
+    if (expiresAt < this.#wakeAt) this.#latch.openUnsafe()
   }
 }
 
-type Pages = (after: Swept | undefined) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
-type Visit = (swept: Swept, id: string, execution: Execution | undefined) => Effect.Effect<unknown, TaskError>
+type ReadPage = (after: SweepRow | undefined) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
+type Visit = (row: SweepRow, id: string, execution: ExecutionState | undefined) => Effect.Effect<unknown, TaskError>
 
-/** Every task of a listing that may grow and shrink meanwhile, with its execution; one that fails is left to the next time. */
-const each = ({ executions, host: { pools } }: Sweeping, pages: Pages, visit: Visit): Effect.Effect<void, TaskError> =>
+/** Visits each task of a listing, which may change meanwhile, with its execution. A visit that fails is left to the next time. */
+const forEachTask = (
+  { engine: { pools }, findExecutions }: SweeperOptions,
+  readPage: ReadPage,
+  visit: Visit
+): Effect.Effect<void, TaskError> =>
   Effect.gen(function*() {
-    let after: Swept | undefined
+    let after: SweepRow | undefined
     while (true) {
-      const found = yield* pages(after)
-      const ids = yield* Effect.forEach(found, (swept) => pools.executionOf(swept))
-      const begun = yield* executions(ids)
-      for (const [index, swept] of found.entries()) {
+      const rows = yield* readPage(after)
+      const ids = yield* Effect.forEach(rows, (row) => pools.executionOf(row))
+      const executions = yield* findExecutions(ids)
+      for (const [index, row] of rows.entries()) {
         const id = ids[index]!
         yield* Effect.catchCause(
-          visit(swept, id, begun.get(id)),
-          (cause) => Effect.logWarning("A task could not be swept", cause)
+          visit(row, id, executions.get(id)),
+          (cause) => Effect.logWarning("failed to sweep a task", cause)
         )
       }
-      after = found.at(-1)
-      if (found.length < page) return
-      yield* Effect.sleep(breath)
+      after = rows.at(-1)
+      if (rows.length < pageSize) return
+      yield* Effect.sleep(pagePauseMs)
     }
   })
 
-const isLive = ({ status }: Swept): boolean => status === "working" || status === "input_required"
+const isLive = ({ status }: SweepRow): boolean => status === "working" || status === "input_required"
 
-/** Brings a task and its execution together again. */
-const reconcile = ({ host: { engine, settle, store } }: Sweeping): Visit => (swept, id, execution) =>
+/** Repairs a difference between a task and its execution. */
+const reconcile = ({ engine: { settleSoon, store, workflowEngine } }: SweeperOptions): Visit => (row, id, execution) =>
   Effect.gen(function*() {
-    if (swept.status === "completed" || swept.status === "failed") return settle(swept.id)
+    if (row.status === "completed" || row.status === "failed") return settleSoon(row.id)
     if (execution === undefined) {
-      yield* engine.execute(TaskRun, { executionId: id, payload: { taskId: swept.id }, discard: true })
+      yield* workflowEngine.execute(TaskRun, { executionId: id, payload: { taskId: row.id }, discard: true })
     }
-    if (!isLive(swept)) {
-      if (isAsleep(execution)) yield* interrupt(engine, id)
+    if (!isLive(row)) {
+      if (needsInterrupt(execution)) yield* interruptExecution(workflowEngine, id)
       return
     }
-    if (standsStill(swept, execution)) {
-      yield* Effect.annotateLogs(
-        Effect.logWarning("A task stood still, with nothing to wait for, and goes on"),
-        "task",
-        shortened(swept.id)
-      )
-      return yield* engine.resume(TaskRun, id)
+    if (isStalled(row, execution)) {
+      yield* Effect.annotateLogs(Effect.logWarning("resumed a stalled task"), "task", shortTaskId(row.id))
+      return yield* workflowEngine.resume(TaskRun, id)
     }
     if (execution?.state !== "complete") return
-    const result = Option.getOrUndefined(yield* engine.poll(TaskRun, id))
+    const result = Option.getOrUndefined(yield* workflowEngine.poll(TaskRun, id))
     if (result?._tag !== "Complete") return
     const reference = globalThis.crypto.randomUUID()
-    yield* Effect.logError(`A task's execution has ended without a result: ${reference}`, result.exit)
+    yield* Effect.logError(`the execution of a task ended without an outcome: ${reference}`, result.exit)
     const error = McpError.toErrorObject(McpError.internal(reference), "2025-11-25")
-    yield* store.finish(swept.id, { status: "failed", outcome: { _tag: "Error", error } })
-    return settle(swept.id)
+    yield* store.finish(row.id, { status: "failed", outcome: { _tag: "Error", error } })
+    return settleSoon(row.id)
   })
 
-/** Whether an execution that is to be interrupted has to be told, or woken. */
-const isAsleep = (execution: Execution | undefined): boolean =>
-  execution?.state !== "complete" && !(execution?.state === "open" && execution.signalled)
-
-/** Whether nobody is going to wake a live task: no answer is open, and nothing else is to come. It must not be; to wake one does no harm. */
-const standsStill = ({ status }: Swept, execution: Execution | undefined): boolean =>
-  execution?.state === "suspended" && status === "working" && !execution.expects
+/** Whether an execution that must be interrupted has not received its interruption, or is suspended. */
+const needsInterrupt = (execution: ExecutionState | undefined): boolean =>
+  execution?.state !== "complete" && !(execution?.state === "open" && execution.interruptRequested)
 
 /**
- * Begins an execution again that is over, while nothing says that what it has done is undone: the engine takes one for interrupted
- * that its worker has abandoned meanwhile, and leaves its compensations out. What is undone is known before the execution is over.
+ * Whether a live task is suspended, although it has no open question and expects no other event. That should not happen, and resuming a
+ * task does no harm.
  */
-const revive = ({ sharding }: Sweeping): Visit => (_swept, _id, execution) =>
+const isStalled = ({ status }: SweepRow, execution: ExecutionState | undefined): boolean =>
+  execution?.state === "suspended" && status === "working" && !execution.expectsEvent
+
+/**
+ * Restarts an execution that has ended before its task was settled: the workflow engine takes an execution for interrupted that its worker
+ * has abandoned meanwhile, and then skips the compensations. A task that has compensated is settled before its execution ends.
+ */
+const restartUndo = ({ sharding }: SweeperOptions): Visit => (_row, _id, execution) =>
   execution?.state === "complete"
     ? Effect.andThen(sharding.reset(Snowflake(execution.request)), sharding.pollStorage)
     : Effect.void
 
-/** Ends what still runs, and forgets it when that is over and has undone what it has to undo; or when that takes too long. */
+/**
+ * Cancels an expired task, and deletes it once its execution has ended and has compensated, or after `undoTimeout`. `onProgress` is called
+ * when the task has changed.
+ */
 const expire =
-  ({ host: { engine, store }, storage, undoGrace }: Sweeping, moved: () => void): Visit => (swept, id, execution) =>
+  ({ engine: { store, workflowEngine }, storage, undoTimeout }: SweeperOptions, onProgress: () => void): Visit =>
+  (row, id, execution) =>
     Effect.gen(function*() {
-      if (isLive(swept)) {
-        moved()
-        yield* store.finish(swept.id, { status: "cancelled", message: "Its time is over" })
-        return yield* interrupt(engine, id)
+      if (isLive(row)) {
+        onProgress()
+        yield* store.finish(row.id, { status: "cancelled", statusMessage: "The task exceeded its time to live" })
+        return yield* interruptExecution(workflowEngine, id)
       }
-      const late = (yield* Clock.currentTimeMillis) - (swept.expiresAt ?? Infinity) - undoGrace
-      const undone = swept.status !== "cancelled" || execution === undefined ||
-        (execution.state === "complete" && swept.settled)
-      if (!undone && late < Math.min(leave, undoGrace)) {
-        if (late >= 0 && !swept.settled) {
-          moved()
-          yield* Effect.logWarning(
-            "A task is forgotten before it has undone what it has done: nobody ran it, or not to its end"
-          )
-          return yield* store.settle(swept.id)
+      const overdue = (yield* Clock.currentTimeMillis) - (row.expiresAt ?? Infinity) - undoTimeout
+      const isUndone = row.status !== "cancelled" || execution === undefined ||
+        (execution.state === "complete" && row.settled)
+      if (!isUndone && overdue < Math.min(forcedSettleLeadMs, undoTimeout)) {
+        if (overdue >= 0 && !row.settled) {
+          onProgress()
+          yield* Effect.logWarning("deleting an expired task whose compensations have not finished within undoTimeout")
+          return yield* store.settle(row.id)
         }
-        if (isAsleep(execution)) yield* interrupt(engine, id)
+        if (needsInterrupt(execution)) yield* interruptExecution(workflowEngine, id)
         return
       }
-      moved()
-      const clear = Effect.forEach(addresses(id), (address) => storage.clearAddress(address), { discard: true })
+      onProgress()
+      const clear = Effect.forEach(messageAddresses(id), (address) => storage.clearAddress(address), { discard: true })
       yield* Effect.catchTag(
-        store.remove(swept.id, clear),
+        store.remove(row.id, clear),
         "PersistenceError",
-        (error) => Effect.logWarning("A task could not be forgotten", error)
+        (error) => Effect.logWarning("failed to delete an expired task", error)
       )
     })
 
-const undying = (effect: Effect.Effect<void, TaskError>): Effect.Effect<void> =>
-  Effect.catchCause(
-    effect,
-    (cause) => Effect.logWarning("The sweep of tasks has failed, and will be tried again", cause)
-  )
+const logFailure = (effect: Effect.Effect<void, TaskError>): Effect.Effect<void> =>
+  Effect.catchCause(effect, (cause) => Effect.logWarning("failed to sweep tasks; trying again later", cause))
 
-/** Forgets tasks, for ever. Any number of processes may. `least` is the time between two looks, in milliseconds. */
-export const forget = (sweeping: Sweeping, least = soon.late): Effect.Effect<never> => {
-  const { alarm, host: { store }, longest } = sweeping
+/** Deletes expired tasks, forever. Any number of processes may do it. `leastMs` is the shortest time between two checks. */
+export const removeExpired = (sweeper: SweeperOptions, leastMs = minPauseMs.expired): Effect.Effect<never> => {
+  const { engine: { store }, expiryAlarm, maxInterval } = sweeper
   return Effect.suspend(() => {
-    let pause = least
-    const visit = expire(sweeping, () => void (pause = least))
-    const look = undying(each(sweeping, (after) => store.expired(page, after), visit))
-    const nap = Effect.flatMap(
-      Clock.currentTimeMillis,
-      (now) =>
-        Effect.flatMap(Effect.orElseSucceed(store.nextExpiry(now), () => undefined), (next = Infinity) => {
-          const nap = alarm.nap(Math.max(Math.min(next - now, pause, longest), least))
-          pause *= 2
-          return nap
-        })
-    )
-    return Effect.forever(Effect.andThen(look, nap))
+    let pause = leastMs
+    const visit = expire(sweeper, () => void (pause = leastMs))
+    const check = logFailure(forEachTask(sweeper, (after) => store.findExpired(pageSize, after), visit))
+    const sleep = Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      const next = (yield* Effect.orElseSucceed(store.nextExpiry(now), () => undefined)) ?? Infinity
+      const milliseconds = Math.max(Math.min(next - now, pause, maxInterval), leastMs)
+      pause *= 2
+      yield* expiryAlarm.sleep(milliseconds)
+    })
+    return Effect.forever(Effect.andThen(check, sleep))
   })
 }
 
-/** Sweeps the tasks of a shard group, for ever. */
-export const sweep = (sweeping: Sweeping, shardGroup: string): Effect.Effect<never> => {
-  const { host: { store }, interval, longest } = sweeping
-  const own = (visit: Visit): Visit => (swept, id, execution) =>
-    groupOf(id) === shardGroup ? visit(swept, id, execution) : Effect.void
-  const settle = undying(each(sweeping, (after) => store.unsettled(quiet, page, after), own(reconcile(sweeping))))
+/** Sweeps the tasks of a shard group, forever. */
+export const sweep = (sweeper: SweeperOptions, shardGroup: string): Effect.Effect<never> => {
+  const { engine: { store }, interval, maxInterval } = sweeper
+  const ofGroup = (visit: Visit): Visit => (row, id, execution) =>
+    shardGroupOf(id) === shardGroup ? visit(row, id, execution) : Effect.void
+  const settle = logFailure(
+    forEachTask(sweeper, (after) => store.findUnsettled(quietMs, pageSize, after), ofGroup(reconcile(sweeper)))
+  )
   const undo = Effect.suspend(() => {
-    let pause = soon.undone
-    const visit: Visit = (...swept) => {
-      pause = soon.undone
-      return revive(sweeping)(...swept)
+    let pause = minPauseMs.undoing
+    const visit: Visit = (...task) => {
+      pause = minPauseMs.undoing
+      return restartUndo(sweeper)(...task)
     }
-    const look = undying(each(sweeping, (after) => store.undoing(page, after), own(visit)))
-    const nap = Effect.suspend(() => Effect.sleep(Math.min(pause, longest)))
-    return Effect.forever(Effect.andThen(Effect.andThen(look, nap), Effect.sync(() => void (pause *= 2))))
+    const check = logFailure(forEachTask(sweeper, (after) => store.findUndoing(pageSize, after), ofGroup(visit)))
+    const sleep = Effect.suspend(() => Effect.sleep(Math.min(pause, maxInterval)))
+    return Effect.forever(Effect.andThen(Effect.andThen(check, sleep), Effect.sync(() => void (pause *= 2))))
   })
   return Effect.raceFirst(
     Effect.raceFirst(
       Effect.forever(Effect.andThen(Effect.sleep(interval), settle)),
       undo
     ),
-    forget(sweeping)
+    removeExpired(sweeper)
   )
 }

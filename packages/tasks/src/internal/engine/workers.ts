@@ -1,97 +1,98 @@
 /**
- * Who runs what in this process, and what waits for somebody to run it.
+ * The handlers of this process, the runs that use them, and the executions that wait for a handler.
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Handlers } from "../../TaskEngine.ts"
 
-/** What runs a tool, and whose it is. */
-export interface Found {
+/** A handler for a tool, and the handlers that it is one of. */
+export interface FoundHandler {
   readonly handler: NonNullable<ReturnType<Handlers>>
-  readonly owner: Handlers
+  readonly handlers: Handlers
 }
 
-/** A run that can be told to let go of its handler. */
-export interface Tenant {
-  readonly owner: Handlers
-  /** Begins nothing any more, and ends when what runs has ended. */
+/** A run that uses handlers of this process. */
+export interface ActiveRun {
+  readonly handlers: Handlers
+  /** Starts nothing new, and ends when the executing steps have ended. */
   readonly release: Effect.Effect<void>
   /** Ends now. */
   readonly evict: Effect.Effect<void>
-  /** Ends as soon as no step of it runs, if another process is to go on with it. */
+  /** If another process must continue the run: ends it as soon as none of its steps executes. */
   readonly move: () => void
 }
 
-/** How many executions are woken when handlers come: others look by their clocks, within 15 seconds. */
+/** How many waiting executions are resumed when handlers are added. The others check by their own timers, every 15 seconds. */
 const maxWaiting = 10_000
 
-/** See the module's text. */
+/** The handlers of this process. */
 export class Workers {
-  /** Executions that wait, durably, for a handler: how often they have looked. The longest silent first. */
+  /** The executions that wait, suspended, for a handler, with their number of checks. The one that has not checked longest is first. */
   readonly #waiting = new Map<string, number>()
-  readonly tenants = new Set<Tenant>()
+  readonly activeRuns = new Set<ActiveRun>()
   #all: ReadonlyArray<Handlers> = []
-  #listeners = new Set<() => void>()
-  readonly #wake: (executionId: string) => Effect.Effect<void>
-  readonly #grace: Duration.Input
+  readonly #listeners = new Set<() => void>()
+  readonly #resume: (executionId: string) => Effect.Effect<void>
+  readonly #interruptTimeout: Duration.Input
 
-  /** `wake` looks again at an execution that waits; `grace` is how long what runs may take to end. */
-  constructor(wake: (executionId: string) => Effect.Effect<void>, grace: Duration.Input) {
-    this.#wake = wake
-    this.#grace = grace
+  /** `resume` lets a waiting execution check again; `interruptTimeout` is how long runs may take to end when handlers are removed. */
+  constructor(resume: (executionId: string) => Effect.Effect<void>, interruptTimeout: Duration.Input) {
+    this.#resume = resume
+    this.#interruptTimeout = interruptTimeout
   }
 
-  /** Whether nobody runs anything here: the program starts, or ends. */
-  get idle(): boolean {
+  /** Whether the process has no handlers: its program starts or ends. */
+  get hasNoHandlers(): boolean {
     return this.#all.length === 0
   }
 
-  find(tool: string): Found | undefined {
-    for (const owner of this.#all) {
-      const handler = owner(tool)
-      if (handler !== undefined) return { handler, owner }
+  /** The handler for a tool; `undefined` if no handlers have it. */
+  find(tool: string): FoundHandler | undefined {
+    for (const handlers of this.#all) {
+      const handler = handlers(tool)
+      if (handler !== undefined) return { handler, handlers }
     }
     return undefined
   }
 
-  /** An execution has looked for a handler in vain: how often it has before. One that is not known any more looks by its clock. */
-  inVain(executionId: string): number {
-    const looks = this.#waiting.get(executionId) ?? 0
+  /** Records that an execution has found no handler. Returns the number of its earlier checks. */
+  noteMissingHandler(executionId: string): number {
+    const checks = this.#waiting.get(executionId) ?? 0
     this.#waiting.delete(executionId)
-    this.#waiting.set(executionId, looks + 1)
-    // Those that others have taken over, or that are forgotten, are not told of here.
-    const [silent] = this.#waiting.keys()
-    if (this.#waiting.size > maxWaiting) this.#waiting.delete(silent!)
-    return looks
+    this.#waiting.set(executionId, checks + 1)
+    // The oldest entry may be of an execution that another process has taken over, or of a deleted task.
+    const [oldest] = this.#waiting.keys()
+    if (this.#waiting.size > maxWaiting) this.#waiting.delete(oldest!)
+    return checks
   }
 
-  /** It waits no longer. Gives whether it did. */
-  leave(executionId: string): boolean {
+  /** Records that an execution waits no longer. Returns whether it waited. */
+  stopWaiting(executionId: string): boolean {
     return this.#waiting.delete(executionId)
   }
 
-  /** How many wait. */
-  get waiting(): number {
+  /** The number of waiting executions. */
+  get waitingCount(): number {
     return this.#waiting.size
   }
 
-  /** Adds handlers until the scope closes; then what they run is ended, and waits for others. */
+  /** Adds handlers until the scope closes. Then their runs end, and wait for other handlers. */
   add(handlers: Handlers): Effect.Effect<void, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.suspend(() => {
         this.#all = [...this.#all, handlers]
         for (const listener of [...this.#listeners]) listener()
-        return Effect.forEach([...this.#waiting.keys()], this.#wake, { discard: true })
+        return Effect.forEach([...this.#waiting.keys()], this.#resume, { discard: true })
       }),
       () =>
         Effect.suspend(() => {
           this.#all = this.#all.filter((other) => other !== handlers)
-          const mine = [...this.tenants].filter(({ owner }) => owner === handlers)
+          const runs = [...this.activeRuns].filter((run) => run.handlers === handlers)
           const parallel = { concurrency: "unbounded", discard: true } as const
-          return Effect.timeoutOrElse(Effect.forEach(mine, ({ release }) => release, parallel), {
-            duration: this.#grace,
-            orElse: () => Effect.forEach(mine, ({ evict }) => evict, parallel)
+          return Effect.timeoutOrElse(Effect.forEach(runs, ({ release }) => release, parallel), {
+            duration: this.#interruptTimeout,
+            orElse: () => Effect.forEach(runs, ({ evict }) => evict, parallel)
           })
         })
     )

@@ -1,6 +1,6 @@
 /**
- * The one workflow that runs all tasks. The tool, its arguments and its caller are in the task's row; so a worker that lacks the
- * tool can still own the task, and wait.
+ * The one workflow that runs all tasks. The store has the tool of a task, its arguments and its caller. So a worker without the tool can
+ * still own the execution, and wait for a handler.
  */
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as EntityAddress from "effect/cluster/EntityAddress"
@@ -11,50 +11,50 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as DurableDeferred from "effect/workflow/DurableDeferred"
 import * as Workflow from "effect/workflow/Workflow"
-import { escape } from "../store/stored.ts"
+import { escape } from "../store/storedText.ts"
 
-/** The shard group of what belongs to no other. */
-export const defaultGroup = "0000"
+/** The shard group of executions whose id names none. */
+export const defaultShardGroup = "0000"
 
-/** An id has no slash: what comes before it is the group. */
-export const groupOf = (executionId: string): string => {
-  const at = executionId.indexOf("/")
-  return at < 0 ? defaultGroup : executionId.slice(0, at)
+/** The shard group of an execution: the part of its id before the slash. Task ids contain no slash. */
+export const shardGroupOf = (executionId: string): string => {
+  const slash = executionId.indexOf("/")
+  return slash < 0 ? defaultShardGroup : executionId.slice(0, slash)
 }
 
-/** See the module's text. */
+/** The workflow of a task. */
 export const TaskRun = Workflow.make("skein/Task", {
   payload: { taskId: Schema.String },
   idempotencyKey: ({ taskId }) => taskId
 })
-  .annotate(ClusterSchema.ShardGroup, groupOf)
+  .annotate(ClusterSchema.ShardGroup, shardGroupOf)
   .annotate(ClusterSchema.ClientTracingEnabled, false)
 
-/** What the engine calls an execution where it keeps its messages. */
+/** The entity type under which the workflow engine stores the messages of executions. */
 export const entityType = `Workflow/${TaskRun._tag}`
 
-/** Where the engine keeps the messages of an execution. */
-export const addresses = (executionId: string): ReadonlyArray<EntityAddress.EntityAddress> =>
+/** The addresses under which the workflow engine stores the messages of an execution. */
+export const messageAddresses = (executionId: string): ReadonlyArray<EntityAddress.EntityAddress> =>
   [entityType, "Workflow/-/DurableClock"].map((type) =>
     EntityAddress.make({
       entityType: EntityType.make(type),
       entityId: EntityId.make(executionId),
-      // What is cleared is found without it.
-      shardId: ShardId.make(groupOf(executionId), 1)
+      // Clearing messages does not use the shard.
+      shardId: ShardId.make(shardGroupOf(executionId), 1)
     })
   )
 
-/** Ends a run that is no longer this process's to end: another one goes on with it. */
-export const abandoned: Effect.Effect<never> = Effect.withFiber((fiber) => {
+/** Ends a run without a result: another process continues it. */
+export const abandonRun: Effect.Effect<never> = Effect.withFiber((fiber) => {
   fiber.interruptUnsafe(fiber.id, ClusterSchema.Abandon.annotation)
   return Effect.never
 })
 
-/** Told when a question is answered; the answer is in its row. */
-export const answered = (key: string): DurableDeferred.DurableDeferred<typeof Schema.Void> =>
+/** The deferred that is done when a question is answered. The store has the answer. */
+export const answerSignal = (key: string): DurableDeferred.DurableDeferred<typeof Schema.Void> =>
   DurableDeferred.make(escape(`question/${key}`))
 
-/** The engine's own: told when an execution is to be interrupted. */
-export const interruption: DurableDeferred.DurableDeferred<typeof Schema.Void> = DurableDeferred.make(
+/** The deferred of the workflow engine that is done when an execution must be interrupted. */
+export const interruptSignal: DurableDeferred.DurableDeferred<typeof Schema.Void> = DurableDeferred.make(
   "Workflow/InterruptSignal"
 )

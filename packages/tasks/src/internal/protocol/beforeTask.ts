@@ -1,8 +1,8 @@
 /**
- * What happens in a call before its task begins, and what of it the task is given.
+ * The part of a call that runs before its task starts, for `Task.layerPrepared`.
  *
- * It is the tool's own handler that prepares, since the arguments are read for it: called with the request of the call it leaves
- * what it has prepared in a cell; called with the request of the task it runs the body.
+ * The tool's own handler prepares, since it decodes the arguments: with `Preparing` in its context it stores the prepared value in a cell;
+ * without, in the run of the task, it runs the body.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -11,16 +11,16 @@ import type { Handled, ToolCall } from "@skein/server/Catalog"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
-/** Where a call leaves what it has prepared, as JSON. */
-export interface Cell {
+/** The place for the prepared value of a call, as JSON. */
+export interface PreparedCell {
   value: { readonly json: unknown } | undefined
 }
 
-/** Provided to a handler that is called to prepare. */
-export class Preparing extends Context.Service<Preparing, Cell>()("@skein/tasks/Preparing") {}
+/** In the context of a handler that is called to prepare. */
+export class Preparing extends Context.Service<Preparing, PreparedCell>()("@skein/tasks/Preparing") {}
 
-/** The call is over before a task has begun: its arguments are bad, or what prepares it has failed. */
-export class Unbegun {
+/** The result of a call that ended before its task started: its arguments were invalid, or preparing it failed. */
+export class NotStarted {
   readonly result: CallToolResult
 
   constructor(result: CallToolResult) {
@@ -28,33 +28,33 @@ export class Unbegun {
   }
 }
 
-/** What is prepared is kept among the arguments, which are sealed as one. What a client says under this name is overwritten. */
-const member = "@skein/tasks/prepared"
+/** The prepared value is stored among the arguments, which are encrypted together. A client's value under this name is overwritten. */
+const preparedMember = "@skein/tasks/prepared"
 
-/** Prepares a call: the arguments that its task begins with, or why it does not begin. */
-export const prepare = ({ exchange, params, tool }: ToolCall): Handled<JsonObject | Unbegun> =>
+/** Prepares a call. Returns the arguments of its task, or the result of a call that does not start one. */
+export const prepare = ({ exchange, params, tool }: ToolCall): Handled<JsonObject | NotStarted> =>
   Effect.suspend(() => {
-    const cell: Cell = { value: undefined }
+    const cell: PreparedCell = { value: undefined }
     const args = params.arguments ?? {}
     return Effect.map(
       Effect.provideService(tool.call(args, exchange), Preparing, cell),
-      (result) => cell.value === undefined ? new Unbegun(result) : { ...args, [member]: cell.value.json }
+      (result) => cell.value === undefined ? new NotStarted(result) : { ...args, [preparedMember]: cell.value.json }
     )
   })
 
-/** What was prepared for the task of this request. */
-export const preparedFor = ({ params }: RequestContext): unknown => argumentsOf(params)[member]
+/** The prepared value of a task's request. */
+export const preparedOf = ({ params }: RequestContext): unknown => argumentsOf(params)[preparedMember]
 
-/** The arguments as the client gave them. */
-export const given = ({ params }: RequestContext): JsonObject => without(argumentsOf(params))
+/** The arguments of a task's request as the client sent them. */
+export const clientArguments = ({ params }: RequestContext): JsonObject => withoutPrepared(argumentsOf(params))
 
 /**
- * Arguments of which nothing was prepared, whatever the client says: the task may run when its tool has come to be one that is
- * prepared.
+ * Arguments without a prepared value. A client may send a value under its name, and a later version of the tool may read it when it runs
+ * the task.
  */
-export const without = (args: JsonObject): JsonObject => {
-  if (!Object.hasOwn(args, member)) return args
-  const { [member]: _, ...rest } = args
+export const withoutPrepared = (args: JsonObject): JsonObject => {
+  if (!Object.hasOwn(args, preparedMember)) return args
+  const { [preparedMember]: _, ...rest } = args
   return rest
 }
 

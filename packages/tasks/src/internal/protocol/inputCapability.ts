@@ -1,11 +1,13 @@
-/** Which clients a question of a task may be put to. */
+/**
+ * Which clients may be asked the questions of a task.
+ */
 import * as Capabilities from "@skein/protocol/Capabilities"
 import * as Method from "@skein/protocol/Method"
 import type { Caller } from "@skein/runtime/RequestContext"
 import type { Question } from "../../TaskState.ts"
 
-/** A caller whose task may ask whatever some client can be asked: it waits for one that has declared it. */
-export const asIfAny = (caller: Caller): Caller => ({
+/** A caller with all input capabilities, for a task with `inputFrom: "anyone"`: its questions wait for a client that declares them. */
+export const withAllInputCapabilities = (caller: Caller): Caller => ({
   ...caller,
   capabilities: {
     ...caller.capabilities,
@@ -16,10 +18,10 @@ export const asIfAny = (caller: Caller): Caller => ({
 })
 
 /**
- * Whether a client has declared what a question needs: it may be another one than the one that made the task. Whoever has not
- * MUST NOT be asked.
+ * Whether a client declares the capabilities that a question needs. It may be a different client from the one that created the task. A
+ * client that does not declare them MUST NOT be asked.
  */
-export const can = (caller: Caller, { method, params }: Pick<Question, "method" | "params">): boolean => {
+export const canAsk = (caller: Caller, { method, params }: Pick<Question, "method" | "params">): boolean => {
   const { revision } = caller
   if (Method.request(method, revision) === undefined && Method.inputRequest(method, revision) === undefined) {
     return false

@@ -1,9 +1,9 @@
 /**
- * A call of a task by a client that has no tasks, where the model has tools for them (`TaskTools`): it waits for a while, and is
- * then answered with where the task stands, and how to go on.
+ * Calls of tasks whose model has tools for tasks (`TaskTools`), from clients without tasks: the call waits for a while, and then returns
+ * the status of the task and how to continue.
  */
-import * as Capabilities from "@skein/protocol/Capabilities"
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import * as Capabilities from "@skein/protocol/Capabilities"
 import { related } from "@skein/protocol/LegacyTask"
 import type * as McpError from "@skein/protocol/McpError"
 import type { Caller } from "@skein/runtime/RequestContext"
@@ -12,22 +12,25 @@ import * as Content from "@skein/server/Content"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { isFinal, type State } from "../../TaskState.ts"
-import { can } from "./inputCapability.ts"
-import { type Face, type ModelTools, told } from "./taskService.ts"
-import { describe } from "./status.ts"
+import { canAsk } from "./inputCapability.ts"
+import { describeTask } from "./taskDescription.ts"
+import { type ModelTools, type TaskService, withMcpErrors } from "./taskService.ts"
 
-/** The tools that the model of a call has; none for a tool of which clients never see a task. */
-export const toolsOf = (face: Face, { exchange, tool }: ToolCall): ModelTools | undefined => {
-  const { tools } = face
-  if (tools === undefined || face.held(tool)?.support === "forbidden") return undefined
-  return tools.offered(exchange.caller) ? tools : undefined
+/** The tools for tasks that the model of a call has; `undefined` for a tool whose tasks clients never see. */
+export const modelToolsFor = (
+  tasks: TaskService["Service"],
+  { exchange, tool }: ToolCall
+): ModelTools | undefined => {
+  const modelTools = tasks.modelTools()
+  if (modelTools === undefined || tasks.policyFor(tool)?.support === "forbidden") return undefined
+  return modelTools.visible(exchange.caller) ? modelTools : undefined
 }
 
 /**
- * A caller whose model can answer forms, whatever the client itself can be asked. Before 2025-06-18 there were no forms: the task of
- * an older client asks as in that revision, and only the model reads it.
+ * A caller that can be asked forms, since its model answers them. Revisions before 2025-06-18 have no forms: the task of an older client
+ * asks as in 2025-06-18, and only the model reads the question.
  */
-export const answering = ({ capabilities, info, principal, revision }: Caller): Caller => ({
+export const withFormCapability = ({ capabilities, info, principal, revision }: Caller): Caller => ({
   revision: revision < "2025-06-18" ? "2025-06-18" : revision,
   info,
   principal,
@@ -37,38 +40,50 @@ export const answering = ({ capabilities, info, principal, revision }: Caller): 
   }
 })
 
-/** Waits for the end of a task: for at most `maxWait`, or until it asks what the client cannot be asked. */
-export const within = (face: Face, { maxWait }: ModelTools, call: ToolCall, id: string, ended: Called): Called => {
+/** Waits for the end of a task, or returns its status: after `maxWait`, or once the task asks something that the client cannot answer. */
+export const orStatusAfterMaxWait = (
+  tasks: TaskService["Service"],
+  { maxWait }: ModelTools,
+  call: ToolCall,
+  id: string,
+  ended: Called
+): Called => {
   const { caller } = call.exchange
-  const stuck = told(Stream.runDrain(Stream.takeUntil(
-    face.engine.watch(id),
-    ({ questions }) => questions.some((question) => !can(caller, question))
+  const untilQuestion = withMcpErrors(Stream.runDrain(Stream.takeUntil(
+    tasks.engine.watch(id),
+    ({ questions }) => questions.some((question) => !canAsk(caller, question))
   )))
-  // A watch that ends with the task has nothing to say: the result is on its way.
-  const asks = Effect.andThen(
-    stuck,
+  // The stream also ends with the task. Then `ended` returns the result.
+  const hasQuestion = Effect.andThen(
+    untilQuestion,
     Effect.flatMap(
-      told(face.engine.get(id)),
+      withMcpErrors(tasks.engine.get(id)),
       (state) => state === undefined || isFinal(state) ? Effect.never : Effect.void
     )
   )
-  const enough = Effect.raceFirst(Effect.sleep(maxWait), asks)
-  return Effect.raceFirst(ended, Effect.andThen(enough, pending(face, call, id)))
+  const hasWaited = Effect.raceFirst(Effect.sleep(maxWait), hasQuestion)
+  return Effect.raceFirst(ended, Effect.andThen(hasWaited, currentStatus(tasks, call, id)))
 }
 
-/** Where the task stands. Of one that is over the result is on its way. */
-const pending = (face: Face, call: ToolCall, id: string): Effect.Effect<CallToolResult, McpError.McpError> =>
+/** The status of a task as a result. Never returns for a task that has ended: `ended` returns its result. */
+const currentStatus = (
+  tasks: TaskService["Service"],
+  call: ToolCall,
+  id: string
+): Effect.Effect<CallToolResult, McpError.McpError> =>
   Effect.flatMap(
-    told(face.engine.get(id)),
-    (state) => state === undefined || isFinal(state) ? Effect.never : Effect.succeed(answer(call, state))
+    withMcpErrors(tasks.engine.get(id)),
+    (state) => state === undefined || isFinal(state) ? Effect.never : Effect.succeed(statusResult(call, state))
   )
 
 /**
- * "Servers MUST provide structured results that conform to this schema": where there is an output schema, an answer that is not
- * the result says so by `isError`.
+ * "Servers MUST provide structured results that conform to this schema": for a tool with an output schema, a status is a result with
+ * `isError`.
  */
-const answer = ({ tool }: ToolCall, state: State): CallToolResult => ({
-  content: [Content.text(`This takes longer, and is not done yet. It goes on by itself.\n${describe(state)}`)],
+const statusResult = ({ tool }: ToolCall, state: State): CallToolResult => ({
+  content: [
+    Content.text(`The task has not ended yet. It continues to run on the server.\n${describeTask(state)}`)
+  ],
   ...(tool.definition.outputSchema === undefined ? undefined : { isError: true }),
   _meta: related(state.id)
 })

@@ -1,4 +1,6 @@
-/** The tools of `TaskTools`. */
+/**
+ * The tools of `TaskTools`, with which models read, answer, cancel and list tasks.
+ */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -15,25 +17,25 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { isFinal, type Question, type State } from "../../TaskState.ts"
-import { type Face, type ModelTools, told } from "./taskService.ts"
-import { page } from "./pages.ts"
-import { data, describe, isForm } from "./status.ts"
+import { type ModelTools, type TaskService, withMcpErrors } from "./taskService.ts"
+import { taskPage } from "./taskPage.ts"
+import { describeTask, isForm, taskData } from "./taskDescription.ts"
 import * as wire from "./wire.ts"
 
-/** What a model has done wrong, in words that help it to do it right. */
-class Mistake extends Data.TaggedError("Mistake")<{ readonly message: string }> {}
+/** An invalid call of a model. The message tells the model how to correct it. */
+class ModelMistake extends Data.TaggedError("Mistake")<{ readonly message: string }> {}
 
-const mistake = (message: string): Effect.Effect<never, Mistake> => Effect.fail(new Mistake({ message }))
+const mistake = (message: string): Effect.Effect<never, ModelMistake> => Effect.fail(new ModelMistake({ message }))
 
-const taskId = Schema.String.annotate({ description: "The id of the task, as the call that began it gave it" })
+const taskId = Schema.String.annotate({ description: "The task id, from the result of the call that started the task" })
 const text = (description: string) => Schema.optionalKey(Schema.String.annotate({ description }))
 const object = Schema.Record(Schema.String, Schema.Unknown)
 
-const standing = {
+const statusFields = {
   taskId: Schema.String,
   tool: Schema.String,
   status: Schema.Literals(["working", "input_required", "completed", "failed", "cancelled"]),
-  message: text("Where it stands, or what went wrong"),
+  message: text("The status message, or the reason for a failure"),
   progress: Schema.optionalKey(Schema.Struct({
     progress: Schema.Finite,
     total: Schema.optionalKey(Schema.Finite),
@@ -41,18 +43,18 @@ const standing = {
   })),
   createdAt: Schema.String,
   lastUpdatedAt: Schema.String,
-  expiresAt: Schema.NullOr(Schema.String).annotate({ description: "When the task is forgotten; null: never" })
+  expiresAt: Schema.NullOr(Schema.String).annotate({ description: "When the task is deleted; null: never" })
 }
 
-const whole = {
-  ...standing,
+const taskFields = {
+  ...statusFields,
   questions: Schema.Array(Schema.Struct({
     question: Schema.String.annotate({ description: "The key of the question, for task_answer" }),
     message: Schema.String,
     answerable: Schema.Boolean.annotate({ description: "Whether task_answer can answer it" }),
     schema: Schema.optionalKey(object.annotate({ description: "The JSON Schema of the content" }))
   })),
-  result: Schema.optionalKey(object.annotate({ description: "What the tool answered, once the task is over" })),
+  result: Schema.optionalKey(object.annotate({ description: "The result of the tool, after the task has ended" })),
   error: Schema.optionalKey(Schema.Struct({
     code: Schema.Int,
     message: Schema.String,
@@ -60,97 +62,98 @@ const whole = {
   }))
 }
 
-/** Milliseconds that a look at a task may wait, however long calls do. */
-const longest = 3_600_000
+/** Milliseconds that `task_status` may wait, however great `maxWait` is. */
+const maxWaitMs = 3_600_000
 
 const idempotent = { destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-/** The tools, for whom they are offered. The tasks are there when the first of them is called. */
+/** The tools for the callers that see them. `tasksNow` is called once a tool is called: by then the service exists. */
 export const layer = (
-  faceNow: () => Face,
-  { offered, maxWait }: ModelTools
+  tasksNow: () => TaskService["Service"],
+  { visible, maxWait }: ModelTools
 ): Layer.Layer<never, DefinitionError, Catalog> => {
-  const seconds = Math.floor(Math.max(0, Math.min(maxWait, longest)) / 1000)
+  const seconds = Math.floor(Math.max(0, Math.min(maxWait, maxWaitMs)) / 1000)
 
   const status = Tool.make("task_status", {
-    title: "Look at a task",
+    title: "Read a task",
     description:
-      "Tells where a long-running task stands, and gives its result once it is over. It waits a while for that, or " +
-      "for a question, so call it again until the task is over. If the task asks something, ask the user and use task_answer.",
+      "Returns the status of a long-running task, and its result after it has ended. It waits for the end of the task or " +
+      "a question, so call it again until the task has ended. If the task asks a question, ask the user and call task_answer.",
     input: {
       taskId,
       waitSeconds: Schema.optionalKey(
         Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: seconds })).annotate({
           description:
-            `How long to wait for the end of the task or a question: ${seconds} seconds if absent, 0 for not at all`
+            `How many seconds to wait for the end of the task or a question. Default ${seconds}; 0 does not wait`
         })
       )
     },
-    output: whole,
+    output: taskFields,
     annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
-    visible: offered
+    visible
   })
 
   const answer = Tool.make("task_answer", {
     title: "Answer a question of a task",
     description:
-      "Answers a question that a long-running task asks. The answer is the user's: ask them first, and never make " +
-      "one up. The first answer to a question counts.",
+      "Answers a question of a long-running task with the answer of the user. Ask the user first, and never invent an " +
+      "answer. Only the first answer to a question counts.",
     input: {
       taskId,
-      question: text("The key of the question; not needed where there is only one"),
+      question: text("The key of the question; not needed if the task has only one"),
       action: Schema.optionalKey(
         Schema.Literals(["accept", "decline", "cancel"]).annotate({
-          description: "What the user did: agreed and answered (the default), said no, or dismissed the question"
+          description:
+            "What the user did: answered (accept, the default), refused (decline) or dismissed the question (cancel)"
         })
       ),
       content: Schema.optionalKey(
-        object.annotate({ description: "With accept: the answer, by the JSON Schema of the question" })
+        object.annotate({ description: "With accept: the answer, valid against the JSON Schema of the question" })
       )
     },
-    output: whole,
+    output: taskFields,
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
-    visible: offered
+    visible
   })
 
   const cancel = Tool.make("task_cancel", {
-    title: "End a task",
-    description: "Ends a long-running task that is not over yet. What it has done so far may be undone, or not.",
+    title: "Cancel a task",
+    description: "Cancels a long-running task that has not ended. The task may or may not undo its effects so far.",
     input: { taskId },
-    output: whole,
+    output: taskFields,
     annotations: { ...idempotent, readOnlyHint: false, destructiveHint: true },
-    visible: offered
+    visible
   })
 
   const list = Tool.make("task_list", {
     title: "List tasks",
-    description: "Lists the long-running tasks of the user, newest first, over or not.",
-    input: { cursor: text("The nextCursor of the page before") },
-    output: { tasks: Schema.Array(Schema.Struct(standing)), nextCursor: Schema.optionalKey(Schema.String) },
+    description: "Lists the long-running tasks of the user, newest first, including tasks that have ended.",
+    input: { cursor: text("The nextCursor of the previous page") },
+    output: { tasks: Schema.Array(Schema.Struct(statusFields)), nextCursor: Schema.optionalKey(Schema.String) },
     annotations: { ...idempotent, readOnlyHint: true },
-    visible: (caller) => offered(caller) && faceNow().owners(caller).length > 0
+    visible: (caller) => visible(caller) && tasksNow().ownersOf(caller).length > 0
   })
 
   return Layer.mergeAll(
     Tool.layer(
       status,
       ({ taskId, waitSeconds = seconds }) =>
-        found(faceNow, taskId, (face, state, exchange) =>
+        withTask(tasksNow, taskId, (tasks, state, request) =>
           isFinal(state) || waitSeconds === 0
-            ? Effect.succeed(shown(state))
-            : Effect.map(changed(face, state, waitSeconds, exchange), shown))
+            ? Effect.succeed(taskResult(state))
+            : Effect.map(waitForChange(tasks, state, waitSeconds, request), taskResult))
     ),
     Tool.layer(
       answer,
-      ({ taskId, ...given }) => found(faceNow, taskId, (face, state) => answering(face, state, given))
+      ({ taskId, ...given }) => withTask(tasksNow, taskId, (tasks, state) => submitAnswer(tasks, state, given))
     ),
     Tool.layer(cancel, ({ taskId }) =>
-      found(faceNow, taskId, (face, state, { caller }) =>
+      withTask(tasksNow, taskId, (tasks, state, { caller }) =>
         isFinal(state)
-          ? Effect.succeed(shown(state))
+          ? Effect.succeed(taskResult(state))
           : Effect.andThen(
-            told(face.engine.cancel(state.id, "The task was cancelled by request of the model")),
-            Effect.map(face.find(state.id, caller), shown)
+            withMcpErrors(tasks.engine.cancel(state.id, "The model cancelled the task")),
+            Effect.map(tasks.find(state.id, caller), taskResult)
           ))),
     Tool.layer(
       list,
@@ -159,9 +162,9 @@ export const layer = (
           McpRequest,
           ({ caller }) =>
             Effect.map(
-              forModel(page(faceNow(), caller, faceNow().owners(caller), cursor)),
+              forModel(taskPage(tasksNow(), caller, tasksNow().ownersOf(caller), cursor)),
               ({ nextCursor, tasks }) => ({
-                tasks: tasks.map(brief),
+                tasks: tasks.map(listEntry),
                 ...(nextCursor === undefined ? undefined : { nextCursor })
               })
             )
@@ -170,79 +173,83 @@ export const layer = (
   )
 }
 
-/** What is an invalid parameter of a method is a mistake of the model's here: it is told in a result, which the model reads. */
+/** Converts `InvalidParams` errors to results with `isError`: the model reads results, and no errors. */
 const forModel = <A, R>(
-  effect: Effect.Effect<A, McpError.McpError | Mistake, R>
-): Effect.Effect<A, McpError.McpError | Mistake, R> =>
+  effect: Effect.Effect<A, McpError.McpError | ModelMistake, R>
+): Effect.Effect<A, McpError.McpError | ModelMistake, R> =>
   Effect.catch(
     effect,
     (error) =>
       McpError.isMcpError(error) && error.reason === "InvalidParams" ? mistake(error.message) : Effect.fail(error)
   )
 
-const found = <A>(
-  faceNow: () => Face,
+const withTask = <A>(
+  tasksNow: () => TaskService["Service"],
   taskId: string,
-  use: (face: Face, state: State, exchange: RequestContext) => Effect.Effect<A, McpError.McpError | Mistake>
-): Effect.Effect<A, McpError.McpError | Mistake, McpRequest> =>
+  use: (
+    tasks: TaskService["Service"],
+    state: State,
+    request: RequestContext
+  ) => Effect.Effect<A, McpError.McpError | ModelMistake>
+): Effect.Effect<A, McpError.McpError | ModelMistake, McpRequest> =>
   forModel(
-    Effect.flatMap(McpRequest, (exchange) =>
-      Effect.flatMap(faceNow().find(taskId, exchange.caller), (state) => use(faceNow(), state, exchange)))
+    Effect.flatMap(McpRequest, (request) =>
+      Effect.flatMap(tasksNow().find(taskId, request.caller), (state) => use(tasksNow(), state, request)))
   )
 
-/** A task, in words and as data; the content of its result comes along. */
-const shown = (state: State): Tool.Result<ReturnType<typeof data>> => {
+/** A task as a text and as structured content, with the content of its result. */
+const taskResult = (state: State): Tool.Result<ReturnType<typeof taskData>> => {
   const { outcome } = state
   const content = outcome?._tag === "Result" ? (outcome.result as unknown as CallToolResult).content : []
-  return Tool.result({ structured: data(state), content: [Content.text(describe(state)), ...content] })
+  return Tool.result({ structured: taskData(state), content: [Content.text(describeTask(state)), ...content] })
 }
 
-/** A task in a list. */
-const brief = (state: State) => {
-  const { error: _, questions: __, result: ___, ...rest } = data(state)
+/** A task in a listing. */
+const listEntry = (state: State) => {
+  const { error: _, questions: __, result: ___, ...rest } = taskData(state)
   return rest
 }
 
-/** The task when it is over, asks something, or the time is. Progress is told meanwhile. */
-const changed = (
-  face: Face,
+/** Waits until the task has ended or asks a question, or the time is over, and reports progress meanwhile. */
+const waitForChange = (
+  tasks: TaskService["Service"],
   state: State,
   seconds: number,
-  exchange: RequestContext
+  request: RequestContext
 ): Effect.Effect<State, McpError.McpError> =>
   Effect.andThen(
     Effect.timeoutOption(
-      told(
-        face.engine.watch(state.id).pipe(
-          Stream.tap(({ progress }) => progress === undefined ? Effect.void : exchange.progress(progress)),
+      withMcpErrors(
+        tasks.engine.watch(state.id).pipe(
+          Stream.tap(({ progress }) => progress === undefined ? Effect.void : request.progress(progress)),
           Stream.takeUntil((state) => isFinal(state) || state.questions.length > 0),
           Stream.runDrain
         )
       ),
       seconds * 1000
     ),
-    face.find(state.id, exchange.caller)
+    tasks.find(state.id, request.caller)
   )
 
-interface Given {
+interface GivenAnswer {
   readonly question?: string | undefined
   readonly action?: "accept" | "decline" | "cancel" | undefined
   readonly content?: JsonObject | undefined
 }
 
-/** Which of the open questions is meant. */
-const meant = ({ questions }: State, key: string | undefined): Effect.Effect<Question, Mistake> => {
-  if (questions.length === 0) return mistake("The task asks nothing now")
+/** The open question that an answer names. */
+const findQuestion = ({ questions }: State, key: string | undefined): Effect.Effect<Question, ModelMistake> => {
+  if (questions.length === 0) return mistake("The task has no open question")
   const question = key === undefined && questions.length === 1
     ? questions[0]
     : questions.find((each) => each.key === key)
   if (question !== undefined) return Effect.succeed(question)
   const keys = questions.map(({ key }) => JSON.stringify(key)).join(", ")
-  return mistake(`Say which question is answered, of those that are open: ${keys}`)
+  return mistake(`Set question to the key of an open question: ${keys}`)
 }
 
-/** What is wrong with an answer. The task would fail by it, or ask anew: the model is told before. */
-const problemOf = ({ params }: Question, { action = "accept", content }: Given): string | undefined => {
+/** The problem of an invalid answer, which would fail the task or make it ask again: the model receives it first. */
+const contentProblem = ({ params }: Question, { action = "accept", content }: GivenAnswer): string | undefined => {
   if (action !== "accept") return undefined
   const compiled = SchemaValidation.compile(params?.["requestedSchema"])
   if (Result.isFailure(compiled)) return undefined
@@ -250,24 +257,26 @@ const problemOf = ({ params }: Question, { action = "accept", content }: Given):
   return problem === undefined ? undefined : `${["content", ...problem.path].join(".")}: ${problem.message}`
 }
 
-const answering = (
-  face: Face,
+const submitAnswer = (
+  tasks: TaskService["Service"],
   state: State,
-  given: Given
-): Effect.Effect<ReturnType<typeof shown>, McpError.McpError | Mistake> =>
-  Effect.flatMap(meant(state, given.question), (question): ReturnType<typeof answering> => {
-    if (!isForm(question)) return mistake(`A tool cannot answer ${question.method}: the client has to`)
-    const problem = problemOf(question, given)
-    if (problem !== undefined) return mistake(`The content does not fit the question. ${problem}`)
+  given: GivenAnswer
+): Effect.Effect<ReturnType<typeof taskResult>, McpError.McpError | ModelMistake> =>
+  Effect.flatMap(findQuestion(state, given.question), (question): ReturnType<typeof submitAnswer> => {
+    if (!isForm(question)) return mistake(`task_answer cannot answer ${question.method}: only the client can`)
+    const problem = contentProblem(question, given)
+    if (problem !== undefined) {
+      return mistake(`The content is not valid against the JSON Schema of the question. ${problem}`)
+    }
     const { action = "accept", content } = given
-    const said = action === "accept" ? { action, content: content ?? {} } : { action }
-    const answer = wire.answer(state, question, state.caller.revision, said)
-    if (Result.isFailure(answer)) return mistake(`The answer cannot be given. ${answer.failure}`)
+    const response = action === "accept" ? { action, content: content ?? {} } : { action }
+    const answer = wire.toStoredAnswer(state, question, state.caller.revision, response)
+    if (Result.isFailure(answer)) return mistake(`The answer is invalid. ${answer.failure}`)
     return Effect.flatMap(
-      told(face.engine.answer(state.id, question.key, answer.success)),
-      (first): ReturnType<typeof answering> =>
-        first
-          ? Effect.map(told(face.engine.get(state.id)), (now) => shown(now ?? state))
-          : mistake("The question is not open any more")
+      withMcpErrors(tasks.engine.answer(state.id, question.key, answer.success)),
+      (accepted): ReturnType<typeof submitAnswer> =>
+        accepted
+          ? Effect.map(withMcpErrors(tasks.engine.get(state.id)), (now) => taskResult(now ?? state))
+          : mistake("The question is no longer open")
     )
   })

@@ -1,190 +1,231 @@
 /**
- * What all methods about tasks have in common: how a task begins, and who may see it.
+ * The tasks of one server: how a call becomes a task, and which callers see it. All methods about tasks use it.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
-import type { Catalog, Extension, Handled, ToolCall, ToolEntry } from "@skein/server/Catalog"
+import type { Catalog, Handled, ToolCall, ToolEntry } from "@skein/server/Catalog"
 import type { Visible } from "@skein/server/Registry"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, Owner, State } from "../../TaskState.ts"
-import { asIfAny } from "./inputCapability.ts"
-import { prepare, Unbegun, without } from "./beforeTask.ts"
-import { type OwnerPolicy, policyOf, type TaskPolicy, type TaskSettings, within } from "./policy.ts"
+import { NotStarted, prepare, withoutPrepared } from "./beforeTask.ts"
+import { withAllInputCapabilities } from "./inputCapability.ts"
+import { capTtl, type OwnerPolicy, policyOf, type TaskPolicy, type TaskSettings } from "./policy.ts"
 
-/** One answer for what never was, is forgotten, has expired, or is somebody else's: who asks learns nothing by it. */
-const unknown = Effect.fail(McpError.invalidParams("Task not found: there is none with this id, or it has expired"))
+/** How models use the tasks of a server that has `TaskTools`. */
+export interface ModelTools {
+  /** Which callers see the tools. */
+  readonly visible: Visible
+  /** Milliseconds that a call of one of the tools waits for its task, at most. */
+  readonly maxWait: number
+}
 
-/** "Limit" is the client's to hear; what else is wrong with the store is in the log, under the reference that it hears. */
-const failed = (error: TaskError): Effect.Effect<never, McpError.McpError> =>
-  error.reason === "Limit"
+/** The tasks of one server. `Tasks.layer` provides it to the other extensions of the server: see `findTaskService`. */
+export class TaskService extends Context.Service<TaskService, {
+  readonly engine: TaskEngine["Service"]
+  readonly catalog: Catalog["Service"]
+  readonly settings: TaskSettings
+  /** The tasks that run in this process now. */
+  readonly running: Set<RequestContext>
+  /** The options of `TaskTools`, if the server has them. */
+  readonly modelTools: () => ModelTools | undefined
+  /** Sets the options of `TaskTools`. */
+  readonly enableModelTools: (tools: ModelTools) => void
+  /** The policy for the tasks of a tool; `undefined` for a tool whose calls do not become tasks. */
+  readonly policyFor: (tool: ToolEntry) => TaskPolicy | undefined
+  /** The owners of the tasks that this caller may list, by all policies of the server; never `null`. */
+  readonly ownersOf: (caller: Caller) => ReadonlyArray<string>
+  /** Whether a caller may see a task. */
+  readonly canSee: (caller: Caller, task: Pick<State, "owner" | "tool">) => boolean
+  /**
+   * The task with this id, if the caller may see it. All other ids have the same error, and each takes one read of the store, so that a
+   * caller cannot find out about tasks of others.
+   */
+  readonly find: (id: string, caller: Caller) => Effect.Effect<State, McpError.McpError>
+  /** The arguments that the task of a call starts with, or the result of a call that ends before its task starts. */
+  readonly prepare: (call: ToolCall) => Handled<JsonObject | NotStarted>
+  /**
+   * Creates the task of a prepared call. The task is durable when this succeeds. `inputCaller` is the client that the task may ask for
+   * input: the caller by default.
+   */
+  readonly submit: (
+    call: ToolCall,
+    args: JsonObject,
+    ttlMs?: number,
+    inputCaller?: Caller
+  ) => Effect.Effect<State, McpError.McpError>
+  /**
+   * Prepares and submits. `ttlMs` is the time to live that the client requests. A client that cancels its call during this never
+   * receives the task id, so the task is cancelled too.
+   */
+  readonly start: (call: ToolCall, ttlMs?: number) => Handled<State | NotStarted>
+  /** The same, for revisions in which the response is a task or an error: fails with `InvalidParams` if the task does not start. */
+  readonly startOrFail: (call: ToolCall, ttlMs?: number) => Handled<State>
+}>()("@skein/tasks/TaskService") {}
+
+/** The task service of a server; `undefined` if `Tasks.layer` is not among its definitions. */
+export const findTaskService = ({ extensions }: Catalog["Service"]): TaskService["Service"] | undefined => {
+  for (const { services } of extensions.all) {
+    const service = services && Context.getOrUndefined(services as Context.Context<TaskService>, TaskService)
+    if (service !== undefined) return service
+  }
+  return undefined
+}
+
+/** One error for ids that never existed, for expired tasks and for tasks of others. */
+const taskNotFound = Effect.fail(McpError.invalidParams("Task not found: the id is unknown, or the task has expired"))
+
+/** The client receives a limit as an error. Any other failure is a defect: the log has it, and the client receives a reference. */
+const toMcpError = (error: TaskError): Effect.Effect<never, McpError.McpError> =>
+  error.reason._tag === "LimitExceeded"
     ? Effect.fail(
       new McpError.McpError({
         reason: "InternalError",
-        message: "There are too many tasks: this one was not begun. Try again when others are over"
+        message: "Too many tasks: the call was not started. Try again after other tasks have ended"
       })
     )
     : Effect.die(error)
 
-/** Turns what the engine fails with into what a client is told. */
-export const told = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, McpError.McpError, R> =>
-  Effect.catch(effect, failed)
+/** Converts the errors of the engine to errors for the client. */
+export const withMcpErrors = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, McpError.McpError, R> =>
+  Effect.catch(effect, toMcpError)
 
-/** Ends a task that nobody wants any more. A store that does not answer holds up nobody who leaves: then it goes on. */
-export const abandon = ({ engine }: Face, id: string): Effect.Effect<void> =>
+/**
+ * Cancels a task whose caller has gone, and lets it expire soon. Waits at most 5 seconds: when the store does not respond, the task
+ * continues.
+ */
+export const cancelUnwanted = ({ engine }: TaskService["Service"], id: string): Effect.Effect<void> =>
   Effect.catchCause(
     Effect.timeout(
-      Effect.andThen(engine.cancel(id, "The call that it was made for was cancelled"), engine.forget(id)),
+      Effect.andThen(engine.cancel(id, "The call that created the task was cancelled"), engine.expireSoon(id)),
       "5 seconds"
     ),
-    (cause) => Effect.logWarning("A task whose call was cancelled could not be, and goes on", cause)
+    (cause) => Effect.logWarning("failed to cancel the task of a cancelled call; the task continues", cause)
   )
 
-/** What lets models use tasks, where a server has `TaskTools`. */
-export interface ModelTools {
-  /** Who has these tools. */
-  readonly offered: Visible
-  /** How long a call of one of them waits for its task, in milliseconds. */
-  readonly maxWait: number
-}
+/** Makes the service of a server. */
+export const makeTaskService = (
+  engine: TaskEngine["Service"],
+  catalog: Catalog["Service"],
+  settings: TaskSettings
+): TaskService["Service"] => {
+  let modelTools: ModelTools | undefined
+  /** The policy of each tool, computed once. */
+  const policies = new WeakMap<ToolEntry, { readonly policy: TaskPolicy | undefined }>()
+  /** The owner policies of single tools, by name: a tool that is disabled for a while may still have tasks. */
+  const ownerPolicies = new Map<string, OwnerPolicy>()
 
-/** The tasks of one server. */
-export class Face {
-  /** What models can use, if there is something. */
-  tools: ModelTools | undefined = undefined
-  readonly engine: TaskEngine["Service"]
-  readonly catalog: Catalog["Service"]
-  readonly settings: TaskSettings
-  /** The tasks that run now, in this process. */
-  readonly running = new Set<RequestContext>()
-  /** What holds for a tool is found out once. */
-  readonly #held = new WeakMap<ToolEntry, { readonly held: TaskPolicy | undefined }>()
-  /** The owner policies that tools have of their own, by name: a tool that is not offered for a while has tasks all the same. */
-  readonly #policies = new Map<string, OwnerPolicy>()
-
-  constructor(engine: TaskEngine["Service"], catalog: Catalog["Service"], settings: TaskSettings) {
-    this.engine = engine
-    this.catalog = catalog
-    this.settings = settings
-  }
-
-  /** What holds for the tasks of a tool; `undefined` for one whose calls are no tasks. */
-  held(tool: ToolEntry): TaskPolicy | undefined {
-    let known = this.#held.get(tool)
+  const policyFor = (tool: ToolEntry): TaskPolicy | undefined => {
+    let known = policies.get(tool)
     if (known === undefined) {
-      this.#held.set(tool, known = { held: policyOf(tool, this.settings) })
-      const { owner = this.settings.owner } = known.held ?? {}
-      if (owner !== this.settings.owner) this.#policies.set(tool.definition.name, owner)
+      policies.set(tool, known = { policy: policyOf(tool, settings) })
+      const { owner = settings.owner } = known.policy ?? {}
+      if (owner !== settings.owner) ownerPolicies.set(tool.definition.name, owner)
     }
-    return known.held
+    return known.policy
   }
 
-  /** Whose the tasks of a tool are that this caller makes. */
-  ownerOf(tool: string, caller: Caller): Owner {
-    const entry = this.catalog.tools.get(tool)
-    const policy = (entry === undefined ? undefined : this.held(entry)?.owner) ?? this.#policies.get(tool)
-    return (policy ?? this.settings.owner)(caller)
+  const ownerOf = (tool: string, caller: Caller): Owner => {
+    const entry = catalog.tools.get(tool)
+    const policy = (entry === undefined ? undefined : policyFor(entry)?.owner) ?? ownerPolicies.get(tool)
+    return (policy ?? settings.owner)(caller)
   }
 
-  /** Every owner that this caller is, by any policy; nobody's tasks are nobody's to list. */
-  owners(caller: Caller): ReadonlyArray<string> {
-    for (const [, tool] of this.catalog.tools.sorted) this.held(tool)
-    const policies = new Set([this.settings.owner, ...this.#policies.values()])
-    return [...new Set([...policies].map((policy) => policy(caller)))].filter((owner) => owner !== null)
+  const ownersOf = (caller: Caller): ReadonlyArray<string> => {
+    for (const [, tool] of catalog.tools.sorted) policyFor(tool)
+    const all = new Set([settings.owner, ...ownerPolicies.values()])
+    return [...new Set([...all].map((policy) => policy(caller)))].filter((owner) => owner !== null)
   }
 
-  /** Whether a task is there for a caller. */
-  sees(caller: Caller, { owner, tool }: Pick<State, "owner" | "tool">): boolean {
-    return owner === null || owner === this.ownerOf(tool, caller)
-  }
+  const canSee: TaskService["Service"]["canSee"] = (caller, { owner, tool }) =>
+    owner === null || owner === ownerOf(tool, caller)
 
-  /** The caller's task with this id, or the one answer for all that is not. It is always one look into the store. */
-  find(id: string, caller: Caller): Effect.Effect<State, McpError.McpError> {
-    return Effect.flatMap(
-      told(this.engine.get(id)),
-      (state) => state !== undefined && this.sees(caller, state) ? Effect.succeed(state) : unknown
+  const find: TaskService["Service"]["find"] = (id, caller) =>
+    Effect.flatMap(
+      withMcpErrors(engine.get(id)),
+      (state) => state !== undefined && canSee(caller, state) ? Effect.succeed(state) : taskNotFound
     )
+
+  const prepareCall: TaskService["Service"]["prepare"] = (call) => {
+    const { arguments: args = noArguments } = call.params
+    return policyFor(call.tool)?.prepares === true ? prepare(call) : Effect.succeed(withoutPrepared(args))
   }
 
-  /** The arguments that the task of a call begins with; or the result of a call that is over before its task has begun. */
-  prepare(call: ToolCall): Handled<JsonObject | Unbegun> {
-    const { arguments: args = none } = call.params
-    return this.held(call.tool)?.prepares === true ? prepare(call) : Effect.succeed(without(args))
-  }
-
-  /** Begins the task of a call that is prepared. It is durable when this succeeds. It asks what `asked` can be asked. */
-  submit(
-    { exchange: { caller }, params, tool }: ToolCall,
-    args: JsonObject,
-    ttl?: number,
-    asked = caller
-  ): Effect.Effect<State, McpError.McpError> {
-    return Effect.suspend(() => {
-      const held = this.held(tool)
-      if (held === undefined) return Effect.die(new Error(`${params.name} is no tool whose calls are tasks`))
-      const owner = held.owner(caller)
-      return told(this.engine.submit({
+  const submit: TaskService["Service"]["submit"] = (
+    { exchange: { caller }, params, tool },
+    args,
+    ttlMs,
+    inputCaller = caller
+  ) =>
+    Effect.suspend(() => {
+      const policy = policyFor(tool)
+      if (policy === undefined) return Effect.die(new Error(`calls of ${params.name} cannot become tasks`))
+      const owner = policy.owner(caller)
+      return withMcpErrors(engine.submit({
         tool: params.name,
         args,
-        pool: held.pool,
+        pool: policy.pool,
         owner,
-        caller: kept(asked),
-        ttl: ttl === undefined ? held.ttl : within(Math.max(0, Math.floor(ttl)), held.maxTtl),
-        pollInterval: held.pollInterval,
-        // Nobody is not one.
-        limits: owner === null ? { ...held.limits, owner: {} } : held.limits
+        caller: storedCaller(inputCaller),
+        ttlMs: ttlMs === undefined ? policy.ttlMs : capTtl(Math.max(0, Math.floor(ttlMs)), policy.maxTtlMs),
+        pollIntervalMs: policy.pollIntervalMs,
+        // Tasks without an owner have no limit per owner.
+        limits: owner === null ? { ...policy.limits, owner: {} } : policy.limits
       }))
     })
-  }
 
-  /**
-   * Both. `ttl` is what the client asks for, in milliseconds. The client that cancels its call while the task begins never learns of
-   * the task: it is cancelled too.
-   */
-  attempt(call: ToolCall, ttl?: number): Handled<State | Unbegun> {
+  const start: TaskService["Service"]["start"] = (call, ttlMs) => {
     const { exchange, tool } = call
-    const asked = this.held(tool)?.inputFrom === "anyone" ? asIfAny(exchange.caller) : exchange.caller
+    const inputCaller = policyFor(tool)?.inputFrom === "anyone"
+      ? withAllInputCapabilities(exchange.caller)
+      : exchange.caller
     return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(restore(this.prepare(call)), (args): Handled<State | Unbegun> =>
-        args instanceof Unbegun
+      Effect.flatMap(restore(prepareCall(call)), (args): Handled<State | NotStarted> =>
+        args instanceof NotStarted
           ? Effect.succeed(args)
           : Effect.tap(
-            this.submit(call, args, ttl, asked),
-            ({ id }) => exchange.cancelled ? abandon(this, id) : Effect.void
+            submit(call, args, ttlMs, inputCaller),
+            ({ id }) => exchange.cancelled ? cancelUnwanted(service, id) : Effect.void
           ))
     )
   }
 
-  /** The same for those who can answer with a task or an error only. */
-  begin(call: ToolCall, ttl?: number): Handled<State> {
-    return Effect.flatMap(this.attempt(call, ttl), (begun) =>
-      begun instanceof Unbegun
-        ? Effect.fail(McpError.invalidParams(textOf(begun.result) ?? `${call.params.name} was not begun`))
-        : Effect.succeed(begun))
+  const service: TaskService["Service"] = {
+    engine,
+    catalog,
+    settings,
+    running: new Set(),
+    modelTools: () => modelTools,
+    enableModelTools: (tools) => void (modelTools = tools),
+    policyFor,
+    ownersOf,
+    canSee,
+    find,
+    prepare: prepareCall,
+    submit,
+    start,
+    startOrFail: (call, ttlMs) =>
+      Effect.flatMap(start(call, ttlMs), (started) =>
+        started instanceof NotStarted
+          ? Effect.fail(McpError.invalidParams(textOf(started.result) ?? `${call.params.name} was not started`))
+          : Effect.succeed(started))
   }
+  return service
 }
 
 const textOf = ({ content: [first] }: CallToolResult): string | undefined =>
   first?.type === "text" ? first.text : undefined
 
-const none: JsonObject = {}
+const noArguments: JsonObject = {}
 
-/** What is kept of a caller: no claims, and no credentials. */
-const kept = ({ capabilities, info, principal, revision }: Caller): NewTask["caller"] => ({
+/** The stored part of a caller: without the claims of its principal and without credentials. */
+const storedCaller = ({ capabilities, info, principal, revision }: Caller): NewTask["caller"] => ({
   revision,
   capabilities,
   info,
   principal: principal === undefined ? undefined : { id: principal.id }
 })
-
-/** The tasks of a server, found among its extensions. */
-export const faceOf = ({ extensions }: Catalog["Service"]): Face | undefined => {
-  for (const extension of extensions.all) {
-    const { face } = extension as Extension & { readonly face?: unknown }
-    if (face instanceof Face) return face
-  }
-  return undefined
-}

@@ -1,6 +1,6 @@
 /**
- * A task as it is said in each revision. What is returned here is of the model: the entry of the method writes it, `ttlMs` as
- * `ttl` in 2025-11-25 for instance.
+ * Converts tasks, questions and outcomes to the protocol's types for the revision of their reader. `Method` encodes these types: it writes
+ * `ttlMs` as `ttl` in 2025-11-25, for instance.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Codec from "@skein/protocol/Codec"
@@ -15,58 +15,66 @@ import * as Content from "@skein/server/Content"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Question, State } from "../../TaskState.ts"
-import { can } from "./inputCapability.ts"
+import { canAsk } from "./inputCapability.ts"
 
-/** Clients of the extension hear of progress only so. */
-const messageOf = ({ message, progress, status }: State): string | undefined => {
-  if (message !== undefined) return message
+/** The status message, or the progress of a task without one: the extension has no progress notifications for tasks. */
+const statusMessageOf = ({ progress, status, statusMessage }: State): string | undefined => {
+  if (statusMessage !== undefined) return statusMessage
   if (status !== "working" || progress === undefined) return undefined
   return progress.message ?? `${progress.progress}${progress.total === undefined ? "" : ` of ${progress.total}`}`
 }
 
-/** A task, without what its status brings along. */
-export const task = (state: State): Wire.Task => {
-  const statusMessage = messageOf(state)
+/** A task without the members that depend on its status. */
+export const toTask = (state: State): Wire.Task => {
+  const statusMessage = statusMessageOf(state)
   return {
     taskId: state.id,
     status: state.status,
     ...(statusMessage === undefined ? undefined : { statusMessage }),
     createdAt: new Date(state.createdAt).toISOString(),
     lastUpdatedAt: new Date(state.updatedAt).toISOString(),
-    ttlMs: state.ttl,
-    pollIntervalMs: state.pollInterval
+    ttlMs: state.ttlMs,
+    pollIntervalMs: state.pollIntervalMs
   }
 }
 
-/** In place of the result, since 2026-07-28. */
-export const created = (state: State): Wire.CreateTaskResult => ({ resultType: "task", ...task(state) })
+/**
+ * A task as 2025-11-25 and the tools for models show it: a result with `isError` makes it `failed`. "For `tools/call` specifically, this
+ * includes cases where the tool call result has `isError` set to true".
+ */
+export const taskOf = (state: State): Wire.Task => {
+  const task = toTask(state)
+  return state.isError ? { ...task, status: "failed" } : task
+}
+
+/** The response in place of a tool result, since 2026-07-28. */
+export const toCreateTaskResult = (state: State): Wire.CreateTaskResult => ({ resultType: "task", ...toTask(state) })
 
 /**
- * What the extension says of a task, with what its status brings along, to whoever reads it. "Servers MUST NOT send an `inputRequests`
- * that the client has not declared support for in its capabilities" (2026-07-28, multi round-trip requests): such questions wait for
- * another client.
+ * A task with the members that depend on its status, for a reader. "Servers MUST NOT send an `inputRequests` that the client has not
+ * declared support for in its capabilities" (2026-07-28, multi round-trip requests): such questions wait for another client.
  */
-export const detailed = (state: State, reader: Caller): Wire.DetailedTask => {
+export const toDetailedTask = (state: State, reader: Caller): Wire.DetailedTask => {
   const { revision } = reader
-  const plain = task(state)
+  const plain = toTask(state)
   switch (state.status) {
     case "input_required": {
-      const shown = state.questions.filter((each) => can(reader, each))
+      const shown = state.questions.filter((each) => canAsk(reader, each))
       const hidden = state.questions.find((each) => !shown.includes(each))
-      const waits = plain.statusMessage === undefined && hidden !== undefined && shown.length === 0
-        ? { statusMessage: `Waits for an answer to ${hidden.method}, which this client has not declared` }
+      const waiting = plain.statusMessage === undefined && hidden !== undefined && shown.length === 0
+        ? { statusMessage: `Waiting for an answer to ${hidden.method}, which this client has not declared` }
         : undefined
       return {
         ...plain,
-        ...waits,
+        ...waiting,
         status: state.status,
-        inputRequests: Object.fromEntries(shown.map((each) => [each.key, question(state, each, revision)]))
+        inputRequests: Object.fromEntries(shown.map((each) => [each.key, toInputRequest(state, each, revision)]))
       }
     }
     case "completed":
-      return { ...plain, status: state.status, result: result(state, revision) }
+      return { ...plain, status: state.status, result: resultOf(state, revision) }
     case "failed":
-      return { ...plain, status: state.status, error: errorObject(state, revision) }
+      return { ...plain, status: state.status, error: errorObjectOf(state, revision) }
     default:
       return { ...plain, status: state.status }
   }
@@ -75,23 +83,30 @@ export const detailed = (state: State, reader: Caller): Wire.DetailedTask => {
 const methodOf = (name: string, revision: Revision): Method.AnyRequest | undefined =>
   Method.request(name, revision) ?? Method.inputRequest(name, revision)
 
-const carried = <A>(result: Result.Result<A, { readonly message: string }>, what: string): A => {
+const encodedOrThrow = <A>(result: Result.Result<A, { readonly message: string }>, subject: string): A => {
   if (Result.isSuccess(result)) return result.success
-  throw new Error(`${what} cannot be said: ${result.failure.message}`)
+  throw new Error(`cannot encode ${subject}: ${result.failure.message}`)
 }
 
-/** A question of a task, in the revision of its reader. It was written in the revision of who made the task. */
-export const question = ({ caller }: State, { method: name, params }: Question, revision: Revision): InputRequest => {
+/** A question in the revision of its reader. It is stored in the revision of the caller that created the task. */
+export const toInputRequest = (
+  { caller }: State,
+  { method: name, params }: Question,
+  revision: Revision
+): InputRequest => {
   const asked = params === undefined ? { method: name } : { method: name, params }
   const method = methodOf(name, caller.revision)
   if (caller.revision === revision || method === undefined || params === undefined) return asked as InputRequest
   const read = Codec.decodeParams(method, caller.revision, params)
   if (Result.isFailure(read)) return asked as InputRequest
-  return { method: name, params: carried(Codec.encodeParams(method, revision, read.success), name) } as InputRequest
+  return {
+    method: name,
+    params: encodedOrThrow(Codec.encodeParams(method, revision, read.success), name)
+  } as InputRequest
 }
 
-/** An answer as it is kept, in the revision of who made the task; or a line that says why it is none. */
-export const answer = (
+/** An answer as it is stored, in the revision of the caller that created the task; or the reason why it is invalid. */
+export const toStoredAnswer = (
   { caller }: State,
   { key, method: name }: Question,
   revision: Revision,
@@ -108,29 +123,29 @@ export const answer = (
     : Result.fail(`${root}: ${written.failure.message}`)
 }
 
-/** The error that ended a task, read as the one who made the task would have read it. */
-export const error = ({ caller, outcome }: State): McpError.McpError =>
+/** The error of a task, decoded in the revision of the caller that created the task. */
+export const mcpErrorOf = ({ caller, outcome }: State): McpError.McpError =>
   outcome?._tag === "Error" ? McpError.fromErrorObject(outcome.error, caller.revision) : McpError.internal()
 
-/** The same as it is written for a reader. */
-export const errorObject = (state: State, revision: Revision): Wire.ErrorObject =>
+/** The error of a task, encoded in the revision of its reader. */
+export const errorObjectOf = (state: State, revision: Revision): Wire.ErrorObject =>
   state.outcome?._tag === "Error" && revision === state.caller.revision
     ? state.outcome.error
-    : McpError.toErrorObject(error(state), revision)
+    : McpError.toErrorObject(mcpErrorOf(state), revision)
 
-/** The result of a task as the call would have been answered with it, written for a reader. */
-export const result = ({ outcome }: State, revision: Revision): JsonObject => {
+/** The result of a task as the call would have returned it, encoded in the revision of its reader. */
+export const resultOf = ({ outcome }: State, revision: Revision): JsonObject => {
   const kept = outcome?._tag === "Result" ? outcome.result : { content: [] }
   const written = Codec.encodeResult(Method.CallTool, revision, kept as unknown as CallToolResult)
-  const value = carried(written, "The result of a task")
+  const value = encodedOrThrow(written, "the result of a task")
   return value instanceof Encoded ? kept : value
 }
 
-/** What a call is answered with whose task is over: its result, or its error. One that was cancelled is a failure of the tool. */
-export const ended = (state: State): Effect.Effect<CallToolResult, McpError.McpError> => {
-  const { message, outcome, status } = state
+/** The response to a call whose task has ended: its result or its error. A cancelled task is a result with `isError`. */
+export const callOutcome = (state: State): Effect.Effect<CallToolResult, McpError.McpError> => {
+  const { statusMessage, outcome, status } = state
   if (outcome?._tag === "Result") return Effect.succeed(outcome.result as unknown as CallToolResult)
-  if (status !== "cancelled") return Effect.fail(error(state))
-  const text = message === undefined ? "The task was cancelled" : `The task was cancelled: ${message}`
+  if (status !== "cancelled") return Effect.fail(mcpErrorOf(state))
+  const text = statusMessage === undefined ? "The task was cancelled" : `The task was cancelled: ${statusMessage}`
   return Effect.succeed({ content: [Content.text(text)], isError: true })
 }

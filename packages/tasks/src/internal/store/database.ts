@@ -1,57 +1,69 @@
 /**
- * Statements that both SQLite and PostgreSQL know, compiled once.
+ * Statements for SQLite and PostgreSQL, and the numbers that both store.
  */
 import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
-import { TaskError } from "../../TaskError.ts"
+import { StoreError, TaskError } from "../../TaskError.ts"
 
-/** What a statement is given. */
+/** A parameter of a statement. */
 export type Parameter = string | number | null
 
-/** A row, by column. What is a `BIGINT` may come as text. */
+/** A row, by column. A `BIGINT` may be a text. */
 export type Row = Readonly<Record<string, unknown>>
 
 /** Runs a statement. */
-export type Run = (...parameters: ReadonlyArray<Parameter>) => Effect.Effect<ReadonlyArray<Row>, TaskError>
+export type Statement = (...parameters: ReadonlyArray<Parameter>) => Effect.Effect<ReadonlyArray<Row>, TaskError>
 
-/** Later than any time: the clock's end. */
-export const never = Number.MAX_SAFE_INTEGER
+/** A time after all others, in milliseconds: it stands for "never". */
+export const maxTime = Number.MAX_SAFE_INTEGER
 
-/** What of the driver's errors is told. */
-export const storeError = (cause: SqlError) => new TaskError({ reason: "Store", message: cause.message, cause })
+/** The current time, in milliseconds of Unix time. */
+export const currentMillis: Effect.Effect<number> = /* @__PURE__ */ Effect.clockWith((clock) =>
+  Effect.succeed(clock.currentTimeMillisUnsafe())
+)
 
-/** See the module's text. */
+/** Milliseconds as they are stored: whole, from 0 to `maxTime`. */
+export const toStoredMillis = (time: number): number => Math.min(Math.max(Math.ceil(time), 0), maxTime)
+
+/** Characters (UTF-16 units) of a name in an index: of a tool, a pool, an owner, and of the key of a question. */
+export const maxNameChars = 512
+
+/** The `TaskError` of an error of the driver. */
+export const storeError = (cause: SqlError) =>
+  new TaskError({ reason: new StoreError({ message: cause.message, cause }) })
+
+/** A database, for statements in the SQL that both dialects have. */
 export class Database {
   readonly sql: SqlClient.SqlClient
-  /** PostgreSQL; SQLite otherwise. */
-  readonly pg: boolean
+  /** Whether the database is PostgreSQL; otherwise it is SQLite. */
+  readonly isPostgres: boolean
 
   constructor(sql: SqlClient.SqlClient) {
     this.sql = sql.withoutTransforms()
-    this.pg = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
+    this.isPostgres = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
   }
 
-  /** A statement with a `?` for each parameter. */
-  prepare(text: string): Run {
+  /** Prepares a statement with a `?` for each parameter. */
+  prepare(text: string): Statement {
     const { sql } = this
     let number = 0
-    const compiled = this.pg ? text.replaceAll("?", () => `$${++number}`) : text
+    const compiled = this.isPostgres ? text.replaceAll("?", () => `$${++number}`) : text
     return (...parameters) =>
       Effect.mapError(Effect.withTracerEnabled(sql.unsafe<Row>(compiled, parameters), false), storeError)
   }
 
-  /** The name of the function that gives the larger of two values. */
-  get latest(): "GREATEST" | "MAX" {
-    return this.pg ? "GREATEST" : "MAX"
+  /** The name of the function that returns the larger of two values. */
+  get greatest(): "GREATEST" | "MAX" {
+    return this.isPostgres ? "GREATEST" : "MAX"
   }
 
-  /** What a reply of the engine says of a run or a step: `Complete`, or `Suspended`. */
-  resultOf(reply: string): string {
-    return this.pg ? `CAST(${reply} AS JSON) #>> '{value,_tag}'` : `${reply} ->> '$.value._tag'`
+  /** The expression for the tag of a result in a reply of the workflow engine: `Complete` or `Suspended`. */
+  resultTagOf(reply: string): string {
+    return this.isPostgres ? `CAST(${reply} AS JSON) #>> '{value,_tag}'` : `${reply} ->> '$.value._tag'`
   }
 
-  /** All or nothing; within a transaction that is there already, a part of it. */
+  /** Runs an effect in a transaction; within another transaction, in a savepoint. */
   transaction<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | TaskError, R> {
     return Effect.mapError(
       this.sql.withTransaction(effect),

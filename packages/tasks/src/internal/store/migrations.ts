@@ -1,18 +1,18 @@
 /**
- * The tables, version by version. A step that was published is never changed: a later one changes what it made. All statements can
- * run twice, and one process at a time runs them.
+ * The tables and their versions. A published migration never changes: a later one alters the tables. All statements can run twice, and one
+ * process at a time runs them.
  */
 import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
-import { TaskError } from "../../TaskError.ts"
-import { Database, never } from "./database.ts"
+import { StoreError, TaskError } from "../../TaskError.ts"
+import { Database, maxTime } from "./database.ts"
 
-type Step = (pg: boolean) => ReadonlyArray<string>
+type Migration = (pg: boolean) => ReadonlyArray<string>
 
-const first: Step = (pg) => {
+const createTables: Migration = (pg) => {
   const id = pg ? `TEXT COLLATE "C"` : "TEXT"
-  // What changes often is updated in place, without its indexes.
-  const room = pg ? "WITH (fillfactor = 70)" : ""
+  // Leaves free space in each page, so that frequent updates stay in place and do not change indexes.
+  const fillFactor = pg ? "WITH (fillfactor = 70)" : ""
   return [
     `CREATE TABLE IF NOT EXISTS skein_tasks (
       id ${id} NOT NULL PRIMARY KEY,
@@ -38,12 +38,12 @@ const first: Step = (pg) => {
       caller TEXT NOT NULL,
       args TEXT NOT NULL,
       outcome TEXT
-    ) ${room}`,
+    ) ${fillFactor}`,
     "CREATE INDEX IF NOT EXISTS skein_tasks_owner ON skein_tasks (owner, created_at, id)",
-    `CREATE INDEX IF NOT EXISTS skein_tasks_expiry ON skein_tasks (expires_at, id) WHERE expires_at < ${never}`,
+    `CREATE INDEX IF NOT EXISTS skein_tasks_expiry ON skein_tasks (expires_at, id) WHERE expires_at < ${maxTime}`,
     "CREATE INDEX IF NOT EXISTS skein_tasks_unsettled ON skein_tasks (id) WHERE settled = 0",
     "CREATE INDEX IF NOT EXISTS skein_tasks_undoing ON skein_tasks (id) WHERE settled = 0 AND status = 'cancelled'",
-    // State: 0 open, 1 answered, 2 withdrawn, 3 lost in a race.
+    // `state`: 0 open, 1 answered, 2 withdrawn, 3 lost in a race.
     `CREATE TABLE IF NOT EXISTS skein_task_questions (
       task_id ${id} NOT NULL,
       name TEXT NOT NULL,
@@ -54,7 +54,7 @@ const first: Step = (pg) => {
       answer TEXT,
       PRIMARY KEY (task_id, name)
     )`,
-    // Kind: 0 in all, 1 of a tool, 2 of an owner.
+    // `kind`: 0 all tasks, 1 of a tool, 2 of an owner.
     `CREATE TABLE IF NOT EXISTS skein_task_counts (
       kind SMALLINT NOT NULL,
       name TEXT NOT NULL,
@@ -63,7 +63,7 @@ const first: Step = (pg) => {
       PRIMARY KEY (kind, name)
     ) ${pg ? "WITH (fillfactor = 30)" : "WITHOUT ROWID"}`,
     ...pg ? [] : [
-      // What PostgreSQL does in the statement that ends a task.
+      // PostgreSQL does this in the statement that ends a task.
       `CREATE TRIGGER IF NOT EXISTS skein_tasks_ended AFTER UPDATE OF status ON skein_tasks
       WHEN OLD.status IN ('working', 'input_required') AND NEW.status NOT IN ('working', 'input_required')
       BEGIN
@@ -74,25 +74,26 @@ const first: Step = (pg) => {
   ]
 }
 
-const steps: ReadonlyArray<Step> = [first]
+const migrations: ReadonlyArray<Migration> = [createTables]
 
-/** Of PostgreSQL's advisory locks: "skein", as a number. */
+/** The key of a PostgreSQL advisory lock: "skein", as a number. */
 const lock = "SELECT pg_advisory_xact_lock(495790843246)"
 
-const later = (found: number) =>
+const newerVersion = (found: number) =>
   new TaskError({
-    reason: "Store",
-    message:
-      `The tables of tasks are of version ${found}: this program knows ${steps.length}, and a later one made them`
+    reason: new StoreError({
+      message:
+        `the task tables have version ${found}, and this program supports ${migrations.length}: a later version created them`
+    })
   })
 
-/** Runs once in a time, whoever else wants to. */
-const locked = <A, E>(database: Database, effect: Effect.Effect<A, E>): Effect.Effect<A, E | TaskError> =>
-  database.transaction(database.pg ? Effect.andThen(database.prepare(lock)(), effect) : effect)
+/** Runs an effect while no other process runs one. */
+const withMigrationLock = <A, E>(database: Database, effect: Effect.Effect<A, E>): Effect.Effect<A, E | TaskError> =>
+  database.transaction(database.isPostgres ? Effect.andThen(database.prepare(lock)(), effect) : effect)
 
 const exists = (database: Database, name: string): Effect.Effect<boolean, TaskError> =>
   Effect.map(
-    database.pg
+    database.isPostgres
       ? database.prepare("SELECT to_regclass(?) IS NOT NULL AS found")(name)
       : database.prepare("SELECT COUNT(*) > 0 AS found FROM sqlite_master WHERE name = ?")(name),
     (rows) => Boolean(rows[0]?.["found"])
@@ -107,19 +108,21 @@ const version = (database: Database): Effect.Effect<number, TaskError> =>
       )
       : Effect.succeed(0))
 
-/** Makes the tables what this program knows. Nothing is touched, and nobody waits, where they are that already. */
+/** Migrates the tables to the version of this program. If they have it already, it takes no lock and changes nothing. */
 export const migrate = (database: Database): Effect.Effect<void, TaskError> =>
   Effect.flatMap(version(database), (before) => {
-    if (before > steps.length) return Effect.fail(later(before))
-    if (before === steps.length) return Effect.void
+    if (before > migrations.length) return Effect.fail(newerVersion(before))
+    if (before === migrations.length) return Effect.void
     const rest = Effect.flatMap(
       version(database),
       (now) =>
-        now > steps.length ? Effect.fail(later(now)) : Effect.forEach(
-          steps.slice(now),
+        now > migrations.length ? Effect.fail(newerVersion(now)) : Effect.forEach(
+          migrations.slice(now),
           (step, index) =>
             Effect.andThen(
-              Effect.forEach(step(database.pg), (statement) => database.prepare(statement)(), { discard: true }),
+              Effect.forEach(step(database.isPostgres), (statement) => database.prepare(statement)(), {
+                discard: true
+              }),
               database.prepare("INSERT INTO skein_task_versions (version) VALUES (?)")(now + index + 1)
             ),
           { discard: true }
@@ -128,12 +131,12 @@ export const migrate = (database: Database): Effect.Effect<void, TaskError> =>
     const table = database.prepare(
       "CREATE TABLE IF NOT EXISTS skein_task_versions (version INTEGER NOT NULL PRIMARY KEY)"
     )
-    return locked(database, Effect.andThen(table(), rest))
+    return withMigrationLock(database, Effect.andThen(table(), rest))
   })
 
 /**
- * An index on the cluster's messages by which those of one execution are found: clearing them reads the whole table otherwise. Run it
- * once the cluster's tables are there. `prefix` is that of the cluster's tables.
+ * Creates an index on the cluster's messages by execution. Without it, clearing the messages of an execution reads the whole table. The
+ * tables of the cluster must exist. `prefix` is that of these tables.
  */
 export const indexMessages = (prefix = "cluster"): Effect.Effect<void, TaskError, SqlClient.SqlClient> =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => {
@@ -141,9 +144,9 @@ export const indexMessages = (prefix = "cluster"): Effect.Effect<void, TaskError
     const table = `${prefix}_messages`
     const name = `${table}_skein_entity_idx`
     const create = database.prepare(`CREATE INDEX IF NOT EXISTS ${name} ON ${table} (entity_id, entity_type)`)
-    // Not even asked for where it is there: that would wait for all who write to the table.
+    // `CREATE INDEX IF NOT EXISTS` would wait for all transactions that write to the table, even if the index exists.
     return Effect.flatMap(
       exists(database, name),
-      (found) => found ? Effect.void : Effect.asVoid(locked(database, create()))
+      (found) => found ? Effect.void : Effect.asVoid(withMigrationLock(database, create()))
     )
   })

@@ -1,83 +1,92 @@
 /**
- * Rows of the table, as what they mean.
+ * Reads rows of `skein_tasks`: their columns, and the states and tasks that they are decoded to.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { TaskStatus } from "@skein/protocol/Task"
 import type { Progress } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import type { KeptCaller, Outcome, Owner, Question, State } from "../../TaskState.ts"
-import { curt } from "../text.ts"
-import type { Swept, Work } from "./store.ts"
-import { never, type Row } from "./database.ts"
-import { escape, unescape, unfit, type Vault } from "./stored.ts"
+import type { Outcome, Owner, Question, State, StoredCaller } from "../../TaskState.ts"
+import { redactTaskIds } from "../text.ts"
+import type { StoredTask, SweepRow } from "./store.ts"
+import type { ChangeNotifier } from "./changeNotifier.ts"
+import { type Database, maxTime, type Row } from "./database.ts"
+import { encryptedPrefix, escape, permanentError, type StoredTexts, unescape } from "./storedText.ts"
 
-/** What a listing reads. */
-export const listed = `id, tool, pool, owner, status, version, created_at, updated_at, ttl, poll_interval,
+/** What the modules of the store share. */
+export interface StoreContext {
+  readonly database: Database
+  readonly changes: ChangeNotifier
+  readonly texts: StoredTexts
+}
+
+/** The columns of a listing. */
+export const listColumns = `id, tool, pool, owner, status, version, created_at, updated_at, ttl, poll_interval,
   progress, progress_total, progress_message, message, waits, is_error, caller`
 
-/** What a state is made of: in one statement, so that all of it is of one moment. */
-export const whole = (pg: boolean): string => {
+/** The columns of a state, read in one statement, so that all of them are of one moment. */
+export const stateColumns = (pg: boolean): string => {
   const open = "FROM skein_task_questions WHERE task_id = skein_tasks.id AND state = 0"
   const questions = pg
     ? `SELECT CAST(json_agg(json_build_array(name, method, params) ORDER BY place) AS TEXT) ${open}`
     : `SELECT json_group_array(json_array(name, method, params))
        FROM (SELECT name, method, params ${open} ORDER BY place)`
-  return `${listed}, outcome, CASE WHEN status = 'input_required' THEN (${questions}) END AS questions`
+  return `${listColumns}, outcome, CASE WHEN status = 'input_required' THEN (${questions}) END AS questions`
 }
 
-/** What a task that no final status has is, as a condition. */
+/** The condition for tasks without a final status. */
 export const live = "status IN ('working', 'input_required')"
 
 /** The same of a row. */
 export const isLive = ({ status }: Row): boolean => status === "working" || status === "input_required"
 
-/** `""` for nobody; everybody else has a `=` before. */
+/** An owner as it is stored: `""` for `null`, and any other after a `=`. */
 export const ownerToRow = (owner: Owner): string => owner === null ? "" : `=${escape(owner)}`
 const ownerOf = (stored: string): Owner => stored === "" ? null : unescape(stored.slice(1))
 
-/** What the texts of a task are sealed about. */
-export const about = {
+/** The associated data of the texts of a task. See `Cipher`. */
+export const associatedData = {
   args: (id: string) => `args ${id}`,
   message: (id: string) => `message ${id}`,
   progress: (id: string) => `progress ${id}`,
   outcome: (id: string) => `outcome ${id}`,
   question: (id: string, name: string) => `question ${id} ${name}`,
   answer: (id: string, name: string) => `answer ${id} ${name}`,
-  other: (about: string) => `other ${about}`
+  other: (name: string) => `other ${name}`
 }
 
 const text = (row: Row, column: string): string => row[column] as string
-const maybe = (row: Row, column: string): string | undefined => row[column] == null ? undefined : text(row, column)
+const optionalText = (row: Row, column: string): string | undefined =>
+  row[column] == null ? undefined : text(row, column)
 const number = (row: Row, column: string): number => Number(row[column])
 
-const broken = (row: Row, cause: unknown) =>
-  unfit(`The row of the task "${curt(text(row, "id"))}" is broken: ${String(cause)}`, cause)
+const invalidRow = (row: Row, cause: unknown) =>
+  permanentError(`invalid row of the task "${redactTaskIds(text(row, "id"))}": ${String(cause)}`, cause)
 
 const read = <A>(row: Row, make: (row: Row) => A): Effect.Effect<A, TaskError> =>
-  Effect.try({ try: () => make(row), catch: (cause) => broken(row, cause) })
+  Effect.try({ try: () => make(row), catch: (cause) => invalidRow(row, cause) })
 
 type OpenQuestion = [name: string, method: string, params: string | null]
 
-const columns = ["message", "progress_message", "outcome"] as const
-const abouts = [about.message, about.progress, about.outcome]
+const encryptedColumns = ["message", "progress_message", "outcome"] as const
+const dataOfColumns = [associatedData.message, associatedData.progress, associatedData.outcome]
 
-/** The row with its texts opened. Where nothing is sealed it is the same one. */
-const opened = (row: Row, vault: Vault): Effect.Effect<Row, TaskError> => {
+/** The row with its texts decrypted. A row without encrypted texts is returned as it is. */
+const decrypted = (row: Row, texts: StoredTexts): Effect.Effect<Row, TaskError> => {
   const id = text(row, "id")
-  const texts = columns.flatMap((column, index) => {
-    const stored = maybe(row, column)
-    return stored === undefined || (vault.plain && !stored.startsWith("sealed:"))
+  const values = encryptedColumns.flatMap((column, index) => {
+    const stored = optionalText(row, column)
+    return stored === undefined || (texts.isPlain && !stored.startsWith(encryptedPrefix))
       ? []
-      : [Effect.map(vault.open(stored, abouts[index]!(id)), (value) => [column, value] as const)]
+      : [Effect.map(texts.decrypt(stored, dataOfColumns[index]!(id)), (value) => [column, value] as const)]
   })
-  return texts.length === 0
+  return values.length === 0
     ? Effect.succeed(row)
-    : Effect.map(Effect.all(texts), (entries) => ({ ...row, ...Object.fromEntries(entries) }))
+    : Effect.map(Effect.all(values), (entries) => ({ ...row, ...Object.fromEntries(entries) }))
 }
 
-const questionsOf = (row: Row, vault: Vault): Effect.Effect<ReadonlyArray<Question>, TaskError> => {
-  const stored = maybe(row, "questions")
+const questionsOf = (row: Row, texts: StoredTexts): Effect.Effect<ReadonlyArray<Question>, TaskError> => {
+  const stored = optionalText(row, "questions")
   if (stored === undefined) return Effect.succeed([])
   const id = text(row, "id")
   return Effect.flatMap(
@@ -85,7 +94,7 @@ const questionsOf = (row: Row, vault: Vault): Effect.Effect<ReadonlyArray<Questi
     (questions) =>
       Effect.forEach(questions, ([name, method, params]) =>
         Effect.flatMap(
-          params === null ? Effect.succeed("null") : vault.open(params, about.question(id, name)),
+          params === null ? Effect.succeed("null") : texts.decrypt(params, associatedData.question(id, name)),
           (json) =>
             read(row, () => ({
               key: unescape(name),
@@ -96,16 +105,16 @@ const questionsOf = (row: Row, vault: Vault): Effect.Effect<ReadonlyArray<Questi
   )
 }
 
-/** A caller as it is kept; what JSON leaves out is there again. */
-const callerOf = (json: string): KeptCaller => {
-  const { capabilities, info, principal, revision } = JSON.parse(json) as KeptCaller
+/** Decodes a caller. JSON leaves out `undefined` members, and this adds them again. */
+const callerOf = (json: string): StoredCaller => {
+  const { capabilities, info, principal, revision } = JSON.parse(json) as StoredCaller
   return { revision, capabilities, info: info ?? undefined, principal: principal ?? undefined }
 }
 
 const progressOf = (row: Row): Progress | undefined => {
   if (row["progress"] == null) return undefined
   const total = row["progress_total"]
-  const message = maybe(row, "progress_message")
+  const message = optionalText(row, "progress_message")
   return {
     progress: number(row, "progress"),
     ...(total == null ? {} : { total: Number(total) }),
@@ -114,24 +123,24 @@ const progressOf = (row: Row): Progress | undefined => {
 }
 
 const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
-  const message = maybe(row, "message")
-  const outcome = maybe(row, "outcome")
+  const message = optionalText(row, "message")
+  const outcome = optionalText(row, "outcome")
   return {
     id: text(row, "id"),
     tool: unescape(text(row, "tool")),
     pool: unescape(text(row, "pool")),
     owner: ownerOf(text(row, "owner")),
     status: text(row, "status") as TaskStatus,
-    message: number(row, "waits") === 1 && isLive(row)
-      ? `Waits for a worker that has ${unescape(text(row, "tool"))}`
+    statusMessage: number(row, "waits") === 1 && isLive(row)
+      ? `Waiting for a worker that has the tool ${unescape(text(row, "tool"))}`
       : message === undefined
       ? undefined
       : unescape(message),
     progress: progressOf(row),
     createdAt: number(row, "created_at"),
     updatedAt: number(row, "updated_at"),
-    ttl: row["ttl"] == null ? null : number(row, "ttl"),
-    pollInterval: number(row, "poll_interval"),
+    ttlMs: row["ttl"] == null ? null : number(row, "ttl"),
+    pollIntervalMs: number(row, "poll_interval"),
     version: number(row, "version"),
     caller: callerOf(text(row, "caller")),
     questions,
@@ -140,28 +149,28 @@ const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
   }
 }
 
-/** A state, of a row with the columns `listed` or `whole`. */
-export const toState = (row: Row, vault: Vault): Effect.Effect<State, TaskError> =>
-  Effect.flatMap(opened(row, vault), (row) =>
+/** Decodes a state, from a row with `listColumns` or `stateColumns`. */
+export const toState = (row: Row, texts: StoredTexts): Effect.Effect<State, TaskError> =>
+  Effect.flatMap(decrypted(row, texts), (row) =>
     row["questions"] == null
       ? read(row, stateWith([]))
-      : Effect.flatMap(questionsOf(row, vault), (questions) => read(row, stateWith(questions))))
+      : Effect.flatMap(questionsOf(row, texts), (questions) => read(row, stateWith(questions))))
 
-const locked = "What it says is sealed with a key that is not given here"
+const missingKeyMessage = "The status message is encrypted with a key that is not configured here"
 
-/** The same for a listing: one whose texts cannot be opened is shown without them, and hides no other one. */
-export const toListed = (row: Row, vault: Vault): Effect.Effect<State, TaskError> =>
-  Effect.catch(toState(row, vault), (error) =>
-    error.reason === "Key"
-      ? read({ ...row, message: locked, progress_message: null }, stateWith([]))
+/** Decodes a state of a listing. A task whose texts cannot be decrypted is listed without them, and does not fail the listing. */
+export const toListed = (row: Row, texts: StoredTexts): Effect.Effect<State, TaskError> =>
+  Effect.catch(toState(row, texts), (error) =>
+    error.reason._tag === "KeyError"
+      ? read({ ...row, message: missingKeyMessage, progress_message: null }, stateWith([]))
       : Effect.fail(error))
 
 /** The columns of `toWork`. */
 export const workColumns = "id, tool, pool, owner, status, settled, said, waits, caller, args"
 
-/** What a worker needs. */
-export const toWork = (row: Row, vault: Vault): Effect.Effect<Work, TaskError> =>
-  Effect.flatMap(vault.open(text(row, "args"), about.args(text(row, "id"))), (args) =>
+/** Decodes a task for a worker. */
+export const toWork = (row: Row, texts: StoredTexts): Effect.Effect<StoredTask, TaskError> =>
+  Effect.flatMap(texts.decrypt(text(row, "args"), associatedData.args(text(row, "id"))), (args) =>
     read(row, (row) => ({
       id: text(row, "id"),
       tool: unescape(text(row, "tool")),
@@ -170,22 +179,22 @@ export const toWork = (row: Row, vault: Vault): Effect.Effect<Work, TaskError> =
       args: JSON.parse(args) as JsonObject,
       caller: callerOf(text(row, "caller")),
       status: text(row, "status") as TaskStatus,
-      said: number(row, "said"),
+      statusMessageCount: number(row, "said"),
       settled: number(row, "settled") === 1,
-      waits: number(row, "waits") === 1
+      waitsForWorker: number(row, "waits") === 1
     })))
 
 /** The columns of `toSwept`. */
 export const sweptColumns = "id, pool, status, settled, expires_at"
 
-/** What a sweep looks at. */
-export const toSwept = (row: Row): Swept => {
+/** Decodes a row for the sweeper. */
+export const toSwept = (row: Row): SweepRow => {
   const expiresAt = number(row, "expires_at")
   return {
     id: text(row, "id"),
     pool: unescape(text(row, "pool")),
     status: text(row, "status") as TaskStatus,
     settled: number(row, "settled") === 1,
-    expiresAt: expiresAt >= never ? null : expiresAt
+    expiresAt: expiresAt >= maxTime ? null : expiresAt
   }
 }

@@ -1,75 +1,92 @@
 /**
- * The table that leads the engine, over SQL: SQLite and PostgreSQL. Its parts are in `table/`.
+ * The store of tasks on SQLite or PostgreSQL, composed of the modules beside it.
  *
- * Who locks what first, for PostgreSQL: the task, its questions, what the engine does in the same transaction, the counters.
+ * Transactions lock rows in this order, so that PostgreSQL finds no deadlock: the task, its questions, the rows of the workflow engine in
+ * the same transaction, the counters.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
 import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { migrate } from "./migrations.ts"
 import { TaskStore } from "./store.ts"
-import { Changes, type Signals } from "./notifications.ts"
-import { Database } from "./database.ts"
-import * as lives from "./lifecycle.ts"
+import { ChangeNotifier, type ListenForChanges } from "./changeNotifier.ts"
+import { Database, storeError } from "./database.ts"
+import * as lifecycle from "./lifecycle.ts"
 import * as questions from "./questions.ts"
-import { about } from "./rows.ts"
-import { escape, openVault, sealedVault } from "./stored.ts"
-import * as sweeps from "./expiry.ts"
-import * as telling from "./status.ts"
+import { associatedData } from "./rows.ts"
+import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
+import * as expiry from "./expiry.ts"
+import * as status from "./status.ts"
 
-/** What a store is made with. */
+/** The options of a store. */
 export interface Options {
-  /** How this process hears of what other processes change. */
-  readonly signals?: Signals | undefined
+  /** Listens for the changes of other processes. */
+  readonly listenForChanges?: ListenForChanges | undefined
 }
 
-/** Only what is one of our ids is looked for: what clients send is anything. */
+/** Whether a text can be the id of a task. Clients may send any text, and the store reads only for possible ids. */
 const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
-/** Runs the migrations and makes the store. */
+/** Migrates the tables and makes the store. */
 export const make = (
   options: Options = {}
 ): Effect.Effect<TaskStore["Service"], TaskError, SqlClient.SqlClient | Scope.Scope> =>
   Effect.gen(function*() {
     const database = new Database(yield* SqlClient.SqlClient)
     yield* migrate(database)
-    const sealer = yield* Encryption
-    const vault = sealer === undefined ? openVault : sealedVault(sealer)
-    const changes = yield* Changes.make(database, options.signals)
-    const table = { database, changes, vault }
-    const { finish, insert, remove } = lives.make(table)
-    const { list, progress, say, state, waits, work } = telling.make(table)
-    const { answer, ask, lose, withdraw } = questions.make(table)
-    const { expired, lapse, nextExpiry, settle, undoing, unsettled } = sweeps.make(table)
+    const cipher = yield* Encryption
+    const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
+    const changes = yield* ChangeNotifier.make(database, options.listenForChanges)
+    const context = { database, changes, texts }
+    const { finish, insert, remove } = lifecycle.make(context)
+    const { get, list, load, setProgress, setStatusMessage, setWaitsForWorker } = status.make(context)
+    const { answer, ask, markLost, withdraw } = questions.make(context)
+    const { expireAfter, findExpired, findUndoing, findUnsettled, nextExpiry, settle } = expiry.make(context)
     return TaskStore.of({
       insert,
       list,
-      unsettled,
-      undoing,
-      expired,
+      findUnsettled,
+      findUndoing,
+      findExpired,
       nextExpiry,
-      state: (id) => isId(id) ? state(id) : Effect.undefined,
-      work: (id) => isId(id) ? work(id) : Effect.undefined,
+      get: (id) => isId(id) ? get(id) : Effect.undefined,
+      load: (id) => isId(id) ? load(id) : Effect.undefined,
       finish: (id, end) => isId(id) ? finish(id, end) : Effect.succeed(false),
-      say: (id, message, number) => isId(id) ? say(id, message, number) : Effect.void,
-      waits: (id, whether) => isId(id) ? waits(id, whether) : Effect.void,
-      progress: (id, told) => isId(id) ? progress(id, told) : Effect.void,
+      setStatusMessage: (id, message, number) => isId(id) ? setStatusMessage(id, message, number) : Effect.void,
+      setWaitsForWorker: (id, waits) => isId(id) ? setWaitsForWorker(id, waits) : Effect.void,
+      setProgress: (id, progress) => isId(id) ? setProgress(id, progress) : Effect.void,
       ask: (id, question) => isId(id) ? ask(id, question) : Effect.undefined,
       withdraw: (id, key) => isId(id) ? withdraw(id, key) : Effect.void,
-      lose: (id, key, answered) => isId(id) ? lose(id, key, answered) : Effect.void,
+      markLost: (id, key, isAnswered) => isId(id) ? markLost(id, key, isAnswered) : Effect.void,
       answer: (id, key, given, then) => isId(id) ? answer(id, key, given, then) : Effect.succeed(false),
       settle: (ids) => settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
-      lapse: (id, after) => isId(id) ? lapse(id, after) : Effect.succeed(Infinity),
+      expireAfter: (id, milliseconds) => isId(id) ? expireAfter(id, milliseconds) : Effect.succeed(Infinity),
       remove: (id, then) => isId(id) ? remove(id, then) : database.transaction(then),
       listen: (id, listener) => changes.listen(id, listener),
-      seal: (text, what) => vault.seal(text, about.other(escape(what))),
-      open: (sealed, what) => vault.open(sealed, about.other(escape(what)))
+      encrypt: (text, name) => texts.encrypt(text, associatedData.other(escape(name))),
+      decrypt: (encrypted, name) => texts.decrypt(encrypted, associatedData.other(escape(name)))
     })
   })
 
-/** The store as a layer. */
+/** The store of a single process. */
 export const layer = (options?: Options): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
   Layer.effect(TaskStore, make(options))
+
+type Listen = (
+  channel: string,
+  onPayload: (payload: string) => void,
+  onGap: () => void
+) => Effect.Effect<void, SqlError, Scope.Scope>
+
+/** The store of a process among others, on PostgreSQL. It needs one connection besides the pool of the client: for notifications. */
+export const layerListening = (
+  client: { readonly listen: Listen }
+): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
+  layer({
+    listenForChanges: (channel, onPayload, onGap) =>
+      Effect.mapError(client.listen(channel, onPayload, onGap), storeError)
+  })

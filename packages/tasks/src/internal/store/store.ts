@@ -1,132 +1,134 @@
 /**
- * The table that leads the engine: what the protocol needs and the engine does not keep. A status that is final stays; every write
- * says so in its condition.
+ * The store of tasks: everything about a task that the protocol needs and the workflow engine does not keep. A final status never changes;
+ * the condition of each write ensures it.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { TaskStatus } from "@skein/protocol/Task"
 import type { Progress } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { TaskStatus } from "@skein/protocol/Task"
-import type { KeptCaller, NewTask, Outcome, Owner, Position, Question, State } from "../../TaskState.ts"
 import type { TaskError } from "../../TaskError.ts"
+import type { ListPosition, NewTask, Outcome, Owner, Question, State, StoredCaller } from "../../TaskState.ts"
 
-/** What a worker needs to run a task. */
-export interface Work {
+/** A task as a worker needs it. */
+export interface StoredTask {
   readonly id: string
   readonly tool: string
   readonly pool: string
   readonly owner: Owner
   readonly args: JsonObject
-  readonly caller: KeptCaller
+  readonly caller: StoredCaller
   readonly status: TaskStatus
-  /** The number of the last status message that was said outside of a step. */
-  readonly said: number
-  /** Whether nothing is left to do with it. */
+  /** How many status messages the handler has set outside of steps. */
+  readonly statusMessageCount: number
+  /** Whether its execution has ended and has compensated. */
   readonly settled: boolean
-  /** Whether it says that it waits for a worker. */
-  readonly waits: boolean
+  /** Whether its status message says that it waits for a worker. */
+  readonly waitsForWorker: boolean
 }
 
-/** How a task ends. */
-export type End =
-  | { readonly status: "completed" | "failed"; readonly outcome: Outcome; readonly message?: string | undefined }
-  | { readonly status: "cancelled"; readonly message?: string | undefined }
+/** The end of a task. */
+export type TaskEnd =
+  | { readonly status: "completed" | "failed"; readonly outcome: Outcome; readonly statusMessage?: string | undefined }
+  | { readonly status: "cancelled"; readonly statusMessage?: string | undefined }
 
-/** Of a question that has lost a race: the task goes on as if it were never answered. */
+/** In place of the answer to a question that has lost a race: the task continues as if the question had never been answered. */
 export type Lost = "lost"
 
-/** A task that a sweep looks at. */
-export interface Swept {
+/** A task as the sweeper needs it. */
+export interface SweepRow {
   readonly id: string
   readonly pool: string
   readonly status: TaskStatus
-  /** Whether its execution is over, as far as the table knows: `settle`. */
+  /** Whether its execution has ended and has compensated, by `settle`. */
   readonly settled: boolean
-  /** When its time is over, in milliseconds of Unix time; `null`: never. */
+  /** When it expires, in milliseconds of Unix time; `null`: never. */
   readonly expiresAt: number | null
 }
 
 /**
- * What is written within a transaction of the caller's (`sql.withTransaction`, a transactional activity) is committed with it, and
- * told to listeners when it is.
+ * The store of tasks. A write within a transaction of the caller (`sql.withTransaction`, a transactional activity) is committed with it,
+ * and listeners are notified after the commit. Ids that cannot be task ids have the results of missing tasks.
  */
 export class TaskStore extends Context.Service<TaskStore, {
   /**
-   * Counts and inserts in one transaction with `then`, which is given the new task. Fails with `Limit`, and has done nothing: `then`
-   * is not begun, but where processes race for the last place, there it is undone.
+   * Counts and inserts a task in one transaction with `then`, which receives the new task. Fails with `LimitExceeded` without a change:
+   * `then` is not run, or is rolled back when processes compete for the last place.
    */
   readonly insert: <E, R>(
     task: NewTask,
     then: (state: State) => Effect.Effect<void, E, R>
   ) => Effect.Effect<State, TaskError | E, R>
-  /** What is not there, or has expired by the clock, is `undefined`. */
-  readonly state: (id: string) => Effect.Effect<State | undefined, TaskError>
-  readonly work: (id: string) => Effect.Effect<Work | undefined, TaskError>
+  /** The state of a task; `undefined` if it is missing or has expired by the clock. */
+  readonly get: (id: string) => Effect.Effect<State | undefined, TaskError>
+  /** A task for a worker, expired or not; `undefined` if it is missing. */
+  readonly load: (id: string) => Effect.Effect<StoredTask | undefined, TaskError>
   readonly list: (
     owners: ReadonlyArray<Owner>,
-    after: Position | undefined,
+    after: ListPosition | undefined,
     limit: number
   ) => Effect.Effect<ReadonlyArray<State>, TaskError>
   /**
-   * Ends a task, unless it is over: then `false`. Its open questions are gone. Without a message what went wrong is said, and where
-   * nothing did the last message stays.
+   * Ends a task, and drops its open questions. Returns `false` if it has already ended. Without a status message, a failure sets its
+   * reason, and otherwise the last message stays.
    */
-  readonly finish: (id: string, end: End) => Effect.Effect<boolean, TaskError>
-  /** Says where a task stands. With a number, which grows from message to message: only if it is beyond the last one. */
-  readonly say: (id: string, message: string, number?: number) => Effect.Effect<void, TaskError>
-  /** Whether a task waits for a worker that has its tool: it says so in place of its message meanwhile. */
-  readonly waits: (id: string, waits: boolean) => Effect.Effect<void, TaskError>
-  /** Reports progress that is greater than the last one. */
-  readonly progress: (id: string, progress: Progress) => Effect.Effect<void, TaskError>
+  readonly finish: (id: string, end: TaskEnd) => Effect.Effect<boolean, TaskError>
+  /** Sets the status message. With a number, which grows from message to message, only if it is greater than the last one. */
+  readonly setStatusMessage: (id: string, message: string, number?: number) => Effect.Effect<void, TaskError>
+  /** Sets whether a task waits for a worker that has its tool. While it does, a text about that replaces the status message. */
+  readonly setWaitsForWorker: (id: string, waits: boolean) => Effect.Effect<void, TaskError>
+  /** Stores progress that is greater than the stored progress. */
+  readonly setProgress: (id: string, progress: Progress) => Effect.Effect<void, TaskError>
   /**
-   * Asks, if it was not asked yet: the task is `input_required` then. Gives the answer, where there is one. Of a task that is over
-   * nothing is asked, but the answers are there.
+   * Asks a question unless it was asked before, which makes the task `input_required`. Returns the answer if there is one. In a task that
+   * has ended no question is asked, but answers are returned.
    */
   readonly ask: (id: string, question: Question) => Effect.Effect<JsonObject | Lost | undefined, TaskError>
-  /** Nobody wants the answer to an open question any more. Its key stays taken. */
+  /** Withdraws an open question. Its key stays in use. */
   readonly withdraw: (id: string, key: string) => Effect.Effect<void, TaskError>
   /**
-   * An open question has lost a race; or one that is answered as well, where nobody has heard of that yet. It has neither an answer any
-   * more nor a time.
+   * Marks an open question as lost in a race; with `isAnswered`, also an answered question whose answer the handler has not received. It
+   * can no longer be answered or time out.
    */
-  readonly lose: (id: string, key: string, answered: boolean) => Effect.Effect<void, TaskError>
+  readonly markLost: (id: string, key: string, isAnswered: boolean) => Effect.Effect<void, TaskError>
   /**
-   * Answers an open question, in one transaction with `then`; `working` again with the last one. `false`, and nothing done, for
-   * what is not open.
+   * Answers an open question, in one transaction with `then`. The last answer makes the task `working` again. Returns `false`, without a
+   * change, for a question that is not open.
    */
   readonly answer: <E, R>(
     id: string,
     key: string,
     answer: JsonObject,
-    then: (work: Swept) => Effect.Effect<void, E, R>
+    then: (task: SweepRow) => Effect.Effect<void, E, R>
   ) => Effect.Effect<boolean, TaskError | E, R>
   /**
-   * Calls a listener after each change of a task, here or in another process, and when changes may have been missed. It is called
-   * within no transaction, and only says that there is something to look at.
+   * Calls a listener after each change of a task, in this process or another, and when notifications may have been lost. The listener is
+   * never called within a transaction.
    */
   readonly listen: (id: string, listener: () => void) => Effect.Effect<void, never, Scope.Scope>
   /**
-   * Tasks whose execution may not be over as far as the table knows, and that did not change for some milliseconds. Those that live
-   * long stay among them: `after` is the last one of the page before.
+   * The tasks that are not settled, and have not changed for `quietMs`. `after` is the last task of the previous page.
    */
-  readonly unsettled: (quiet: number, limit: number, after?: Swept) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
-  /** Those of them that are cancelled, be it just now: what they have done may not be undone. */
-  readonly undoing: (limit: number, after?: Swept) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
-  /** The execution of a task, or of many, is over, and has undone what it has to: no sweep looks at it again. */
+  readonly findUnsettled: (
+    quietMs: number,
+    limit: number,
+    after?: SweepRow
+  ) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
+  /** The cancelled tasks that are not settled, however recently they have changed: they may not have compensated. */
+  readonly findUndoing: (limit: number, after?: SweepRow) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
+  /** Marks tasks as settled: their executions have ended and have compensated. The sweeper does not compare them again. */
   readonly settle: (ids: string | ReadonlyArray<string>) => Effect.Effect<void, TaskError>
-  /** Lets the time of a task that is over end so many milliseconds from now, where it would end later. Gives when that is. */
-  readonly lapse: (id: string, after: number) => Effect.Effect<number, TaskError>
-  /** Tasks whose time is over, the longest over first. `after` is the last one of the page before, as in `unsettled`. */
-  readonly expired: (limit: number, after?: Swept) => Effect.Effect<ReadonlyArray<Swept>, TaskError>
-  /** The next time after this one, in milliseconds of Unix time, at which a task's time is over; `undefined` where none is to be. */
+  /** Lets an ended task expire after some milliseconds, unless it expires earlier. Returns that time in milliseconds of Unix time. */
+  readonly expireAfter: (id: string, milliseconds: number) => Effect.Effect<number, TaskError>
+  /** The expired tasks, the earliest expiry first. `after` is the last task of the previous page. */
+  readonly findExpired: (limit: number, after?: SweepRow) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
+  /** The first expiry after a time, both in milliseconds of Unix time; `undefined` if there is none. */
   readonly nextExpiry: (after: number) => Effect.Effect<number | undefined, TaskError>
-  /** Forgets a task, in one transaction with `then`. */
+  /** Deletes a task, in one transaction with `then`. */
   readonly remove: <E, R>(id: string, then: Effect.Effect<void, E, R>) => Effect.Effect<void, TaskError | E, R>
-  /**
-   * What is kept sealed: text in, text out; the same text where nothing is encrypted. `about` says what it is and whose, such as a
-   * task's id and a step's name: what was sealed about one thing does not open as another.
-   */
-  readonly seal: (text: string, about: string) => Effect.Effect<string, TaskError>
-  readonly open: (sealed: string, about: string) => Effect.Effect<string, TaskError>
+  /** Encrypts a text; without a key the text stays as it is. `associatedData` names the task and the use of the text: see `Cipher`. */
+  readonly encrypt: (text: string, associatedData: string) => Effect.Effect<string, TaskError>
+  /** Decrypts a text with the same associated data. */
+  readonly decrypt: (encrypted: string, associatedData: string) => Effect.Effect<string, TaskError>
 }>()("@skein/tasks/TaskStore") {}

@@ -150,7 +150,7 @@ export const chaos = async (
   const calls = fleet.outside.done.filter(({ task }) => !before.has(task) && found.tasks.some(({ id }) => id === task))
   const { problems, ...summary } = check(found, calls, acknowledged, cancelled)
   // The sweep mends it, and it must not be.
-  const still = /A task stood still/.test(fleet.said) ? ["a task stood still until the sweep found it"] : []
+  const still = /resumed a stalled task/.test(fleet.said) ? ["a task stood still until the sweep found it"] : []
   const missing = acknowledged.size === orders ? [] : [`${acknowledged.size} orders of ${orders} were acknowledged`]
   return {
     ...summary,

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { Child } from "../child.ts"
 import { tables } from "../orders.ts"
-import { Outside } from "./outside.ts"
+import { Outside } from "./outsideServer.ts"
 import type { Given } from "./process.ts"
 
 /** What holds for all processes of a fleet. */

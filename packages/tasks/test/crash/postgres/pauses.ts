@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Caller, cancel } from "./caller.ts"
 import type { Fleet } from "./fleet.ts"
-import type { Done } from "./outside.ts"
+import type { Done } from "./outsideServer.ts"
 
 /** Milliseconds. */
 export interface Figures {

@@ -10,9 +10,9 @@ import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import { census } from "../census.ts"
+import { census } from "../unfinishedTasks.ts"
 import { orders } from "../orders.ts"
-import { world } from "./outside.ts"
+import { world } from "./outsideServer.ts"
 import { tools } from "./tools.ts"
 
 /** What a process is told, as JSON. */
@@ -38,7 +38,9 @@ const server = McpServer.layer(
   census,
   Tasks.layer()
 ).pipe(
-  Layer.provide(PostgresTasks.layer({ ...engine, applicationName: `skein ${process.pid}`, work: role === "worker" }))
+  Layer.provide(
+    PostgresTasks.layer({ ...engine, applicationName: `skein ${process.pid}`, runTasks: role === "worker" })
+  )
 )
 
 const say = (message: object) => Effect.sync(() => void process.send?.(message))

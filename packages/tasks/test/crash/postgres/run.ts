@@ -1,11 +1,11 @@
 /**
  * All of it: `npm run crash -- postgres`.
  */
-import { randomFrom } from "../random.ts"
+import { randomFrom } from "../seededRandom.ts"
 import * as chaos from "./chaos.ts"
 import { Fleet } from "./fleet.ts"
 import { type Going, pauses, told } from "./pauses.ts"
-import { scenes } from "./scenes.ts"
+import { scenes } from "./scenarios.ts"
 
 /** Milliseconds for which a worker that is stopped keeps its tasks here: the run need not take as long as life. */
 const lockExpiry = 2000

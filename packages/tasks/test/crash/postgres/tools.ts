@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
-import { world } from "./outside.ts"
+import { world } from "./outsideServer.ts"
 
 /** Where a task can be held: in a step that acts outside, in a transactional one that has written, … */
 export type Gate = "outside" | "between" | "inside" | "question" | "sleep" | "end" | "undo"

@@ -1,6 +1,6 @@
 /**
- * What the session hears that made a task: `notifications/tasks/status`, and the progress of the call that became the task. It
- * is told unasked, as long as the session is open, and nothing is kept after the session's end or the task's.
+ * The notifications about a task to the session that created it: `notifications/tasks/status`, and the progress of the call that became the
+ * task. They end with the session or the task, and are not stored for later.
  */
 import { type Id, isId, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { related } from "@skein/protocol/LegacyTask"
@@ -15,7 +15,8 @@ import * as Stream from "effect/Stream"
 import type { TaskEngine } from "../../../TaskEngine.ts"
 import type { TaskError } from "../../../TaskError.ts"
 import { isFinal, type State } from "../../../TaskState.ts"
-import { noticeOf, taskOf } from "./legacyWire.ts"
+import { taskOf } from "../wire.ts"
+import { statusParamsOf } from "./legacyWire.ts"
 
 const tokenOf = (params: JsonObject | undefined): Id | undefined => {
   const meta = params?.["_meta"]
@@ -23,7 +24,7 @@ const tokenOf = (params: JsonObject | undefined): Id | undefined => {
   return isId(token) ? token : undefined
 }
 
-const progressOf = (id: string, progressToken: Id, { message, progress, total }: Progress): JsonObject => ({
+const progressParamsOf = (id: string, progressToken: Id, { message, progress, total }: Progress): JsonObject => ({
   progressToken,
   progress,
   ...(Number.isFinite(total) ? { total } : undefined),
@@ -32,80 +33,81 @@ const progressOf = (id: string, progressToken: Id, { message, progress, total }:
 })
 
 /**
- * The handle goes out first: nobody can make anything of what is said of an unknown task. The request, whose arguments may be large,
- * is let go of then: what tells of its task may do so for days.
+ * Waits until the response with the task id is sent: a client cannot use notifications about an unknown task. Then it releases the request,
+ * whose arguments may be large, since the notifications may continue for days.
  */
-const answered = (exchange: RequestContext): Effect.Effect<unknown> => {
-  let asked: RequestContext | undefined = exchange
+const afterResponse = (request: RequestContext): Effect.Effect<unknown> => {
+  let pending: RequestContext | undefined = request
   return Effect.andThen(
     Effect.yieldNow,
     Effect.suspend(() => {
-      const { fiber, finished } = asked!
-      asked = undefined
+      const { fiber, finished } = pending!
+      pending = undefined
       return finished || fiber === undefined ? Effect.void : Fiber.await(fiber)
     })
   )
 }
 
-/** Tells the session of the caller what happens to a task from now on. Does not wait for it. */
-export const follow = (
+/** Notifies the session of the caller about a task from now on. Returns immediately. */
+export const notifySession = (
   engine: TaskEngine["Service"],
-  made: State,
-  exchange: RequestContext
+  created: State,
+  request: RequestContext
 ): Effect.Effect<void, never, Catalog> => {
-  const { caller } = exchange
+  const { caller } = request
   return Effect.flatMap(Extension.session(caller), (session) => {
     if (session === undefined) return Effect.void
-    const told = Effect.catch(
-      Effect.andThen(answered(exchange), tellAll(engine, made, caller, tokenOf(exchange.params))),
-      lost
+    const notifications = Effect.catch(
+      Effect.andThen(afterResponse(request), notifyChanges(engine, created, caller, tokenOf(request.params))),
+      logFailure
     )
-    return Effect.updateContext(Effect.asVoid(Effect.forkIn(told, session)), withoutRequest)
+    return Effect.updateContext(Effect.asVoid(Effect.forkIn(notifications, session)), withoutRequest)
   })
 }
 
 const withoutRequest = (context: Context.Context<Catalog>): Context.Context<Catalog> =>
   Context.omit(McpRequest)(context as Context.Context<Catalog | McpRequest>)
 
-const lost = (error: TaskError): Effect.Effect<void> => Effect.logDebug("A task is not followed any more", error)
+const logFailure = (error: TaskError): Effect.Effect<void> =>
+  Effect.logDebug("stopped sending the notifications of a task", error)
 
-/** Made where the request is not seen, which would be kept with it. */
-const tellAll = (
+/** Defined outside of `notifySession`, so that its closures do not keep the request in memory. */
+const notifyChanges = (
   engine: TaskEngine["Service"],
-  made: State,
+  created: State,
   caller: Caller,
   progressToken: Id | undefined
 ): Effect.Effect<void, TaskError, Catalog> => {
-  const { id } = made
+  const { id } = created
   const key = `task ${id}`
-  let last = taskOf(made)
-  let reported = -Infinity
+  let last = taskOf(created)
+  let lastProgress = -Infinity
 
-  const tell = (state: State): Effect.Effect<unknown, never, Catalog> => {
+  const notify = (state: State): Effect.Effect<unknown, never, Catalog> => {
     const { progress } = state
-    const grown = progressToken !== undefined && progress !== undefined && progress.progress > reported
-    if (grown) reported = progress.progress
+    const hasProgress = progressToken !== undefined && progress !== undefined && progress.progress > lastProgress
+    if (hasProgress) lastProgress = progress.progress
     const task = taskOf(state)
-    const changed = task.status !== last.status || task.statusMessage !== last.statusMessage
+    const hasChanged = task.status !== last.status || task.statusMessage !== last.statusMessage
     last = task
-    // "Progress notifications MUST stop after completion": the last of it goes before the end, which is told under a key of its
-    // own, since a slow reader hears of each key in the place of the first that it has not heard of.
-    const progressed = grown
+    // "Progress notifications MUST stop after completion": the last progress is sent before the end. The end has a key of its own: of
+    // several notifications with one key, a slow reader receives the last in the position of the first.
+    const sendProgress = hasProgress
       ? Extension.tell(caller, `${key} progress`, {
         method: Method.Progress.name,
-        params: progressOf(id, progressToken, progress)
+        params: progressParamsOf(id, progressToken, progress)
       })
       : Effect.void
-    return changed
+    return hasChanged
       ? Effect.andThen(
-        progressed,
+        sendProgress,
         Extension.tell(caller, isFinal(state) ? `${key} end` : key, {
           method: Method.LegacyTaskStatus.name,
-          params: noticeOf(task)
+          params: statusParamsOf(task)
         })
       )
-      : progressed
+      : sendProgress
   }
 
-  return Stream.runForEach(engine.watch(id), tell)
+  return Stream.runForEach(engine.watch(id), notify)
 }

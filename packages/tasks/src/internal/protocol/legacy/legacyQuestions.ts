@@ -1,10 +1,11 @@
 /**
- * Who is asked the questions of a task, of those that wait for its result.
+ * Asks the questions of tasks through the pending `tasks/result` requests of 2025-11-25.
  *
- * "The requestor should call `tasks/result` to receive input requests": the open questions of a task go out on the stream of such
- * a call, all at once. Each is asked by one call at a time, the last one that can ask it: a client that has lost the stream of an
- * earlier call comes back with another, and whoever asks last is surely there. It is withdrawn where it was asked before, and when
- * it was answered elsewhere, timed out, or its task is over. When the call ends that asks a question, the one before it asks.
+ * "The requestor should call `tasks/result` to receive input requests": the open questions of a task are sent on the stream of such a
+ * request, all at once. Each question is asked by one request at a time: the last one whose client can answer it. A client that has lost
+ * the stream of an earlier request sends another one, and the newest is the most likely to be connected. A question is withdrawn where it
+ * was asked before, and when it was answered elsewhere, has timed out, or its task has ended. When the request that asks a question ends,
+ * the request before it asks the question.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { withRelated } from "@skein/protocol/LegacyTask"
@@ -19,27 +20,27 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { TaskEngine } from "../../../TaskEngine.ts"
 import type { Question, State } from "../../../TaskState.ts"
-import * as refused from "../../engine/refused.ts"
-import { can } from "../inputCapability.ts"
-import { revision } from "./legacyWire.ts"
+import { makeRefusal } from "../../engine/taskRequest.ts"
+import { canAsk } from "../inputCapability.ts"
 import * as wire from "../wire.ts"
+import { legacyRevision } from "./legacyWire.ts"
 
 type Fork = (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 
-// A user may take as long as the task lives: its end withdraws the question.
-const patient = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
+/** The user may answer while the task exists; its end withdraws the question. */
+const noTimeout = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
 
-/** A `tasks/result` that waits. */
-class Waiter {
-  readonly exchange: RequestContext
+/** A pending `tasks/result`. */
+class ResultRequest {
+  readonly request: RequestContext
   readonly fork: Fork
-  /** What its client is asked. */
+  /** The questions that its client is being asked, by key. */
   readonly asked = new Map<string, Fiber.Fiber<void>>()
-  /** What could not be asked here, for reasons of the transport. */
+  /** The keys of questions that could not be sent here, because of the transport. */
   readonly failed = new Set<string>()
 
-  constructor(exchange: RequestContext, fork: Fork) {
-    this.exchange = exchange
+  constructor(request: RequestContext, fork: Fork) {
+    this.request = request
     this.fork = fork
   }
 
@@ -49,29 +50,29 @@ class Waiter {
     fiber?.interruptUnsafe()
   }
 
-  leave(): void {
+  withdrawAll(): void {
     for (const key of [...this.asked.keys()]) this.withdraw(key)
   }
 }
 
-/** Asks a question, as it is said in this revision. An answer that is none is kept as it is: whoever asked sees that. */
+/** Asks a question, encoded for this revision. An invalid answer is returned as it is: the handler of the task decodes it. */
 const ask = (
-  exchange: RequestContext,
+  request: RequestContext,
   state: State,
   question: Question
 ): Effect.Effect<JsonObject, McpError.McpError | RequestError> => {
-  const { method, params } = wire.question(state, question, revision)
+  const { method, params } = wire.toInputRequest(state, question, legacyRevision)
   return Effect.map(
-    exchange.request(method, withRelated(params as JsonObject | undefined, state.id), patient),
-    (answer) => Result.getOrElse(wire.answer(state, question, revision, answer), () => answer)
+    request.request(method, withRelated(params as JsonObject | undefined, state.id), noTimeout),
+    (answer) => Result.getOrElse(wire.toStoredAnswer(state, question, legacyRevision, answer), () => answer)
   )
 }
 
-/** The calls that wait for one task. */
-class Desk {
+/** The pending `tasks/result` requests of one task. */
+class TaskQuestions {
   readonly #engine: TaskEngine["Service"]
-  readonly #waiters: Array<Waiter> = []
-  /** What was answered here, while its question may still be shown as open. */
+  readonly #requests: Array<ResultRequest> = []
+  /** The questions that were answered here, while the state may still list them as open. */
   readonly #answered = new Set<string>()
   #state: State
 
@@ -80,116 +81,118 @@ class Desk {
     this.#state = state
   }
 
-  get empty(): boolean {
-    return this.#waiters.length === 0
+  get isEmpty(): boolean {
+    return this.#requests.length === 0
   }
 
-  join(waiter: Waiter): void {
-    this.#waiters.push(waiter)
-    this.#arrange()
+  add(request: ResultRequest): void {
+    this.#requests.push(request)
+    this.#assign()
   }
 
-  leave(waiter: Waiter): void {
-    waiter.leave()
-    this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
-    this.#arrange()
+  remove(request: ResultRequest): void {
+    request.withdrawAll()
+    this.#requests.splice(this.#requests.indexOf(request), 1)
+    this.#assign()
   }
 
-  /** Each call watches the task by itself: the newest that any of them has seen counts. */
-  see(state: State): void {
+  /** Updates the state. Each request watches the task on its own, and the newest state counts. */
+  update(state: State): void {
     if (state.version < this.#state.version) return
     this.#state = state
-    for (const key of this.#answered) if (!this.#open(key)) this.#answered.delete(key)
-    this.#arrange()
+    for (const key of this.#answered) if (!this.#isOpen(key)) this.#answered.delete(key)
+    this.#assign()
   }
 
-  #open(key: string): boolean {
+  #isOpen(key: string): boolean {
     return this.#state.questions.some((question) => question.key === key)
   }
 
-  #arrange(): void {
-    for (const waiter of this.#waiters) {
-      for (const key of [...waiter.asked.keys()]) if (!this.#open(key)) waiter.withdraw(key)
+  #assign(): void {
+    for (const request of this.#requests) {
+      for (const key of [...request.asked.keys()]) if (!this.#isOpen(key)) request.withdraw(key)
     }
     for (const question of this.#state.questions) {
       const { key } = question
       if (this.#answered.has(key)) continue
-      const asker = this.#waiters.findLast(({ exchange, failed }) => !failed.has(key) && can(exchange.caller, question))
-      for (const waiter of this.#waiters) if (waiter !== asker) waiter.withdraw(key)
+      const asker = this.#requests.findLast(({ failed, request }) =>
+        !failed.has(key) && canAsk(request.caller, question)
+      )
+      for (const request of this.#requests) if (request !== asker) request.withdraw(key)
       if (asker !== undefined && !asker.asked.has(key)) this.#ask(asker, question)
     }
   }
 
-  #ask(waiter: Waiter, question: Question): void {
+  #ask(request: ResultRequest, question: Question): void {
     const state = this.#state
-    const asking = Effect.matchEffect(Effect.suspend(() => ask(waiter.exchange, state, question)), {
-      onSuccess: (answer) => this.#settle(waiter, question.key, answer),
+    const asking = Effect.matchEffect(Effect.suspend(() => ask(request.request, state, question)), {
+      onSuccess: (answer) => this.#storeAnswer(request, question.key, answer),
       onFailure: (error) =>
         McpError.isMcpError(error)
-          ? this.#settle(waiter, question.key, refused.make(McpError.toErrorObject(error, revision)))
-          : this.#failed(waiter, question.key)
+          ? this.#storeAnswer(request, question.key, makeRefusal(McpError.toErrorObject(error, legacyRevision)))
+          : this.#markFailed(request, question.key)
     })
-    // Known before it runs: it may fail at once.
-    const fiber = waiter.fork(Effect.andThen(Effect.yieldNow, asking))
-    waiter.asked.set(question.key, fiber)
+    // The fiber is in `asked` before it runs, since it may fail immediately.
+    const fiber = request.fork(Effect.andThen(Effect.yieldNow, asking))
+    request.asked.set(question.key, fiber)
   }
 
-  /** It has an answer. That is kept, whatever becomes of the call that brought it. */
-  #settle(waiter: Waiter, key: string, answer: JsonObject): Effect.Effect<void> {
+  /** Stores an answer, even if the request that received it ends meanwhile. */
+  #storeAnswer(request: ResultRequest, key: string, answer: JsonObject): Effect.Effect<void> {
     return Effect.uninterruptible(Effect.suspend(() => {
-      waiter.asked.delete(key)
+      request.asked.delete(key)
       this.#answered.add(key)
       return Effect.matchEffect(this.#engine.answer(this.#state.id, key, answer), {
         onSuccess: () => Effect.void,
         onFailure: (error) =>
           Effect.andThen(
-            Effect.logError("The answer to a question of a task was not kept", error),
+            Effect.logError("failed to store the answer to a question of a task", error),
             Effect.suspend(() => {
               this.#answered.delete(key)
-              return this.#failed(waiter, key)
+              return this.#markFailed(request, key)
             })
           )
       })
     }))
   }
 
-  #failed(waiter: Waiter, key: string): Effect.Effect<void> {
+  #markFailed(request: ResultRequest, key: string): Effect.Effect<void> {
     return Effect.sync(() => {
-      waiter.asked.delete(key)
-      waiter.failed.add(key)
-      this.#arrange()
+      request.asked.delete(key)
+      request.failed.add(key)
+      this.#assign()
     })
   }
 }
 
-/** The tasks whose results somebody waits for, here. */
-export class Desks {
+/** The tasks with pending `tasks/result` requests in this process. */
+export class LegacyQuestions {
   readonly #engine: TaskEngine["Service"]
-  readonly #desks = new Map<string, Desk>()
+  readonly #tasks = new Map<string, TaskQuestions>()
 
   constructor(engine: TaskEngine["Service"]) {
     this.#engine = engine
   }
 
-  /** Lets a call ask the questions of a task until the scope closes. It shows what it sees of the task. */
-  join(state: State, exchange: RequestContext): Effect.Effect<(state: State) => void, never, Scope.Scope> {
+  /** Lets a request ask the questions of a task until the scope closes. The returned function takes each new state of the task. */
+  add(state: State, request: RequestContext): Effect.Effect<(state: State) => void, never, Scope.Scope> {
     return Effect.flatMap(FiberSet.makeRuntime<never, void, never>(), (fork) =>
       Effect.map(
         Effect.acquireRelease(
           Effect.sync(() => {
-            const desk = this.#desks.get(state.id) ?? new Desk(this.#engine, state)
-            this.#desks.set(state.id, desk)
-            const waiter = new Waiter(exchange, fork)
-            desk.join(waiter)
-            return { desk, waiter }
+            const questions = this.#tasks.get(state.id) ?? new TaskQuestions(this.#engine, state)
+            this.#tasks.set(state.id, questions)
+            const resultRequest = new ResultRequest(request, fork)
+            questions.add(resultRequest)
+            return { questions, resultRequest }
           }),
-          ({ desk, waiter }) =>
+          ({ questions, resultRequest }) =>
             Effect.sync(() => {
-              desk.leave(waiter)
-              if (desk.empty) this.#desks.delete(state.id)
+              questions.remove(resultRequest)
+              if (questions.isEmpty) this.#tasks.delete(state.id)
             })
         ),
-        ({ desk }) => (state) => desk.see(state)
+        ({ questions }) => (state) => questions.update(state)
       ))
   }
 }

@@ -1,6 +1,8 @@
 /**
- * The tasks of 2025-11-25, where it is the client that makes a call a task. "Tasks" of the specification's utilities, as a server
- * receives them: `tools/call` with `task`, `tasks/get`, `tasks/result`, `tasks/list`, `tasks/cancel`, and what a session hears.
+ * The tasks of 2025-11-25, in which the client makes a call a task: `tools/call` with `task`, `tasks/get`, `tasks/result`, `tasks/list`,
+ * `tasks/cancel`, and the notifications of a session ("Tasks" in the utilities of the specification).
+ *
+ * Delete this folder, and its one import in `Tasks.ts`, to drop the tasks of 2025-11-25.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { type CreateTaskResult, type GetTaskResult, type ListTasksResult, related } from "@skein/protocol/LegacyTask"
@@ -12,92 +14,93 @@ import { method } from "@skein/server/Extension"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { isFinal, type Owner, type State } from "../../../TaskState.ts"
-import { type Face, told } from "../taskService.ts"
-import { Desks } from "./legacyQuestions.ts"
-import { follow } from "./legacyNotifications.ts"
-import { answerOf, revision, taskOf } from "./legacyWire.ts"
-import { page } from "../pages.ts"
+import { taskPage } from "../taskPage.ts"
+import { type TaskService, withMcpErrors } from "../taskService.ts"
+import { taskOf } from "../wire.ts"
+import { notifySession } from "./legacyNotifications.ts"
+import { LegacyQuestions } from "./legacyQuestions.ts"
+import { legacyRevision, payloadOf } from "./legacyWire.ts"
 
-/** What the key means stands in the specification: a text for the model to go on with, while the task runs. */
-const immediate = "io.modelcontextprotocol/model-immediate-response"
+/** The `_meta` key for a text with which the model continues while the task runs. */
+const immediateResponseKey = "io.modelcontextprotocol/model-immediate-response"
 
-const declared = { cancel: {}, requests: { tools: { call: {} } } }
+const declaredCapabilities = { cancel: {}, requests: { tools: { call: {} } } }
 
-/** The tasks of 2025-11-25, of one server. */
-export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
-  readonly #face: Face
-  readonly #desks: Desks
+/** The tasks of 2025-11-25 of one server. */
+export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> {
+  readonly #tasks: TaskService["Service"]
+  readonly #questions: LegacyQuestions
   readonly methods: Extension["methods"]
 
-  constructor(face: Face) {
-    this.#face = face
-    this.#desks = new Desks(face.engine)
+  constructor(tasks: TaskService["Service"]) {
+    this.#tasks = tasks
+    this.#questions = new LegacyQuestions(tasks.engine)
     this.methods = [
-      method(Method.LegacyGetTask, ({ taskId }, { caller }) => Effect.map(face.find(taskId, caller), taskOf)),
-      method(Method.LegacyGetTaskPayload, ({ taskId }, exchange) => this.#result(taskId, exchange)),
+      method(Method.LegacyGetTask, ({ taskId }, { caller }) => Effect.map(tasks.find(taskId, caller), taskOf)),
+      method(Method.LegacyGetTaskPayload, ({ taskId }, request) => this.#result(taskId, request)),
       method(Method.LegacyListTasks, ({ cursor }, { caller }) => this.#list(cursor, caller)),
       method(Method.LegacyCancelTask, ({ taskId }, { caller }) => this.#cancel(taskId, caller))
     ]
   }
 
   capabilities = (caller: Caller): JsonObject | undefined =>
-    caller.revision === revision
-      ? { tasks: { ...(this.#owners(caller).length > 0 ? { list: {} } : undefined), ...declared } }
+    caller.revision === legacyRevision
+      ? { tasks: { ...(this.#listableOwners(caller).length > 0 ? { list: {} } : undefined), ...declaredCapabilities } }
       : undefined
 
-  /** A call with `task`, or `undefined` for one without. */
+  /** Handles a call with `task`; `undefined` for a call without. */
   call(call: ToolCall): Called | undefined {
     const { exchange, params } = call
     const { task } = params
     // "Receivers that do not declare the task capability … MUST process requests of that type normally, ignoring any
-    // task-augmentation metadata if present": older revisions have none.
-    if (exchange.caller.revision !== revision || task === undefined) return undefined
-    return this.#begin(call, task.ttl)
+    // task-augmentation metadata if present": older revisions do not declare it.
+    if (exchange.caller.revision !== legacyRevision || task === undefined) return undefined
+    return this.#start(call, task.ttl)
   }
 
-  #begin(call: ToolCall, ttl: number | undefined): Called {
-    const support = this.#face.held(call.tool)?.support ?? "forbidden"
+  #start(call: ToolCall, ttlMs: number | undefined): Called {
+    const support = this.#tasks.policyFor(call.tool)?.support ?? "forbidden"
     // "If `execution.taskSupport` is not present or `forbidden`, … servers SHOULD return a -32601 (Method not found) error."
     if (support === "forbidden") {
-      const message = `Method not found: ${call.params.name} cannot be called as a task`
+      const message = `Method not found: ${call.params.name} does not support task-augmented calls`
       return Effect.fail(new McpError.McpError({ reason: "MethodNotFound", message }))
     }
     return Effect.flatMap(
-      this.#face.begin(call, ttl),
-      (state) => Effect.as(this.#follow(state, call.exchange), this.#created(state))
+      this.#tasks.startOrFail(call, ttlMs),
+      (state) => Effect.as(this.#notify(state, call.exchange), this.#createResult(state))
     )
   }
 
-  /** "Tasks MUST begin in the `working` status when created", however fast they are. */
-  #created(state: State): CreateTaskResult {
-    const said = this.#face.settings.immediateResponse?.(state)
+  /** "Tasks MUST begin in the `working` status when created", even one that has already ended. */
+  #createResult(state: State): CreateTaskResult {
+    const response = this.#tasks.settings.immediateResponse?.(state)
     return {
       task: taskOf({ ...state, status: "working", isError: false, questions: [], outcome: undefined }),
-      _meta: { ...related(state.id), ...(said === undefined ? undefined : { [immediate]: said }) }
+      _meta: { ...related(state.id), ...(response === undefined ? undefined : { [immediateResponseKey]: response }) }
     }
   }
 
-  #follow(state: State, exchange: RequestContext): Effect.Effect<void> {
-    return Effect.provideService(follow(this.#face.engine, state, exchange), Catalog, this.#face.catalog)
+  #notify(state: State, request: RequestContext): Effect.Effect<void> {
+    return Effect.provideService(notifySession(this.#tasks.engine, state, request), Catalog, this.#tasks.catalog)
   }
 
   /**
-   * "It MUST block the response until the task reaches a terminal status." Who stops waiting leaves the task as it is. A task that
-   * is gone before its end, because its time is over, is as unknown as any other then.
+   * "It MUST block the response until the task reaches a terminal status." The end of the request does not change the task. A task that
+   * expires before its end is then reported as unknown.
    */
-  #result(taskId: string, exchange: RequestContext): Effect.Effect<JsonObject, McpError.McpError> {
-    return Effect.flatMap(this.#face.find(taskId, exchange.caller), (state) =>
+  #result(taskId: string, request: RequestContext): Effect.Effect<JsonObject, McpError.McpError> {
+    return Effect.flatMap(this.#tasks.find(taskId, request.caller), (state) =>
       isFinal(state)
-        ? answerOf(state)
-        : Effect.andThen(Effect.scoped(this.#wait(state, exchange)), this.#result(taskId, exchange)))
+        ? payloadOf(state)
+        : Effect.andThen(Effect.scoped(this.#waitForEnd(state, request)), this.#result(taskId, request)))
   }
 
-  /** Waits for the end of a task, and has its questions asked meanwhile. They are withdrawn before this ends. */
-  #wait(state: State, exchange: RequestContext) {
-    return Effect.flatMap(this.#desks.join(state, exchange), (see) =>
-      told(Stream.runForEach(
-        this.#face.engine.watch(state.id),
-        (state) => Effect.sync(() => see(state))
+  /** Waits for the end of a task, and asks its questions meanwhile. They are withdrawn before this ends. */
+  #waitForEnd(state: State, request: RequestContext) {
+    return Effect.flatMap(this.#questions.add(state, request), (update) =>
+      withMcpErrors(Stream.runForEach(
+        this.#tasks.engine.watch(state.id),
+        (state) => Effect.sync(() => update(state))
       )))
   }
 
@@ -106,10 +109,10 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
    * authorization context."
    */
   #list(cursor: string | undefined, caller: Caller): Effect.Effect<ListTasksResult, McpError.McpError> {
-    const owners = this.#owners(caller)
+    const owners = this.#listableOwners(caller)
     if (owners.length === 0) return Effect.fail(McpError.methodNotFound(Method.LegacyListTasks.name))
     return Effect.map(
-      page(this.#face, caller, owners, cursor),
+      taskPage(this.#tasks, caller, owners, cursor),
       ({ nextCursor, tasks }) => ({
         tasks: tasks.map(taskOf),
         ...(nextCursor === undefined ? undefined : { nextCursor })
@@ -118,34 +121,34 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
   }
 
   /**
-   * Whose tasks a caller may list. "Receivers that cannot identify requestors SHOULD NOT declare the `tasks.list` capability":
-   * tasks of nobody are in a list only where the host says so.
+   * The owners whose tasks a caller may list. "Receivers that cannot identify requestors SHOULD NOT declare the `tasks.list` capability":
+   * tasks without an owner are listed only with `list: "always"`.
    */
-  #owners(caller: Caller): ReadonlyArray<Owner> {
-    const { list } = this.#face.settings
+  #listableOwners(caller: Caller): ReadonlyArray<Owner> {
+    const { list } = this.#tasks.settings
     if (list === "never") return []
-    const owners = this.#face.owners(caller)
+    const owners = this.#tasks.ownersOf(caller)
     return list === "always" ? [...owners, null] : owners
   }
 
   /** "MUST transition the task to `cancelled` status before sending the response." */
   #cancel(taskId: string, caller: Caller): Effect.Effect<GetTaskResult, McpError.McpError> {
-    return Effect.flatMap(this.#face.find(taskId, caller), (state) => {
-      if (isFinal(state)) return over(state)
+    return Effect.flatMap(this.#tasks.find(taskId, caller), (state) => {
+      if (isFinal(state)) return alreadyTerminal(state)
       return Effect.flatMap(
-        told(this.#face.engine.cancel(taskId, byRequest)),
+        withMcpErrors(this.#tasks.engine.cancel(taskId, cancelledByRequest)),
         (cancelled) =>
           Effect.flatMap(
-            this.#face.find(taskId, caller),
-            (state) => cancelled ? Effect.succeed(taskOf(state)) : over(state)
+            this.#tasks.find(taskId, caller),
+            (state) => cancelled ? Effect.succeed(taskOf(state)) : alreadyTerminal(state)
           )
       )
     })
   }
 }
 
-const byRequest = "The task was cancelled by request"
+const cancelledByRequest = "The task was cancelled by request"
 
 /** "Receivers MUST reject cancellation requests for tasks already in a terminal status with error code -32602 (Invalid params)." */
-const over = (state: State): Effect.Effect<never, McpError.McpError> =>
+const alreadyTerminal = (state: State): Effect.Effect<never, McpError.McpError> =>
   Effect.fail(McpError.invalidParams(`Cannot cancel task: already in terminal status '${taskOf(state).status}'`))

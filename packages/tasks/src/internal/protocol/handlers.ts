@@ -1,0 +1,64 @@
+/**
+ * The handlers that a worker runs: those of the server's tools, in the context of the server's requests.
+ */
+import * as McpError from "@skein/protocol/McpError"
+import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import type { ToolEntry } from "@skein/server/Catalog"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
+import type { Handlers } from "../../TaskEngine.ts"
+import type { Outcome } from "../../TaskState.ts"
+import { clientArguments } from "./beforeTask.ts"
+import type { TaskService } from "./taskService.ts"
+
+/** Runs the tasks of this server's tools until the scope closes. */
+export const runTasks = (tasks: TaskService["Service"]): Effect.Effect<void, never, Scope.Scope> =>
+  tasks.engine.runTasks(handlersOf(tasks))
+
+/** The handlers of a server's tools. A tool that no longer supports tasks still runs the tasks that it has. */
+export const handlersOf = (tasks: TaskService["Service"]): Handlers => {
+  const base = Context.omit(Tracer.ParentSpan)(tasks.catalog.base) as Context.Context<never>
+  return (name) => {
+    const tool = tasks.catalog.tools.get(name)
+    if (tool === undefined) return undefined
+    return { durable: tasks.policyFor(tool)?.durable === true, run: (request) => run(tasks, tool, request, base) }
+  }
+}
+
+const run = (
+  { running }: TaskService["Service"],
+  tool: ToolEntry,
+  request: RequestContext,
+  base: Context.Context<never>
+): Effect.Effect<Outcome> =>
+  Effect.clockWith((clock) => {
+    request.startedAt = Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+    running.add(request)
+    return tool.call(clientArguments(request), request)
+  }).pipe(
+    Effect.ensuring(Effect.sync(() => running.delete(request))),
+    Effect.matchCauseEffect({
+      onSuccess: (result) => Effect.succeed<Outcome>({ _tag: "Result", result: { ...result } }),
+      onFailure: (cause) => failureOutcome(request, cause)
+    }),
+    Effect.provideContext(Context.add(base, McpRequest, request))
+  )
+
+/** An `McpError` is the outcome. For a defect the outcome has only a reference, under which the log has the cause. */
+const failureOutcome = (request: RequestContext, cause: Cause.Cause<McpError.McpError>): Effect.Effect<Outcome> => {
+  const { caller: { revision } } = request
+  // The engine interrupts: the task is suspended or cancelled, or continues elsewhere.
+  if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+  const failure = cause.reasons.find(Cause.isFailReason)
+  if (failure !== undefined && !cause.reasons.some(Cause.isDieReason)) {
+    return Effect.succeed({ _tag: "Error", error: McpError.toErrorObject(failure.error, revision) })
+  }
+  const reference = globalThis.crypto.randomUUID()
+  return Effect.as(
+    Effect.logError(`the handler of a task died (${reference})`, cause),
+    { _tag: "Error", error: McpError.toErrorObject(McpError.internal(reference), revision) }
+  )
+}

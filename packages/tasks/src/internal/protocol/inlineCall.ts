@@ -1,0 +1,139 @@
+/**
+ * A call that waits for the result of its task, for clients without tasks and for calls that do not become tasks.
+ *
+ * It reports the progress of the task, and asks the task's questions as its own. When the client cancels the call, the task is cancelled;
+ * when the server stops, it is not. Since 2026-07-28 the client calls again with its answers: the round keeps the id of the task. No other
+ * client has the id, so the task is deleted soon after its result.
+ */
+import type { ErrorObject, JsonObject } from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Revision from "@skein/protocol/Revision"
+import type { RequestContext } from "@skein/runtime/RequestContext"
+import type { RequestError } from "@skein/runtime/RequestError"
+import type { Called, ToolCall } from "@skein/server/Catalog"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { isFinal, type Question, type State } from "../../TaskState.ts"
+import { makeRefusal } from "../engine/taskRequest.ts"
+import { NotStarted } from "./beforeTask.ts"
+import { canAsk } from "./inputCapability.ts"
+import { modelToolsFor, orStatusAfterMaxWait, withFormCapability } from "./longPolling.ts"
+import { cancelUnwanted, type ModelTools, type TaskService, withMcpErrors } from "./taskService.ts"
+import * as wire from "./wire.ts"
+
+/** The key under which a round of the request era remembers the task. */
+const onceKey = "@skein/tasks"
+
+/** Starts the task of a prepared call, or returns the task that an earlier round has started. */
+const startTask = (
+  tasks: TaskService["Service"],
+  call: ToolCall,
+  args: JsonObject,
+  tools: ModelTools | undefined
+): Effect.Effect<string, McpError.McpError> => {
+  const { exchange } = call
+  const inputCaller = tools === undefined ? exchange.caller : withFormCapability(exchange.caller)
+  const round = exchange.round ??= exchange.rounds?.(exchange)
+  const started = Effect.map(tasks.submit(call, args, undefined, inputCaller), ({ id }) => id)
+  return round === undefined ? started : round.once(onceKey, started) as typeof started
+}
+
+/** Runs a call that waits for its task. */
+export const runInline = (tasks: TaskService["Service"], call: ToolCall): Called => {
+  const { exchange } = call
+  const tools = modelToolsFor(tasks, call)
+  return Effect.uninterruptibleMask((restore) =>
+    // Preparing is not in `once`, in which a handler may not ask for input: it runs in each round, with its recorded answers.
+    Effect.flatMap(restore(tasks.prepare(call)), (args) => {
+      if (args instanceof NotStarted) return Effect.succeed(args.result)
+      // This is uninterruptible until the id is known: without the id, a started task could not be cancelled.
+      return Effect.flatMap(startTask(tasks, call, args, tools), (id) => {
+        const last = Effect.tap(
+          waitForEnd(tasks, exchange, id, tools),
+          () => withMcpErrors(tasks.engine.expireSoon(id))
+        )
+        const ended = Effect.flatMap(last, wire.callOutcome)
+        const result = tools === undefined ? ended : orStatusAfterMaxWait(tasks, tools, call, id, ended)
+        return Effect.onInterrupt(restore(result), () => onInterrupted(tasks, exchange, id))
+      })
+    })
+  )
+}
+
+/**
+ * A call that is interrupted for the questions of a round comes again, and a server that stops does not end its tasks. After any other
+ * interruption the result has no receiver.
+ */
+const onInterrupted = (tasks: TaskService["Service"], request: RequestContext, id: string): Effect.Effect<void> =>
+  request.stopped || (request.state === "Replacing" && !request.cancelled)
+    ? Effect.void
+    : cancelUnwanted(tasks, id)
+
+/** Waits for the end of a task, and relays its progress and its questions meanwhile. */
+const waitForEnd = (
+  tasks: TaskService["Service"],
+  request: RequestContext,
+  id: string,
+  tools: ModelTools | undefined
+): Effect.Effect<State, McpError.McpError> =>
+  Effect.scoped(Effect.gen(function*() {
+    const asking = new Map<string, Fiber.Fiber<void>>()
+    const last = yield* withMcpErrors(
+      Stream.runLast(Stream.tap(tasks.engine.watch(id), (state) => relayState(tasks, request, asking, state, tools)))
+    )
+    if (Option.isSome(last) && isFinal(last.value)) return last.value
+    return yield* Effect.fail(
+      new McpError.McpError({ reason: "InternalError", message: "The task of this call no longer exists" })
+    )
+  }))
+
+/** Reports progress, asks new questions, and withdraws questions that are no longer open. */
+const relayState = (
+  tasks: TaskService["Service"],
+  request: RequestContext,
+  asking: Map<string, Fiber.Fiber<void>>,
+  state: State,
+  tools: ModelTools | undefined
+): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const open = new Set(state.questions.map(({ key }) => key))
+    for (const [key, fiber] of asking) {
+      if (open.has(key)) continue
+      asking.delete(key)
+      yield* Fiber.interrupt(fiber)
+    }
+    for (const question of state.questions) {
+      if (asking.has(question.key)) continue
+      // The model answers it, after it has asked its user.
+      if (tools !== undefined && !canAsk(request.caller, question)) continue
+      asking.set(question.key, yield* Effect.forkScoped(relayQuestion(tasks, request, state.id, question)))
+    }
+    if (state.progress !== undefined) yield* request.progress(state.progress)
+  })
+
+/** The user may answer while the task exists; its end withdraws the question. In the request era the call itself ends. */
+const noTimeout = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
+
+/** Asks one question through the call, and answers the task with the result. The handler receives a refusal of the client. */
+const relayQuestion = (
+  tasks: TaskService["Service"],
+  request: RequestContext,
+  id: string,
+  { key, method, params }: Question
+): Effect.Effect<void> =>
+  request.request(method, params, Revision.era(request.caller.revision) === "session" ? noTimeout : { key }).pipe(
+    Effect.catch((error) => Effect.succeed(makeRefusal(toErrorObject(error, request)))),
+    Effect.flatMap((answer) => tasks.engine.answer(id, key, answer)),
+    Effect.catchCause((cause) => Effect.logWarning(`failed to store the answer to ${method}`, cause)),
+    Effect.asVoid
+  )
+
+const toErrorObject = (
+  error: McpError.McpError | RequestError,
+  { caller: { revision } }: RequestContext
+): ErrorObject =>
+  McpError.isMcpError(error) ? McpError.toErrorObject(error, revision) : { code: -32603, message: error.message }

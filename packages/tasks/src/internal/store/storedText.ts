@@ -1,0 +1,93 @@
+/**
+ * Texts as they are stored: escaped so that every database returns them unchanged, and encrypted if there is a key.
+ */
+import * as Effect from "effect/Effect"
+import { KeyError, StoreError, TaskError } from "../../TaskError.ts"
+import { redactTaskIds } from "../text.ts"
+import type { Cipher } from "./encryption.ts"
+
+/** The prefix of encrypted texts. */
+export const encryptedPrefix = "sealed:"
+const escapedPrefix = "json:"
+
+/**
+ * Escapes NUL characters and lone surrogates, which PostgreSQL and SQLite do not store. Different texts stay different. JSON texts need no
+ * escaping: JSON escapes both.
+ */
+export const escape = (text: string): string =>
+  text.includes("\0") || text.startsWith(escapedPrefix) || text.startsWith(encryptedPrefix) || !text.isWellFormed()
+    ? `${escapedPrefix}${JSON.stringify(text)}`
+    : text
+
+/** The text that was escaped. */
+export const unescape = (stored: string): string =>
+  stored.startsWith(escapedPrefix) ? JSON.parse(stored.slice(escapedPrefix.length)) as string : stored
+
+/** The cause of a `StoreError` that a retry does not help: the value cannot be stored, or the stored value is invalid. */
+export class PermanentFailure extends Error {}
+
+/** Whether a retry does not help. */
+export const isPermanent = (error: unknown): boolean =>
+  error instanceof TaskError && error.reason._tag === "StoreError" && error.reason.cause instanceof PermanentFailure
+
+/** A `TaskError` that a retry does not help. */
+export const permanentError = (message: string, cause?: unknown): TaskError =>
+  new TaskError({ reason: new StoreError({ message, cause: new PermanentFailure(message, { cause }) }) })
+
+/** A value as JSON text. Fails for a value without a JSON form: a `bigint`, a cycle, `undefined`. */
+export const toJson = (value: unknown): Effect.Effect<string, TaskError> =>
+  Effect.try({
+    try: () => {
+      const text = JSON.stringify(value) as string | undefined
+      if (text === undefined) throw new TypeError("undefined has no JSON form")
+      return text
+    },
+    catch: (cause) => permanentError(`cannot store a value without a JSON form: ${String(cause)}`, cause)
+  })
+
+/** The value of a JSON text. Fails for invalid JSON. */
+export const fromJson = <A>(text: string): Effect.Effect<A, TaskError> =>
+  Effect.try({
+    try: () => JSON.parse(text) as A,
+    catch: (cause) => permanentError(`invalid JSON in a stored text: ${String(cause)}`, cause)
+  })
+
+const missingKey = (associatedData: string) =>
+  new TaskError({
+    reason: new KeyError({
+      message: `the stored text "${redactTaskIds(associatedData)}" is encrypted, and no key is configured`
+    })
+  })
+const notEncrypted = (associatedData: string) =>
+  new TaskError({
+    reason: new KeyError({
+      message: `the stored text "${redactTaskIds(associatedData)}" is not encrypted, although a key is configured`
+    })
+  })
+
+/** Converts texts to their stored form and back. See `Cipher` for `associatedData`. */
+export interface StoredTexts {
+  readonly encrypt: (text: string, associatedData: string) => Effect.Effect<string, TaskError>
+  readonly decrypt: (stored: string, associatedData: string) => Effect.Effect<string, TaskError>
+  /** Whether `decrypt` returns texts unchanged unless they are encrypted. */
+  readonly isPlain: boolean
+}
+
+/** Stores texts without encryption. */
+export const plainTexts: StoredTexts = {
+  isPlain: true,
+  encrypt: Effect.succeed,
+  decrypt: (stored, associatedData) =>
+    stored.startsWith(encryptedPrefix) ? Effect.fail(missingKey(associatedData)) : Effect.succeed(stored)
+}
+
+/** Stores texts encrypted. */
+export const encryptedTexts = (cipher: Cipher): StoredTexts => ({
+  isPlain: false,
+  encrypt: (text, associatedData) =>
+    Effect.map(cipher.encrypt(text, associatedData), (encrypted) => encryptedPrefix + encrypted),
+  decrypt: (stored, associatedData) => {
+    if (stored.startsWith(encryptedPrefix)) return cipher.decrypt(stored.slice(encryptedPrefix.length), associatedData)
+    return cipher.readPlaintext ? Effect.succeed(stored) : Effect.fail(notEncrypted(associatedData))
+  }
+})

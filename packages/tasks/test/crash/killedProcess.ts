@@ -1,0 +1,88 @@
+/**
+ * The process that is killed at a moment of its own choice: it has an order made, sees it through, and ends when nothing is left to do.
+ * Started again it goes on with the same order.
+ */
+import * as McpServer from "@skein/server/McpServer"
+import * as SqliteTasks from "@skein/tasks/SqliteTasks"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import { isFinal } from "@skein/tasks/TaskState"
+import * as Tasks from "@skein/tasks/Tasks"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { SqlClient } from "effect/sql/SqlClient"
+import * as Stream from "effect/Stream"
+import { parseArgs } from "node:util"
+import { commits, dieAt } from "./commits.ts"
+import { passAMinute } from "./passTime.ts"
+import { asks, cancelled, kindOf, orders, tables } from "./orders.ts"
+import { inFile } from "./outsideLog.ts"
+
+const { values } = parseArgs({
+  options: {
+    file: { type: "string", default: ":memory:" },
+    outside: { type: "string", default: "/dev/null" },
+    order: { type: "string", default: "0" },
+    // When it dies, and at which commit: a number, or what a statement of it is like.
+    side: { type: "string" },
+    commit: { type: "string", default: "" },
+    // A minute has passed since it last ran.
+    later: { type: "boolean", default: false }
+  }
+})
+const { file, outside } = values
+const order = Number(values.order)
+const kind = kindOf(order)
+const owner = `customer ${order}`
+
+if (values.later) passAMinute(file)
+if (values.side === "before" || values.side === "after") {
+  const commit = /^\d+$/.test(values.commit) ? Number(values.commit) : new RegExp(values.commit, "s")
+  dieAt({ side: values.side, commit })
+} else dieAt(undefined)
+
+const Orders = McpServer.layer(
+  { name: "orders", version: "1.0.0" },
+  Layer.unwrap(Effect.as(Effect.orDie(tables), orders({ outside: inFile(outside), pace: 1 }))),
+  Tasks.layer()
+).pipe(
+  Layer.provideMerge(SqliteTasks.layer({ filename: file, sweepInterval: "300 millis", pollInterval: "100 millis" }))
+)
+
+const customer = Effect.gen(function*() {
+  const engine = yield* TaskEngine
+  const sql = yield* SqlClient
+  const [made] = yield* engine.list([owner], { limit: 1 })
+  const { id } = made ?? (yield* engine.submit({
+    tool: "order",
+    args: { order },
+    pool: "default",
+    owner,
+    caller: {
+      revision: "2026-07-28",
+      capabilities: { elicitation: { form: {} } },
+      info: undefined,
+      principal: undefined
+    },
+    ttlMs: null,
+    pollIntervalMs: 1000,
+    limits: { all: {}, owner: {}, tool: {} }
+  }))
+  yield* Stream.runForEach(engine.watch(id), (state) => {
+    const [question] = state.questions
+    if (isFinal(state)) return Effect.void
+    if (cancelled(kind)) {
+      return question !== undefined || state.statusMessage === "Rests" && !asks(kind) ? engine.cancel(id) : Effect.void
+    }
+    return question === undefined
+      ? Effect.void
+      : engine.answer(id, question.key, { action: "accept", content: { right: true } })
+  })
+  // Its execution may still have to undo something.
+  while ((yield* sql`SELECT settled FROM skein_tasks WHERE id = ${id} AND settled = 1`).length === 0) {
+    yield* Effect.sleep("20 millis")
+  }
+})
+
+process.on("disconnect", () => process.exit(1))
+await Effect.runPromise(Effect.scoped(Effect.provide(customer, Orders)))
+process.send?.({ commits }, () => process.exit(0))

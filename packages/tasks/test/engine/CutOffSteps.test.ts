@@ -1,0 +1,77 @@
+import { describe, it } from "@effect/vitest"
+import * as PostgresTasks from "@skein/tasks/PostgresTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { SqlClient } from "effect/sql/SqlClient"
+import { afterAll, expect } from "vitest"
+import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
+import { durable, handlers, submit } from "./kit.ts"
+import { first } from "./statements.ts"
+
+const server = unavailable === undefined || required ? await startPostgres() : undefined
+afterAll(() => server?.stop())
+
+/** The first statement like this takes so much longer, in the life of the scope; tells when it has begun. */
+const slow = (like: RegExp, milliseconds: number) =>
+  Effect.gen(function*() {
+    const begun = yield* Latch.make()
+    yield* first(like, (_, send) => {
+      begun.openUnsafe()
+      setTimeout(send, milliseconds)
+      return undefined
+    })
+    return begun
+  })
+
+/** A worker with one tool; and until one of its tasks has undone what it has to. */
+const worker = Effect.gen(function*() {
+  const url = yield* Effect.promise(() => server!.createDatabase())
+  const context = yield* Layer.build(PostgresTasks.layer({ url }))
+  const engine = Context.get(context, TaskEngine)
+  const sql = Context.get(context, SqlClient)
+  const begin = (pay: ReturnType<typeof durable>) =>
+    Effect.andThen(engine.runTasks(handlers({ pay })), Effect.provideContext(submit("pay"), context))
+  const settled = (id: string) => {
+    const row = sql<{ settled: number }>`SELECT settled FROM skein_tasks WHERE id = ${id}`
+    const until = Effect.repeat(Effect.delay(row, 50), { until: ([row]) => Number(row?.settled) === 1 })
+    return Effect.timeout(until, "15 seconds")
+  }
+  return { engine, sql, begin, settled }
+})
+
+describe.skipIf(server === undefined)("PostgreSQL · steps of a task that is cancelled", () => {
+  for (const like of [/^INSERT INTO paid/, /^RELEASE SAVEPOINT/, /^INSERT INTO "cluster_replies"/, /^COMMIT/]) {
+    it.live(
+      `a transactional one that is cut off at ${like.source.slice(1)}: what it has committed is undone`,
+      () =>
+        Effect.gen(function*() {
+          const { begin, engine, settled, sql } = yield* worker
+          yield* sql`CREATE TABLE paid (amount INTEGER)`
+          const write = (step: string, amount: number) =>
+            Step.run(step, { transactional: true }, () => Effect.orDie(sql`INSERT INTO paid VALUES (${amount})`))
+          const scope = yield* Effect.scope
+          const slowed = yield* Latch.make()
+          const { id } = yield* begin(durable(() =>
+            Effect.gen(function*() {
+              const begun = yield* Effect.provideService(slow(like, 500), Scope.Scope, scope)
+              yield* Effect.forkIn(Effect.andThen(begun.await, slowed.open), scope)
+              yield* write("pay", 1).pipe(Step.withCompensation(() => write("back", -1)))
+              yield* Step.sleep("long", "1 hour")
+              return ""
+            })
+          ))
+          yield* slowed.await
+          expect(yield* engine.cancel(id)).toBe(true)
+          yield* settled(id)
+          yield* Effect.sleep(1000)
+          expect(yield* sql`SELECT COALESCE(SUM(amount), 0)::int AS sum FROM paid`).toEqual([{ sum: 0 }])
+        }).pipe(Effect.scoped),
+      30_000
+    )
+  }
+})

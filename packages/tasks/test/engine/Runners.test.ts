@@ -1,0 +1,172 @@
+import { describe, expect, it } from "@effect/vitest"
+import { PersistenceError } from "effect/cluster/ClusterError"
+import { MessageStorage } from "effect/cluster/MessageStorage"
+import * as RunnerAddress from "effect/cluster/RunnerAddress"
+import { RunnerStorage } from "effect/cluster/RunnerStorage"
+import * as ShardId from "effect/cluster/ShardId"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
+import { layerConfirmShards, layerRereadMessages } from "../../src/internal/engine/runners.ts"
+
+const address = RunnerAddress.make("here", 0)
+const [one, two, three, four] = ["1", "2", "3", "4"].map((id) => ShardId.fromString(`default:${id}`)) as [
+  ShardId.ShardId,
+  ShardId.ShardId,
+  ShardId.ShardId,
+  ShardId.ShardId
+]
+
+/** A store in which each look lasts until the test says what it finds. */
+const opened = Effect.gen(function*() {
+  const looks: Array<ReadonlyArray<ShardId.ShardId>> = []
+  const found = yield* Queue.unbounded<Effect.Effect<Array<ShardId.ShardId>, PersistenceError>>()
+  const store = Layer.succeed(
+    RunnerStorage,
+    {
+      refresh: (_address: RunnerAddress.RunnerAddress, shards: Iterable<ShardId.ShardId>) =>
+        Effect.suspend(() => {
+          looks.push([...shards])
+          return Effect.flatten(Queue.take(found))
+        })
+    } as RunnerStorage["Service"]
+  )
+  const anew: Array<ReadonlyArray<ShardId.ShardId>> = []
+  const messages = Layer.succeed(
+    MessageStorage,
+    {
+      resetShards: (shards: Iterable<ShardId.ShardId>) => Effect.sync(() => void anew.push([...shards]))
+    } as unknown as MessageStorage["Service"]
+  )
+  const scope = yield* Scope.fork(yield* Effect.scope)
+  const context = yield* Layer.buildWithScope(Layer.provide(layerConfirmShards, [store, messages]), scope)
+  const { refresh } = Context.get(context, RunnerStorage)
+  const ask = (...shards: ReadonlyArray<ShardId.ShardId>) =>
+    Effect.tap(Effect.forkChild(refresh(address, shards), { startImmediately: true }), () => Effect.yieldNow)
+  const find = (...shards: ReadonlyArray<ShardId.ShardId>) =>
+    Effect.andThen(Queue.offer(found, Effect.succeed([...shards])), Effect.yieldNow)
+  return { anew, ask, find, found, looks, close: Scope.close(scope, Exit.void) }
+})
+
+describe("whether a runner still has its shards", () => {
+  it.effect("those who ask while one looks are looked for together, by a look that begins after they have asked", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { ask, find, looks } = yield* opened
+      const first = yield* ask(one)
+      const rest = [yield* ask(two), yield* ask(three), yield* ask(two, four)]
+      expect(looks).toEqual([[one]])
+      yield* find(one)
+      expect(yield* Fiber.join(first)).toEqual([one])
+      yield* find(two, four)
+      for (const asked of rest) expect(yield* Fiber.join(asked)).toEqual([two, four])
+      expect(looks).toEqual([[one], [two, three, four]])
+      const last = yield* ask(one)
+      yield* find()
+      expect(yield* Fiber.join(last)).toEqual([])
+      expect(looks.length).toBe(3)
+    })))
+
+  it.effect("a look that fails has failed for all of its askers, and for no others", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { ask, find, found } = yield* opened
+      const first = yield* ask(one)
+      const second = yield* ask(two)
+      yield* Queue.offer(found, Effect.fail(new PersistenceError({ cause: "gone" })))
+      expect(Exit.isFailure(yield* Fiber.await(first))).toBe(true)
+      yield* find(two)
+      expect(yield* Fiber.join(second)).toEqual([two])
+    })))
+
+  it.effect("who asks and goes away takes the answer from nobody", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { ask, find, looks } = yield* opened
+      const first = yield* ask(one)
+      const second = yield* ask(two)
+      const third = yield* ask(three)
+      yield* Fiber.interrupt(first)
+      yield* Fiber.interrupt(second)
+      yield* find(one)
+      yield* find(two, three)
+      expect(yield* Fiber.join(third)).toEqual([two, three])
+      expect(looks).toEqual([[one], [two, three]])
+    })))
+
+  it.effect("who asks at the end waits for nothing", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { ask, close } = yield* opened
+      const asked = [yield* ask(one), yield* ask(two)]
+      yield* close
+      asked.push(yield* ask(three))
+      for (const each of asked) expect(Exit.hasInterrupts(yield* Fiber.await(each))).toBe(true)
+    })))
+
+  it.effect("a look at nothing but the database waits for no other", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { ask, looks } = yield* opened
+      yield* ask(one)
+      yield* ask()
+      expect(looks).toEqual([[one], []])
+    })))
+
+  it.effect("what it has read of shards that it has lost, it lets others read: at once, and when no read is under way", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { anew, ask, find } = yield* opened
+      const asked = yield* ask(one, two, three)
+      expect(anew).toEqual([])
+      yield* find(two)
+      expect(yield* Fiber.join(asked)).toEqual([two])
+      yield* Effect.yieldNow
+      expect(anew).toEqual([[one, three]])
+      yield* TestClock.adjust("2 seconds")
+      expect(anew).toEqual([[one, three], [one, three]])
+      const again = yield* ask(two)
+      yield* find(two)
+      yield* Fiber.join(again)
+      yield* TestClock.adjust("1 hour")
+      expect(anew).toHaveLength(2)
+    })))
+
+  it.effect("where a look has failed it is the next one that says so, be it at nothing but the database", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { anew, ask, find, found } = yield* opened
+      const failed = yield* ask(one, two)
+      yield* Queue.offer(found, Effect.fail(new PersistenceError({ cause: "gone" })))
+      yield* Fiber.await(failed)
+      expect(anew).toEqual([])
+      const probe = yield* ask()
+      yield* find()
+      yield* Fiber.join(probe)
+      yield* Effect.yieldNow
+      expect(anew).toEqual([[one, two]])
+    })))
+})
+
+it.effect("after messages were read, and nobody heard which, they are read anew: those who read the next time say so first", () =>
+  Effect.scoped(Effect.gen(function*() {
+    const log: Array<string> = []
+    let gone = true
+    const store = Layer.succeed(
+      MessageStorage,
+      {
+        unprocessedMessages: () =>
+          Effect.suspend(() => {
+            log.push("read")
+            return gone ? Effect.fail(new PersistenceError({ cause: "gone" })) : Effect.succeed([])
+          }),
+        resetShards: (shards: Iterable<ShardId.ShardId>) =>
+          Effect.sync(() => void log.push(`reset ${[...shards].map(({ id }) => id)}`))
+      } as unknown as MessageStorage["Service"]
+    )
+    const context = yield* Layer.build(Layer.provide(layerRereadMessages, store))
+    const { unprocessedMessages } = Context.get(context, MessageStorage)
+    yield* Effect.flip(unprocessedMessages([one, two]))
+    gone = false
+    yield* unprocessedMessages([one, two])
+    yield* unprocessedMessages([one, two])
+    expect(log).toEqual(["read", "reset 1,2", "read", "read"])
+  })))

@@ -1,0 +1,289 @@
+/**
+ * An engine of tasks in memory, for the tests of what stands before it: every rule of the `TaskEngine`'s contract that a client can
+ * see, and nothing durable. It runs a handler once and undoes nothing; a test can end, ask and change tasks by hand.
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { type Handlers, TaskEngine } from "@skein/tasks/TaskEngine"
+import { LimitExceeded, TaskError } from "@skein/tasks/TaskError"
+import { isFinal, type Limits, type NewTask, type Outcome, type Question, type State } from "@skein/tasks/TaskState"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberSet from "effect/FiberSet"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import * as Stream from "effect/Stream"
+import { failureMessage, isErrorResult } from "../src/internal/text.ts"
+import { TaskRequestContext } from "../src/internal/engine/taskRequest.ts"
+
+interface Row {
+  state: State
+  readonly args: JsonObject
+  readonly limits: NewTask["limits"]
+  /** Every status that it ever had, in order. */
+  readonly history: Array<State["status"]>
+  readonly waiting: Map<string, Deferred.Deferred<JsonObject>>
+  readonly watchers: Set<() => void>
+  fiber: Fiber.Fiber<void> | undefined
+}
+
+/** The engine behind the tests' hands. */
+export class Fake {
+  readonly rows = new Map<string, Row>()
+  /** How often it was looked into, by the name of what did. */
+  readonly looks: Array<string> = []
+  /** The answers that were kept. */
+  readonly answered: Array<readonly [key: string, answer: JsonObject]> = []
+  /** How many watch a task now. */
+  watching = 0
+  /** Runs no handlers: the test does what they would. */
+  manual = false
+  /** Everything fails until it is taken back. */
+  broken: TaskError | undefined = undefined
+  /** What a submission waits for before it is known to be done. */
+  submitting: Effect.Effect<void> = Effect.void
+  /** What an answer waits for before it is kept. */
+  answering: Effect.Effect<void, TaskError> = Effect.void
+
+  #handlers: Handlers | undefined = undefined
+  readonly #fibers: FiberSet.FiberSet<void>
+  readonly #clock: Clock.Clock
+  readonly #services: Context.Context<never>
+
+  constructor(fibers: FiberSet.FiberSet<void>, clock: Clock.Clock, services: Context.Context<never>) {
+    this.#fibers = fibers
+    this.#clock = clock
+    this.#services = services
+  }
+
+  get #now(): number {
+    return this.#clock.currentTimeMillisUnsafe()
+  }
+
+  /** A task, if its time is not over. */
+  find(id: string): Row | undefined {
+    const row = this.rows.get(id)
+    if (row === undefined || row.state.ttlMs === null || this.#now < row.state.createdAt + row.state.ttlMs) return row
+    this.forget(id)
+    return undefined
+  }
+
+  /** Forgets a task, over or not. Whoever watches it is told; what runs of it goes on for nobody. */
+  forget(id: string): void {
+    const row = this.rows.get(id)
+    this.rows.delete(id)
+    for (const watcher of row?.watchers ?? []) watcher()
+  }
+
+  /** Terminal is final. */
+  change(id: string, to: Partial<State>): boolean {
+    const row = this.find(id)
+    if (row === undefined || isFinal(row.state)) return false
+    const state = { ...row.state, ...to, version: row.state.version + 1, updatedAt: this.#now }
+    row.state = isFinal(state) ? { ...state, questions: [] } : state
+    row.history.push(state.status)
+    for (const watcher of row.watchers) watcher()
+    return true
+  }
+
+  end(id: string, outcome: Outcome): boolean {
+    const message = failureMessage(outcome)
+    return this.change(id, {
+      status: outcome._tag === "Result" ? "completed" : "failed",
+      isError: isErrorResult(outcome),
+      outcome,
+      ...(message === undefined ? undefined : { statusMessage: message })
+    })
+  }
+
+  ask(id: string, question: Question): Deferred.Deferred<JsonObject> {
+    const { state, waiting } = this.find(id)!
+    const answer = Deferred.makeUnsafe<JsonObject>()
+    waiting.set(question.key, answer)
+    this.change(id, { status: "input_required", questions: [...state.questions, question] })
+    return answer
+  }
+
+  withdraw(id: string, key: string): boolean {
+    const open = this.find(id)?.state.questions ?? []
+    const questions = open.filter((question) => question.key !== key)
+    if (questions.length === open.length) return false
+    return this.change(id, { questions, status: questions.length === 0 ? "working" : "input_required" })
+  }
+
+  /** The first answer wins. */
+  answer(id: string, key: string, answer: JsonObject): boolean {
+    if (!isObject(answer) || !this.withdraw(id, key)) return false
+    this.answered.push([key, answer])
+    Deferred.doneUnsafe(this.find(id)!.waiting.get(key)!, Effect.succeed(answer))
+    return true
+  }
+
+  #submit(task: NewTask): Effect.Effect<State, TaskError> {
+    if (!this.#fits(task)) {
+      return Effect.fail(new TaskError({ reason: new LimitExceeded({ message: "There are too many" }) }))
+    }
+    const { args, limits, ...rest } = task
+    const id = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url")
+    const state: State = {
+      ...rest,
+      id,
+      status: "working",
+      statusMessage: undefined,
+      progress: undefined,
+      createdAt: this.#now,
+      updatedAt: this.#now,
+      version: 0,
+      questions: [],
+      isError: false,
+      outcome: undefined
+    }
+    const row: Row = {
+      state,
+      // What is kept is JSON.
+      args: JSON.parse(JSON.stringify(args)),
+      limits,
+      history: ["working"],
+      waiting: new Map(),
+      watchers: new Set(),
+      fiber: undefined
+    }
+    this.rows.set(id, row)
+    this.#start(row)
+    return Effect.as(this.submitting, state)
+  }
+
+  #fits({ limits, owner, tool }: NewTask): boolean {
+    const all = this.#alive()
+    const fits = (of: ReadonlyArray<State>, { live = Infinity, retained = Infinity }: Limits): boolean =>
+      of.length < retained && of.filter((state) => !isFinal(state)).length < live
+    return fits(all, limits.all) && fits(all.filter((state) => state.tool === tool), limits.tool) &&
+      fits(all.filter((state) => state.owner === owner), limits.owner)
+  }
+
+  #alive(): ReadonlyArray<State> {
+    return [...this.rows.keys()].flatMap((id) => this.find(id)?.state ?? [])
+  }
+
+  #start(row: Row): void {
+    const handler = this.manual || row.fiber !== undefined || isFinal(row.state)
+      ? undefined
+      : this.#handlers?.(row.state.tool)
+    if (handler === undefined) return
+    const { id } = row.state
+    const run = Effect.flatMap(Effect.yieldNow, () => handler.run(this.#exchange(row)))
+    // In a context of its own: whoever submits it is gone when it goes on.
+    row.fiber = Effect.runForkWith(this.#services)(Effect.map(run, (outcome) => void this.end(id, outcome)))
+    FiberSet.addUnsafe(this.#fibers, row.fiber)
+  }
+
+  #exchange({ args, state }: Row): TaskRequestContext {
+    const { id } = state
+    let asked = 0
+    return new TaskRequestContext({ ...state, args, statusMessageCount: 0, settled: false, waitsForWorker: false }, {
+      current: {
+        id,
+        setStatusMessage: (message) => Effect.sync(() => void this.change(id, { statusMessage: message })),
+        step: (name, _options, execute) => execute(`${id}/${name}`),
+        sleep: (_name, duration) => Effect.sleep(duration),
+        compensate: () => Effect.void
+      },
+      ask: (method, params, options) =>
+        Effect.suspend(() => {
+          const key = options?.key ?? `q${++asked}`
+          return Effect.onInterrupt(
+            Deferred.await(this.ask(id, { key, method, params })),
+            () => Effect.sync(() => this.withdraw(id, key))
+          )
+        }),
+      progress: (progress) => Effect.sync(() => void this.change(id, { progress }))
+    })
+  }
+
+  /** A task now, and the last of its changes whenever it is looked at, to its end. */
+  #watch(id: string): Stream.Stream<State, TaskError> {
+    return Stream.unwrap(Effect.gen({ self: this }, function*() {
+      const row = yield* this.#look("watch", () => this.find(id))
+      if (row === undefined) return Stream.empty
+      const changes = yield* Queue.sliding<void>(1)
+      const watcher = (): void => void Queue.offerUnsafe(changes, undefined)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          this.watching++
+          row.watchers.add(watcher)
+        }),
+        () =>
+          Effect.sync(() => {
+            this.watching--
+            row.watchers.delete(watcher)
+          })
+      )
+      watcher()
+      return Stream.fromQueue(changes).pipe(
+        Stream.map(() => this.find(id)?.state),
+        Stream.takeUntil((state) => state === undefined || isFinal(state)),
+        Stream.filter((state) => state !== undefined)
+      )
+    }))
+  }
+
+  #look<A>(name: string, f: () => A): Effect.Effect<A, TaskError> {
+    return Effect.suspend(() => {
+      this.looks.push(name)
+      return this.broken === undefined ? Effect.sync(f) : Effect.fail(this.broken)
+    })
+  }
+
+  readonly service: TaskEngine["Service"] = {
+    submit: (task) => Effect.flatten(this.#look("submit", () => this.#submit(task))),
+    get: (id) => this.#look("get", () => this.find(id)?.state),
+    list: (owners, { after, limit }) =>
+      this.#look("list", () =>
+        this.#alive().filter(({ owner }) => owners.includes(owner))
+          .toSorted((one, other) => other.createdAt - one.createdAt || (one.id < other.id ? 1 : -1))
+          .filter(({ createdAt, id }) =>
+            after === undefined || createdAt < after.createdAt || (createdAt === after.createdAt && id < after.id)
+          )
+          .slice(0, limit)
+          .map((state) => ({ ...state, questions: [], outcome: undefined }))),
+    cancel: (id, message) =>
+      this.#look("cancel", () => {
+        const done = this.change(id, { status: "cancelled", statusMessage: message })
+        if (done) this.find(id)?.fiber?.interruptUnsafe()
+        return done
+      }),
+    answer: (id, key, answer) =>
+      Effect.andThen(
+        Effect.suspend(() => this.answering),
+        this.#look("answer", () => this.answer(id, key, answer))
+      ),
+    expireSoon: (id) =>
+      this.#look("forget", () => {
+        const row = this.find(id)
+        if (row === undefined || !isFinal(row.state)) return
+        row.state = { ...row.state, ttlMs: this.#now + 10_000 - row.state.createdAt }
+      }),
+    watch: (id) => this.#watch(id),
+    runTasks: (handlers) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          this.#handlers = handlers
+          for (const row of this.rows.values()) this.#start(row)
+        }),
+        () => {
+          this.#handlers = undefined
+          return FiberSet.clear(this.#fibers)
+        }
+      )
+  }
+}
+
+export class FakeTasks extends Context.Service<FakeTasks, Fake>()("test/FakeTasks") {}
+
+/** The engine, and what a test may do with it. */
+export const layer: Layer.Layer<TaskEngine | FakeTasks> = Layer.effectContext(Effect.gen(function*() {
+  const fake = new Fake(yield* FiberSet.make<void>(), yield* Clock.Clock, yield* Effect.context<never>())
+  return Context.make(TaskEngine, fake.service).pipe(Context.add(FakeTasks, fake))
+}))

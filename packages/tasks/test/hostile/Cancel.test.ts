@@ -1,0 +1,92 @@
+/** Many tasks that wait, and are cancelled or expire at the same time. */
+import { expect, it } from "@effect/vitest"
+import { McpRequest } from "@skein/runtime/RequestContext"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import { SqlClient } from "effect/sql/SqlClient"
+import { durable, pass, submit, until, work } from "../engine/kit.ts"
+
+const count = 60
+
+/** Tasks that have something to undo, and ask. */
+const asking = (ttl: number | null) =>
+  Effect.gen(function*() {
+    const undone = new Set<string>()
+    yield* work({
+      ask: durable(() =>
+        Effect.gen(function*() {
+          const exchange = yield* McpRequest
+          const { task } = exchange as never as { task: { id: string } }
+          yield* Step.compensate(() => Effect.sync(() => undone.add(task.id)))
+          yield* Effect.orDie(exchange.request("elicitation/create", {}, { key: "k" }))
+          return ""
+        })
+      )
+    })
+    const ids = yield* Effect.forEach(
+      Array.from({ length: count }),
+      () => Effect.map(submit("ask", { ttlMs: ttl }), ({ id }) => id)
+    )
+    if (ttl === null) yield* Effect.forEach(ids, (id) => until(id, ({ questions }) => questions.length > 0))
+    return { ids, undone }
+  })
+
+const left = (table: string) =>
+  Effect.flatMap(SqlClient, (sql) => Effect.map(sql`SELECT * FROM ${sql(table)}`, (rows) => rows.length))
+
+const engine = <A, E>(effect: Effect.Effect<A, E, TaskEngine | SqlClient>) =>
+  effect.pipe(Effect.scoped, Effect.provide(Layer.provideMerge(MemoryTasks.layer(), Logger.layer([]))))
+
+it.live(
+  "each of many tasks that sleep undoes what it has done when they are cancelled in one go",
+  () =>
+    engine(Effect.scoped(Effect.gen(function*() {
+      const { ids, undone } = yield* asking(null)
+      // Until the engine has put all of them to sleep.
+      yield* Effect.sleep(300)
+      const { cancel } = yield* TaskEngine
+      yield* Effect.forEach(ids, (id) => cancel(id))
+      yield* Effect.repeat(Effect.sleep(20), { until: () => undone.size === count })
+      expect(undone).toEqual(new Set(ids))
+    }))),
+  20_000
+)
+
+it.live(
+  "each of many whose time is over undoes what it has done, and leaves nothing behind",
+  () =>
+    engine(Effect.scoped(Effect.gen(function*() {
+      const { undone } = yield* asking(1000)
+      yield* Effect.repeat(Effect.andThen(Effect.sleep(50), left("skein_tasks")), { until: (count) => count === 0 })
+      expect(undone.size).toBe(count)
+      for (const table of ["skein_task_questions", "cluster_messages", "cluster_replies"]) {
+        expect(yield* left(table)).toBe(0)
+      }
+      const sql = yield* SqlClient
+      expect(yield* sql`SELECT live, retained FROM skein_task_counts`).toEqual([{ live: 0, retained: 0 }])
+    }))),
+  20_000
+)
+
+it.effect("a task that comes while nothing is to expire for long is ended within ten seconds of its time", () =>
+  Effect.gen(function*() {
+    const log: Array<string> = []
+    yield* work({
+      long: durable(() =>
+        Effect.andThen(
+          Step.compensate((why) => Effect.sync(() => void log.push(why))),
+          Effect.as(Step.sleep("long", "1 day"), "")
+        )
+      )
+    })
+    yield* pass(3)
+    yield* submit("long", { ttlMs: 5000 })
+    yield* pass(4)
+    expect(log).toEqual([])
+    yield* pass(12)
+    expect(log).toEqual(["cancelled"])
+  }).pipe(Effect.provide(Layer.provideMerge(MemoryTasks.layer(), Logger.layer([])))))

@@ -1,0 +1,86 @@
+/** The tasks that the tests of the faces have in common: each waits for the test at one place. */
+import * as Elicitation from "@skein/server/Elicitation"
+import * as McpError from "@skein/protocol/McpError"
+import * as Progress from "@skein/server/Progress"
+import * as Tool from "@skein/server/Tool"
+import * as Task from "@skein/tasks/Task"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+/** A task that goes on when it is told to. */
+export const gated = (name = "bake", options: Task.Options<{}, never> = {}) => {
+  const gate = Deferred.makeUnsafe<string>()
+  const seen = { interrupted: 0, runs: 0 }
+  const definition = Task.layer(Task.make(name, options), () =>
+    Effect.suspend(() => {
+      seen.runs++
+      return Effect.onInterrupt(Deferred.await(gate), () => Effect.sync(() => void seen.interrupted++))
+    }))
+  return { definition, seen, open: (text = "done") => Deferred.succeed(gate, text) }
+}
+
+/** A task that is done at once. */
+export const quick = Task.layer(
+  Task.make("quick", { input: { n: Schema.Finite }, output: { double: Schema.Finite } }),
+  ({ n }) => Effect.succeed({ double: 2 * n })
+)
+
+/** A plain tool that may be called as a task. */
+export const plain = Tool.layer(
+  Tool.make("plain", { execution: { taskSupport: "optional" } }),
+  () => Effect.succeed("plain")
+)
+
+/** One that never is. */
+export const never = Tool.layer(Tool.make("never"), () => Effect.succeed("never"))
+
+/** A task of which clients see nothing. */
+export const hidden = Task.layer(Task.make("hidden", { taskSupport: "forbidden" }), () => Effect.succeed("hidden"))
+
+/** A task, and nothing else. */
+export const must = Task.layer(Task.make("must", { taskSupport: "required" }), () => Effect.succeed("must"))
+
+/** The tool says that it has failed. */
+export const failing = Task.layer(
+  Task.make("failing"),
+  () => Effect.fail({ _tag: "NoFlour", message: "There is no flour" } as const)
+)
+
+/** The call fails, in JSON-RPC. */
+export const refusing = Task.layer(
+  Task.make("refusing"),
+  () => Effect.fail(McpError.other(1234, "Rate limit", { at: 3 }))
+)
+
+/** A defect. */
+export const dying = Task.layer(Task.make("dying"), () => Effect.die(new Error("secret")))
+
+const ask = (text: string, key: string) =>
+  Effect.map(
+    Elicitation.form(text, { name: Schema.String }, { key }),
+    (answer) => answer.action === "accept" ? answer.content.name : answer.action
+  )
+
+/** Asks twice at once, and once more after it. */
+export const asking = Task.layer(Task.make("asking"), () =>
+  Effect.gen(function*() {
+    yield* Task.setStatusMessage("Asking")
+    const [a, b] = yield* Effect.all([ask("First?", "first"), ask("Second?", "second")], { concurrency: 2 })
+    const c = yield* ask("Third?", "third")
+    return `${a} ${b} ${c}`
+  }).pipe(Effect.catchTag("InputError", ({ message, reason }) => Effect.succeed(`${reason}: ${message}`))))
+
+/** Reports how far it is, and waits between. */
+export const reporting = () => {
+  const steps = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+  const definition = Task.layer(Task.make("reporting"), () =>
+    Effect.gen(function*() {
+      yield* Progress.report({ progress: 1, total: 2, message: "half" })
+      yield* Deferred.await(steps[0]!)
+      yield* Progress.report({ progress: 2, total: 2 })
+      yield* Deferred.await(steps[1]!)
+      return "reported"
+    }))
+  return { definition, next: (n: number) => Deferred.succeed(steps[n]!, undefined) }
+}
