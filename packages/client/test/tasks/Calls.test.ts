@@ -212,7 +212,7 @@ for (const shape of shapes) {
         if (shape === "2025-11-25") server.instead["tools/call"] = () => ok({ task: server.told })
         const error = yield* Effect.flip(client.callTool("t"))
         assert.strictEqual(error.reason._tag, "InvalidResponse")
-        assert.include(error.message, "with a task, which was not asked for")
+        assert.include(error.message, "with a task, which was not requested")
         const [request] = server.server.requests("tools/call")
         assert.isUndefined(request!.params!["task"])
         const capabilities = (request!.params!["_meta"] as Json)?.["io.modelcontextprotocol/clientCapabilities"]
