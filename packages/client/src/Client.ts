@@ -59,6 +59,7 @@ import type {
   RequestOptions,
   TypedCallOptions
 } from "./internal/calls/options.ts"
+import type { Middleware } from "./Middleware.ts"
 import type { LoggingMessage, Notification } from "./Notification.ts"
 import type * as RemoteTask from "./RemoteTask.ts"
 import type * as ResponseCache from "./ResponseCache.ts"
@@ -103,6 +104,8 @@ export interface Options {
    * oldest is dropped; of changes a `Gap` tells.
    */
   readonly maxBufferedNotifications?: number | undefined
+  /** Functions around each call, outermost first: see `Middleware`. None by default. */
+  readonly middleware?: ReadonlyArray<Middleware> | undefined
   /** Makes a span for each request: `Telemetry.make()`. None by default. */
   readonly telemetry?: Telemetry | undefined
   /**

@@ -24,7 +24,6 @@ import type { LoggingMessage, Notification } from "../Notification.ts"
 import type { Handle, RemoteTask, ResumeOptions, Started } from "../RemoteTask.ts"
 import type { Status } from "../Status.ts"
 import { bindOnRead } from "./bound.ts"
-import { call } from "./calls/call.ts"
 import type { ClientDesk } from "./context.ts"
 import { capabilitiesOf } from "./connection/serverInfo.ts"
 import { type Line, serverOf, serverProfileOf } from "./connection/connection.ts"
@@ -32,7 +31,7 @@ import { LogLevel } from "./logLevel.ts"
 import * as Output from "./calls/output.ts"
 import { walk } from "./calls/pages.ts"
 import type { CallToolOptions, PageOptions, PingOptions, RequestOptions, TypedCallOptions } from "./calls/options.ts"
-import { driver } from "./tasks/load.ts"
+import { taskClient } from "./tasks/awaitTask.ts"
 
 type Listing<R> = Method.RequestMethod<{ readonly cursor?: string | undefined }, R>
 type All<A> = Effect.Effect<ReadonlyArray<A>, ClientError>
@@ -94,11 +93,11 @@ export class ClientImpl {
     params: P,
     options?: RequestOptions
   ): Effect.Effect<R, ClientError> {
-    return call(this.#desk, method, params, options)
+    return this.#desk.call(method, params, options)
   }
 
   #page<R>(method: Listing<R>, options: PageOptions = {}): Effect.Effect<R, ClientError> {
-    return call(this.#desk, method, options.cursor === undefined ? {} : { cursor: options.cursor }, options)
+    return this.#desk.call(method, options.cursor === undefined ? {} : { cursor: options.cursor }, options)
   }
 
   #all<R extends { readonly nextCursor?: string | undefined }, A>(
@@ -129,18 +128,18 @@ export class ClientImpl {
     options: CallToolOptions | TypedCallOptions<A, RD> = {}
   ): Effect.Effect<CallToolResult | A, ClientError, RD> {
     const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
-    const called = call(this.#desk, Method.CallTool, params, options)
+    const called = this.#desk.call(Method.CallTool, params, options)
     return "output" in options && options.output !== undefined
       ? Effect.flatMap(called, (result) => Output.decode(name, result, options.output))
       : called
   }
 
   startTask(name: string, args?: object, options: CallToolOptions = {}): Effect.Effect<Started, ClientError> {
-    return Effect.flatMap(driver, ({ start }) => start(this.#desk, name, args, options))
+    return Effect.flatMap(taskClient, ({ start }) => start(this.#desk, name, args, options))
   }
 
   resumeTask(handle: Handle, options: ResumeOptions = {}): Effect.Effect<RemoteTask, ClientError> {
-    return Effect.flatMap(driver, ({ resume }) => resume(this.#desk, handle, options))
+    return Effect.flatMap(taskClient, ({ resume }) => resume(this.#desk, handle, options))
   }
 
   listTasksPage(options?: PageOptions) {
@@ -164,7 +163,7 @@ export class ClientImpl {
   }
 
   readResource(uri: string, options?: RequestOptions) {
-    return call(this.#desk, Method.ReadResource, { uri }, options)
+    return this.#desk.call(Method.ReadResource, { uri }, options)
   }
 
   listPromptsPage(options?: PageOptions) {
@@ -176,7 +175,7 @@ export class ClientImpl {
   }
 
   getPrompt(name: string, args?: Readonly<Record<string, string>>, options?: RequestOptions) {
-    return call(this.#desk, Method.GetPrompt, args === undefined ? { name } : { name, arguments: args }, options)
+    return this.#desk.call(Method.GetPrompt, args === undefined ? { name } : { name, arguments: args }, options)
   }
 
   complete(
@@ -186,13 +185,13 @@ export class ClientImpl {
     options?: RequestOptions
   ) {
     const params = known === undefined ? { ref, argument } : { ref, argument, context: { arguments: known } }
-    return call(this.#desk, Method.Complete, params, options)
+    return this.#desk.call(Method.Complete, params, options)
   }
 
   ping(options?: PingOptions): Effect.Effect<void, ClientError> {
     return Effect.suspend(() =>
       Effect.asVoid(
-        call(this.#desk, this.#last.modern ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" })
+        this.#desk.call(this.#last.modern ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" })
       )
     )
   }

@@ -1,7 +1,6 @@
 /**
  * What all calls of one client go through, and all its lines tell: made where a client is, and what it keeps when it is needed first.
  */
-import type { CallToolResult } from "@skein/protocol/CallTool"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Transport } from "@skein/runtime/Connection"
@@ -15,13 +14,16 @@ import type * as Stream from "effect/Stream"
 import type { Change } from "../Changes.ts"
 import type { ClientError } from "../ClientError.ts"
 import type { ServerProfile } from "../ServerProfile.ts"
+import type { Handler, Middleware } from "../Middleware.ts"
 import type { Notification } from "../Notification.ts"
 import type { Resolved } from "../Reconnect.ts"
 import type { Options as TaskSettings } from "../RemoteTask.ts"
 import type * as ResponseCache from "../ResponseCache.ts"
 import { Answers, type Options as AnswersOptions } from "./input/inputRequests.ts"
 import * as Cache from "./cache/cache.ts"
-import { call, type Desk, send } from "./calls/call.ts"
+import type { ClientContext, InternalOptions } from "./calls/context.ts"
+import { call, compose } from "./calls/pipeline.ts"
+import { send } from "./calls/send.ts"
 import { Changes } from "./subscriptions/changes.ts"
 import { connect, type Setup, type Shared } from "./connection/connect.ts"
 import { Definitions, type Settings as DefinitionsSettings } from "./calls/toolCatalog.ts"
@@ -29,12 +31,11 @@ import type { Keeper, Owned, Patience, Settings } from "./connection/supervisor.
 import { bounds, type Staying } from "./connection/bounds.ts"
 import { type Heartbeat, heartbeat } from "./connection/heartbeat.ts"
 import { type Line, serverProfileOf } from "./connection/connection.ts"
-import { type Lister, Relist } from "./calls/paramHeaders.ts"
+import { type Lister, ToolListRefresh } from "./calls/toolListRefresh.ts"
 import { Notices } from "./broadcast.ts"
 import { type Bounds, walk } from "./calls/pages.ts"
 import { createdIn } from "./legacyTasks/requestTask.ts"
-import { finish } from "./tasks/load.ts"
-import { type Created, Tasks } from "./tasks/taskRegistry.ts"
+import { Tasks } from "./tasks/taskRegistry.ts"
 
 /** The options of a client. */
 interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettings, "warn"> {
@@ -44,12 +45,13 @@ interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettin
   readonly maxListingChars?: number | undefined
   readonly maxRounds?: number | undefined
   readonly heartbeat?: Heartbeat | undefined
+  readonly middleware?: ReadonlyArray<Middleware> | undefined
   readonly cache?: ResponseCache.Options | false | undefined
   readonly tasks?: TaskSettings | boolean | undefined
 }
 
 /** See the module's text. */
-export class ClientDesk implements Desk, Shared, Settings, Lister {
+export class ClientDesk implements ClientContext, Shared, Settings, Lister {
   keeper: Keeper = undefined!
   readonly context: Context.Context<never>
   readonly answers: Answers
@@ -62,8 +64,9 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
   #definitions: Definitions | undefined = undefined
   #changes: Changes | undefined = undefined
   #notices: Notices<Notification> | undefined = undefined
-  #relist: Relist | undefined = undefined
+  #toolListRefresh: ToolListRefresh | undefined = undefined
   #tasks: Tasks | undefined = undefined
+  #handler: Handler | undefined = undefined
 
   constructor(
     transport: Transport,
@@ -96,6 +99,16 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
     return this.options.maxRounds ?? 10
   }
 
+  #throughMiddleware(
+    middleware: ReadonlyArray<Middleware>,
+    method: Method.RequestMethod<unknown, unknown>,
+    params: JsonRpc.JsonObject,
+    options: InternalOptions
+  ): Effect.Effect<unknown, ClientError> {
+    const handler = this.#handler ??= compose(this, middleware)
+    return Effect.suspend(() => handler({ method, params, options }))
+  }
+
   get pages(): Bounds {
     const { options } = this
     return {
@@ -125,8 +138,21 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
     return this.#tasks ??= new Tasks(this.options.tasks, this.warn)
   }
 
-  finishTask(created: Created): Effect.Effect<CallToolResult, ClientError> {
-    return finish(this, created)
+  call<P, R>(
+    method: Method.RequestMethod<P, R>,
+    params: P,
+    options: InternalOptions<R> = {}
+  ): Effect.Effect<R, ClientError> {
+    const { middleware } = this.options
+    const made = middleware === undefined || middleware.length === 0
+      ? call(this, method as Method.RequestMethod<unknown, R>, params, options)
+      : this.#throughMiddleware(
+        middleware,
+        method as Method.RequestMethod<unknown, R>,
+        params as JsonRpc.JsonObject,
+        options
+      )
+    return made as Effect.Effect<R, ClientError>
   }
 
   watchTasks(taskIds: ReadonlyArray<string>): Stream.Stream<Change, ClientError> {
@@ -138,14 +164,14 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
     return this.#scope
   }
 
-  get relist(): Relist {
-    return this.#relist ??= new Relist(this, this.#scope)
+  get toolListRefresh(): ToolListRefresh {
+    return this.#toolListRefresh ??= new ToolListRefresh(this, this.#scope)
   }
 
   /** Lists all tools once more, past the cache. */
-  get listAnew(): Effect.Effect<unknown, ClientError> {
+  get listAllTools(): Effect.Effect<unknown, ClientError> {
     const page = (cursor: string | undefined) =>
-      call(this, Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
+      this.call(Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
     return Effect.tap(
       walk(Method.ListTools.name, this.pages, page, ({ tools }) => tools),
       () => Effect.sync(() => this.definitions.relisted())

@@ -226,7 +226,7 @@ for (const shape of shapes) {
         }
         const error = yield* Effect.flip(client.callTool("t"))
         assert.strictEqual(error.reason._tag, "InvalidResponse")
-        assert.include(error.message, "with a task, which was not asked for")
+        assert.include(error.message, "with a task, which was not requested")
         const [request] = server.server.requests("tools/call")
         assert.isUndefined(request!.params!["task"])
         const capabilities = (request!.params!["_meta"] as Json)?.["io.modelcontextprotocol/clientCapabilities"]

@@ -1,61 +1,13 @@
 /**
- * Calling a tool when what is known of it may be out of date: the parameters that are mirrored into headers, the schema of what it
- * answers.
+ * The HTTP headers that repeat a part of a tool call's parameters (2026-07-28), and the list of tools that declares them.
  */
 import { serverErrorOf } from "../errors.ts"
-import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
-import type * as Scope from "effect/Scope"
+import * as Result from "effect/Result"
 import { ClientError, Timeout } from "../../ClientError.ts"
-import type { CallTime } from "./deadline.ts"
-import type { Definitions } from "./toolCatalog.ts"
-import type { Line } from "../connection/connection.ts"
-
-/** What lists all tools, past what is kept of them. */
-export interface Lister {
-  readonly listAnew: Effect.Effect<unknown, ClientError>
-}
-
-/** Lists the tools anew, in a scope, so that nobody who waits for it loses it by the end of another. */
-export class Relist {
-  readonly #lister: Lister
-  readonly #scope: Scope.Scope
-  #running: Fiber.Fiber<void> | undefined = undefined
-  #count = 0
-
-  constructor(lister: Lister, scope: Scope.Scope) {
-    this.#lister = lister
-    this.#scope = scope
-  }
-
-  /** How often that was done. */
-  get count(): number {
-    return this.#count
-  }
-
-  /** Does it once for all who ask meanwhile. It does not fail: a call that was made wrongly then is answered so again. */
-  get run(): Effect.Effect<void> {
-    return Effect.suspend(() =>
-      Effect.asVoid(this.#running === undefined ? Effect.flatMap(this.#start, Fiber.await) : Fiber.await(this.#running))
-    )
-  }
-
-  get #start(): Effect.Effect<Fiber.Fiber<void>> {
-    const work = Effect.matchEffect(this.#lister.listAnew, {
-      onFailure: ({ message }) => Effect.logWarning(`The tools could not be listed anew: ${message}`),
-      onSuccess: () => Effect.void
-    })
-    return Effect.map(Effect.forkIn(work, this.#scope), (fiber) => {
-      this.#running = fiber
-      fiber.addObserver(() => {
-        this.#running = undefined
-        this.#count++
-      })
-      return fiber
-    })
-  }
-}
+import type { CallContext, CallHandler, CallLayer } from "./context.ts"
+import { timeLeft } from "./deadline.ts"
+import { refreshed } from "./toolListRefresh.ts"
 
 const isMismatch = (error: ClientError): boolean => serverErrorOf(error)?.reason === "HeaderMismatch"
 
@@ -64,53 +16,39 @@ const late = (name: string): ClientError => {
   return new ClientError({ reason: new Timeout({ message }), method: "tools/call", undelivered: true })
 }
 
-/** Lists anew, as long as a call may wait for that. */
-const within = ({ maxTimeout, timeout }: CallTime, { run }: Relist): Effect.Effect<unknown> =>
-  Effect.timeoutOption(run, Math.max(0, Math.min(timeout, maxTimeout)))
+const withHeaders = (next: CallHandler, call: CallContext): ReturnType<CallHandler> => {
+  const headers = call.client.definitions.headers(call.encoded)
+  if (Result.isFailure(headers)) return Effect.fail(headers.failure)
+  return next(headers.success === undefined ? call : { ...call, headers: headers.success })
+}
 
 /**
- * Makes a call, and once more when the server misses headers: "the client SHOULD call `tools/list` to check for changes to the tool's
- * `inputSchema`, then retry the original request with the appropriate headers" (2026-07-28, streamable HTTP, client behavior). Where
- * the list has changed since the headers were read, it is read again first: they MUST be sent. Either happens once at most, and
- * within the time of the call: `left` is what it has left of it.
+ * Sends a call of a tool with the HTTP headers that repeat a part of its parameters, and again when the server finds headers missing: "the
+ * client SHOULD call `tools/list` to check for changes to the tool's `inputSchema`, then retry the original request with the
+ * appropriate headers" (2026-07-28, streamable HTTP, client behavior). If the list has changed since the headers were read, it is read
+ * again first: they MUST be sent. Either happens at most once, and within the time of the call.
  */
-export const mirrored = <A>(
-  definitions: Definitions,
-  relist: Relist,
-  name: string,
-  left: () => CallTime,
-  attempt: (time: CallTime | undefined) => Effect.Effect<A, ClientError>
-): Effect.Effect<A, ClientError> =>
-  Effect.suspend(() => {
-    const again = (error: ClientError) =>
-      Effect.suspend(() => {
-        const time = left()
-        return Math.min(time.timeout, time.maxTimeout) > 0 ? attempt(time) : Effect.fail(error)
-      })
-    if (definitions.outdated(name)) return Effect.andThen(within(left(), relist), again(late(name)))
-    const { count } = relist
-    return Effect.catchIf(
-      attempt(undefined),
-      isMismatch,
-      // Another call may have had the list read since this one was sent.
-      (error) => relist.count === count ? Effect.andThen(within(left(), relist), again(error)) : again(error)
-    )
-  })
-
-/**
- * Checks what a tool answers; once more by a list that was read anew where it does not fit what the tool has promised the last time,
- * which may be long ago, and within the given time. Gives nothing where there is nothing to check it by.
- */
-export const checked = (
-  definitions: Definitions,
-  desk: { readonly relist: Relist },
-  line: Line,
-  name: string,
-  result: CallToolResult,
-  left: () => CallTime
-): Effect.Effect<CallToolResult, ClientError> | undefined => {
-  const check = definitions.check(line, name, result)
-  if (check === undefined) return undefined
-  const again = Effect.suspend(() => definitions.check(line, name, result) ?? Effect.succeed(result))
-  return Effect.catchIf(check, () => definitions.doubt(name), () => Effect.andThen(within(left(), desk.relist), again))
+export const sendParamHeaders: CallLayer = (next) => (call) => {
+  const { client: { definitions, keeper, toolListRefresh }, connection, encoded, method, options, sentAt } = call
+  if (method.name !== "tools/call" || connection.connection.sendsHeaders !== true || !connection.modern) {
+    return next(call)
+  }
+  const name = encoded["name"] as string
+  const left = () => timeLeft(keeper.patience, options, keeper.now() - sentAt)
+  const again = (error: ClientError) =>
+    Effect.suspend(() => {
+      const time = left()
+      return Math.min(time.timeout, time.maxTimeout) > 0
+        ? withHeaders(next, { ...call, options: { ...options, ...time } })
+        : Effect.fail(error)
+    })
+  if (definitions.outdated(name)) return Effect.andThen(refreshed(toolListRefresh, left()), again(late(name)))
+  const { count } = toolListRefresh
+  return Effect.catchIf(
+    withHeaders(next, call),
+    isMismatch,
+    // Another call may have had the list read since this one was sent.
+    (error) =>
+      toolListRefresh.count === count ? Effect.andThen(refreshed(toolListRefresh, left()), again(error)) : again(error)
+  )
 }

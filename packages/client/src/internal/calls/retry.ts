@@ -6,7 +6,6 @@
  * request, which cover the waiting too, and by `maxRetries`.
  */
 import { endOf } from "../errors.ts"
-import type * as Method from "@skein/protocol/Method"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
@@ -16,22 +15,8 @@ import * as Reconnect from "../../Reconnect.ts"
 import type { Keeper } from "../connection/supervisor.ts"
 import { isDoubtful, refutes } from "../connection/assumption.ts"
 import type { Line } from "../connection/connection.ts"
-import type { RequestOptions } from "./options.ts"
-
-/** What decides whether a call is made again. */
-export interface Replay {
-  readonly keeper: Keeper
-  /** Whether this call may be made twice without harm. */
-  readonly repeatable: boolean
-}
-
-type Named = Pick<Method.AnyRequest, "name">
-
-/**
- * Makes a request on a line. The options are those of the call or, when it had to wait or is made again, with what is left of its time;
- * then the line may be another one than that which the call was judged by. `startedAt` is when it was to be made first.
- */
-type Attempt<A> = (line: Line, options: RequestOptions, startedAt: number) => Effect.Effect<A, ClientError>
+import type { CallContext, CallHandler, CallLayer, CallResponse, InternalOptions } from "./context.ts"
+import { unsupportedOn } from "./support.ts"
 
 /** Too many requests, or a server or gateway that cannot answer now. */
 const busy: ReadonlySet<number | undefined> = new Set([429, 502, 503, 504])
@@ -55,11 +40,9 @@ const delivered = (error: ClientError): ClientError =>
   error.undelivered === true ? new ClientError({ ...error, undelivered: undefined }) : error
 
 /** What happens to one request from its first failure on, or when there was no line to send it on. */
-class Course<A> {
-  readonly #replay: Replay
-  readonly #method: string
-  readonly #options: RequestOptions
-  readonly #attempt: Attempt<A>
+class RetryLoop {
+  readonly #call: CallContext
+  readonly #next: CallHandler
   readonly #startedAt: number
   readonly #timeout: number
   readonly #last: number
@@ -67,12 +50,10 @@ class Course<A> {
   #replays = 0
   #delivered = false
 
-  constructor(replay: Replay, method: string, options: RequestOptions, attempt: Attempt<A>, startedAt: number) {
-    const { patience } = replay.keeper
-    this.#replay = replay
-    this.#method = method
-    this.#options = options
-    this.#attempt = attempt
+  constructor(call: CallContext, next: CallHandler, startedAt: number) {
+    const { client: { keeper: { patience } }, options } = call
+    this.#call = call
+    this.#next = next
     this.#startedAt = startedAt
     this.#timeout = options.timeout === undefined ? patience.timeout : Duration.toMillis(options.timeout)
     this.#last = startedAt +
@@ -81,13 +62,13 @@ class Course<A> {
   }
 
   /** The first sending, when no line is open. */
-  get start(): Effect.Effect<A, ClientError> {
+  get start(): Effect.Effect<CallResponse, ClientError> {
     return Effect.flatMap(this.#within(this.#keeper.line, undefined), (line) => this.#send(line))
   }
 
   /** Sends it on a line about which something is only assumed; the first answer confirms it, or refutes it. */
-  assuming(line: Line): Effect.Effect<A, ClientError> {
-    return Effect.flatMap(Effect.result(this.#attempt(line, this.#options, this.#startedAt)), (result) => {
+  assuming(line: Line): Effect.Effect<CallResponse, ClientError> {
+    return Effect.flatMap(Effect.result(attempt(this.#next, this.#call, line, this.#startedAt)), (result) => {
       if (Result.isSuccess(result)) {
         line.assumed = false
         return Effect.succeed(result.success)
@@ -104,12 +85,12 @@ class Course<A> {
   }
 
   /** Goes on after a failure. */
-  failed(line: Line, error: ClientError): Effect.Effect<A, ClientError> {
-    const { repeatable } = this.#replay
+  failed(line: Line, error: ClientError): Effect.Effect<CallResponse, ClientError> {
+    const { isRepeatable } = this.#call
     const keeper = this.#keeper
     if (error.undelivered !== true) this.#delivered = true
     const surfaced = this.#delivered ? delivered(error) : error
-    const again = isPassing(error, line) && (repeatable || surfaced.undelivered === true)
+    const again = isPassing(error, line) && (isRepeatable || surfaced.undelivered === true)
     // Where no line follows, the first failure says best what has happened.
     const end = endOf(error)
     const over = end !== undefined && (end._tag === "Closed" || !keeper.follows(line))
@@ -119,13 +100,13 @@ class Course<A> {
     // It was longer under way than its timeout allows: the server has shown progress, which starts it anew.
     if (now >= this.#deadline) this.#deadline = Math.min(now + this.#timeout, this.#last)
     if (now >= this.#deadline) return Effect.fail(surfaced)
-    if (end !== undefined) return this.#next(line, surfaced)
+    if (end !== undefined) return this.#resend(line, surfaced)
     return Effect.flatMap(Random.next, (random) => {
       const delay = Reconnect.delay(keeper.patience.backoff, this.#replays, random, Reconnect.retryAfter(error))
       if (now + delay >= this.#deadline) return Effect.fail(surfaced)
       // A refusal may be told just before the end of its line: then the next one is what is waited for.
       const pause = Effect.raceFirst(Effect.sleep(delay), Effect.exit(keeper.after(line)))
-      return Effect.andThen(pause, this.#next(undefined, surfaced))
+      return Effect.andThen(pause, this.#resend(undefined, surfaced))
     })
   }
 
@@ -140,26 +121,30 @@ class Course<A> {
   }
 
   get #keeper(): Keeper {
-    return this.#replay.keeper
+    return this.#call.client.keeper
   }
 
-  #next(line: Line | undefined, error: ClientError): Effect.Effect<A, ClientError> {
+  #resend(line: Line | undefined, error: ClientError): Effect.Effect<CallResponse, ClientError> {
     const next = line === undefined ? this.#keeper.line : this.#keeper.after(line)
     return Effect.flatMap(this.#within(next, error), (line) => this.#send(line))
   }
 
-  #send(line: Line): Effect.Effect<A, ClientError> {
+  #send(line: Line): Effect.Effect<CallResponse, ClientError> {
     if (line.assumed === true) return this.assuming(line)
     // One that asks for progress has its whole timeout from report to report; where it is `maxTimeout` that ends it, that is told.
-    const whole = this.#options.onProgress !== undefined || this.#bound === "maxTimeout"
+    const { options } = this.#call
+    const whole = options.onProgress !== undefined || this.#bound === "maxTimeout"
     const timeout = whole ? this.#timeout : this.#left
-    const options = { ...this.#options, timeout, maxTimeout: Math.max(this.#last - this.#keeper.now(), 1) }
-    return Effect.catch(this.#attempt(line, options, this.#startedAt), (error) => this.failed(line, error))
+    const again = { ...options, timeout, maxTimeout: Math.max(this.#last - this.#keeper.now(), 1) }
+    return Effect.catch(
+      attempt(this.#next, this.#call, line, this.#startedAt, again),
+      (error) => this.failed(line, error)
+    )
   }
 
   /** Waits for a line as long as the request may wait. */
   #within(line: Effect.Effect<Line, ClientError>, before: ClientError | undefined): Effect.Effect<Line, ClientError> {
-    const method = this.#method
+    const method = this.#call.method.name
     const undelivered = this.#delivered ? undefined : true
     return Effect.suspend(() => {
       const since = this.#keeper.now()
@@ -188,21 +173,36 @@ class Course<A> {
   }
 }
 
-/** Makes a request on the line that is open, and again on the next one where that is allowed. */
-export const replayed = <A>(
-  replay: Replay,
-  method: Named,
-  options: RequestOptions,
-  attempt: Attempt<A>
-): Effect.Effect<A, ClientError> => {
-  const { keeper } = replay
-  const line = keeper.current
+/**
+ * Sends a call on a connection. With `again` it had to wait, or is sent again, with what is left of its time: then the connection may lead
+ * to another server than the one that the call was checked for.
+ */
+const attempt = (
+  next: CallHandler,
+  call: CallContext,
+  connection: Line,
+  startedAt: number,
+  again?: InternalOptions
+): Effect.Effect<CallResponse, ClientError> => {
+  if (again === undefined) return next({ ...call, connection, startedAt, sentAt: startedAt })
+  const { client, method } = call
+  const refused = unsupportedOn(client, connection, method)
+  if (refused !== undefined) return Effect.fail(refused)
+  return next({ ...call, options: again, connection, startedAt, sentAt: client.keeper.now() })
+}
+
+/** Sends a call on the connection that is open, and again on the next one if the request or its response was lost. */
+export const retryLostRequests: CallLayer = (next) => (call) => {
+  const { client: { keeper } } = call
+  const { current } = keeper
   const startedAt = keeper.now()
-  const course = () => new Course(replay, method.name, options, attempt, startedAt)
-  if (line === undefined) return course().start
-  if (line.assumed === true) return course().assuming(line)
+  if (current === undefined) return new RetryLoop(call, next, startedAt).start
+  if (current.assumed === true) return new RetryLoop(call, next, startedAt).assuming(current)
   return Effect.catch(
-    attempt(line, options, startedAt),
-    (error) => isPassing(error, line) ? course().failed(line, error) : Effect.fail(error)
+    attempt(next, call, current, startedAt),
+    (error) =>
+      isPassing(error, current)
+        ? new RetryLoop(call, next, startedAt).failed(current, error)
+        : Effect.fail(error)
   )
 }

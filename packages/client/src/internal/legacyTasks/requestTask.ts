@@ -9,7 +9,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-import type { ClientError } from "../../ClientError.ts"
+import type { CallToolRequestParams } from "@skein/protocol/CallTool"
+import { ClientError, Closed } from "../../ClientError.ts"
+import type { CallContext, CallHandler, CallLayer, CallResponse } from "../calls/context.ts"
+import { timeLeft } from "../calls/deadline.ts"
+import { send } from "../calls/send.ts"
+import { Reports } from "../tasks/taskRegistry.ts"
 import type { Definitions } from "../calls/toolCatalog.ts"
 import type { Line } from "../connection/connection.ts"
 import type { CallToolOptions } from "../calls/options.ts"
@@ -46,16 +51,16 @@ export const createdIn = ({ resultType, task, taskId }: JsonObject): string | un
  * is cancelled, once it is there; a server that does not say within the grace which it is, is told that nobody waits.
  */
 export const untilCreated = <E>(
-  answer: Effect.Effect<JsonObject, E>,
+  answer: Effect.Effect<CallResponse, E>,
   scope: Scope.Scope,
   grace: number,
   cancel: (taskId: string) => Effect.Effect<void>,
   ended: () => E
-): Effect.Effect<JsonObject, E> => {
-  const cancelled = (fiber: Fiber.Fiber<JsonObject, E>) =>
+): Effect.Effect<CallResponse, E> => {
+  const cancelled = (fiber: Fiber.Fiber<CallResponse, E>) =>
     Effect.flatMap(Effect.timeoutOption(Fiber.await(fiber), grace), (exit) => {
       if (exit._tag === "None") return Fiber.interrupt(fiber)
-      const taskId = exit.value._tag === "Success" ? createdIn(exit.value.value) : undefined
+      const taskId = exit.value._tag === "Success" ? createdIn(exit.value.value.raw) : undefined
       return taskId === undefined ? Effect.void : cancel(taskId)
     })
   return Effect.uninterruptibleMask((restore) =>
@@ -88,4 +93,64 @@ export const saysTask = ({ content, isError }: JsonObject): boolean => {
   if (isError !== true || !Array.isArray(content)) return false
   const first: unknown = content[0]
   return isObject(first) && typeof first["text"] === "string" && first["text"].startsWith("MCP error -32601:")
+}
+
+/** Sends a call as a task where the tool requires one, or allows one and the options ask for it (2025-11-25). */
+export const augmentWithTask: CallLayer = (next) => (call) => {
+  const { client, connection, method, options, params } = call
+  if (method.name !== Method.CallTool.name || connection.revision !== "2025-11-25" || !client.tasks.enabled) {
+    return next(call)
+  }
+  const { name } = params as CallToolRequestParams
+  const task = augmentation(client.definitions, connection, name, options)
+  return task === undefined ? next(call) : sendAugmented(next, { ...call, params: { ...params as object, task } })
+}
+
+/** Sends a call as a task. The progress that it asks for goes on after the response. */
+const sendAugmented = (next: CallHandler, call: CallContext): ReturnType<CallHandler> =>
+  Effect.suspend(() => {
+    const { client: { scope, tasks }, connection, method, options: { onProgress, task } } = call
+    const reports = onProgress === undefined ? undefined : new Reports(onProgress)
+    const listening = reports === undefined ? undefined : {
+      onProgress: reports.report,
+      onSend: (token: number) => tasks.expect(connection.peer, token, reports)
+    }
+    const { cancelTimeout } = tasks.settings
+    const time = { timeout: cancelTimeout, maxTimeout: cancelTimeout }
+    const cancel = (taskId: string) =>
+      task?.leaveRunning === true ? Effect.void : Effect.ignore(send(connection, "tasks/cancel", { taskId }, time))
+    const ended = () =>
+      new ClientError({
+        reason: new Closed({ message: "The client ended before the call was answered" }),
+        method: method.name
+      })
+    const sent = next({ ...call, options: { ...call.options, ...listening } })
+    return untilCreated(sent, scope, cancelTimeout, cancel, ended).pipe(
+      Effect.map((response) => {
+        response.augmented = { reports }
+        return response
+      }),
+      Effect.onError(() => Effect.sync(() => tasks.dismiss(reports)))
+    )
+  })
+
+/** Repeats a call as a task if the tool requires one and was not listed before (2025-11-25). */
+export const retryAsTask: CallLayer = (next) => (call) => {
+  const { client: { definitions, keeper, toolListRefresh, tasks }, method, options, params } = call
+  if (method.name !== Method.CallTool.name || !tasks.enabled || !mayAugment(keeper.last)) return next(call)
+  const { name } = params as CallToolRequestParams
+  // A tool that was listed is known, and one that does not exist is looked for once.
+  if (definitions.taskSupport(name) !== undefined) return next(call)
+  const again = (otherwise: ReturnType<CallHandler>): ReturnType<CallHandler> => {
+    if (definitions.taskSupport(name) !== undefined || !definitions.doubt(`task ${name}`)) return otherwise
+    const { timeout } = timeLeft(keeper.patience, options, 0)
+    return Effect.flatMap(
+      Effect.timeoutOption(toolListRefresh.run, timeout),
+      () => definitions.taskSupport(name) === "required" ? next(call) : otherwise
+    )
+  }
+  return Effect.matchEffect(next(call), {
+    onFailure: (refused) => wantsTask(refused) ? again(Effect.fail(refused)) : Effect.fail(refused),
+    onSuccess: (response) => saysTask(response.raw) ? again(Effect.succeed(response)) : Effect.succeed(response)
+  })
 }

@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 import type { Change, Filter, Options } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
-import type { Desk } from "../calls/call.ts"
+import type { ClientContext } from "../calls/context.ts"
 import { isEmpty, nothing, wantedOf } from "./filter.ts"
 import { follow } from "./follow.ts"
 import { Inbox } from "./queue.ts"
@@ -40,7 +40,7 @@ export class Changes {
   }
 
   /** What changes on the server that a desk calls. */
-  on(desk: Desk, filter: Filter, options: Options = {}): Stream.Stream<Change, ClientError> {
+  on(desk: ClientContext, filter: Filter, options: Options = {}): Stream.Stream<Change, ClientError> {
     return Stream.suspend(() => {
       const wanted = wantedOf(filter)
       if (isEmpty(wanted)) return Stream.fail(nothing("The filter asks for nothing"))

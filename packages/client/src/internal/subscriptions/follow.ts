@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import { ClientError, Closed, type HttpError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
-import { call, type Desk } from "../calls/call.ts"
+import type { ClientContext } from "../calls/context.ts"
 import type { Line } from "../connection/connection.ts"
 import type { Over, Run } from "./turn.ts"
 
@@ -45,9 +45,9 @@ const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError =
 }
 
 /** Asks the server for something, if what it speaks is only believed: where that was wrong, the next line is another one. */
-const confirmed = (desk: Desk, line: Line): Effect.Effect<Line, ClientError> => {
+const confirmed = (desk: ClientContext, line: Line): Effect.Effect<Line, ClientError> => {
   if (line.assumed !== true) return Effect.succeed(line)
-  const asked = call(desk, { ...Method.Discover, result: EmptyResult }, {}, { cache: "bypass" })
+  const asked = desk.call({ ...Method.Discover, result: EmptyResult }, {}, { cache: "bypass" })
   return Effect.andThen(Effect.ignore(asked), Effect.suspend(() => desk.keeper.line))
 }
 

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { ClientError } from "../../ClientError.ts"
-import { send } from "../calls/call.ts"
+import { send } from "../calls/send.ts"
 import type { Line } from "../connection/connection.ts"
 
 interface Watch {

@@ -4,12 +4,12 @@
 import type * as Duration from "effect/Duration"
 import type { Honoured } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
-import type { Desk } from "../calls/call.ts"
+import type { ClientContext } from "../calls/context.ts"
 import type { Inbox } from "./queue.ts"
 
 /** One run of a stream of changes. */
 export interface Run {
-  readonly desk: Desk
+  readonly desk: ClientContext
   readonly wanted: Honoured
   readonly inbox: Inbox
   /** How long the server may take to agree. */

@@ -4,7 +4,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import type * as Duration from "effect/Duration"
-import type { Desk } from "../calls/call.ts"
+import type { ClientContext } from "../calls/context.ts"
 import type { Handle } from "./handle.ts"
 import type { Reports } from "./taskRegistry.ts"
 import type { Resolved } from "./settings.ts"
@@ -12,7 +12,7 @@ import type { Told } from "./statusStream.ts"
 
 /** What a task is followed with. */
 export interface Terms {
-  readonly desk: Desk
+  readonly desk: ClientContext
   readonly handle: Handle
   /** When this side waits no longer, in milliseconds of the keeper's clock. */
   readonly deadline: number

@@ -6,7 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import { ClientError, InvalidResponse } from "../../ClientError.ts"
-import { call, send } from "../calls/call.ts"
+import { send } from "../calls/send.ts"
 import type { Line } from "../connection/connection.ts"
 import { gone, isUnknown } from "./failures.ts"
 import { bare, type Told } from "./statusStream.ts"
@@ -43,8 +43,8 @@ export const look = (asked: Asked, atMost?: number): Effect.Effect<Told, ClientE
     const { desk, handle: { taskId } } = asked
     const options = optionsOf(asked, atMost)
     const looked: Effect.Effect<Told, ClientError> = desk.keeper.last.modern
-      ? call(desk, getTask, { taskId }, options)
-      : Effect.map(call(desk, legacyGetTask, { taskId }, options), bare)
+      ? desk.call(getTask, { taskId }, options)
+      : Effect.map(desk.call(legacyGetTask, { taskId }, options), bare)
     return looked.pipe(
       Effect.filterOrFail((told) => told.taskId === taskId, () => foreign(taskId)),
       Effect.catchIf(isUnknown, (error) => Effect.fail(gone(taskId, "the server does not know it", error)))
@@ -57,20 +57,20 @@ export const cancel = (asked: Asked, atMost?: number): Effect.Effect<Told | unde
     const { desk, handle: { taskId } } = asked
     const options = optionsOf(asked, atMost)
     return desk.keeper.last.modern
-      ? Effect.as(call(desk, cancelTask, { taskId }, options), undefined)
-      : Effect.map(call(desk, Method.LegacyCancelTask, { taskId }, options), bare)
+      ? Effect.as(desk.call(cancelTask, { taskId }, options), undefined)
+      : Effect.map(desk.call(Method.LegacyCancelTask, { taskId }, options), bare)
   })
 
 /** Answers some of its questions, in the request era. */
 export const update = (asked: Asked, inputResponses: InputResponses): Effect.Effect<void, ClientError> => {
   const { desk, handle: { taskId } } = asked
-  return Effect.asVoid(call(desk, updateTask, { taskId, inputResponses }, optionsOf(asked)))
+  return Effect.asVoid(desk.call(updateTask, { taskId, inputResponses }, optionsOf(asked)))
 }
 
 /** Asks for its result when it is over, in 2025-11-25. */
 export const payload = (asked: Asked, atMost?: number): Effect.Effect<JsonObject, ClientError> => {
   const { desk, handle: { taskId } } = asked
-  return call(desk, getPayload, { taskId }, optionsOf(asked, atMost)) as Effect.Effect<JsonObject, ClientError>
+  return desk.call(getPayload, { taskId }, optionsOf(asked, atMost)) as Effect.Effect<JsonObject, ClientError>
 }
 
 /**

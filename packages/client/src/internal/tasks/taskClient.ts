@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { ClientError, InvalidResponse, Unsupported } from "../../ClientError.ts"
 import type { Finished, Handle, RemoteTask, ResumeOptions, Started } from "../../RemoteTask.ts"
-import { call, type Desk } from "../calls/call.ts"
+import type { ClientContext } from "../calls/context.ts"
 import { serverOf } from "../connection/connection.ts"
 import type { CallToolOptions } from "../calls/options.ts"
 import { mayAugment } from "../legacyTasks/requestTask.ts"
@@ -20,7 +20,7 @@ const invalid = (message: string): ClientError =>
   new ClientError({ reason: new InvalidResponse({ message }), method: Method.CallTool.name })
 
 /** What follows the task that a call has become; or why it cannot be followed. */
-export const follow = (desk: Desk, created: Created, leaveRunning = false): Follower | ClientError => {
+export const follow = (desk: ClientContext, created: Created, leaveRunning = false): Follower | ClientError => {
   const { line, options, seed, tool } = created
   if (!isTaskId(seed.taskId)) return invalid("The server answered with a task whose id is none")
   const server = serverOf(line)?.name
@@ -66,13 +66,13 @@ const ignore = (): void => {}
 
 /** Calls a tool, and gives the task as soon as there is one. */
 export const start = (
-  desk: Desk,
+  desk: ClientContext,
   name: string,
   args: object | undefined,
   options: CallToolOptions
 ): Effect.Effect<Started, ClientError> =>
   Effect.suspend(() => {
-    const { definitions, keeper: { last }, relist, tasks } = desk
+    const { definitions, keeper: { last }, toolListRefresh, tasks } = desk
     const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
     const asked: CallToolOptions = {
       ...options,
@@ -80,22 +80,21 @@ export const start = (
       onProgress: options.onProgress ?? (mayAugment(last) ? ignore : undefined),
       task: { ...options.task, augment: options.task?.augment ?? true }
     }
-    const called = call<typeof params, Answered>(
-      desk,
-      Method.CallTool as unknown as Method.RequestMethod<typeof params, Answered>,
+    const handleTask = (created: Created): Effect.Effect<Answered, ClientError> => {
+      const follower = follow(desk, created, true)
+      return follower instanceof Follower ? Effect.succeed(follower) : Effect.fail(follower)
+    }
+    const called: Effect.Effect<Answered, ClientError> = desk.call(
+      Method.CallTool as Method.RequestMethod<typeof params, Answered>,
       params,
-      asked,
-      (created) => {
-        const follower = follow(desk, created, true)
-        return isFollower(follower as Answered)
-          ? Effect.succeed(follower as Follower)
-          : Effect.fail(follower as ClientError)
-      }
+      { ...asked, handleTask }
     )
     const started = Effect.map(called, (answered): Started => isFollower(answered) ? answered : finished(answered))
     // Whether it may be a task is known of tools that were listed.
     const unknown = tasks.enabled && mayAugment(last) && definitions.taskSupport(name) === undefined
-    return unknown ? Effect.andThen(Effect.timeoutOption(relist.run, desk.keeper.patience.timeout), started) : started
+    return unknown
+      ? Effect.andThen(Effect.timeoutOption(toolListRefresh.run, desk.keeper.patience.timeout), started)
+      : started
   })
 
 const refused = (message: string): ClientError =>
@@ -105,7 +104,7 @@ const textOf = (value: unknown): string | undefined => typeof value === "string"
 
 /** Takes a task up again that was started before. */
 export const resume = (
-  desk: Desk,
+  desk: ClientContext,
   given: Handle,
   options: ResumeOptions
 ): Effect.Effect<RemoteTask, ClientError> =>

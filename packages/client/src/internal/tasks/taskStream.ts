@@ -11,7 +11,8 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { ClientError } from "../../ClientError.ts"
 import type { Handle, RemoteTask, State } from "../../RemoteTask.ts"
-import { checkResult, readResult } from "../calls/call.ts"
+import { readToolResult } from "../calls/response.ts"
+import { checkToolResult } from "../calls/validateOutput.ts"
 import { Notices } from "../broadcast.ts"
 import { fromRequest } from "../calls/failure.ts"
 import { Course } from "./poller.ts"
@@ -171,13 +172,13 @@ export class Follower implements RemoteTask, Followed {
         return Effect.fail(fromRequest("tools/call", end.error))
       case "Result": {
         const line = desk.keeper.last
-        const read = readResult(desk, line, end.raw)
+        const read = readToolResult(desk, line, end.raw)
         if (Result.isFailure(read)) return Effect.fail(read.failure)
         const result = read.success
         this.#become(endOf(this.told, progress, { status: "completed", result }))
         const checking = tool === undefined
           ? undefined
-          : checkResult(desk, line, tool, result, { timeout }, desk.keeper.now())
+          : checkToolResult(desk, line, tool, result, { timeout }, desk.keeper.now())
         return Effect.as(checking ?? Effect.void, result)
       }
     }

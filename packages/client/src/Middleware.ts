@@ -1,0 +1,88 @@
+/**
+ * Middleware of a client: functions around its calls, for every method in all revisions. It mirrors the server's `Middleware`.
+ *
+ * A middleware is a function from handler to handler. The handler gets a {@link Call}: the method, its parameters and its options. It
+ * may change them, make the call several times, answer without it, or change the result or the failure.
+ *
+ * - The option `middleware` of `Client.make` lists them. The one that is listed first is outermost.
+ * - A middleware is applied once per client; the handler that it returns is called for each call.
+ * - It is outside of everything that the client does for a call: the cache, input requests, awaiting a task, checking the result, and
+ *   sending a lost request again happen inside of `next`. The schema of a typed call (`output`) is applied outside of it.
+ * - It sees every call that the methods of `Client` make, page by page for lists, and those that the client makes to follow a task
+ *   (`tasks/get`, for instance). It does not see the handshake, the heartbeat, and the streams of `changes`.
+ * - A service that it needs is captured where it is made. See the example of an audit log.
+ *
+ * @example
+ * **Retry.** Repeat reads that timed out. `next(call)` may be run as often as the middleware likes.
+ *
+ * ```ts
+ * const retry: Middleware.Middleware = (next) => (call) =>
+ *   call.method.name === "tools/call"
+ *     ? next(call)
+ *     : Effect.retry(next(call), { times: 2, while: ({ reason }) => reason._tag === "Timeout" })
+ * ```
+ *
+ * @example
+ * **Audit.** Record who called which tool, and how it ended.
+ *
+ * ```ts
+ * const audit = (log: AuditLog["Service"]): Middleware.Middleware => (next) => (call) =>
+ *   Effect.onExit(next(call), (exit) => log.write({ method: call.method.name, params: call.params, ok: Exit.isSuccess(exit) }))
+ *
+ * const program = Effect.gen(function*() {
+ *   const client = yield* Client.make(transport, { middleware: [audit(yield* AuditLog)] })
+ * })
+ * ```
+ *
+ * @example
+ * **Cache.** Answer a call of one tool from a cache of the application.
+ *
+ * ```ts
+ * const rates = (cache: Cache.Cache<string, JsonObject, ClientError>): Middleware.Middleware => (next) => (call) =>
+ *   Middleware.isToolCall(call, "exchange_rates") ? Cache.get(cache, JSON.stringify(call.params.arguments)) : next(call)
+ * ```
+ *
+ * @example
+ * **Redaction.** Remove a secret from the arguments of each tool.
+ *
+ * ```ts
+ * const redact: Middleware.Middleware = (next) => (call) =>
+ *   Middleware.isToolCall(call)
+ *     ? next({ ...call, params: { ...call.params, arguments: { ...call.params.arguments, apiKey: undefined } } })
+ *     : next(call)
+ * ```
+ */
+import type { CallToolRequestParams } from "@skein/protocol/CallTool"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type * as Effect from "effect/Effect"
+import type { ClientError } from "./ClientError.ts"
+import type { CallToolOptions } from "./internal/calls/options.ts"
+
+/** One call of a method. To change it, pass a copy on: `next({ ...call, params })`. */
+export interface Call {
+  /** The entry of the method table: `call.method.name` is `tools/call`, for instance. */
+  readonly method: Method.RequestMethod<unknown, unknown>
+  /** The parameters, as the newest revision has them. */
+  readonly params: JsonObject
+  /** How the call is made: its timeouts, its use of the cache, whether it is retried, its progress. */
+  readonly options: CallToolOptions
+}
+
+/**
+ * Makes calls: the client itself, or a middleware and all that are inside of it. The result is that of the method, as the newest revision
+ * has it; for `startTask`, it is the `RemoteTask` if the server answers with a task.
+ */
+export type Handler = (call: Call) => Effect.Effect<JsonObject, ClientError>
+
+/** Wraps what makes calls. It is applied once per client, not once per call. */
+export type Middleware = (next: Handler) => Handler
+
+/** A call of a tool. */
+export interface ToolCall extends Call {
+  readonly params: JsonObject & CallToolRequestParams
+}
+
+/** Whether a call is that of a tool, or of the tool with that name. */
+export const isToolCall = (call: Call, name?: string): call is ToolCall =>
+  call.method.name === Method.CallTool.name && (name === undefined || call.params["name"] === name)

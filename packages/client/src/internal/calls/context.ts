@@ -1,0 +1,97 @@
+/**
+ * The vocabulary of calls: what a client has for all of its calls, one call on its way to the server, its response, and the layers
+ * between them.
+ */
+import type * as Codec from "@skein/protocol/Codec"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as Method from "@skein/protocol/Method"
+import type { Headers } from "@skein/runtime/Connection"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+import type { Change } from "../../Changes.ts"
+import type { ClientError } from "../../ClientError.ts"
+import type { Cached } from "../cache/cache.ts"
+import type { Line } from "../connection/connection.ts"
+import type { Keeper } from "../connection/supervisor.ts"
+import type { Answers } from "../input/inputRequests.ts"
+import type { Reports, Tasked, Tasks } from "../tasks/taskRegistry.ts"
+import type { CallToolOptions } from "./options.ts"
+import type { ToolListRefresh } from "./toolListRefresh.ts"
+import type { Definitions } from "./toolCatalog.ts"
+
+/** How a call is made, and what becomes of it where the server answers with a task: its result is awaited by default. */
+export interface InternalOptions<R = unknown> extends CallToolOptions {
+  readonly handleTask?: Tasked<R> | undefined
+}
+
+/** What all calls of one client share. */
+export interface ClientContext {
+  /** Makes a call through all layers. */
+  readonly call: <P, R>(
+    method: Method.RequestMethod<P, R>,
+    params: P,
+    options?: InternalOptions<R>
+  ) => Effect.Effect<R, ClientError>
+  readonly keeper: Keeper
+  readonly enforceCapabilities: boolean
+  /** How many times one request may be answered with input requests. */
+  readonly maxRounds: number
+  readonly answers: Answers
+  readonly definitions: Definitions
+  readonly tasks: Tasks
+  /** The notifications of the server about tasks, in the request era. */
+  readonly watchTasks: (taskIds: ReadonlyArray<string>) => Stream.Stream<Change, ClientError>
+  readonly cache: Cached
+  /** Lists all tools again, past the cache. */
+  readonly toolListRefresh: ToolListRefresh
+  /** Owns what outlives the call that it was made for. */
+  readonly scope: Scope.Scope
+  /** Logs a warning. */
+  readonly warn: (...message: ReadonlyArray<unknown>) => void
+}
+
+/** A call on its way to the server. A layer passes it on as it is, or a copy with other members. */
+export interface CallContext {
+  readonly client: ClientContext
+  readonly method: Method.RequestMethod<unknown, unknown>
+  readonly params: unknown
+  readonly options: InternalOptions
+  /** Whether it may be sent twice without harm. */
+  readonly isRepeatable: boolean
+  /** When the whole call must be over, in milliseconds of the monotonic clock: `Infinity` unless its options have a `maxTimeout`. */
+  readonly deadline: number
+  /** The connection that it is sent on; the last one until `retryLostRequests` has chosen. */
+  readonly connection: Line
+  /** When the present round began, and when the present attempt did. */
+  readonly startedAt: number
+  readonly sentAt: number
+  /** The parameters as they are sent. Set by `encodeParams`. */
+  readonly encoded: JsonObject
+  /** The HTTP headers that repeat a part of the parameters. Set by `sendParamHeaders`. */
+  readonly headers: Headers | undefined
+}
+
+/** The response to a call. The layers complete it on its way to the caller. */
+export interface CallResponse {
+  /** The connection that it came on. */
+  readonly connection: Line
+  /** When the first attempt of this round was made. */
+  readonly startedAt: number
+  /** The result as it was received. */
+  readonly raw: JsonObject
+  /** The progress of a call that was augmented with a task (2025-11-25); `undefined` for any other call. */
+  augmented: { readonly reports: Reports | undefined } | undefined
+  /** The result as it was read. Set by `readResponse`. */
+  answer: Codec.Answer<unknown> | undefined
+  /** What the caller gets. */
+  result: unknown
+  /** Whether the cache may store it: not if it depends on input of the user. */
+  keep: boolean
+}
+
+/** Makes a call: a layer and all that are inside of it. */
+export type CallHandler = (call: CallContext) => Effect.Effect<CallResponse, ClientError>
+
+/** A layer of the client's call. It is applied once, and the handler that it returns is called for each call. */
+export type CallLayer = (next: CallHandler) => CallHandler

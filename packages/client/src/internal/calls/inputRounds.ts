@@ -1,0 +1,89 @@
+/**
+ * Calls that the server answers with something to do first: input requests (2026-07-28), or an address to visit (2025-11-25).
+ */
+import * as Effect from "effect/Effect"
+import { ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
+import { serverErrorOf } from "../errors.ts"
+import type { CallContext, CallHandler, CallLayer, CallResponse } from "./context.ts"
+import { timeLeft } from "./deadline.ts"
+import { invalidResponse } from "./response.ts"
+
+/** What the next round adds to the parameters of the call. */
+interface Reply {
+  readonly inputResponses?: unknown
+  readonly requestState?: string | undefined
+}
+
+const fail = (call: CallContext, Reason: typeof LimitExceeded | typeof Timeout, message: string) =>
+  Effect.fail(new ClientError({ reason: new Reason({ message }), method: call.method.name }))
+
+/** The call with what the round before has left of its `maxTimeout`; `undefined` if nothing is left. */
+const nextRound = (call: CallContext, startedAt: number): CallContext | undefined => {
+  const { client: { keeper }, options } = call
+  const { maxTimeout } = timeLeft(keeper.patience, options, keeper.now() - startedAt)
+  return maxTimeout > 0 ? { ...call, options: { ...options, maxTimeout } } : undefined
+}
+
+const round = (
+  next: CallHandler,
+  call: CallContext,
+  rounds: number
+): Effect.Effect<CallResponse, ClientError> =>
+  Effect.flatMap(next(call), (response) => {
+    const { answer } = response
+    if (answer?._tag !== "InputRequired") {
+      // A result that depends on input of the user is not kept.
+      if (rounds > 0) response.keep = false
+      return Effect.succeed(response)
+    }
+    const { client, method: { name }, params } = call
+    if (rounds >= client.maxRounds) {
+      return fail(
+        call,
+        LimitExceeded,
+        `${name} was answered with input requests more than ${client.maxRounds} times (maxRounds)`
+      )
+    }
+    const { inputRequests, requestState } = answer.result
+    if (inputRequests === undefined && requestState === undefined) {
+      // "Servers MUST include at least one of `inputRequests` or `requestState` in every `InputRequiredResult` response."
+      return Effect.fail(invalidResponse(name, `The server requires input for ${name}, and does not say which`))
+    }
+    const following = nextRound(call, response.startedAt)
+    if (following === undefined) {
+      return fail(call, Timeout, `${name} timed out (maxTimeout) while the server kept requesting input`)
+    }
+    return Effect.flatMap(
+      client.answers.fulfil(response.connection, name, inputRequests ?? {}),
+      (inputResponses) => {
+        const reply: Reply = {
+          ...(Object.keys(inputResponses).length === 0 ? undefined : { inputResponses }),
+          // "If the InputRequiredResult does not contain a requestState field, the client MUST NOT include one in the retry."
+          ...(requestState === undefined ? undefined : { requestState })
+        }
+        const { inputResponses: _, requestState: __, ...first } = params as Reply
+        return round(next, { ...following, params: { ...first, ...reply } }, rounds + 1)
+      }
+    )
+  })
+
+/** Repeats a call with the input that its response requires, until the response is complete (2026-07-28, multi round-trip requests). */
+export const provideInput: CallLayer = (next) => (call) => round(next, call, 0)
+
+/**
+ * Repeats a call that was refused until the user has visited an address, after the visit: clients "MAY wait for this notification to
+ * automatically retry requests that received a URLElicitationRequiredError" (2025-11-25, elicitation).
+ */
+export const visitUrls: CallLayer = (next) => (call) => {
+  const { client: { answers: { attend }, keeper }, method, options } = call
+  const response = next(call)
+  if (attend === undefined) return response
+  return Effect.catch(response, (refused) => {
+    const error = serverErrorOf(refused)
+    if (error?.reason !== "UrlElicitationRequired" || keeper.last.revision !== "2025-11-25") return Effect.fail(refused)
+    return attend(keeper.last, method.name, error, options).pipe(
+      Effect.raceFirst(Effect.as(keeper.ended, false)),
+      Effect.flatMap((isComplete) => isComplete ? response : Effect.fail(refused))
+    )
+  })
+}

@@ -1,0 +1,90 @@
+/**
+ * The layers that every call of a client goes through.
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { ClientError } from "../../ClientError.ts"
+import type { Handler, Middleware } from "../../Middleware.ts"
+import { augmentWithTask, retryAsTask } from "../legacyTasks/requestTask.ts"
+import { awaitTask } from "../tasks/awaitTask.ts"
+import type { CallContext, CallHandler, CallLayer, ClientContext, InternalOptions } from "./context.ts"
+import { provideInput, visitUrls } from "./inputRounds.ts"
+import { sendParamHeaders } from "./paramHeaders.ts"
+import { cacheResponses, readResponse } from "./response.ts"
+import { retryLostRequests } from "./retry.ts"
+import { encodeParams, sendRequest } from "./send.ts"
+import { checkSupport } from "./support.ts"
+import { validateOutput } from "./validateOutput.ts"
+
+/**
+ * The layers, outermost first. The middleware of the application stands around them; the request is sent at the end of them. Each one
+ * leaves a call alone that it does not concern: most calls pass through all of them and get a plain result.
+ */
+const layers: ReadonlyArray<CallLayer> = [
+  checkSupport,
+  cacheResponses,
+  // From response to response of a call that takes several rounds.
+  provideInput,
+  awaitTask,
+  validateOutput,
+  readResponse,
+  // From attempt to attempt of one round.
+  visitUrls,
+  retryAsTask,
+  retryLostRequests,
+  // On the connection that was chosen.
+  augmentWithTask,
+  encodeParams,
+  sendParamHeaders
+]
+
+const handle: CallHandler = layers.reduceRight<CallHandler>((next, layer) => layer(next), sendRequest)
+
+/** Whether a request may be sent twice without harm. Of methods outside of the protocol nothing is known. */
+const isRepeatable = (client: ClientContext, method: string, params: unknown, { retry }: InternalOptions): boolean => {
+  if (retry !== undefined) return retry
+  return method === Method.CallTool.name
+    ? client.definitions.repeatable((params as { readonly name: string }).name)
+    : Method.request(method, client.keeper.last.revision) !== undefined
+}
+
+const begin = (
+  client: ClientContext,
+  method: Method.RequestMethod<unknown, unknown>,
+  params: unknown,
+  options: InternalOptions
+): CallContext => {
+  const { keeper } = client
+  const { maxTimeout } = options
+  return {
+    client,
+    method,
+    params,
+    options,
+    isRepeatable: isRepeatable(client, method.name, params, options),
+    deadline: maxTimeout === undefined ? Infinity : keeper.now() + Duration.toMillis(maxTimeout),
+    connection: keeper.last,
+    startedAt: 0,
+    sentAt: 0,
+    encoded: {},
+    headers: undefined
+  }
+}
+
+/** Makes a call through all layers, without the middleware of the application. */
+export const call = (
+  client: ClientContext,
+  method: Method.RequestMethod<unknown, unknown>,
+  params: unknown,
+  options: InternalOptions
+): Effect.Effect<unknown, ClientError> =>
+  Effect.suspend(() => Effect.map(handle(begin(client, method, params, options)), ({ result }) => result))
+
+/** The middleware of the application around the calls of one client. Applied once per client. */
+export const compose = (client: ClientContext, middleware: ReadonlyArray<Middleware>): Handler =>
+  middleware.reduceRight<Handler>(
+    (next, layer) => layer(next),
+    ({ method, options, params }) => call(client, method, params, options) as Effect.Effect<JsonObject, ClientError>
+  )

@@ -1,0 +1,108 @@
+/**
+ * Reading the response to a call, and keeping it in the cache.
+ */
+import * as Codec from "@skein/protocol/Codec"
+import type { CallToolResult } from "@skein/protocol/CallTool"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type { ListToolsResult } from "@skein/protocol/Tool"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { ClientError, InvalidResponse } from "../../ClientError.ts"
+import type { Line } from "../connection/connection.ts"
+import type { CallContext, CallLayer, CallResponse, ClientContext } from "./context.ts"
+import { withSafeIcons } from "./icons.ts"
+import { repair } from "./repair.ts"
+
+export const invalidResponse = (method: string, message: string): ClientError =>
+  new ClientError({ reason: new InvalidResponse({ message }), method })
+
+/** Decodes a result. Items of a list that are malformed are left out of it, with a warning. */
+const decode = <R>(
+  method: Method.RequestMethod<unknown, R>,
+  client: ClientContext,
+  { revision }: Line,
+  raw: JsonObject
+) => {
+  const decoded = Codec.decodeAnswer(method, revision, raw)
+  if (Result.isSuccess(decoded)) return decoded
+  const repaired = repair(method.name, raw, revision)
+  if (repaired === undefined) return decoded
+  const again = Codec.decodeAnswer(method, revision, repaired.raw)
+  if (Result.isSuccess(again)) {
+    client.warn(`${method.name}: malformed items were left out`, repaired.dropped.slice(0, 8))
+  }
+  return again
+}
+
+const read = ({ client, method }: CallContext, response: CallResponse): Effect.Effect<CallResponse, ClientError> => {
+  const { augmented, connection, raw } = response
+  const decoded = decode(method, client, connection, raw)
+  const isTask = Result.isSuccess(decoded) && decoded.success._tag === "LegacyTask"
+  if (augmented !== undefined && !isTask) client.tasks.dismiss(augmented.reports)
+  if (Result.isFailure(decoded)) {
+    return Effect.fail(
+      invalidResponse(method.name, `The response to ${method.name} is not valid: ${decoded.failure}`)
+    )
+  }
+  const answer = response.answer = decoded.success
+  if (answer._tag === "Complete") {
+    response.result = withSafeIcons(method.name, answer.result, client.warn)
+    response.keep = connection.modern
+  }
+  return Effect.succeed(response)
+}
+
+/** Decodes the response: a result, a task in its place, or input requests. */
+export const readResponse: CallLayer = (next) => (call) =>
+  Effect.flatMap(next(call), (response) => read(call, response))
+
+/** Reads the result of a tool that has not come as the response to its call. */
+export const readToolResult = (
+  client: ClientContext,
+  connection: Line,
+  raw: JsonObject
+): Result.Result<CallToolResult, ClientError> => {
+  const { name } = Method.CallTool
+  const decoded = decode(Method.CallTool, client, connection, raw)
+  if (Result.isFailure(decoded)) {
+    return Result.fail(invalidResponse(name, `The result of the task is not valid: ${decoded.failure}`))
+  }
+  return decoded.success._tag === "Complete"
+    ? Result.succeed(withSafeIcons(name, decoded.success.result, client.warn))
+    : Result.fail(invalidResponse(name, "The result of the task is not valid: it is not that of a tool"))
+}
+
+/** Answers from the cache, and stores what may be stored (2026-07-28, caching). Remembers how tools were listed. */
+export const cacheResponses: CallLayer = (next) => (call) => {
+  const { client, connection: { modern }, method, options, params } = call
+  const isToolList = method.name === Method.ListTools.name
+  const readResult = <R>(result: R): R =>
+    isToolList
+      ? client.definitions.read(client.keeper.last, result as ListToolsResult) as R
+      : result
+  // Only the request era says how long a result may be kept.
+  const mode = method.cacheable && modern ? options.cache ?? "use" : "bypass"
+  if (mode !== "bypass") {
+    return Effect.map(
+      client.cache.through(method, params, mode, next(call), readResult),
+      (result) => responseOf(call, result)
+    )
+  }
+  if (!isToolList) return next(call)
+  return Effect.map(next(call), (response) => {
+    response.result = readResult(response.result)
+    return response
+  })
+}
+
+/** A response that is complete already. */
+const responseOf = ({ connection, startedAt }: CallContext, result: unknown): CallResponse => ({
+  connection,
+  startedAt,
+  raw: {},
+  augmented: undefined,
+  answer: undefined,
+  result,
+  keep: false
+})

@@ -1,0 +1,57 @@
+/**
+ * Sending a request on a connection: its parameters as the revision writes them, the trace of the caller, and telemetry.
+ */
+import * as Codec from "@skein/protocol/Codec"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { CallOptions } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { ClientError } from "../../ClientError.ts"
+import type { Line } from "../connection/connection.ts"
+import type { CallHandler, CallLayer, CallResponse } from "./context.ts"
+import { fromRequest } from "./failure.ts"
+import { unsupported } from "./support.ts"
+import { traced } from "./trace.ts"
+
+/** Sends one request outside of the layers of a call, with the trace of the fiber and with telemetry. */
+export const send = (
+  connection: Line,
+  method: string,
+  params: JsonObject,
+  options: CallOptions
+): Effect.Effect<JsonObject, ClientError> => {
+  const { connection: { sendsHeaders }, peer, revision, telemetry } = connection
+  const result = Effect.withFiber((fiber) =>
+    Effect.mapError(
+      peer.request(method, traced(fiber, connection.stamp(params)), options),
+      (error) => fromRequest(method, error)
+    )
+  )
+  return telemetry === undefined
+    ? result
+    : telemetry.around({ method, params, revision, http: sendsHeaders === true }, result)
+}
+
+/** Writes the parameters as the revision of the connection has them. */
+export const encodeParams: CallLayer = (next) => (call) => {
+  const { connection, method, params } = call
+  const written = Codec.encodeParams(method, connection.revision, params)
+  if (Result.isSuccess(written)) return next({ ...call, encoded: written.success })
+  const { failure } = written
+  return Effect.fail(unsupported(method.name, `${method.name} cannot be sent: ${failure.message}`, failure))
+}
+
+/** Sends the request, and waits for its response. */
+export const sendRequest: CallHandler = ({ connection, encoded, headers, method, options, startedAt }) =>
+  Effect.map(
+    send(connection, method.name, encoded, headers === undefined ? options : { ...options, headers }),
+    (raw): CallResponse => ({
+      connection,
+      startedAt,
+      raw,
+      augmented: undefined,
+      answer: undefined,
+      result: undefined,
+      keep: false
+    })
+  )

@@ -1,0 +1,49 @@
+/**
+ * Whether a method may be called: the client is open, the negotiated revision has the method, and the server declared its capability.
+ */
+import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
+import * as Effect from "effect/Effect"
+import { ClientError, Closed, Unsupported } from "../../ClientError.ts"
+import type { Keeper } from "../connection/supervisor.ts"
+import type { Line } from "../connection/connection.ts"
+import { endOf } from "../errors.ts"
+import type { CallLayer, ClientContext } from "./context.ts"
+
+type AnyMethod = Pick<Method.AnyRequest, "name" | "from" | "since" | "until" | "capability">
+
+export const unsupported = (method: string, message: string, cause?: unknown): ClientError =>
+  new ClientError({ reason: new Unsupported({ message, cause }), method })
+
+/** The failure of every call after the client was closed; `undefined` before. */
+export const closedFor = ({ closed }: Keeper, method: string): ClientError | undefined => {
+  if (closed === undefined) return undefined
+  const message = `${method} was not sent: ${closed.message}`
+  return new ClientError({
+    reason: new Closed({ message, end: endOf(closed) }),
+    method,
+    undelivered: closed.undelivered
+  })
+}
+
+/** Why a method must not be called on a connection; `undefined` if it may be. */
+export const unsupportedOn = (
+  { enforceCapabilities }: Pick<ClientContext, "enforceCapabilities">,
+  { capabilities, revision }: Line,
+  { name, from, since, until, capability }: AnyMethod
+): ClientError | undefined => {
+  if (from === "server" || !Revision.within(revision, since, until)) {
+    return unsupported(name, `A client has no ${name} in ${revision}`)
+  }
+  if (!enforceCapabilities || capability === undefined || capability.side === "client") return undefined
+  if (Method.has(capabilities, capability, revision)) return undefined
+  const message = `The server did not declare ${capability.path.join(".")}, which ${name} needs (enforceCapabilities)`
+  return unsupported(name, message)
+}
+
+/** Refuses a call after the client was closed, and one that the server does not support. */
+export const checkSupport: CallLayer = (next) => (call) => {
+  const { client, connection, method } = call
+  const refused = closedFor(client.keeper, method.name) ?? unsupportedOn(client, connection, method)
+  return refused === undefined ? next(call) : Effect.fail(refused)
+}

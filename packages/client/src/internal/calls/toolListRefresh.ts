@@ -1,0 +1,57 @@
+/**
+ * Listing the tools again while calls wait for it.
+ */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import type { ClientError } from "../../ClientError.ts"
+import type { CallTime } from "./deadline.ts"
+
+/** Lists all tools, past the cache. */
+export interface Lister {
+  readonly listAllTools: Effect.Effect<unknown, ClientError>
+}
+
+/** Lists the tools in a scope of the client, so that the end of one waiting call does not end it for the others. */
+export class ToolListRefresh {
+  readonly #lister: Lister
+  readonly #scope: Scope.Scope
+  #running: Fiber.Fiber<void> | undefined = undefined
+  #count = 0
+
+  constructor(lister: Lister, scope: Scope.Scope) {
+    this.#lister = lister
+    this.#scope = scope
+  }
+
+  /** How many times the tools were listed. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Lists the tools once for all calls that wait meanwhile. It does not fail: the server rejects a call again if it is still wrong. */
+  get run(): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      Effect.asVoid(this.#running === undefined ? Effect.flatMap(this.#start, Fiber.await) : Fiber.await(this.#running))
+    )
+  }
+
+  get #start(): Effect.Effect<Fiber.Fiber<void>> {
+    const work = Effect.matchEffect(this.#lister.listAllTools, {
+      onFailure: ({ message }) => Effect.logWarning(`The tools could not be listed again: ${message}`),
+      onSuccess: () => Effect.void
+    })
+    return Effect.map(Effect.forkIn(work, this.#scope), (fiber) => {
+      this.#running = fiber
+      fiber.addObserver(() => {
+        this.#running = undefined
+        this.#count++
+      })
+      return fiber
+    })
+  }
+}
+
+/** Lists the tools again, for no longer than a call may wait for that. */
+export const refreshed = ({ run }: ToolListRefresh, { maxTimeout, timeout }: CallTime): Effect.Effect<unknown> =>
+  Effect.timeoutOption(run, Math.max(0, Math.min(timeout, maxTimeout)))

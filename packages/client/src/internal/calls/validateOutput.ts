@@ -1,0 +1,47 @@
+/**
+ * Checking the structured content of a tool's result by the tool's `outputSchema`.
+ */
+import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/CallTool"
+import * as Method from "@skein/protocol/Method"
+import * as Effect from "effect/Effect"
+import type { ClientError } from "../../ClientError.ts"
+import type { Line } from "../connection/connection.ts"
+import type { CallLayer, ClientContext } from "./context.ts"
+import { timeLeft } from "./deadline.ts"
+import type { RequestOptions } from "./options.ts"
+import { refreshed } from "./toolListRefresh.ts"
+
+/**
+ * Checks a result. If it does not match the schema that the tool was last listed with, which may be long ago, the tools are listed again
+ * first, within the time of one more request. Returns `undefined` if there is nothing to check.
+ */
+export const checkToolResult = (
+  { definitions, keeper, toolListRefresh }: ClientContext,
+  connection: Line,
+  name: string,
+  result: CallToolResult,
+  options: Pick<RequestOptions, "timeout" | "maxTimeout">,
+  startedAt: number
+): Effect.Effect<CallToolResult, ClientError> | undefined => {
+  const check = definitions.check(connection, name, result)
+  if (check === undefined) return undefined
+  const again = Effect.suspend(() => definitions.check(connection, name, result) ?? Effect.succeed(result))
+  return Effect.catchIf(check, () => definitions.doubt(name), () => {
+    const { timeout } = timeLeft(keeper.patience, options, 0)
+    const { maxTimeout } = timeLeft(keeper.patience, options, keeper.now() - startedAt)
+    return Effect.andThen(refreshed(toolListRefresh, { timeout, maxTimeout }), again)
+  })
+}
+
+/** Checks the result of a tool that was listed with an `outputSchema`. "Clients SHOULD validate structured results against this schema." */
+export const validateOutput: CallLayer = (next) => (call) => {
+  if (call.method.name !== Method.CallTool.name) return next(call)
+  return Effect.flatMap(next(call), (response) => {
+    const { answer, connection, startedAt } = response
+    if (answer?._tag !== "Complete") return Effect.succeed(response)
+    const { client, options, params } = call
+    const { name } = params as CallToolRequestParams
+    const checked = checkToolResult(client, connection, name, answer.result as CallToolResult, options, startedAt)
+    return checked === undefined ? Effect.succeed(response) : Effect.as(checked, response)
+  })
+}

@@ -1,0 +1,45 @@
+/**
+ * The layer that awaits the result of a call which the server answered with a task. What follows tasks is loaded with the first of them:
+ * most clients never see one.
+ */
+import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/CallTool"
+import * as Method from "@skein/protocol/Method"
+import * as Effect from "effect/Effect"
+import type { ClientError } from "../../ClientError.ts"
+import type { CallContext, CallLayer, CallResponse, ClientContext } from "../calls/context.ts"
+import { invalidResponse } from "../calls/response.ts"
+import type { Created } from "./taskRegistry.ts"
+
+/** The module that follows tasks. */
+export const taskClient = Effect.promise(() => import("./taskClient.ts"))
+
+/** Follows a task to the result of the call. */
+const finish = (client: ClientContext, created: Created): Effect.Effect<CallToolResult, ClientError> =>
+  // From here on there is a task, which the call must not lose.
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(taskClient, ({ follow, seeThrough }) => seeThrough(follow(client, created), restore))
+  )
+
+const settle = (
+  { client, deadline, method: { name }, options, params }: CallContext,
+  response: CallResponse
+): Effect.Effect<CallResponse, ClientError> => {
+  const { answer, augmented, connection } = response
+  if (answer?._tag !== "Task" && answer?._tag !== "LegacyTask") return Effect.succeed(response)
+  // A server "MUST NOT return `CreateTaskResult`" to a client that did not declare the extension; nor, before, unless requested.
+  const isExpected = answer._tag === "LegacyTask" ? augmented !== undefined : client.tasks.enabled
+  if (name !== Method.CallTool.name || !isExpected) {
+    return Effect.fail(invalidResponse(name, `The server answered ${name} with a task, which was not requested`))
+  }
+  const seed = answer._tag === "Task" ? answer.result : answer.result.task
+  const { name: tool } = params as CallToolRequestParams
+  const created = { seed, line: connection, tool, options, deadline, reports: augmented?.reports }
+  const handled: Effect.Effect<unknown, ClientError> = options.handleTask?.(created) ?? finish(client, created)
+  return Effect.map(handled, (result) => {
+    response.result = result
+    return response
+  })
+}
+
+/** Awaits the result of the task that a call was answered with, or passes the task to the option `handleTask`. */
+export const awaitTask: CallLayer = (next) => (call) => Effect.flatMap(next(call), (response) => settle(call, response))
