@@ -210,7 +210,7 @@ describe("programs/visible.ts", () => {
     Effect.gen(function*() {
       const guest = yield* connect(Guarded)
       expect((yield* guest.listTools()).map(({ name }) => name)).toEqual(["whoami"])
-      expect(yield* call(guest, "whoami")).toBe("nobody that I know")
+      expect(yield* call(guest, "whoami")).toBe("anonymous")
       expect((yield* Effect.flip(guest.callTool("reset"))).message).toContain("Unknown tool")
       const admin = yield* connect(Guarded, { principal: { id: "ada", role: "admin" } })
       expect(yield* call(admin, "whoami")).toBe("ada")
