@@ -247,7 +247,7 @@ describe("programs/seams.ts", () => {
       const reader = body!.pipeThrough(new TextDecoderStream()).getReader()
       const next = Effect.promise(() => reader.read())
       expect((yield* next).value).toContain("acknowledged")
-      expect(yield* Effect.promise(async () => textOf(await fetch(other, call("touch"))))).toBe("Everybody knows")
+      expect(yield* Effect.promise(async () => textOf(await fetch(other, call("touch"))))).toBe("Published")
       expect((yield* next).value).toContain("shop://menu")
       yield* Effect.promise(() => reader.cancel())
     }))
