@@ -12,13 +12,13 @@ import * as Ref from "effect/Ref"
 
 // #region ways
 export const ways = (args: ReadonlyArray<string>, url: string, server: McpServer.McpServer["Service"]) => ({
-  // A process of its own, which ends with the client.
+  // The server is a child process, which ends with the client.
   process: Stdio.transport({ command: process.execPath, args }),
-  // Wherever there is a `fetch`: browsers, workers, Node.
+  // For every platform with `fetch`: browsers, workers, Node.
   fetch: Http.transport({ url }),
-  // On Node: cheaper for each request, and with no limit of its own on how slow an answer may be.
+  // For Node: cheaper per request, and without a timeout of its own for slow responses.
   node: NodeHttp.transport({ url }),
-  // A server in this process, with nothing between the two.
+  // The server is in this process, without a network.
   memory: InMemoryTransport.transport(server.serve)
 })
 // #endregion
@@ -46,7 +46,7 @@ export const remembered = (transport: Transport, kept: Map<string, string>, entr
   Effect.gen(function*() {
     const known = kept.get(entry)
     const client = yield* Client.make(transport, { serverProfile: known === undefined ? undefined : JSON.parse(known) })
-    // In the request era nothing was sent so far. The first answer says whether what was known is still true.
+    // In the stateless revision nothing was sent so far. The first response shows whether the profile is still correct.
     yield* client.ping()
     kept.set(entry, JSON.stringify(client.serverProfile))
     return client

@@ -21,25 +21,25 @@ export const watch = (client: Client.Client, show: (line: string) => Effect.Effe
       case "Reconnecting":
         return show(`Lost. Attempt ${status.attempt} in ${Math.round(status.delay)} ms`)
       case "Ended":
-        return show(`Over: ${status.end._tag}`)
+        return show(`Ended: ${status.end._tag}`)
     }
   })
 // #endregion
 
 // #region replay
 export const pay = (client: Client.Client, invoice: string) =>
-  // It may reach the server twice. The key makes that harmless.
+  // The call may reach the server twice. The key makes that harmless.
   client.callTool("pay", { invoice, idempotencyKey: invoice }, { retry: true })
 // #endregion
 
 // #region process
-export const careful = (args: ReadonlyArray<string>, tell: (text: string) => void) =>
+export const careful = (args: ReadonlyArray<string>, onStderr: (text: string) => void) =>
   Client.make(
     Stdio.transport({
       command: process.execPath,
       args,
       env: { TEA_TOKEN: "s3cret", TERM: undefined },
-      stderr: tell,
+      stderr: onStderr,
       graces: { stdin: "5 seconds" }
     }),
     { reconnect: true }

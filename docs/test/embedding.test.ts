@@ -90,7 +90,7 @@ describe.each(eras)("programs/calling.ts, %s", (revision) => {
     Effect.gen(function*() {
       const orders = yield* connect(Orders, { revisions })
       expect(yield* Calling.order(orders, "sencha")).toBe("One sencha")
-      expect(yield* Calling.order(orders, "oolong")).toBe("The tool says: There is no oolong left today")
+      expect(yield* Calling.order(orders, "oolong")).toBe("The tool failed: There is no oolong left today")
       const tea = yield* connect(TeaHouse, { revisions })
       expect(yield* Calling.total(tea, 2)).toBe("That is 10")
       expect(yield* Calling.total(tea, 13)).toContain("No bill: The tool bill failed: Invalid arguments")
@@ -159,7 +159,7 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("programs/lasting.ts, %s", 
       expect((yield* Lasting.bake(client, (line) => void lines.push(line))).content).toMatchObject([{
         text: "3 cakes"
       }])
-      expect(lines).toEqual([expect.stringMatching(/^It goes on as [\w-]{32}$/)])
+      expect(lines).toEqual([expect.stringMatching(/^The call continues as task [\w-]{32}$/)])
       let kept = ""
       const begun = Lasting.begin(client, (handle) => Effect.sync(() => void (kept = JSON.stringify(handle))))
       expect((yield* begun)._tag).toBe("RemoteTask")
