@@ -16,7 +16,7 @@ import { resolve, sep } from "node:path"
 // #region path
 const folder = resolve(import.meta.dirname)
 
-// `{+path}` matches slashes too, and what is matched was percent-decoded: `..%2f` is `../` here.
+// `{+path}` also matches slashes, and its value is percent-decoded: `..%2f` arrives as `../`.
 const file = ResourceTemplate.layer(
   ResourceTemplate.make("vault://{+path}", { name: "file", mimeType: "text/plain" }),
   ({ path }, uri) => {

@@ -44,7 +44,10 @@ describe("programs/egress.ts", () => {
   it.live("nor by its name", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Client.make(typed("https://localhost:9/mcp")!))
-      expect(error).toMatchObject({ reason: "Open", message: expect.stringContaining("is an address of this network") })
+      expect(error).toMatchObject({
+        reason: "Open",
+        message: expect.stringContaining("resolves to an address of the internal network")
+      })
     }).pipe(Effect.scoped))
 })
 
