@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
 
 // #region engine
-/** Tasks of an owner (`null`: of nobody) in which nothing has moved for an hour. */
+/** Tasks of an owner (`null`: anonymous callers) that have not changed for an hour. */
 export const still = (owner: Owner) =>
   Effect.gen(function*() {
     const { list } = yield* TaskEngine
@@ -14,10 +14,10 @@ export const still = (owner: Owner) =>
     return newest.filter(({ status, updatedAt }) => status === "working" && now - updatedAt > 3_600_000)
   })
 
-/** Ends one, whoever owns it: it undoes what it has done. */
+/** Cancels a task of any owner. Its compensations run. */
 export const end = (id: string) => Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id, "The oven is broken"))
 
-/** Answers for a user who has called. */
+/** Answers the first question of a task, for a user who has phoned. */
 export const answer = (id: string, sure: boolean) =>
   Effect.gen(function*() {
     const { answer, get } = yield* TaskEngine
@@ -31,9 +31,9 @@ interface Count {
   readonly tool: string
   readonly status: string
   readonly count: number
-  /** Of these: those that wait for a worker that has their tool. */
+  /** The number of these that wait for a worker with their tool. */
   readonly waiting: number
-  /** When the one changed that has not changed for the longest time: milliseconds of Unix time. */
+  /** The earliest time of a last change, in milliseconds of Unix time. */
   readonly since: number
 }
 

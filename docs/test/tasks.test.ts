@@ -133,7 +133,7 @@ describe.each(withTasks)("programs/tasksAsking.ts, %s", (revision) => {
       const never = isTask(yield* client.startTask("fetch"))
       yield* pass(9, 3)
       expect(textOf(yield* until(yield* Effect.forkChild(late.result))))
-        .toBe("Nobody was there: kept in the shop")
+        .toBe("No answer: kept in the shop")
       yield* pass(4, 4)
       expect(textOf(yield* until(yield* Effect.forkChild(never.result)))).toBe("Given away")
       const soon = isTask(yield* client.startTask("deliver"))
@@ -148,7 +148,7 @@ describe("programs/tasksUndo.ts", () => {
       const { transport } = yield* run(Undo.Catering, inMemory)
       const client = yield* Client.make(transport(), speaking())
       const failed = yield* until(yield* Effect.forkChild(client.callTool("cater", { drivers: 0 })))
-      expect([failed.isError, textOf(failed)]).toEqual([true, "Nobody is there to drive"])
+      expect([failed.isError, textOf(failed)]).toEqual([true, "No driver is available"])
       expect(Undo.log.splice(0)).toEqual([
         "hired a van",
         "hired a tent",
@@ -245,7 +245,7 @@ describe("programs/tasksVersions.ts", () => {
       const resumed = yield* client.resumeTask(old.handle)
       const fresh = isTask(yield* client.startTask("bake"))
       expect(textOf(yield* until(yield* Effect.forkChild(resumed.result)))).toMatch(
-        /^Recipe 1: flour 32, nobody knows$/
+        /^Recipe 1: flour 32, unknown$/
       )
       expect(textOf(yield* until(yield* Effect.forkChild(fresh.result)))).toBe("Recipe 2: flour 32, 12")
       expect(Versions.bought).toEqual(["flour", "flour", "butter"])
