@@ -26,7 +26,7 @@ export const watch = (client: Client.Client, show: (line: string) => Effect.Effe
   })
 // #endregion
 
-// #region replay
+// #region retry
 export const pay = (client: Client.Client, invoice: string) =>
   // The call may reach the server twice. The key makes that harmless.
   client.callTool("pay", { invoice, idempotencyKey: invoice }, { retry: true })

@@ -4,7 +4,7 @@ import * as Progress from "@skein/server/Progress"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 
-// #region telling
+// #region logging
 const brew = Tool.layer(Tool.make("brew"), () =>
   Effect.gen(function*() {
     yield* Progress.report({ progress: 1, total: 2, message: "the water is warm" })
