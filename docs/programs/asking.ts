@@ -29,9 +29,9 @@ const cancel = Tool.layer(Tool.make("cancel"), () =>
       case "accept":
         return answer.content.sure ? "Cancelled" : "Kept"
       case "decline":
-        return "Kept: the guest said no"
+        return "Kept: the user declined"
       case "cancel":
-        return "Kept: the guest closed the question"
+        return "Kept: the user closed the question"
     }
   }).pipe(
     // A client that cannot ask its user. Without this line the call fails with the missing capability.

@@ -13,7 +13,7 @@ const greet = Tool.layer(
 
 const whoami = Tool.layer(
   Tool.make("whoami", { description: "Returns the id of the caller." }),
-  () => Effect.map(Principal.current, Option.match({ onNone: () => "nobody", onSome: ({ id }) => id }))
+  () => Effect.map(Principal.current, Option.match({ onNone: () => "anonymous", onSome: ({ id }) => id }))
 )
 
 export const Hello = McpServer.layer({ name: "hello", version: "1.0.0" }, greet, whoami)

@@ -35,7 +35,7 @@ const echo = Tool.layer(
 
 const whoami = Tool.layer(
   Tool.make("whoami"),
-  () => Effect.map(Principal.current, Option.match({ onNone: () => "nobody", onSome: ({ id }) => id }))
+  () => Effect.map(Principal.current, Option.match({ onNone: () => "anonymous", onSome: ({ id }) => id }))
 )
 
 // #region vault

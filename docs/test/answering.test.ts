@@ -44,15 +44,15 @@ describe.each(testedRevisions)("programs/answering.ts, %s", (revision) => {
       return said(yield* client.callTool(tool, args))
     }).pipe(Effect.provide(services), Effect.scoped)
 
-  it.effect("shows a form with its defaults, and returns submit, decline and cancel", () =>
+  it.effect("shows a form with its defaults, and returns accept, decline and cancel", () =>
     Effect.gen(function*() {
       const one = screen({ form: { people: 3 } })
       expect(yield* visit(Answering.forms(one.shown, "Tea"), "book")).toBe("A table for 3, inside")
       expect(one.seen.lines).toEqual([["Tea asks", "{\"where\":\"in\",\"people\":3}", "fits"]])
       const no = screen({ form: "declined" })
-      expect(yield* visit(Answering.forms(no.shown, "Tea"), "cancel")).toBe("Kept: the guest said no")
+      expect(yield* visit(Answering.forms(no.shown, "Tea"), "cancel")).toBe("Kept: the user declined")
       const closed = screen({ form: "closed" })
-      expect(yield* visit(Answering.forms(closed.shown, "Tea"), "cancel")).toBe("Kept: the guest closed the question")
+      expect(yield* visit(Answering.forms(closed.shown, "Tea"), "cancel")).toBe("Kept: the user closed the question")
       const opened = Effect.flatMap(inMemory(Asking), (transport) =>
         Effect.provide(
           Effect.flatMap(Client.Client, (client) => client.callTool("cancel")),

@@ -63,7 +63,7 @@ describe("other routes", () => {
   it("programs/router.ts passes the principal to handlers", async () => {
     const url = await at("router")
     expect(await textOf(await fetch(url, call("whoami", {}, { authorization: "Bearer ada" })))).toBe("ada")
-    expect(await textOf(await fetch(url, call("whoami")))).toBe("nobody")
+    expect(await textOf(await fetch(url, call("whoami")))).toBe("anonymous")
   })
 })
 

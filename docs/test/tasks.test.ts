@@ -126,7 +126,7 @@ describe.each(withTasks)("programs/tasksAsking.ts, %s", (revision) => {
       expect(textOf(yield* until(yield* Effect.forkChild(task.result)))).toBe("Plum cake for 12")
     }))
 
-  it.effect("keeps the timeout of a question, and a race with a sleep, across restarts", () =>
+  it.effect("ends a question at its timeout, and when it loses a race with a sleep", () =>
     Effect.gen(function*() {
       const client = yield* connect({ "Shall we deliver today?": { sure: true } })
       const late = isTask(yield* client.startTask("deliver"))

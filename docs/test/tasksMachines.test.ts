@@ -67,8 +67,8 @@ describePostgres("programs/tasksFront.ts, programs/tasksWorker.ts", (postgres) =
   it.live("runs tasks of a front end on a worker, and those of a pool on its worker", () =>
     Effect.gen(function*() {
       const env = { DATABASE_URL: yield* Effect.promise(() => postgres().createDatabase()) }
-      const door = yield* running("tasksFront", { env })
-      const client = yield* connect(door.url)
+      const front = yield* running("tasksFront", { env })
+      const client = yield* connect(front.url)
       const baked = yield* begin(client, "bake")
       const roasted = yield* begin(client, "roast")
       const worker = yield* Effect.acquireRelease(
