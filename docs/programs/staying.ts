@@ -4,8 +4,8 @@ import type { Transport } from "@skein/runtime/Connection"
 import type * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
-// #region steadfast
-export const steadfast = (transport: Transport) =>
+// #region reconnect
+export const reconnecting = (transport: Transport) =>
   Client.make(transport, {
     reconnect: { initialDelay: "200 millis", maxAttempts: 20 },
     heartbeat: { interval: "30 seconds", timeout: "10 seconds" }
@@ -33,7 +33,7 @@ export const pay = (client: Client.Client, invoice: string) =>
 // #endregion
 
 // #region process
-export const careful = (args: ReadonlyArray<string>, onStderr: (text: string) => void) =>
+export const startServer = (args: ReadonlyArray<string>, onStderr: (text: string) => void) =>
   Client.make(
     Stdio.transport({
       command: process.execPath,

@@ -6,7 +6,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 
 // #region engine
 /** Tasks of an owner (`null`: anonymous callers) that have not changed for an hour. */
-export const still = (owner: Owner) =>
+export const stalled = (owner: Owner) =>
   Effect.gen(function*() {
     const { list } = yield* TaskEngine
     const now = yield* Clock.currentTimeMillis
@@ -15,10 +15,10 @@ export const still = (owner: Owner) =>
   })
 
 /** Cancels a task of any owner. Its compensations run. */
-export const end = (id: string) => Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id, "The oven is broken"))
+export const cancelTask = (id: string) => Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id, "The oven is broken"))
 
 /** Answers the first question of a task, for a user who has phoned. */
-export const answer = (id: string, sure: boolean) =>
+export const answerFirst = (id: string, sure: boolean) =>
   Effect.gen(function*() {
     const { answer, get } = yield* TaskEngine
     const [question] = (yield* get(id))?.questions ?? []

@@ -44,10 +44,10 @@ describe("programs/first.ts and programs/connecting.ts", () => {
     Effect.gen(function*() {
       const context = yield* Layer.build(Layer.provideMerge(NodeHttp.layer({ port: 0, shutdownTimeout: 0 }), Hello))
       const { url } = Context.get(context, NodeHttp.Server)
-      const ways = Connecting.ways(hello, url, Context.get(context, McpServer.McpServer))
+      const transports = Connecting.transports(hello, url, Context.get(context, McpServer.McpServer))
       expect(yield* greet(url)).toMatchObject([{ text: "Hello, Ada!" }])
-      expect(yield* Connecting.look(ways.process)).toMatchObject({ server: "hello", tools: ["greet"] })
-      for (const transport of [ways.fetch, ways.node, ways.memory]) {
+      expect(yield* Connecting.look(transports.process)).toMatchObject({ server: "hello", tools: ["greet"] })
+      for (const transport of [transports.fetch, transports.node, transports.memory]) {
         const seen = yield* Connecting.look(transport)
         expect(seen).toEqual({ revision: "2026-07-28", server: "hello", tools: ["greet", "whoami"] })
         expect((yield* Connecting.greeted(transport)).content).toMatchObject([{ text: "Hello, Ada!" }])
@@ -58,9 +58,9 @@ describe("programs/first.ts and programs/connecting.ts", () => {
     Effect.gen(function*() {
       const { sent, transport } = counted(yield* inMemory(Hello))
       const kept = new Map<string, string>()
-      yield* Connecting.remembered(transport, kept, "tea")
+      yield* Connecting.withProfile(transport, kept, "tea")
       expect(sent).toEqual(["server/discover", "server/discover"])
-      const client = yield* Connecting.remembered(transport, kept, "tea")
+      const client = yield* Connecting.withProfile(transport, kept, "tea")
       expect(sent.slice(2)).toEqual(["server/discover"])
       expect(client.serverProfile).toMatchObject({ revision: "2026-07-28", info: { name: "hello" } })
     }))

@@ -27,7 +27,7 @@ describe("programs/staying.ts", () => {
   it.effect("reconnects, and reports the status", () =>
     Effect.gen(function*() {
       const { end, transport } = breakable(yield* serving(Hello))
-      const client = yield* Staying.steadfast(transport)
+      const client = yield* Staying.reconnecting(transport)
       const lines: Array<string> = []
       const lost = yield* Deferred.make<void>()
       const show = (line: string) =>
@@ -87,7 +87,7 @@ describe("programs/staying.ts", () => {
       }
       const program = "console.error(process.pid, process.env.TEA_TOKEN, process.env.TERM, process.env.NODE_OPTIONS);"
       const first = ["--import", `data:text/javascript,${encodeURIComponent(program)}`]
-      const client = yield* Staying.careful([...first, ...hello], tell)
+      const client = yield* Staying.startServer([...first, ...hello], tell)
       const greet = Effect.map(client.callTool("greet", { name: "Ada" }), ({ content }) => content)
       expect(yield* greet).toMatchObject([{ text: "Hello, Ada!" }])
       const [, pid] = /^(\d+) s3cret undefined undefined\n$/.exec(yield* Deferred.await(line)) ?? []

@@ -12,7 +12,7 @@ import { join } from "node:path"
 import * as Mill from "../programs/mill.ts"
 import { Bakery } from "../programs/tasks.ts"
 import { Asking } from "../programs/tasksAsking.ts"
-import * as Look from "../programs/tasksMonitoring.ts"
+import * as Monitoring from "../programs/tasksMonitoring.ts"
 import { Scarce } from "../programs/tasksOvens.ts"
 import { Stepping, tries } from "../programs/tasksSteps.ts"
 import * as Terms from "../programs/tasksTerms.ts"
@@ -259,15 +259,15 @@ describe("programs/tasksMonitoring.ts", () => {
       const here = Effect.provideContext(context)
       const client = yield* Client.make(transport({ id: "ada" }), { tasks: { pollInterval: "1 hour" } })
       const task = isTask(yield* client.startTask("bake", { cakes: 1 }))
-      expect(yield* here(Look.still("ada"))).toEqual([])
+      expect(yield* here(Monitoring.stalled("ada"))).toEqual([])
       yield* pass(1.5, 0.5)
-      expect(yield* here(Look.still("ada"))).toMatchObject([{ id: task.id, message: "The dough rests" }])
-      expect(yield* here(Look.still(null))).toEqual([])
-      expect(yield* here(Look.counts)).toEqual([
+      expect(yield* here(Monitoring.stalled("ada"))).toMatchObject([{ id: task.id, message: "The dough rests" }])
+      expect(yield* here(Monitoring.stalled(null))).toEqual([])
+      expect(yield* here(Monitoring.counts)).toEqual([
         { tool: "bake", status: "working", count: 1, waiting: 0, since: 0 }
       ])
-      expect(yield* here(Look.answer(task.id, true))).toBe(false)
-      expect(yield* here(Look.end(task.id))).toBe(true)
-      expect(yield* here(Look.counts)).toMatchObject([{ tool: "bake", status: "cancelled", count: 1 }])
+      expect(yield* here(Monitoring.answerFirst(task.id, true))).toBe(false)
+      expect(yield* here(Monitoring.cancelTask(task.id))).toBe(true)
+      expect(yield* here(Monitoring.counts)).toMatchObject([{ tool: "bake", status: "cancelled", count: 1 }])
     }))
 })
