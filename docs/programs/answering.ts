@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Semaphore from "effect/Semaphore"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 
-/** What the programs take for granted: somebody to ask. */
+/** The user interface that the programs need. */
 export interface Screen {
   readonly confirm: (lines: ReadonlyArray<string>) => Effect.Effect<boolean>
   readonly form: (
@@ -20,7 +20,7 @@ export interface Screen {
   readonly browse: (address: string) => Effect.Effect<void>
 }
 
-/** How many tokens a model may answer with; what a provider has its own name for. */
+/** The largest number of tokens in an answer of the model. Each provider has its own name for it. */
 export const MaxTokens = Context.Reference<number>("docs/MaxTokens", { defaultValue: () => 1_000 })
 
 // #region form
@@ -76,7 +76,7 @@ export const models = (screen: Screen, answer: (request: Sampling.Request) => Ef
 // #region languageModel
 export const languageModel = (screen: Screen) =>
   LanguageModelSampling.layer({
-    // With a provider: `withConfigOverride({ max_output_tokens: maxTokens })`, in its own words.
+    // With a provider, in its own terms: `withConfigOverride({ max_output_tokens: maxTokens })`.
     configure: ({ maxTokens }) => (effect) => Effect.provideService(effect, MaxTokens, maxTokens),
     review: (request) =>
       Effect.flatMap(

@@ -29,12 +29,12 @@ const cancel = Tool.layer(Tool.make("cancel"), () =>
       case "accept":
         return answer.content.sure ? "Cancelled" : "Kept"
       case "decline":
-        return "Kept: the guest said no"
+        return "Kept: the user declined"
       case "cancel":
-        return "Kept: the guest closed the question"
+        return "Kept: the user closed the question"
     }
   }).pipe(
-    // A client that cannot ask its user. Without this line its call fails with the missing capability.
+    // A client that cannot ask its user. Without this line the call fails with the missing capability.
     Effect.catchIf(
       (error) => error.reason === "MissingCapability",
       () => Effect.succeed("Call us to cancel")
@@ -70,7 +70,7 @@ const rate = Effect.map(Effect.clockWith((clock) => clock.currentTimeMillis), (n
 
 const exchange = Tool.layer(Tool.make("exchange"), () =>
   Effect.gen(function*() {
-    const offered = yield* once("rate", Schema.Finite, rate) // Or it is another rate when the answer comes.
+    const offered = yield* once("rate", Schema.Finite, rate) // Without `once` the rate differs when the answer arrives.
     const { sure } = yield* Elicitation.accepted(
       Elicitation.form(`Change at ${offered}?`, { sure: Schema.Boolean }, { key: "offer", timeout: "2 minutes" })
     )
@@ -83,7 +83,7 @@ const pay = Tool.layer(Tool.make("pay"), () =>
   Effect.gen(function*() {
     const id = yield* once("payment", Schema.String, Effect.sync(() => crypto.randomUUID()))
     const visit = yield* Elicitation.accepted(Elicitation.url("Please pay", `https://pay.example.com/${id}`))
-    // The user agreed to go there. Whether anything was paid, your payment service knows.
+    // The user agreed to visit the page. Ask your payment service whether they paid.
     yield* visit.complete
     return "Thank you"
   }))

@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 export const order = (client: Client.Client, tea: string) =>
   Effect.map(client.callTool("order", { tea }), ({ content, isError }) => {
     const text = content.map((block) => block.type === "text" ? block.text : "").join("")
-    return isError === true ? `The tool says: ${text}` : text
+    return isError === true ? `The tool failed: ${text}` : text
   })
 // #endregion
 
@@ -50,7 +50,7 @@ export const brewing = (client: Client.Client) =>
 export const unlessStopped = (client: Client.Client, stop: Effect.Effect<void>) =>
   Effect.raceFirst(
     Effect.as(client.callTool("wait"), "done"),
-    Effect.as(stop, "stopped") // The call is interrupted, and the server is told.
+    Effect.as(stop, "stopped") // Interrupts the call, and notifies the server.
   )
 // #endregion
 
@@ -69,30 +69,30 @@ export const find = (client: Client.Client, uri: string) =>
 export const advice = ({ message, reason, undelivered }: ClientError.ClientError): string => {
   switch (reason._tag) {
     case "ConnectionFailed":
-      return "Nobody was reached: try again later"
+      return "The server cannot be reached: try again later"
     case "Closed":
     case "Timeout":
     case "HttpError":
-      return undelivered === true ? "It was not begun: try again later" : "Nobody knows whether it was done"
+      return undelivered === true ? "The call was not started: try again later" : "The call may have run or not"
     case "Unauthorized":
       return `Log in (${reason.status})`
     case "NegotiationFailed":
-      return "This is no server for us"
+      return "The server has no revision that this client supports"
     case "ToolFailed":
     case "ProtocolError":
-      return `Tell the model: ${message}`
+      return `Pass to the model: ${message}`
     case "InputRefused":
       return "You said no"
     case "TaskCancelled":
-      return "Somebody has cancelled it"
+      return "The task was cancelled"
     case "TaskNotFound":
-      return "It took too long: what came of it is not known any more"
+      return "The server has discarded the task and its result"
     case "InvalidResponse":
-      return "Tell the author of the server"
+      return "Report this to the author of the server"
     case "Unsupported":
-      return "This server cannot do that"
+      return "The server does not support this"
     case "LimitExceeded":
-      return "Look at our own code or configuration"
+      return "Check the code or the configuration of the host"
   }
 }
 // #endregion

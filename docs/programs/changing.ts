@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 // #region changing
 const secret = Tool.make("secret", { description: "Opens the cellar." })
 
-// Until the server closes: a handler has no scope but that of its call.
+// Until the server closes. The scope of the handler would end with its call.
 const unlock = Tool.layer(
   Tool.make("unlock"),
   () =>
@@ -15,7 +15,7 @@ const unlock = Tool.layer(
     )
 )
 
-// For as long as its scope: nobody can unlock while the work goes on.
+// As long as its scope is open: `unlock` is not available during the maintenance.
 const maintenance = Tool.layer(
   Tool.make("maintenance"),
   () =>
@@ -26,7 +26,7 @@ const maintenance = Tool.layer(
     }))
 )
 
-// A switch, with no scope: until somebody says otherwise.
+// A switch without a scope: until it is set again.
 const close = Tool.layer(Tool.make("close"), () => Effect.as(Catalog.setEnabled("tool", "unlock", false), "Closed"))
 
 export const Cellar = McpServer.layer({ name: "cellar", version: "1.0.0" }, unlock, maintenance, close)

@@ -10,15 +10,15 @@ import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 
-// #region ways
-export const ways = (args: ReadonlyArray<string>, url: string, server: McpServer.McpServer["Service"]) => ({
-  // A process of its own, which ends with the client.
+// #region transports
+export const transports = (args: ReadonlyArray<string>, url: string, server: McpServer.McpServer["Service"]) => ({
+  // The server is a child process, which ends with the client.
   process: Stdio.transport({ command: process.execPath, args }),
-  // Wherever there is a `fetch`: browsers, workers, Node.
+  // For every platform with `fetch`: browsers, workers, Node.
   fetch: Http.transport({ url }),
-  // On Node: cheaper for each request, and with no limit of its own on how slow an answer may be.
+  // For Node: cheaper per request, and without a timeout of its own for slow responses.
   node: NodeHttp.transport({ url }),
-  // A server in this process, with nothing between the two.
+  // The server is in this process, without a network.
   memory: InMemoryTransport.transport(server.serve)
 })
 // #endregion
@@ -42,13 +42,15 @@ export const greeted = (transport: Transport) => Effect.provide(greet, Client.la
 // #endregion
 
 // #region serverProfile
-export const remembered = (transport: Transport, kept: Map<string, string>, entry: string) =>
+export const withProfile = (transport: Transport, profiles: Map<string, string>, entry: string) =>
   Effect.gen(function*() {
-    const known = kept.get(entry)
-    const client = yield* Client.make(transport, { serverProfile: known === undefined ? undefined : JSON.parse(known) })
-    // In the request era nothing was sent so far. The first answer says whether what was known is still true.
+    const stored = profiles.get(entry)
+    const client = yield* Client.make(transport, {
+      serverProfile: stored === undefined ? undefined : JSON.parse(stored)
+    })
+    // In the stateless revision nothing was sent so far. The first response shows whether the profile is still correct.
     yield* client.ping()
-    kept.set(entry, JSON.stringify(client.serverProfile))
+    profiles.set(entry, JSON.stringify(client.serverProfile))
     return client
   })
 // #endregion

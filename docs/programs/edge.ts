@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 
 // #region edge
 interface Env {
-  /** Another worker, bound to this one. */
+  /** A binding to the worker with the server. */
   readonly SERVER: { readonly fetch: typeof fetch }
 }
 

@@ -16,23 +16,23 @@ for (const [net, bits] of [["::", 128], ["::1", 128], ["fc00::", 7], ["fe80::", 
 }
 const isInside = (address: string): boolean => inside.check(address, isIP(address) === 6 ? "ipv6" : "ipv4")
 
-// Where the name leads is looked at when the socket is opened: it may lead elsewhere by then than when it was checked.
+// Checks the address when the socket opens: a name that was checked earlier may resolve to another address by then.
 const outside: LookupFunction = (host, options, done) =>
   lookup(host, { ...options, all: true }, (error, addresses: ReadonlyArray<LookupAddress>) => {
     if (error !== null) return done(error, "")
     const allowed = addresses.filter(({ address }) => !isInside(address))
     const [first] = allowed
-    if (first === undefined) return done(new Error(`${host} is an address of this network`), "")
+    if (first === undefined) return done(new Error(`${host} resolves to an address of the internal network`), "")
     return options.all === true ? done(null, [...allowed]) : done(null, first.address, first.family)
   })
 
 const agent = new Agent({ keepAlive: true, lookup: outside })
 
-/** A server at an address that a user has typed. */
+/** A transport for a URL that a user has entered, or `undefined` for a URL that is not allowed. */
 export const typed = (text: string) => {
   const url = URL.parse(text)
   const host = url?.hostname.replaceAll(/^\[|\]$/g, "") ?? ""
-  // An address that is no name is not looked up.
+  // An IP address in the URL is not resolved, so check it here.
   if (url?.protocol !== "https:" || (isIP(host) > 0 && isInside(host))) return undefined
   return NodeHttp.transport({ url, agent })
 }

@@ -12,11 +12,11 @@ const order = Tool.layer(
   Tool.make("order", { input: { tea: Schema.String } }),
   ({ tea }) =>
     Effect.gen(function*() {
-      // The model reads this, and may try another tea: a result with `isError`.
+      // The model reads this, and can try another tea: a result with `isError`.
       if (tea === "oolong") return yield* new SoldOut({ message: "There is no oolong left today" })
-      // The program that calls reads this: a JSON-RPC error.
+      // The calling program reads this: a JSON-RPC error.
       if (tea === "") return yield* McpError.invalidParams("A tea has a name")
-      // Nobody reads this but you: -32603 with a reference, and the cause with that reference in the log.
+      // Only you read this: the client gets -32603 with a reference, and the log has the cause with that reference.
       if (tea === "coffee") return yield* Effect.die(new Error("the database password is hunter2"))
       return `One ${tea}`
     })

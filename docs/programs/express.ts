@@ -11,7 +11,7 @@ app.all("/mcp", mcp.handler)
 const listener = app.listen(3000, "127.0.0.1")
 
 process.once("SIGTERM", async () => {
-  listener.close() // Accepts nothing more, and waits.
-  await mcp.close() // Ends what is in flight within the grace.
+  listener.close() // Accepts no new connections, and waits for open ones.
+  await mcp.close() // Ends requests in flight within `shutdownTimeout`.
 })
 // #endregion

@@ -10,9 +10,9 @@ export const follow = (client: Client.Client, uri: string, show: (text: string) 
   return client.changes({ tools: true, uris: [uri] }).pipe(
     Stream.runForEach((change) => {
       switch (change._tag) {
-        case "Subscribed": // From here on nothing is missed. What was before, read now.
+        case "Subscribed": // Later changes are reported. Read the current state now.
           return Effect.andThen(list, read)
-        case "Gap": // `Subscribed` follows; not after `Overflow`, when we were too slow.
+        case "Gap": // `Subscribed` follows, except after `Overflow`: this loop was too slow.
           return change.reason === "Overflow" ? Effect.andThen(list, read) : Effect.void
         case "ToolListChanged":
           return list

@@ -1,4 +1,4 @@
-/** The server that the programs about HTTP put behind their doors. */
+/** The server that the programs about HTTP mount. */
 import * as McpServer from "@skein/server/McpServer"
 import * as Principal from "@skein/server/Principal"
 import * as Tool from "@skein/server/Tool"
@@ -12,8 +12,8 @@ const greet = Tool.layer(
 )
 
 const whoami = Tool.layer(
-  Tool.make("whoami", { description: "Tells who asks." }),
-  () => Effect.map(Principal.current, Option.match({ onNone: () => "nobody", onSome: ({ id }) => id }))
+  Tool.make("whoami", { description: "Returns the id of the caller." }),
+  () => Effect.map(Principal.current, Option.match({ onNone: () => "anonymous", onSome: ({ id }) => id }))
 )
 
 export const Hello = McpServer.layer({ name: "hello", version: "1.0.0" }, greet, whoami)

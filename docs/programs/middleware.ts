@@ -23,7 +23,7 @@ const closedAtNight = Middleware.layer((next) => (exchange) =>
     : next(exchange)
 )
 
-// The first one stands outside: it sees what the others refuse.
+// The first one is the outermost: it sees the requests that the others reject.
 export const Careful = McpServer.layer(
   { name: "careful", version: "1.0.0" },
   AuditLog.layer({ methods: ["tools/call"], sink: write }),

@@ -1,4 +1,4 @@
-/** What the programs about tasks take for granted: a mill that knows an order that it has, an oven, and what they have seen. */
+/** The services that the programs about tasks use: a mill that detects repeated orders, and an oven. Both record their calls. */
 import * as Effect from "effect/Effect"
 
 export const orders = new Map<string, string>()
@@ -12,7 +12,7 @@ export const orderFlour = (kilos: number, key: string): Effect.Effect<string> =>
     return known
   })
 
-/** How many cakes are in the oven now, and were at most. */
+/** The number of cakes in the oven now, and its maximum so far. */
 export const oven = { now: 0, most: 0 }
 
 export const bakeOne: Effect.Effect<void> = Effect.ensuring(

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 // #region polling
 const report = Tool.layer(Tool.make("report"), () =>
   Effect.gen(function*() {
-    // The client may hang up, and comes back for the rest after 10 ms. The handler goes on.
+    // The connection is closed, and the client resumes the stream after 10 ms. The handler continues.
     yield* Polling.disconnect("10 millis")
     yield* Effect.sleep("50 millis")
     return "The report"

@@ -9,13 +9,13 @@ import * as Schema from "effect/Schema"
 // #region resources
 const notes = new Map([["work", ["call Ada"]], ["home", ["buy tea", "water the plants"]]])
 
-// One address. Its contents may be kept by the client for a minute.
+// A resource with a fixed URI. The client may cache its contents for a minute.
 const folders = Resource.layer(
   Resource.make("notes://folders", { title: "All folders", mimeType: "text/plain", ttlMs: 60_000 }),
   Effect.sync(() => [...notes.keys()].join("\n"))
 )
 
-// A family of addresses. A URI whose variables do not fit their schemas does not match.
+// A template for many URIs. A URI whose variables do not match their schemas does not match the template.
 const note = ResourceTemplate.layer(
   ResourceTemplate.make("notes://{folder}/{index}", {
     name: "note",
@@ -26,7 +26,7 @@ const note = ResourceTemplate.layer(
     const text = notes.get(folder)?.[index]
     return text === undefined ? Effect.fail(Resource.notFound(uri)) : Effect.succeed(text)
   },
-  // `folder` completes by itself, since its schema is of literals.
+  // `folder` completes automatically, because its schema consists of literals.
   { complete: { index: (_typed, { folder = "" }) => Object.keys(notes.get(folder) ?? []) } }
 )
 // #endregion

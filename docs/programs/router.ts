@@ -21,7 +21,7 @@ const Authenticated = HttpRouter.middleware(
 const Mcp = HttpRoutes.layer({ path: "/mcp" }).pipe(Layer.provide([Authenticated.layer, Hello]))
 const Health = HttpRouter.add("GET", "/health", HttpServerResponse.text("ok"))
 
-// `HttpRoutes.serve` ends the open streams before the HTTP server, which would wait for them.
+// `HttpRoutes.serve` ends open streams before the HTTP server stops, which would wait for them.
 HttpRoutes.serve(Layer.merge(Mcp, Health)).pipe(
   Layer.provide(NodeHttpServer.layer(createServer, { port: 3000, host: "127.0.0.1" })),
   Layer.launch,

@@ -8,7 +8,7 @@ import * as v from "valibot"
 import { z } from "zod"
 
 // #region effect
-// What comes in is text; what the handler gets is a `Date`, and a `limit` that is always there.
+// The client sends text. The handler receives a `Date`, and a `limit` that is always set.
 const Days = {
   since: Schema.DateFromString,
   limit: Schema.Int.pipe(Schema.withDecodingDefaultKey(Effect.succeed(10)))
@@ -20,14 +20,14 @@ const recent = Tool.layer(
 // #endregion
 
 // #region standard
-// Zod (4.2 and later) and ArkType tell their JSON Schema themselves.
+// Zod (4.2 and later) and ArkType provide their own JSON Schema.
 const Query = z.object({ query: z.string().min(1), limit: z.int().default(10) })
 const search = Tool.layer(
   Tool.make("search", { input: Query }),
   ({ query, limit }) => Effect.succeed(`${limit} results for ${query}`)
 )
 
-// For a library that does not, the JSON Schema is given beside the schema.
+// For a library that does not, pass the JSON Schema beside the schema.
 const City = StandardSchema.withJsonSchema(v.object({ city: v.string() }), {
   type: "object",
   properties: { city: { type: "string" } },
@@ -37,7 +37,7 @@ const forecast = Tool.layer(Tool.make("forecast", { input: City }), ({ city }) =
 // #endregion
 
 // #region raw
-// Told to clients to the letter, and what comes in is validated by it. `T` is your word for what it accepts.
+// Clients get this schema unchanged, and it validates the arguments. The type argument is your declaration of their type.
 const Point = JsonSchema.make<{ readonly x: number; readonly y: number }>({
   type: "object",
   properties: { x: { type: "number", minimum: 0 }, y: { type: "number", minimum: 0 } },
@@ -48,7 +48,7 @@ const move = Tool.layer(Tool.make("move", { input: Point }), ({ x, y }) => Effec
 // #endregion
 
 // #region header
-// Clients of 2026-07-28 also send `region` as the header `Mcp-Param-Region`, for gateways to route by.
+// Clients of 2026-07-28 also send `region` as the header `Mcp-Param-Region`, so that gateways can route by it.
 const report = Tool.layer(
   Tool.make("report", { input: { region: Schema.String.annotate({ "x-mcp-header": "Region" }) } }),
   ({ region }) => Effect.succeed(`All is well in ${region}`)

@@ -27,7 +27,7 @@ const all = Resource.layer(
   Effect.map(Effect.flatMap(Notes, ({ all }) => all), (notes) => notes.join("\n"))
 )
 
-// One `Notes` for both, built with the server and closed with it. Leave it out, and `Notebook` does not run: a type error.
+// Both share one `Notes`, which is built and closed with the server. Without this layer, running `Notebook` is a type error.
 export const Notebook = McpServer.layer({ name: "notebook", version: "1.0.0" }, add, all).pipe(
   Layer.provide(Notes.layer)
 )

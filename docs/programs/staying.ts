@@ -4,8 +4,8 @@ import type { Transport } from "@skein/runtime/Connection"
 import type * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
-// #region steadfast
-export const steadfast = (transport: Transport) =>
+// #region reconnect
+export const reconnecting = (transport: Transport) =>
   Client.make(transport, {
     reconnect: { initialDelay: "200 millis", maxAttempts: 20 },
     heartbeat: { interval: "30 seconds", timeout: "10 seconds" }
@@ -21,25 +21,25 @@ export const watch = (client: Client.Client, show: (line: string) => Effect.Effe
       case "Reconnecting":
         return show(`Lost. Attempt ${status.attempt} in ${Math.round(status.delay)} ms`)
       case "Ended":
-        return show(`Over: ${status.end._tag}`)
+        return show(`Ended: ${status.end._tag}`)
     }
   })
 // #endregion
 
-// #region replay
+// #region retry
 export const pay = (client: Client.Client, invoice: string) =>
-  // It may reach the server twice. The key makes that harmless.
+  // The call may reach the server twice. The key makes that harmless.
   client.callTool("pay", { invoice, idempotencyKey: invoice }, { retry: true })
 // #endregion
 
 // #region process
-export const careful = (args: ReadonlyArray<string>, tell: (text: string) => void) =>
+export const startServer = (args: ReadonlyArray<string>, onStderr: (text: string) => void) =>
   Client.make(
     Stdio.transport({
       command: process.execPath,
       args,
       env: { TEA_TOKEN: "s3cret", TERM: undefined },
-      stderr: tell,
+      stderr: onStderr,
       graces: { stdin: "5 seconds" }
     }),
     { reconnect: true }

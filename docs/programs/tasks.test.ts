@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import { TestClock } from "effect/testing"
 import { Bakery } from "./tasks.ts"
 
-/** Ten minutes of the test's clock, and a moment of the machine's: what is kept is kept by real SQL. */
+/** Ten minutes of the test's clock, and a turn of the event loop, because tasks are stored with real SQL. */
 const tenMinutes = Effect.andThen(TestClock.adjust("10 minutes"), Effect.promise(() => new Promise(setImmediate)))
 
 it.effect("the dough rests for two hours", () =>

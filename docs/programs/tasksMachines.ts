@@ -14,7 +14,7 @@ const where = Step.run("where", { success: Schema.Int }, () => Effect.sync(() =>
 const definition = (name: string, pool?: string) =>
   Task.layer(Task.make(name, { pool, pollInterval: "50 millis" }), () => Effect.map(where, (pid) => `Baked by ${pid}`))
 
-/** What all processes have: the same definitions. */
+/** The definitions, which are the same in all processes. */
 const Bakery = McpServer.layer(
   { name: "bakery", version: "1.0.0" },
   definition("bake"),
@@ -26,18 +26,18 @@ const Bakery = McpServer.layer(
 const engine = (options: PostgresTasks.Options) =>
   Layer.unwrap(Effect.map(Config.Redacted("DATABASE_URL"), (url) => PostgresTasks.layer({ url, ...options })))
 
-/** Behind a door: it takes calls, and lets others do the work. */
+/** The front end: it accepts calls, and workers run the tasks. */
 export const Front = Layer.provide(Bakery, engine({ runTasks: false }))
 
-/** The same definitions, and no door: it works. */
+/** A worker: the same definitions, without a transport. */
 export const Worker = Layer.provide(Bakery, engine({}))
 
-/** On the machine with the big ovens: it runs what is to run there, and nothing else. */
+/** A worker on the machine with the big ovens: it runs only the tasks of that pool. */
 export const BigOvens = Layer.provide(Bakery, engine({ pools: ["big ovens"] }))
 // #endregion
 
 // #region sealed
-// TASK_KEYS="<new key>,<old key>", each of them from `openssl rand -base64 32`.
+// TASK_KEYS="<new key>,<old key>", each from `openssl rand -base64 32`.
 export const Sealed = Layer.provide(
   Bakery,
   SqliteTasks.layer({ filename: "tasks.db" }).pipe(Layer.provide(Encryption.layerConfig("TASK_KEYS")))

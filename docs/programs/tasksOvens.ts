@@ -9,7 +9,7 @@ import * as Semaphore from "effect/Semaphore"
 import { bakeOne } from "./mill.ts"
 
 // #region ovens
-/** What this process has two of, however many tasks it runs. */
+/** This process has two ovens, for any number of tasks. */
 class Ovens extends Context.Service<Ovens, Semaphore.Semaphore>()("bakery/Ovens") {
   static readonly layer = Layer.effect(Ovens, Semaphore.make(2))
 }

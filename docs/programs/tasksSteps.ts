@@ -17,7 +17,7 @@ class NoFlour extends Schema.TaggedError<NoFlour>()("NoFlour", { message: Schema
 
 const order = (kilos: number, key: string) =>
   Effect.suspend(() =>
-    tries.push(key) < 3 ? Effect.fail(new NoFlour({ message: "The mill stands still" })) : Effect.succeed({ kilos })
+    tries.push(key) < 3 ? Effect.fail(new NoFlour({ message: "The mill is closed" })) : Effect.succeed({ kilos })
   )
 
 // #region retry
@@ -41,7 +41,7 @@ const book = (order: string, kilos: number) =>
       )
   )
 
-// Its own tables stand beside those of the engine, in the same database.
+// The program's tables are in the same database as those of the engine.
 const Orders = Layer.effectDiscard(
   Effect.flatMap(
     SqlClient.SqlClient,
@@ -53,7 +53,7 @@ const Orders = Layer.effectDiscard(
 // #region between
 const today = Effect.map(Clock.currentTimeMillis, (now) => new Date(now).toISOString().slice(0, 10))
 
-// `yield* today` alone would be another day when this runs again, and take another turn below.
+// `yield* today` alone could be another day when the body runs again, and then take another branch.
 const day = Step.run("day", { success: Schema.String }, () => today)
 // #endregion
 

@@ -14,7 +14,7 @@ const stock = { count: Effect.succeed("12 sacks, 3 crates") }
 // #region plain
 const count = Tool.layer(
   Tool.make("count", {
-    description: "Counts what is in the store room. Takes a quarter of an hour.",
+    description: "Counts the stock of the bakery. Takes a quarter of an hour.",
     execution: { taskSupport: "optional" },
     extensions: Task.policy({ ttl: "1 hour" })
   }),
@@ -26,13 +26,13 @@ const count = Tool.layer(
 const order = Task.layerPrepared(
   Task.make("order", { input: { cakes: Schema.Int } }),
   Schema.String,
-  // In the call: here the principal has its claims, and the client is there to be asked.
+  // Runs in the call: the principal has its claims, and the client can be asked.
   () =>
     Effect.flatMap(McpRequest, ({ caller: { principal } }) => {
       const account = accounts[principal?.id ?? ""]
       return account === undefined ? Effect.fail({ message: "You have no account with us" }) : Effect.succeed(account)
     }),
-  // In the task: later, elsewhere, and again.
+  // Runs in the task: later, on any worker, and more than once.
   ({ cakes }, account) =>
     Effect.map(
       Elicitation.accepted(Elicitation.form(`Charge account ${account}?`, { sure: Schema.Boolean })),
@@ -48,7 +48,7 @@ const bulk = Task.layer(
     ttl: "7 days",
     pool: "big ovens",
     limits: { live: 3 },
-    // A small one is done at once: its call waits.
+    // A small order is done at once, so its call waits.
     asTask: ({ args }) => Number(args["cakes"]) > 100
   }),
   ({ cakes }) => Effect.succeed(`${cakes} cakes`)
@@ -56,7 +56,7 @@ const bulk = Task.layer(
 
 export const tasks = Tasks.layer({
   ttl: "2 days",
-  // All of a shop see the tasks of the shop.
+  // All principals of a shop see its tasks.
   owner: ({ principal }) => principal === undefined ? null : `shop ${String(principal["shop"])}`,
   limits: { perOwner: { live: 20, retained: 500 } }
 })

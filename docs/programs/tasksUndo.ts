@@ -27,7 +27,7 @@ const cater = Task.layer(
     Effect.gen(function*() {
       yield* hired("van")
       yield* hired("tent")
-      if (drivers === 0) return yield* new NoDriver({ message: "Nobody is there to drive" })
+      if (drivers === 0) return yield* new NoDriver({ message: "No driver is available" })
       yield* Step.sleep("until the party", "2 days")
       return "Catered"
     })
@@ -42,7 +42,7 @@ const refund = (payment: string) => Effect.sync(() => void log.push(`refunded ${
 const pay = Task.layer(Task.make("pay"), () =>
   Effect.gen(function*() {
     const payment = yield* Step.run("payment", { success: Schema.String }, () => Effect.sync(() => crypto.randomUUID()))
-    // Before the step: it may be cut off in the middle, and has charged all the same.
+    // Registered before the step, which may be interrupted after it has charged.
     yield* Step.compensate(() => Step.run("refund", {}, () => refund(payment)))
     yield* Step.run("charge", {}, () => charge(payment))
     return "Paid"

@@ -14,7 +14,7 @@ const buy = (what: string, key: string) =>
 
 const bake = Task.make("bake", { ttl: "7 days" })
 
-/** What ran until May. */
+/** The code until May. */
 const before = Task.layer(bake, () =>
   Effect.gen(function*() {
     const recipe = yield* Step.run("recipe", { success: Schema.Int }, () => Effect.succeed(1))
@@ -30,17 +30,17 @@ const before = Task.layer(bake, () =>
 // #region after
 const after = Task.layer(bake, () =>
   Effect.gen(function*() {
-    // Remembered: each task goes on by the recipe that it has begun with. It was 1 until May.
+    // Stored: each task continues with the recipe with which it started. It was 1 until May.
     const recipe = yield* Step.run("recipe", { success: Schema.Int }, () => Effect.succeed(2))
     const Flour = Schema.Struct({
       order: Schema.String,
-      // Tasks that have bought theirs before know nothing of it.
+      // Tasks that ordered their flour before have no price.
       price: Schema.optionalKey(Schema.Finite)
     })
     const { order, price } = yield* Step.run("flour", { success: Flour }, (key) => buy("flour", key))
     if (recipe >= 2) yield* Step.run("butter", {}, (key) => buy("butter", key))
     yield* Step.sleep("rest", "2 hours")
-    return `Recipe ${recipe}: ${order}, ${price ?? "nobody knows"}`
+    return `Recipe ${recipe}: ${order}, ${price ?? "unknown"}`
   }))
 // #endregion
 

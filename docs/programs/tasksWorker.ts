@@ -3,6 +3,6 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Layer from "effect/Layer"
 import { Worker } from "./tasksMachines.ts"
 
-// SIGTERM ends it gently: the steps in flight end, and others go on.
+// On SIGTERM the running steps end, and other workers continue the tasks.
 NodeRuntime.runMain(Layer.launch(Worker))
 // #endregion

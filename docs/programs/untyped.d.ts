@@ -1,4 +1,4 @@
-/** As much of Express's types as the program uses: it brings none, and `@types/express` is yours to install. */
+/** The types of Express that the programs use, because Express has none and `@types/express` is not installed. */
 declare module "express" {
   import type { IncomingMessage, Server, ServerResponse } from "node:http"
 

@@ -16,7 +16,7 @@ import { resolve, sep } from "node:path"
 // #region path
 const folder = resolve(import.meta.dirname)
 
-// `{+path}` matches slashes too, and what is matched was percent-decoded: `..%2f` is `../` here.
+// `{+path}` also matches slashes, and its value is percent-decoded: `..%2f` arrives as `../`.
 const file = ResourceTemplate.layer(
   ResourceTemplate.make("vault://{+path}", { name: "file", mimeType: "text/plain" }),
   ({ path }, uri) => {
@@ -35,7 +35,7 @@ const echo = Tool.layer(
 
 const whoami = Tool.layer(
   Tool.make("whoami"),
-  () => Effect.map(Principal.current, Option.match({ onNone: () => "nobody", onSome: ({ id }) => id }))
+  () => Effect.map(Principal.current, Option.match({ onNone: () => "anonymous", onSome: ({ id }) => id }))
 )
 
 // #region vault

@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 const whoami = Tool.layer(Tool.make("whoami"), () =>
   Effect.map(
     Principal.current,
-    Option.match({ onNone: () => "nobody that I know", onSome: ({ id }) => id })
+    Option.match({ onNone: () => "anonymous", onSome: ({ id }) => id })
   ))
 
 const reset = Tool.layer(Tool.make("reset"), () => Effect.succeed("All gone"))

@@ -1,4 +1,4 @@
-/** The programs of `answering.md`, asked by servers of ours in both eras. */
+/** The programs of `answering.md`, asked by Skein's servers in a session and in the stateless revision. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import type * as Sampling from "@skein/client/Sampling"
@@ -10,7 +10,7 @@ import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import * as Answering from "../programs/answering.ts"
 import { Asking } from "../programs/asking.ts"
-import { eras, inMemory } from "./kit.ts"
+import { inMemory, testedRevisions } from "./kit.ts"
 
 interface Seen {
   readonly lines: Array<ReadonlyArray<string>>
@@ -37,22 +37,22 @@ const screen = (answer: { readonly yes?: boolean; readonly form?: "declined" | "
 const said = ({ content }: { readonly content: ReadonlyArray<object> }): string =>
   content.map((block) => "text" in block ? String(block.text) : "").join("")
 
-describe.each(eras)("programs/answering.ts, %s", (revision) => {
+describe.each(testedRevisions)("programs/answering.ts, %s", (revision) => {
   const visit = <E>(services: Layer.Layer<never, E>, tool: string, args?: object) =>
     Effect.gen(function*() {
       const client = yield* Client.make(yield* inMemory(Asking), { revisions: [revision] })
       return said(yield* client.callTool(tool, args))
     }).pipe(Effect.provide(services), Effect.scoped)
 
-  it.effect("a form is shown with its defaults, and may be declined", () =>
+  it.effect("shows a form with its defaults, and returns accept, decline and cancel", () =>
     Effect.gen(function*() {
       const one = screen({ form: { people: 3 } })
       expect(yield* visit(Answering.forms(one.shown, "Tea"), "book")).toBe("A table for 3, inside")
       expect(one.seen.lines).toEqual([["Tea asks", "{\"where\":\"in\",\"people\":3}", "fits"]])
       const no = screen({ form: "declined" })
-      expect(yield* visit(Answering.forms(no.shown, "Tea"), "cancel")).toBe("Kept: the guest said no")
+      expect(yield* visit(Answering.forms(no.shown, "Tea"), "cancel")).toBe("Kept: the user declined")
       const closed = screen({ form: "closed" })
-      expect(yield* visit(Answering.forms(closed.shown, "Tea"), "cancel")).toBe("Kept: the guest closed the question")
+      expect(yield* visit(Answering.forms(closed.shown, "Tea"), "cancel")).toBe("Kept: the user closed the question")
       const opened = Effect.flatMap(inMemory(Asking), (transport) =>
         Effect.provide(
           Effect.flatMap(Client.Client, (client) => client.callTool("cancel")),
@@ -61,7 +61,7 @@ describe.each(eras)("programs/answering.ts, %s", (revision) => {
       expect(said(yield* opened)).toBe("Cancelled")
     }))
 
-  it.effect("an address is opened after consent, and not before", () =>
+  it.effect("opens a URL only after consent", () =>
     Effect.gen(function*() {
       const { seen, shown } = screen()
       expect(yield* visit(Answering.addresses(shown, "Tea"), "pay")).toBe("Thank you")
@@ -72,7 +72,7 @@ describe.each(eras)("programs/answering.ts, %s", (revision) => {
       expect(no.seen.visited).toEqual([])
     }))
 
-  it.effect("the roots are what they are when the server asks", () =>
+  it.effect("answers with the roots at the time of the question", () =>
     Effect.gen(function*() {
       const { folders, roots } = yield* Answering.workspace
       const client = yield* Effect.provide(
@@ -85,7 +85,7 @@ describe.each(eras)("programs/answering.ts, %s", (revision) => {
       expect(said(yield* client.callTool("places"))).toBe("file:///home/ada/cakes")
     }))
 
-  it.effect("the model is asked if a person agrees", () =>
+  it.effect("asks the model only if a person agrees", () =>
     Effect.gen(function*() {
       const answer: Sampling.Answer = { role: "assistant", model: "m", content: { type: "text", text: "Short" } }
       const { seen, shown } = screen()
@@ -99,7 +99,7 @@ describe.each(eras)("programs/answering.ts, %s", (revision) => {
       )
     }))
 
-  it.effect("a model of effect/ai answers, with as many tokens as the server allows", () =>
+  it.effect("answers with a model of effect/ai, within the server's maxTokens", () =>
     Effect.gen(function*() {
       let most = 0
       const model = LanguageModel.make({

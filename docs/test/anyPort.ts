@@ -1,6 +1,6 @@
 /**
- * Loaded before a program that shows how to listen on a port: it gets one that is free, on this machine alone, and whoever started it
- * is told which.
+ * Is loaded before a program that listens on a port. Replaces the port by a free one on the loopback interface, and sends it to the
+ * parent process.
  */
 import { type AddressInfo, Server } from "node:net"
 

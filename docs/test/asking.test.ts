@@ -1,4 +1,4 @@
-/** The programs of `asking.md`, run in both eras by the same client. */
+/** The programs of `asking.md`, called by the same client in a session and in the stateless revision. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Config from "effect/Config"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -10,12 +10,12 @@ import * as kit from "../../packages/server/test/asking/kit.ts"
 import { Asking, reserved } from "../programs/asking.ts"
 import { Shop } from "../programs/keys.ts"
 
-const eras = ["2025-11-25", "2026-07-28"] as const
+const testedRevisions = ["2025-11-25", "2026-07-28"] as const
 
 const sure: kit.Answerer = () => kit.accept({ sure: true })
 
-describe.each(eras)("programs/asking.ts, %s", (revision) => {
-  it.effect("a form comes back typed, whatever the era", () =>
+describe.each(testedRevisions)("programs/asking.ts, %s", (revision) => {
+  it.effect("returns a typed form, and rejects an answer that does not match", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(Asking, {
         revision,
@@ -32,21 +32,21 @@ describe.each(eras)("programs/asking.ts, %s", (revision) => {
       expect(yield* client.call("book")).toContain("failed: The form was not filled in")
     }))
 
-  it.effect("yes, no and neither are three answers, and a client may not be able to ask", () =>
+  it.effect("distinguishes accept, decline and cancel, and handles a client that cannot be asked", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(Asking, { revision, answer: sure })
       expect(yield* client.call("cancel")).toBe("Cancelled")
       client.answer = () => ({ action: "decline" })
-      expect(yield* client.call("cancel")).toBe("Kept: the guest said no")
+      expect(yield* client.call("cancel")).toBe("Kept: the user declined")
       client.answer = () => ({ action: "cancel" })
-      expect(yield* client.call("cancel")).toBe("Kept: the guest closed the question")
+      expect(yield* client.call("cancel")).toBe("Kept: the user closed the question")
       const mute = yield* kit.client(Asking, { revision, capabilities: {} })
       expect(yield* mute.call("cancel")).toBe("Call us to cancel")
       const said = yield* mute.call("book")
       expect(said).toMatch(revision === "2026-07-28" ? /^-32021/ : /^failed: The client has not declared/)
     }))
 
-  it.effect("what runs once runs once", () =>
+  it.effect("runs the effect of `once` once", () =>
     Effect.gen(function*() {
       reserved.length = 0
       const client = yield* kit.client(Asking, { revision, answer: sure })
@@ -54,18 +54,18 @@ describe.each(eras)("programs/asking.ts, %s", (revision) => {
       expect(reserved.length).toBe(1)
     }))
 
-  it.effect("questions in parallel go out together", () =>
+  it.effect("sends parallel questions together", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(Asking, {
         revision,
         answer: ({ params }) => kit.accept({ city: params.message === "Where to?" ? "Oslo" : "Rome" })
       })
       expect(yield* client.call("trip")).toBe("Rome to Oslo")
-      // In the request era one request, and one more with both answers.
+      // In the stateless revision: one request, and a second one with both answers.
       if (revision === "2026-07-28") expect(client.sent).toBe(2)
     }))
 
-  it.effect("what varies with time is asked about once", () =>
+  it.effect("asks once about a value that changes with time", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(42)
       const client = yield* kit.client(Asking, { revision, answer: sure })
@@ -75,7 +75,7 @@ describe.each(eras)("programs/asking.ts, %s", (revision) => {
       if (revision === "2026-07-28") expect(client.asked[0]!.key).toBe("offer")
     }))
 
-  it.effect("an address, a model and the roots", () =>
+  it.effect("asks for a URL to be visited, for the model and for the roots", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(Asking, {
         revision,
@@ -100,7 +100,7 @@ describe("programs/keys.ts", () => {
   const key = "0123456789abcdef0123456789abcdef"
   const secret = environment({ STATE_KEY: key })
 
-  it.effect("another instance with the same key goes on where the first one was asked", () =>
+  it.effect("continues on another instance with the same key, and rejects another key or expired state", () =>
     Effect.gen(function*() {
       const revision = "2026-07-28"
       const one = yield* kit.client(secret, { revision, answer: sure })
@@ -113,12 +113,12 @@ describe("programs/keys.ts", () => {
       }
       expect(kit.said(yield* two.once("tools/call", retry))).toBe("Ordered")
       const stranger = yield* kit.client(environment({ STATE_KEY: `${key}!` }), { revision })
-      expect(kit.said(yield* stranger.once("tools/call", retry))).toMatch(/^-32602 .*not what this server gave/)
+      expect(kit.said(yield* stranger.once("tools/call", retry))).toMatch(/^-32602 .*this server has not issued it/)
       yield* TestClock.adjust("5 minutes")
       expect(kit.said(yield* two.once("tools/call", retry))).toMatch(/^-32602 .*expired/)
     }))
 
-  it.effect("is not built without a key, nor with a short one", () =>
+  it.effect("fails to build without a key or with a short one", () =>
     Effect.gen(function*() {
       for (const env of [{}, { STATE_KEY: "short" }]) {
         const exit = yield* Effect.exit(Effect.scoped(Layer.build(environment(env))))

@@ -1,4 +1,4 @@
-/** The programs of `authoring.md`, run. */
+/** The programs of `authoring.md`. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as Method from "@skein/protocol/Method"
@@ -22,13 +22,13 @@ import { Reviews } from "../programs/prompts.ts"
 import { NoteServer } from "../programs/resources.ts"
 import { Schemas } from "../programs/schemas.ts"
 import { Notebook } from "../programs/services.ts"
-import { Kettle } from "../programs/telling.ts"
+import { Kettle } from "../programs/logging.ts"
 import { TeaHouse } from "../programs/tools.ts"
 import { Guarded } from "../programs/visible.ts"
 
 type Server<E> = Layer.Layer<McpServer.McpServer | Catalog.Catalog, E>
 
-/** A client of a server in memory; all that it sends is the principal's. */
+/** A client of a server in memory. Its requests have the given principal. */
 const connect = <E>(
   server: Server<E>,
   options: Client.Options & { readonly principal?: Principal } = {}
@@ -47,7 +47,7 @@ const call = (client: Client.Client, name: string, args?: object) => Effect.map(
 const session = { revisions: ["2025-11-25"] } as const
 
 describe("programs/tools.ts", () => {
-  it.effect("adds up, and says what is wrong with arguments that do not fit", () =>
+  it.effect("returns the total, and reports which argument is invalid", () =>
     Effect.gen(function*() {
       const client = yield* connect(TeaHouse)
       expect(yield* client.callTool("bill", { tea: "oolong", cups: 2 })).toMatchObject({
@@ -64,7 +64,7 @@ describe("programs/tools.ts", () => {
 })
 
 describe("programs/schemas.ts", () => {
-  it.effect("takes schemas of every kind, and tells each as JSON Schema", () =>
+  it.effect("accepts schemas of every kind, and lists each as JSON Schema", () =>
     Effect.gen(function*() {
       const client = yield* connect(Schemas)
       expect(yield* call(client, "recent", { since: "2026-07-28" })).toBe("10 since 2026")
@@ -85,7 +85,7 @@ describe("programs/schemas.ts", () => {
 })
 
 describe("programs/content.ts", () => {
-  it.effect("answers with blocks, and with structured content beside them", () =>
+  it.effect("returns content blocks, with and without structured content", () =>
     Effect.gen(function*() {
       const client = yield* connect(Sales)
       const { content } = yield* client.callTool("plot")
@@ -99,7 +99,7 @@ describe("programs/content.ts", () => {
 })
 
 describe("programs/errors.ts", () => {
-  it.effect("a failure is a result, an McpError is an error, and a defect says nothing", () => {
+  it.effect("returns a result for a failure, an error for an McpError, and only a reference for a defect", () => {
     const logged: Array<string> = []
     const logger = Logger.make(({ cause, message }) => void logged.push(`${String(message)} ${JSON.stringify(cause)}`))
     return Effect.gen(function*() {
@@ -119,7 +119,7 @@ describe("programs/errors.ts", () => {
 })
 
 describe("programs/services.ts", () => {
-  it.effect("a tool and a resource share one service", () =>
+  it.effect("shares one service between a tool and a resource", () =>
     Effect.gen(function*() {
       const client = yield* connect(Notebook)
       yield* client.callTool("add", { text: "buy tea" })
@@ -131,7 +131,7 @@ describe("programs/services.ts", () => {
 })
 
 describe("programs/resources.ts", () => {
-  it.effect("has an address, a family of addresses, completion and caching hints", () =>
+  it.effect("serves a resource and a template, with completion and caching hints", () =>
     Effect.gen(function*() {
       const client = yield* connect(NoteServer)
       expect(yield* client.readResource("notes://folders")).toMatchObject({
@@ -152,7 +152,7 @@ describe("programs/resources.ts", () => {
       expect(yield* client.listToolsPage()).toMatchObject({ ttlMs: 300_000, cacheScope: "public" })
     }))
 
-  it.effect("tells those who have subscribed to the parent", () =>
+  it.effect("notifies clients that subscribed to the parent", () =>
     Effect.gen(function*() {
       const client = yield* connect(NoteServer, session)
       const heard = yield* Effect.forkChild(Stream.runHead(client.notifications), { startImmediately: true })
@@ -165,7 +165,7 @@ describe("programs/resources.ts", () => {
 })
 
 describe("programs/prompts.ts", () => {
-  it.effect("fills in, and completes by what is known", () =>
+  it.effect("returns the messages, and completes an argument by the others", () =>
     Effect.gen(function*() {
       const client = yield* connect(Reviews)
       const { messages } = yield* client.getPrompt("review", { code: "let x = 1", language: "rust" })
@@ -183,7 +183,7 @@ describe("programs/prompts.ts", () => {
 })
 
 describe("programs/changing.ts", () => {
-  it.effect("one tool more, and one that is away for a minute", () =>
+  it.effect("adds a tool, disables one for a minute, and switches one off", () =>
     Effect.gen(function*() {
       const client = yield* connect(Cellar, session)
       const names = Effect.map(client.listTools(), (tools) => tools.map(({ name }) => name))
@@ -209,11 +209,11 @@ describe("programs/changing.ts", () => {
 })
 
 describe("programs/visible.ts", () => {
-  it.effect("what one may not see does not exist", () =>
+  it.effect("hides a definition from callers that may not see it", () =>
     Effect.gen(function*() {
       const guest = yield* connect(Guarded)
       expect((yield* guest.listTools()).map(({ name }) => name)).toEqual(["whoami"])
-      expect(yield* call(guest, "whoami")).toBe("nobody that I know")
+      expect(yield* call(guest, "whoami")).toBe("anonymous")
       expect((yield* Effect.flip(guest.callTool("reset"))).message).toContain("Unknown tool")
       const admin = yield* connect(Guarded, { principal: { id: "ada", role: "admin" } })
       expect(yield* call(admin, "whoami")).toBe("ada")
@@ -222,7 +222,7 @@ describe("programs/visible.ts", () => {
 })
 
 describe("programs/middleware.ts", () => {
-  it.effect("limits the rate, the time and the size, and writes down what happened", () =>
+  it.effect("limits rate, time and size, and writes the audit log", () =>
     Effect.gen(function*() {
       const client = yield* connect(Careful, { principal: { id: "ada" } })
       for (let n = 0; n < 10; n++) expect(yield* call(client, "ping")).toBe("pong")
@@ -245,8 +245,8 @@ describe("programs/middleware.ts", () => {
     }))
 })
 
-describe("programs/telling.ts", () => {
-  it.effect("progress and logs reach the client that asked for them", () =>
+describe("programs/logging.ts", () => {
+  it.effect("sends progress and logs to the client that asked for them", () =>
     Effect.gen(function*() {
       const client = yield* connect(Kettle, session)
       const progress: Array<number> = []

@@ -1,6 +1,6 @@
 /**
- * The blocks of the guides and the regions of the programs that they show. Run as a program it writes the regions into the guides:
- * `node docs/test/blocks.ts`, after a program has changed.
+ * Reads the code blocks of the guides and the regions of the programs. Run `node docs/test/blocks.ts` after you change a program: it
+ * copies the regions into the guides.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -11,7 +11,7 @@ export const read = (path: string): string => readFileSync(join(docs, path), "ut
 
 export const guides = readdirSync(docs).filter((name) => name.endsWith(".md"))
 
-/** The regions of a program by their names: what is between `// #region name` and `// #endregion`, less the indent of the first. */
+/** The regions of a program by name: the lines between `// #region name` and `// #endregion`, without the indent of the first. */
 export const regionsOf = (source: string): ReadonlyMap<string, string> =>
   new Map(
     Array.from(source.matchAll(/^( *)\/\/ #region (\w+)\n([^]*?)\n *\/\/ #endregion/gm)).map((
@@ -19,7 +19,7 @@ export const regionsOf = (source: string): ReadonlyMap<string, string> =>
     ) => [name, text.replaceAll(`\n${indent}`, "\n").slice(indent.length)])
   )
 
-/** A block of code. `info` is what stands behind the three ticks. */
+/** A code block. `info` is its info string: the text after the three backticks. */
 export interface Block {
   readonly guide: string
   readonly info: string

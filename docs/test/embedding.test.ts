@@ -1,4 +1,4 @@
-/** The programs of `embedding.md`, run against servers of ours. */
+/** The programs of `embedding.md`, run against Skein's servers. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as ClientErrors from "@skein/client/ClientError"
@@ -32,41 +32,41 @@ import { Orders } from "../programs/errors.ts"
 import { greet } from "../programs/first.ts"
 import * as Following from "../programs/following.ts"
 import { Hello } from "../programs/hello.ts"
-import * as Lasting from "../programs/lasting.ts"
+import * as Lasting from "../programs/remoteTasks.ts"
 import { NoteServer } from "../programs/resources.ts"
-import { Kettle } from "../programs/telling.ts"
+import { Kettle } from "../programs/logging.ts"
 import { TeaHouse } from "../programs/tools.ts"
 import { read } from "./blocks.ts"
-import { connect, counted, eras, hello, inMemory } from "./kit.ts"
+import { connect, counted, hello, inMemory, testedRevisions } from "./kit.ts"
 import { start } from "./process.ts"
 
 describe("programs/first.ts and programs/connecting.ts", () => {
-  it.live("by each way the same server says the same", () =>
+  it.live("returns the same over every transport", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(Layer.provideMerge(NodeHttp.layer({ port: 0, shutdownTimeout: 0 }), Hello))
       const { url } = Context.get(context, NodeHttp.Server)
-      const ways = Connecting.ways(hello, url, Context.get(context, McpServer.McpServer))
+      const transports = Connecting.transports(hello, url, Context.get(context, McpServer.McpServer))
       expect(yield* greet(url)).toMatchObject([{ text: "Hello, Ada!" }])
-      expect(yield* Connecting.look(ways.process)).toMatchObject({ server: "hello", tools: ["greet"] })
-      for (const transport of [ways.fetch, ways.node, ways.memory]) {
+      expect(yield* Connecting.look(transports.process)).toMatchObject({ server: "hello", tools: ["greet"] })
+      for (const transport of [transports.fetch, transports.node, transports.memory]) {
         const seen = yield* Connecting.look(transport)
         expect(seen).toEqual({ revision: "2026-07-28", server: "hello", tools: ["greet", "whoami"] })
         expect((yield* Connecting.greeted(transport)).content).toMatchObject([{ text: "Hello, Ada!" }])
       }
     }).pipe(Effect.scoped))
 
-  it.effect("what was found out is not found out again", () =>
+  it.effect("does not negotiate again with a stored profile", () =>
     Effect.gen(function*() {
       const { sent, transport } = counted(yield* inMemory(Hello))
       const kept = new Map<string, string>()
-      yield* Connecting.remembered(transport, kept, "tea")
+      yield* Connecting.withProfile(transport, kept, "tea")
       expect(sent).toEqual(["server/discover", "server/discover"])
-      const client = yield* Connecting.remembered(transport, kept, "tea")
+      const client = yield* Connecting.withProfile(transport, kept, "tea")
       expect(sent.slice(2)).toEqual(["server/discover"])
       expect(client.serverProfile).toMatchObject({ revision: "2026-07-28", info: { name: "hello" } })
     }))
 
-  it.live("a token goes with each request, and another one follows a 401", () =>
+  it.live("sends a token with each request, and a renewed one after a 401", () =>
     Effect.gen(function*() {
       const { child, url } = yield* Effect.promise(() => start("vault"))
       yield* Effect.addFinalizer(() => Effect.sync(() => void child.kill("SIGKILL")))
@@ -84,14 +84,14 @@ describe("programs/first.ts and programs/connecting.ts", () => {
     }).pipe(Effect.scoped))
 })
 
-describe.each(eras)("programs/calling.ts, %s", (revision) => {
+describe.each(testedRevisions)("programs/calling.ts, %s", (revision) => {
   const revisions = [revision]
 
-  it.effect("a tool's failure is a result, and in a typed call an error", () =>
+  it.effect("returns a tool's failure as a result, and fails in a typed call", () =>
     Effect.gen(function*() {
       const orders = yield* connect(Orders, { revisions })
       expect(yield* Calling.order(orders, "sencha")).toBe("One sencha")
-      expect(yield* Calling.order(orders, "oolong")).toBe("The tool says: There is no oolong left today")
+      expect(yield* Calling.order(orders, "oolong")).toBe("The tool failed: There is no oolong left today")
       const tea = yield* connect(TeaHouse, { revisions })
       expect(yield* Calling.total(tea, 2)).toBe("That is 10")
       expect(yield* Calling.total(tea, 13)).toContain("No bill: The tool bill failed: Invalid arguments")
@@ -103,7 +103,7 @@ describe.each(eras)("programs/calling.ts, %s", (revision) => {
       expect(seen).toMatchObject({ contents: [{ text: "work\nhome" }], folders: ["work"], more: false })
     }))
 
-  it.effect("one error is told from the others, with what is there then", () =>
+  it.effect("handles one reason of an error, with the members of that reason", () =>
     Effect.gen(function*() {
       const client = yield* connect(NoteServer, { revisions })
       expect(yield* Calling.find(client, "notes://folders")).toMatchObject([{ text: "work\nhome" }])
@@ -112,7 +112,7 @@ describe.each(eras)("programs/calling.ts, %s", (revision) => {
       expect((yield* Effect.flip(Calling.find(other, "notes://folders"))).reason._tag).toBe("Unsupported")
     }))
 
-  it.effect("progress as it comes, by a callback and as a stream", () =>
+  it.effect("reports progress to a callback and as a stream", () =>
     Effect.gen(function*() {
       const client = yield* connect(Kettle, { revisions })
       const lines: Array<string> = []
@@ -125,7 +125,7 @@ describe.each(eras)("programs/calling.ts, %s", (revision) => {
       ])
     }))
 
-  it.effect("what loses a race is cancelled at the server", () =>
+  it.effect("cancels the call that loses a race at the server", () =>
     Effect.gen(function*() {
       const begun = yield* Deferred.make<void>()
       const cancelled = yield* Deferred.make<void>()
@@ -141,7 +141,7 @@ describe.each(eras)("programs/calling.ts, %s", (revision) => {
     }))
 })
 
-describe.each(["2025-11-25", "2026-07-28"] as const)("programs/lasting.ts, %s", (revision) => {
+describe.each(["2025-11-25", "2026-07-28"] as const)("programs/remoteTasks.ts, %s", (revision) => {
   const bakery = McpServer.layer(
     { name: "bakery", version: "1.0.0" },
     Task.layer(
@@ -151,7 +151,7 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("programs/lasting.ts, %s", 
     Tasks.layer()
   ).pipe(Layer.provide(MemoryTasks.layer({ pollInterval: "20 millis" })))
 
-  it.live("a call that becomes a task gives its result, here or in the next process", () =>
+  it.live("returns the result of a task, in this process or in the next one", () =>
     Effect.gen(function*() {
       const transport = yield* inMemory(bakery)
       const client = yield* Client.make(transport, { revisions: [revision] })
@@ -160,7 +160,7 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("programs/lasting.ts, %s", 
       expect((yield* Lasting.bake(client, (line) => void lines.push(line))).content).toMatchObject([{
         text: "3 cakes"
       }])
-      expect(lines).toEqual([expect.stringMatching(/^It goes on as [\w-]{32}$/)])
+      expect(lines).toEqual([expect.stringMatching(/^The call continues as task [\w-]{32}$/)])
       let kept = ""
       const begun = Lasting.begin(client, (handle) => Effect.sync(() => void (kept = JSON.stringify(handle))))
       expect((yield* begun)._tag).toBe("RemoteTask")
@@ -173,7 +173,7 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("programs/lasting.ts, %s", 
 })
 
 describe("programs/calling.ts", () => {
-  it("has advice for every reason, and the page a row", () => {
+  it("has advice and a row of the guide for every reason", () => {
     const source = readFileSync(join(import.meta.dirname, "../../packages/client/src/ClientError.ts"), "utf8")
     const { ClientError, ...reasonsByTag } = ClientErrors
     const reasons = Object.values(reasonsByTag)
@@ -191,8 +191,8 @@ describe("programs/calling.ts", () => {
   })
 })
 
-describe.each(eras)("programs/following.ts, %s", (revision) => {
-  it.effect("hears of what changes, after it has read what was", () =>
+describe.each(testedRevisions)("programs/following.ts, %s", (revision) => {
+  it.effect("reads the current state, then reports changes", () =>
     Effect.gen(function*() {
       const client = yield* connect(NoteServer, { revisions: [revision] })
       const heard: Array<string> = []
@@ -213,8 +213,8 @@ describe.each(eras)("programs/following.ts, %s", (revision) => {
       expect(heard).toEqual(["1 tools", expect.stringContaining("notes://folders"), heard[1]])
     }))
 
-  it.effect("the server's log is in ours, at the level that was set", () => {
-    // The server is in the same process, and logs there too.
+  it.effect("forwards the server's log at the level that was set", () => {
+    // The server is in the same process, and also logs there.
     const logged: Array<unknown> = []
     const logger = Logger.make(({ fiber, message }) => {
       const { "mcp.level": level } = fiber.getRef(References.CurrentLogAnnotations)
@@ -231,7 +231,7 @@ describe.each(eras)("programs/following.ts, %s", (revision) => {
 })
 
 describe("programs/caching.ts", () => {
-  it.effect("2026-07-28 · what is private stays with whom it was for, and what is public is everybody's", () =>
+  it.effect("2026-07-28 · keeps private responses per user, and shares public ones", () =>
     Effect.gen(function*() {
       const { sent, transport } = counted(yield* inMemory(NoteServer))
       const [ada, bob] = [yield* Caching.clientOf(transport, "ada"), yield* Caching.clientOf(transport, "bob")]
@@ -245,7 +245,7 @@ describe("programs/caching.ts", () => {
 })
 
 describe("programs/edge.ts", () => {
-  it("a worker calls another one", async () => {
+  it("calls a server in another worker", async () => {
     const { close, handler } = WebHttp.mount(Hello)
     const bound: typeof fetch = (input, init) => handler(new Request(input, init))
     const answer = await edge.fetch(new Request("https://app.example/?name=Ada"), { SERVER: { fetch: bound } })

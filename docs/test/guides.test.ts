@@ -1,5 +1,5 @@
 /**
- * What the guides show is what is run: each `ts` block is a region of a program, to the letter, and each link leads somewhere.
+ * Checks that each `ts` block of the guides equals a region of a program, and that each link has a target.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
@@ -17,10 +17,12 @@ const anchorsOf = (page: string): ReadonlySet<string> =>
   ))
 
 describe("the guides", () => {
-  it("show no program that is not one of `programs`, or a part of one", () => {
+  it("show only regions of files in `programs`", () => {
     for (const { guide, info, text } of programs) {
       const [, file = "", region = ""] = /^ts (programs\/[\w.]+)#(\w+)$/.exec(info) ?? []
-      expect(file, `${guide}: a block says where it is from: \`\`\`ts programs/x.ts#region`).not.toBe("")
+      expect(file, `${guide}: the info string of a block must name its region: \`\`\`ts programs/x.ts#region`).not.toBe(
+        ""
+      )
       expect(text, `${guide}: ${info}`).toBe(regionsOf(read(file)).get(region))
     }
   })
@@ -33,18 +35,18 @@ describe("the guides", () => {
     expect(all.filter((region) => !shown.has(region))).toEqual([])
   })
 
-  it("run every program", () => {
+  it("have a test for every program", () => {
     const tests = readdirSync(join(docs, "test")).map((name) => read(`test/${name}`)).join("\n")
     const all = readdirSync(join(docs, "programs")).filter((name) => /^\w+\.ts$/.test(name))
     expect(all.filter((name) => !tests.includes(`programs/${name}`) && !tests.includes(`"${name.slice(0, -3)}"`)))
       .toEqual([])
   })
 
-  it("have JSON blocks that are JSON", () => {
+  it("have valid JSON blocks", () => {
     for (const { info, text } of blocks) if (info === "json") expect(JSON.parse(text)).toBeTypeOf("object")
   })
 
-  it("link to what is there", () => {
+  it("link to existing files and headings", () => {
     const pages = [...guides.map((guide) => join(docs, guide)), join(docs, "../README.md")]
     for (const page of pages) {
       const text = readFileSync(page, "utf8")
@@ -60,7 +62,7 @@ describe("the guides", () => {
     }
   })
 
-  it("are all in the index", () => {
+  it("are listed in the index", () => {
     const index = read("README.md")
     expect(guides.filter((guide) => guide !== "README.md" && !index.includes(`](${guide})`))).toEqual([])
   })

@@ -1,4 +1,4 @@
-/** What `security.md` promises to hosts, tried; `packages/client/test/attacks` has the rest. */
+/** The protections of hosts in `security.md`. `packages/client/test/attacks` tests the others. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
@@ -26,7 +26,7 @@ const listening = (handler: RequestListener) =>
   )
 
 describe("programs/egress.ts", () => {
-  it("does not take what is of this network by its number", () => {
+  it("rejects IP addresses of the internal network", () => {
     const inside = [
       "http://example.com/mcp",
       "https://127.0.0.1/mcp",
@@ -41,19 +41,19 @@ describe("programs/egress.ts", () => {
     expect(typed("https://example.com/mcp")).toBeDefined()
   })
 
-  it.live("nor by its name", () =>
+  it.live("rejects names that resolve to the internal network", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Client.make(typed("https://localhost:9/mcp")!))
       expect(error).toMatchObject({
         reason: { _tag: "ConnectionFailed" },
-        message: expect.stringContaining("is an address of this network")
+        message: expect.stringContaining("resolves to an address of the internal network")
       })
     }).pipe(Effect.scoped))
 })
 
 describe("security.md, the client", () => {
   for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {
-    it.live(`redirects: no token goes to another origin, by ${wire}`, () =>
+    it.live(`sends no token to the target of a redirect at another origin, by ${wire}`, () =>
       Effect.gen(function*() {
         let heard = 0
         const other = yield* listening((_, response) => void response.end(String(++heard)))
@@ -65,14 +65,14 @@ describe("security.md, the client", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.live("a user and a password in the address are no credentials", () =>
+  it.live("rejects a user name and a password in the URL", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Client.make(Http.transport({ url: "https://ada:s3cret@example.com/mcp" })))
       expect(error.reason._tag).toBe("ConnectionFailed")
       expect(error.message).not.toContain("s3cret")
     }).pipe(Effect.scoped))
 
-  it.effect("addresses: what may look like another one comes with a warning", () =>
+  it.effect("warns about a URL that may look like another one", () =>
     Effect.gen(function*() {
       const visit = Tool.layer(Tool.make("visit"), () =>
         Effect.as(Elicit.url("Please log in", "http://bank.example@xn--80ak6aa92e.com/login"), "asked"))

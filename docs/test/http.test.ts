@@ -1,4 +1,4 @@
-/** The programs of `http.md`: those that are a process are one here, on a port that is free. */
+/** The programs of `http.md`. Each program that is a process runs as one here, on a free port. */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import * as Cors from "@skein/server/Cors"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -15,7 +15,7 @@ import { Hello } from "../programs/hello.ts"
 import hono from "../programs/hono.ts"
 import * as next from "../programs/next.ts"
 import { Reports } from "../programs/polling.ts"
-import { type Channel, Listening, shopOver } from "../programs/seams.ts"
+import { type Channel, Listening, shopOver } from "../programs/eventServices.ts"
 import { tracedTo } from "../programs/telemetry.ts"
 import workers from "../programs/workers.ts"
 import { call, classic, type Headers, initialize, modern, type Running, start, textOf } from "./process.ts"
@@ -36,7 +36,7 @@ afterAll(async () => {
 const at = async (name: typeof programs[number]): Promise<string> => (await running.get(name)!).url
 
 describe.each(["smallest", "express", "fastify", "router"] as const)("programs/%s.ts", (name) => {
-  it("serves both eras on one path, and nobody from elsewhere", async () => {
+  it("serves sessions and stateless requests on one path, and rejects other origins", async () => {
     const url = await at(name)
     expect(await textOf(await fetch(url, hello))).toBe("Hello, Ada!")
     const opened = await fetch(url, initialize())
@@ -55,20 +55,20 @@ describe.each(["smallest", "express", "fastify", "router"] as const)("programs/%
   })
 })
 
-describe("beside other routes", () => {
-  it.each(["express", "router"] as const)("programs/%s.ts has them", async (name) => {
+describe("other routes", () => {
+  it.each(["express", "router"] as const)("programs/%s.ts serves them", async (name) => {
     expect(await (await fetch((await at(name)).replace("/mcp", "/health"))).text()).toBe("ok")
   })
 
-  it("programs/router.ts tells handlers who asks", async () => {
+  it("programs/router.ts passes the principal to handlers", async () => {
     const url = await at("router")
     expect(await textOf(await fetch(url, call("whoami", {}, { authorization: "Bearer ada" })))).toBe("ada")
-    expect(await textOf(await fetch(url, call("whoami")))).toBe("nobody")
+    expect(await textOf(await fetch(url, call("whoami")))).toBe("anonymous")
   })
 })
 
 describe("programs/deployed.ts", () => {
-  // `fetch` does not let a `Host` be chosen.
+  // `fetch` cannot set the `Host` header.
   const health = async (host: string, path = "/mcp", init: RequestInit = hello): Promise<IncomingMessage> => {
     const { hostname, port } = new URL(await at("deployed"))
     const { request } = await import("node:http")
@@ -86,7 +86,7 @@ describe("programs/deployed.ts", () => {
     })
   }
 
-  it("answers to its name alone, and lets the pages of one origin read", async () => {
+  it("accepts only its own name, and lets only pages of one origin read", async () => {
     expect((await health("mcp.example.com")).statusCode).toBe(200)
     expect((await health("localhost")).statusCode).toBe(403)
     const page = {
@@ -97,7 +97,7 @@ describe("programs/deployed.ts", () => {
     expect(answer.headers["access-control-allow-origin"]).toBe("https://app.example.com")
   })
 
-  it("has the transport of 2024-11-05 beside", async () => {
+  it("serves the transport of 2024-11-05 too", async () => {
     const { hostname, port } = new URL(await at("deployed"))
     const { get } = await import("node:http")
     const first = await new Promise<string>((resolve, reject) => {
@@ -118,14 +118,14 @@ describe("programs/deployed.ts", () => {
 describe("web-standard programs", () => {
   const url = "https://mcp.example.com/mcp"
 
-  it("programs/hono.ts answers beside other routes, and knows who asks", async () => {
+  it("programs/hono.ts serves other routes, and passes the principal on", async () => {
     expect(await (await hono.request("https://mcp.example.com/health")).text()).toBe("ok")
     expect(await textOf(await hono.request(url, hello))).toBe("Hello, Ada!")
     expect(await textOf(await hono.request(url, call("whoami", {}, { authorization: "Bearer ada" })))).toBe("ada")
     expect((await hono.request("https://other.example.com/mcp", hello)).status).toBe(403)
   })
 
-  it("programs/next.ts and programs/workers.ts keep no sessions, and serve both eras all the same", async () => {
+  it("programs/next.ts and programs/workers.ts serve all revisions without sessions", async () => {
     for (const serve of [next.POST, workers.fetch]) {
       expect(await textOf(await serve(new Request(url, hello)))).toBe("Hello, Ada!")
       const opened = await serve(new Request(url, initialize()))
@@ -138,9 +138,8 @@ describe("web-standard programs", () => {
   })
 })
 
-/** The address of a server that lives as long as the test. */
 describe("http.md", () => {
-  it("tells the statuses that an endpoint answers with", async () => {
+  it("lists every status of an endpoint, and no others", async () => {
     const { handler } = WebHttp.mount(Hello, { cors: Cors.make(), maxBodyBytes: 10_000 })
     const url = "http://localhost/mcp"
     const answered = new Map<number, number | undefined>()
@@ -199,7 +198,7 @@ describe("http.md", () => {
       table.matchAll(/^\| (\d{3}) +\| +(?:`(-\d+)`)? +\|/gm),
       ([, status, code]) => `${status} ${code ?? ""}`.trim()
     )
-    // 408 and 431 are Node's, 503 is in `limits.test.ts`, and the missing capability in `asking.test.ts`.
+    // Node sends 408 and 431. `limits.test.ts` tests 503, and `asking.test.ts` the missing capability.
     expect(told.filter((one) => !seen.has(one))).toEqual(["400 -32021", "408 -32600", "431 -32600", "503 -32603"])
     expect([...seen].filter((one) => !told.includes(one))).toEqual([])
   })
@@ -211,7 +210,7 @@ const listen = <E>(layer: Layer.Layer<NodeHttp.Server, E>): Effect.Effect<string
 const fetched = (url: string, init: RequestInit): Effect.Effect<Response> => Effect.promise(() => fetch(url, init))
 
 describe("programs/polling.ts", () => {
-  it.live("2025-11-25: the client hangs up, comes back, and gets the result", () =>
+  it.live("2025-11-25 · returns the result to a client that reconnects", () =>
     Effect.gen(function*() {
       const url = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(Reports)))
       const session = (yield* fetched(url, initialize())).headers.get("mcp-session-id")!
@@ -229,8 +228,8 @@ describe("programs/polling.ts", () => {
     }))
 })
 
-describe("programs/seams.ts", () => {
-  it.live("a change in one process reaches a client of another", () =>
+describe("programs/eventServices.ts", () => {
+  it.live("reports a change in one process to a client of another", () =>
     Effect.gen(function*() {
       const all = new Set<(text: string) => void>()
       const channel: Channel = {
@@ -247,12 +246,12 @@ describe("programs/seams.ts", () => {
       const reader = body!.pipeThrough(new TextDecoderStream()).getReader()
       const next = Effect.promise(() => reader.read())
       expect((yield* next).value).toContain("acknowledged")
-      expect(yield* Effect.promise(async () => textOf(await fetch(other, call("touch"))))).toBe("Everybody knows")
+      expect(yield* Effect.promise(async () => textOf(await fetch(other, call("touch"))))).toBe("Published")
       expect((yield* next).value).toContain("shop://menu")
       yield* Effect.promise(() => reader.cancel())
     }))
 
-  it.live("an event log with other bounds is the endpoint's", () =>
+  it.live("uses an event store with other bounds", () =>
     Effect.gen(function*() {
       const url = yield* listen(Listening)
       const opened = yield* fetched(url, initialize())
@@ -261,7 +260,7 @@ describe("programs/seams.ts", () => {
 })
 
 describe("programs/telemetry.ts", () => {
-  it.live("sends a span for each request", () =>
+  it.live("exports a span for each request", () =>
     Effect.gen(function*() {
       const received: Array<string> = []
       const collector = createServer((request, response) => {
@@ -277,14 +276,14 @@ describe("programs/telemetry.ts", () => {
         const url = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(tracedTo(`http://127.0.0.1:${port}`))))
         expect(yield* Effect.promise(async () => textOf(await fetch(url, call("greet"))))).toBe("Hello")
       }))
-      // What has not been sent is sent when the server ends.
+      // The remaining spans are exported when the server ends.
       expect(received.join("")).toContain("\"name\":\"tools/call greet\"")
     }))
 })
 
-// Last, since the processes are gone then.
-describe.each(["smallest", "express", "fastify", "router"] as const)("programs/%s.ts, told to end", (name) => {
-  it("ends open streams with their result, and the process with SIGTERM", async () => {
+// Last, because these tests end the processes.
+describe.each(["smallest", "express", "fastify", "router"] as const)("programs/%s.ts, on SIGTERM", (name) => {
+  it("ends open streams with their result, and exits", async () => {
     const { child, url } = await running.get(name)!
     const listening = await fetch(
       url,
@@ -298,7 +297,7 @@ describe.each(["smallest", "express", "fastify", "router"] as const)("programs/%
     const events = await rest
     expect(events).toContain("notifications/subscriptions/acknowledged")
     expect(events).toMatch(/"id":1,"result"/)
-    // A process of ours ends as whoever was told to; one that only stops listening has nothing left to do.
+    // Skein's own `runMain` and Effect's exit with a code for the signal. A program that only closes its server exits with 0.
     expect(await exited).toBe(name === "smallest" ? 143 : name === "router" ? 130 : 0)
   })
 })

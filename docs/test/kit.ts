@@ -1,4 +1,4 @@
-/** Servers of ours for the programs of clients, in memory. */
+/** Skein's servers in memory, for the programs of clients. */
 import * as Client from "@skein/client/Client"
 import type { Connection, Transport } from "@skein/runtime/Connection"
 import type * as Catalog from "@skein/server/Catalog"
@@ -24,7 +24,7 @@ export const connect = <E>(
 ): Effect.Effect<Client.Client, never, Scope.Scope> =>
   Effect.flatMap(inMemory(server), (transport) => Effect.orDie(Client.make(transport, options)))
 
-/** The same, and the methods of the requests that were sent. */
+/** A transport that records the methods of the requests that it sends. */
 export const counted = ({ connect }: Transport) => {
   const sent: Array<string> = []
   const transport: Transport = {
@@ -41,7 +41,7 @@ export const counted = ({ connect }: Transport) => {
   return { sent, transport }
 }
 
-/** Connections that the server's side can end. */
+/** A transport whose connections the server side can close. */
 export const breakable = ({ serve }: McpServer.McpServer["Service"]) => {
   let end: Effect.Effect<void> = Effect.void
   const transport: Transport = {
@@ -53,7 +53,7 @@ export const breakable = ({ serve }: McpServer.McpServer["Service"]) => {
   return { transport, end: Effect.suspend(() => end) }
 }
 
-/** How the server of `examples/hello` is started on stdio. */
+/** The arguments that start the server of `examples/hello` on stdio. */
 export const hello = ["--conditions=@skein/source", join(import.meta.dirname, "../../examples/hello/server.ts")]
 
-export const eras = ["2025-11-25", "2026-07-28"] as const
+export const testedRevisions = ["2025-11-25", "2026-07-28"] as const

@@ -1,6 +1,6 @@
 /**
- * `limits.md` and `limits-tasks.md` against the code: each default that they tell is the one that the code fills in, and the one that
- * the doc comment tells; and each option with a bound is in them.
+ * Compares `limits.md` and `limits-tasks.md` with the code. Each default in them is the one that the code uses and the one in the doc
+ * comment, and each option with a bound is in them.
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as Limits from "@skein/runtime/Limits"
@@ -22,7 +22,7 @@ const root = join(import.meta.dirname, "../..")
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
 const page = `${read("docs/limits.md")}\n${read("docs/limits-tasks.md")}`
 
-/** A default as a number: of milliseconds, or of whatever is counted. */
+/** The factor of each unit: durations in milliseconds, counts in ones. */
 const units: Readonly<Record<string, number>> = {
   "": 1,
   characters: 1,
@@ -50,7 +50,7 @@ const amount = (text: string): number | undefined => {
   return number === "" || units[unit] === undefined ? undefined : count * units[unit]
 }
 
-/** What a default is in the source: a number, a product of numbers, a duration, or the name of one of these. */
+/** The value of a default in the source: a number, a product of numbers, a duration, or the name of one of these. */
 const literal = (source: string, text: string): number | undefined => {
   if (/^[\d_]+( \* [\d_]+)*$/.test(text)) {
     return text.split(" * ").reduce((product, factor) => product * Number(factor.replaceAll("_", "")), 1)
@@ -63,7 +63,7 @@ const literal = (source: string, text: string): number | undefined => {
 }
 const value = "[\\d_]+(?: \\* [\\d_]+)*|\"\\d+ \\w+\"|Duration\\.\\w+\\(\\d+\\)|[a-z]\\w+"
 
-/** What the code fills in for an option: `options.x ?? 5`, `millis(options.x, 5)`, `{ x = 5 }`, `{ timeout: five, …`. */
+/** The default of an option in the code: `options.x ?? 5`, `millis(options.x, 5)`, `{ x = 5 }`, `{ timeout: five, …`. */
 const filledIn = (commented: string, name: string): number | undefined => {
   const source = commented.replaceAll(/\/\*\*[^]*?\*\//g, "")
   for (const [, text] of source.matchAll(new RegExp(`\\b${name}(?: \\?\\?|,| =|:) (${value})`, "g"))) {
@@ -107,8 +107,8 @@ const members = (path: string): ReadonlyArray<{ readonly name: string; readonly 
 const isBound =
   /^(max[A-Z]?\w*|limit|window|after|timeout|\w+Timeout|keepAliveInterval|retry|retention|pageSize|stableAfter|maxWait|\w+Debounce)$/
 
-describe.each(tables)("limits.md, of $declared", ({ code, declared, rows }) => {
-  it("tells the defaults that the code fills in", () => {
+describe.each(tables)("limits.md, $declared", ({ code, declared, rows }) => {
+  it("lists the defaults of the code", () => {
     const source = code.map(read).join("\n")
     expect(rows.length).toBeGreaterThan(0)
     for (const { option, stated } of rows) {
@@ -117,7 +117,7 @@ describe.each(tables)("limits.md, of $declared", ({ code, declared, rows }) => {
     }
   })
 
-  it("tells the defaults that the doc comments tell", () => {
+  it("lists the defaults of the doc comments", () => {
     const declared_ = new Map(members(declared).map(({ doc, name }) => [name, doc]))
     for (const { option, stated } of rows) {
       const said =
@@ -129,7 +129,7 @@ describe.each(tables)("limits.md, of $declared", ({ code, declared, rows }) => {
     }
   })
 
-  it("has every bound", () => {
+  it("lists every bound", () => {
     const known = new Set(rows.map(({ option }) => option))
     expect(
       members(declared).filter(({ doc, name }) => isBound.test(name) && /by default/.test(doc) && !known.has(name))
@@ -139,8 +139,8 @@ describe.each(tables)("limits.md, of $declared", ({ code, declared, rows }) => {
 })
 
 describe("limits.md", () => {
-  it("has every file that declares a bound", () => {
-    // What is no bound, what is told with another file, and what is told in words.
+  it("covers every file that declares a bound", () => {
+    // Files whose options are not bounds, or are listed with another file, or in prose.
     const others = new Set([
       "packages/server/src/Cors.ts",
       "packages/server/src/Caching.ts",
@@ -160,7 +160,7 @@ describe("limits.md", () => {
     expect(missing).toEqual([])
   })
 
-  it("tells of the endpoint and of connections what `resolve` gives", () => {
+  it("lists the defaults that `resolve` returns for the endpoint and for connections", () => {
     const { sessions, ...rest } = Endpoint.resolve()
     const given = new Map<string, unknown>(Object.entries({ ...rest, ...sessions, ...Limits.resolve() }))
     for (const { declared, rows } of tables) {
@@ -171,7 +171,7 @@ describe("limits.md", () => {
     }
   })
 
-  it("tells of tasks what they are given where nobody says anything", () => {
+  it("lists the defaults of tasks without options", () => {
     const { limits: { all, owner, tool }, maxTtlMs: maxTtl, ttlMs: ttl } = Terms.resolveSettings({})
     const count = (given: number | undefined) => given!.toLocaleString("en")
     const both = ({ live, retained }: typeof all) => `${count(live)} and ${count(retained)}`
@@ -187,7 +187,7 @@ describe("limits.md", () => {
     }
   })
 
-  it("tells the bounds without an option as they are", () => {
+  it("lists the bounds without an option", () => {
     const rows = Array.from(
       page.matchAll(/^\|[^|]*\| ([^|]*?) +\|.*<!-- (\S+) (\w+) --> *\|$/gm),
       ([, stated = "", path = "", name = ""]) => ({ stated, path, name })
@@ -198,7 +198,7 @@ describe("limits.md", () => {
     }
   })
 
-  it("tells the status and the code at the bounds of an endpoint", async () => {
+  it("lists the status and the code at the bounds of an endpoint", async () => {
     const post = (method: string, params: object, headers: Record<string, string>) =>
       new Request("http://localhost/mcp", {
         method: "POST",
@@ -238,7 +238,7 @@ describe("limits.md", () => {
 })
 
 describe("programs/bounded.ts", () => {
-  it.live("is bounded as it says", () =>
+  it.live("applies its bounds", () =>
     Effect.gen(function*() {
       const { url } = Context.get(yield* Layer.build(Listening), NodeHttp.Server)
       const ask = (init: RequestInit) => Effect.promise(() => fetch(url, init))
@@ -247,7 +247,7 @@ describe("programs/bounded.ts", () => {
       expect(listed).toMatchObject({ result: { tools: [{ name: "bye" }, { name: "hello" }] } })
       expect(listed).toHaveProperty("result.nextCursor")
       expect(yield* statusOf(call("hello", { text: "x".repeat(16_384) }))).toBe(413)
-      // The stream begins with what the handler reports, and then it waits.
+      // The stream begins with the progress of the handler, which then waits.
       const leaving = new AbortController()
       const waiting = { ...modern("tools/call", { name: "wait" }, {}, { progressToken: 1 }), signal: leaving.signal }
       expect(yield* statusOf(waiting)).toBe(200)

@@ -1,4 +1,4 @@
-/** Programs as processes, each on a port that is free. */
+/** Runs programs as processes, each on a free port. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import { type ChildProcess, fork } from "node:child_process"
 import { join } from "node:path"
@@ -8,7 +8,7 @@ export interface Running {
   readonly child: ChildProcess
 }
 
-/** Where a program runs, and what it finds there. */
+/** The working directory and the environment of a program. */
 export interface Place {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
@@ -34,13 +34,13 @@ export const start = (name: string, place?: Place): Promise<Running> => {
   })
 }
 
-// ---- a client that says no more than it must
+// ---- a minimal client
 
 export type Headers = Readonly<Record<string, string>>
 
 export const posting = { "content-type": "application/json", accept: "application/json, text/event-stream" } as const
 
-/** A request of the request era: all that the server must know is in it. */
+/** A request of the stateless revision, with its metadata. */
 export const modern = (
   method: string,
   params: JsonRpc.JsonObject = {},
@@ -74,18 +74,18 @@ export const modern = (
   }
 }
 
-/** A tool's call in the request era. */
+/** A `tools/call` of the stateless revision. */
 export const call = (name: string, args: JsonRpc.JsonObject = {}, headers?: Headers) =>
   modern("tools/call", { name, arguments: args }, headers)
 
-/** A message of the session era. */
+/** A message of a session-based revision. */
 export const classic = (message: JsonRpc.JsonObject, headers: Headers = {}) => ({
   method: "POST",
   headers: { ...posting, ...headers } as Headers,
   body: JSON.stringify({ jsonrpc: "2.0", ...message })
 })
 
-/** What opens a session. */
+/** The request that opens a session. */
 export const initialize = (headers?: Headers) =>
   classic({
     id: 0,
@@ -98,7 +98,7 @@ interface Answered {
   readonly result?: { readonly content?: ReadonlyArray<{ readonly text: string }> }
 }
 
-/** What a call came to, in one line. */
+/** The text of a result, or the code and the message of an error. */
 export const textOf = async (response: Response): Promise<string> => {
   const { error, result } = await response.json() as Answered
   return error === undefined

@@ -1,4 +1,4 @@
-/** What `security.md` promises, tried on its program from outside. */
+/** The protections of servers in `security.md`, attacked from outside. */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { request } from "node:http"
 import { call, classic, type Headers, initialize, modern, type Running, start, textOf } from "./process.ts"
@@ -14,7 +14,7 @@ afterAll(() => void vault.child.kill("SIGKILL"))
 
 const ask = (init: RequestInit): Promise<Response> => fetch(vault.url, init)
 
-/** `fetch` does not let a `Host` be chosen. */
+/** A request with any `Host` header, which `fetch` cannot set. */
 const statusOf = (headers: Headers, body: string): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     const { hostname, pathname, port } = new URL(vault.url)
@@ -27,18 +27,18 @@ const statusOf = (headers: Headers, body: string): Promise<number | undefined> =
   })
 
 describe("programs/vault.ts", () => {
-  it("does not let strangers in", async () => {
+  it("rejects callers without a known token", async () => {
     expect((await ask(call("whoami"))).status).toBe(401)
     expect(await textOf(await ask(call("whoami", {}, ada)))).toBe("ada")
   })
 
-  it("DNS rebinding: a name that is not its own reaches nothing", async () => {
+  it("rejects foreign host names (DNS rebinding)", async () => {
     const { body, headers } = call("whoami", {}, { ...ada, host: "evil.example:3000" })
     expect(await statusOf(headers, body)).toBe(403)
     expect(await statusOf({ ...headers, host: "vault.example.com" }, body)).toBe(200)
   })
 
-  it("CSRF: what a page may send unasked is not served, nor a page of another origin", async () => {
+  it("rejects simple requests and pages of other origins (CSRF)", async () => {
     const { body } = call("whoami")
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]) {
       expect((await ask({ method: "POST", headers: { ...ada, "content-type": type }, body })).status).toBe(415)
@@ -51,7 +51,7 @@ describe("programs/vault.ts", () => {
     expect(own.headers.get("access-control-allow-origin")).toBeNull()
   })
 
-  it("a session is of no use to anybody else", async () => {
+  it("rejects the session of another principal", async () => {
     const id = (await ask(initialize(ada))).headers.get("mcp-session-id")!
     expect(id).toMatch(/^[\w-]{22}$/)
     const whoami = { id: 1, method: "tools/call", params: { name: "whoami" } }
@@ -60,12 +60,12 @@ describe("programs/vault.ts", () => {
     expect(await textOf(await ask(classic(whoami, { ...ada, "mcp-session-id": id })))).toBe("ada")
   })
 
-  it("headers that say other than the body are refused", async () => {
+  it("rejects headers that differ from the body", async () => {
     expect(await textOf(await ask(call("whoami", {}, { ...ada, "mcp-name": "echo" })))).toMatch(/^-32020/)
     expect(await textOf(await ask(call("whoami", {}, { ...ada, "mcp-method": "tools/list" })))).toMatch(/^-32020/)
   })
 
-  it("prototypes cannot be reached by names", async () => {
+  it("does not reach prototypes by names", async () => {
     const body = call("echo", { text: "hi" }, ada).body
     const polluted = body.replace("\"text\":\"hi\"", "\"__proto__\":{\"text\":\"polluted\"}")
     expect(await textOf(await ask({ ...call("echo", {}, ada), body: polluted }))).toContain("Invalid arguments")
@@ -75,7 +75,7 @@ describe("programs/vault.ts", () => {
     }
   })
 
-  it("what is too large is refused, and what is nested without end too", async () => {
+  it("rejects bodies that are too large or nested too deeply", async () => {
     const large = await ask(call("echo", { text: "x".repeat(100_000) }, ada))
     expect([large.status, await textOf(large)]).toEqual([413, expect.stringContaining("-32600")])
     const { body, headers } = call("echo", {}, ada)
@@ -83,7 +83,7 @@ describe("programs/vault.ts", () => {
     expect((await ask({ method: "POST", headers, body: deep })).status).toBeLessThan(500)
   })
 
-  it("a path leads nowhere outside of its folder", async () => {
+  it("does not read files outside the folder", async () => {
     const read = (uri: string) => ask(modern("resources/read", { uri }, bob))
     expect(await (await read("vault://hello.ts")).text()).toContain("Greets a person by name")
     for (const path of ["../README.md", "..%2fREADME.md", "/etc/passwd", "a/../../README.md", "."]) {
@@ -91,7 +91,7 @@ describe("programs/vault.ts", () => {
     }
   })
 
-  it("a flood is slowed down for whoever makes it, and for nobody else", async () => {
+  it("limits the rate of one caller, and not of others", async () => {
     const codes = new Set<string>()
     for (let n = 0; n < 40; n++) codes.add((await textOf(await ask(call("whoami", {}, bob)))).slice(0, 3))
     expect([...codes].sort()).toEqual(["429", "bob"])

@@ -1,4 +1,4 @@
-/** The programs of `staying.md`, run against servers of ours. */
+/** The programs of `staying.md`, run against Skein's servers. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import * as ClientPool from "@skein/client/ClientPool"
@@ -25,10 +25,10 @@ import * as Tracing from "../programs/tracing.ts"
 import { breakable, hello, inMemory, serving } from "./kit.ts"
 
 describe("programs/staying.ts", () => {
-  it.effect("a connection that is lost is opened anew, and who watches is told", () =>
+  it.effect("reconnects, and reports the status", () =>
     Effect.gen(function*() {
       const { end, transport } = breakable(yield* serving(Hello))
-      const client = yield* Staying.steadfast(transport)
+      const client = yield* Staying.reconnecting(transport)
       const lines: Array<string> = []
       const lost = yield* Deferred.make<void>()
       const show = (line: string) =>
@@ -50,7 +50,7 @@ describe("programs/staying.ts", () => {
       ])
     }))
 
-  it.effect("a call is made again that may be, and no other", () =>
+  it.effect("retries a call with `retry`, and no other call of a tool", () =>
     Effect.gen(function*() {
       let paid = 0
       let begun = yield* Deferred.make<void>()
@@ -80,7 +80,7 @@ describe("programs/staying.ts", () => {
       expect(paid).toBe(1)
     }))
 
-  it.live("a process gets the variables that it is given, and is started again when it dies", () =>
+  it.live("passes the environment to a process, and restarts it when it dies", () =>
     Effect.gen(function*() {
       let told = ""
       const line = yield* Deferred.make<string>()
@@ -90,7 +90,7 @@ describe("programs/staying.ts", () => {
       }
       const program = "console.error(process.pid, process.env.TEA_TOKEN, process.env.TERM, process.env.NODE_OPTIONS);"
       const first = ["--import", `data:text/javascript,${encodeURIComponent(program)}`]
-      const client = yield* Staying.careful([...first, ...hello], tell)
+      const client = yield* Staying.startServer([...first, ...hello], tell)
       const greet = Effect.map(client.callTool("greet", { name: "Ada" }), ({ content }) => content)
       expect(yield* greet).toMatchObject([{ text: "Hello, Ada!" }])
       const [, pid] = /^(\d+) s3cret undefined undefined\n$/.exec(yield* Deferred.await(line)) ?? []
@@ -109,7 +109,7 @@ describe("programs/many.ts", () => {
     connect: Effect.fail(new TransportError({ reason: new OpenFailed({ message: "The command was not found" }) }))
   }
 
-  it.effect("one that is broken is a line in the list, and takes nobody with it", () =>
+  it.effect("lists a failed server without affecting the others", () =>
     Effect.gen(function*() {
       expect(yield* Many.inventory(yield* inMemory(TeaHouse), yield* inMemory(NoteServer), broken)).toEqual([
         "tea: bill",
@@ -118,7 +118,7 @@ describe("programs/many.ts", () => {
       ])
     }))
 
-  it.effect("a model calls the tools of a pool, less those that it is not to have", () =>
+  it.effect("lets a model call the tools of a pool, without excluded ones", () =>
     Effect.gen(function*() {
       const pool = yield* ClientPool.make({
         tea: { transport: yield* inMemory(TeaHouse) },
@@ -153,7 +153,7 @@ describe("programs/many.ts", () => {
 })
 
 describe("programs/tracing.ts", () => {
-  it.effect("a span for each request, within that of whoever calls", () =>
+  it.effect("makes a span for each request, inside the caller's span", () =>
     Effect.gen(function*() {
       const spans: Array<Tracer.NativeSpan> = []
       const tracer = Tracer.make({
@@ -170,7 +170,7 @@ describe("programs/tracing.ts", () => {
       expect(ours[1]!.attributes.get("server.address")).toBe("example.com")
     }))
 
-  it.live("spans are sent where they are said to go", () =>
+  it.live("exports spans to the given URL", () =>
     Effect.gen(function*() {
       const received: Array<string> = []
       const collector = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** Servers with tasks, on the test's clock: time passes in steps, in each of which what wakes up gets to its end. */
+/** Servers with tasks under `TestClock`. Time advances in steps, and after each step all fibers that woke up run. */
 import type { Catalog } from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as InMemoryTransport from "@skein/server/InMemoryTransport"
@@ -16,12 +16,12 @@ import * as Scope from "effect/Scope"
 import type * as SqlClient from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
 
-/** Nothing is looked for before its time: these tests pass days. */
+/** A long poll interval, because these tests advance the clock by days. */
 export const inMemory = MemoryTasks.layer({ pollInterval: "10 minutes" })
 
 type Needs<E> = Layer.Layer<McpServer.McpServer | Catalog, E, TaskEngine | SqlClient.SqlClient>
 
-/** A process: a server on an engine, until it is closed. */
+/** Simulates a process: a server on an engine, until it is closed. */
 export const run = <E, E2>(server: Needs<E>, engine: Layer.Layer<TaskEngine | SqlClient.SqlClient, E2>) =>
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
@@ -45,11 +45,11 @@ export type Revision = "2025-06-18" | "2025-11-25" | "2026-07-28"
 
 export const speaking = (revision: Revision = "2026-07-28"): Client.Options => ({
   revisions: [revision],
-  // As often as the clock is looked at: a task of days is looked at a few times.
+  // The step of the clock, so that a task of days is polled a few times.
   tasks: { minPollInterval: "10 minutes" }
 })
 
-/** Lets go what is ready to go, on a clock that stands still. */
+/** Runs all fibers that are ready, without advancing the clock. */
 export const settled = Effect.forEach(
   Array.from({ length: 20 }),
   () =>
@@ -57,7 +57,7 @@ export const settled = Effect.forEach(
   { discard: true }
 )
 
-/** Time passes. */
+/** Advances the clock. */
 export const pass = (hours: number, step = 1) =>
   Effect.forEach(
     Array.from({ length: Math.ceil(hours / step) }),
@@ -65,7 +65,7 @@ export const pass = (hours: number, step = 1) =>
     { discard: true }
   )
 
-/** Time passes until a call is over. */
+/** Advances the clock until a call has ended. */
 export const until = <A, E>(call: Fiber.Fiber<A, E>) =>
   Effect.andThen(
     Effect.repeat(pass(1 / 6, 1 / 6), { until: () => call.pollUnsafe() !== undefined }),

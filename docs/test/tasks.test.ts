@@ -1,4 +1,4 @@
-/** The programs of the guides about tasks, on the engine in memory or on a file, and on the test's clock. */
+/** The programs of the guides about tasks, with the engine in memory or on a file, under `TestClock`. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import type { RemoteTask, Started } from "@skein/client/RemoteTask"
@@ -12,7 +12,7 @@ import { join } from "node:path"
 import * as Mill from "../programs/mill.ts"
 import { Bakery } from "../programs/tasks.ts"
 import { Asking } from "../programs/tasksAsking.ts"
-import * as Look from "../programs/tasksLook.ts"
+import * as Monitoring from "../programs/tasksMonitoring.ts"
 import { Scarce } from "../programs/tasksOvens.ts"
 import { Stepping, tries } from "../programs/tasksSteps.ts"
 import * as Terms from "../programs/tasksTerms.ts"
@@ -20,7 +20,7 @@ import * as Undo from "../programs/tasksUndo.ts"
 import * as Versions from "../programs/tasksVersions.ts"
 import { inMemory, pass, type Revision, run, settled, speaking, until, user } from "./taskKit.ts"
 
-const eras = ["2025-06-18", "2025-11-25", "2026-07-28"] as const
+const testedRevisions = ["2025-06-18", "2025-11-25", "2026-07-28"] as const
 const withTasks = ["2025-11-25", "2026-07-28"] as const
 
 const textOf = ({ content }: { readonly content: ReadonlyArray<{ readonly type: string; readonly text?: unknown }> }) =>
@@ -36,8 +36,8 @@ const folder = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
 )
 
-describe.each(eras)("programs/tasks.ts, %s", (revision: Revision) => {
-  it.effect("is called as any tool, and takes its time", () =>
+describe.each(testedRevisions)("programs/tasks.ts, %s", (revision: Revision) => {
+  it.effect("is called like any tool, and takes hours", () =>
     Effect.gen(function*() {
       Mill.seen.length = 0
       const { transport } = yield* run(Bakery, inMemory)
@@ -51,7 +51,7 @@ describe.each(eras)("programs/tasks.ts, %s", (revision: Revision) => {
 })
 
 describe("programs/tasks.ts", () => {
-  it.effect("a task that was begun in one shape goes on in the other", () =>
+  it.effect("continues a task of one protocol in the other", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Bakery, inMemory)
       const connect = (revision: Revision) =>
@@ -63,7 +63,7 @@ describe("programs/tasks.ts", () => {
       }
     }))
 
-  it.effect("two calls are two tasks", () =>
+  it.effect("creates two tasks for two calls", () =>
     Effect.gen(function*() {
       Mill.seen.length = 0
       const { transport } = yield* run(Bakery, inMemory)
@@ -74,7 +74,7 @@ describe("programs/tasks.ts", () => {
       expect(Mill.seen).toEqual(["flour", "flour"])
     }))
 
-  it.effect("a client that cannot ask its user is told so by the call", () =>
+  it.effect("reports a missing capability in the result of the call", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Bakery, inMemory)
       const client = yield* Client.make(transport(), speaking("2025-11-25"))
@@ -85,7 +85,7 @@ describe("programs/tasks.ts", () => {
 })
 
 describe("programs/tasksSteps.ts", () => {
-  it.effect("tries again with the same key, writes once, and bakes side by side", () =>
+  it.effect("retries with the same key, writes once, and runs steps in parallel", () =>
     Effect.gen(function*() {
       tries.length = 0
       Mill.seen.length = 0
@@ -101,7 +101,7 @@ describe("programs/tasksSteps.ts", () => {
 })
 
 describe("programs/tasksOvens.ts", () => {
-  it.effect("of steps that use what is scarce, as many run at once as there is of it", () =>
+  it.effect("runs as many steps at once as there are permits", () =>
     Effect.gen(function*() {
       Mill.seen.length = Mill.oven.most = 0
       const { transport } = yield* run(Scarce, inMemory)
@@ -119,21 +119,21 @@ describe.each(withTasks)("programs/tasksAsking.ts, %s", (revision) => {
       ({ transport }) => user(answers)(Client.make(transport(), speaking(revision)))
     )
 
-  it.effect("several questions are asked at once", () =>
+  it.effect("asks several questions at once", () =>
     Effect.gen(function*() {
       const client = yield* connect({ "How many guests?": { guests: 12 }, "Which cake?": { cake: "Plum cake" } })
       const task = isTask(yield* client.startTask("party"))
       expect(textOf(yield* until(yield* Effect.forkChild(task.result)))).toBe("Plum cake for 12")
     }))
 
-  it.effect("a question's timeout lasts; a race with a sleep does too", () =>
+  it.effect("ends a question at its timeout, and when it loses a race with a sleep", () =>
     Effect.gen(function*() {
       const client = yield* connect({ "Shall we deliver today?": { sure: true } })
       const late = isTask(yield* client.startTask("deliver"))
       const never = isTask(yield* client.startTask("fetch"))
       yield* pass(9, 3)
       expect(textOf(yield* until(yield* Effect.forkChild(late.result))))
-        .toBe("Nobody was there: kept in the shop")
+        .toBe("No answer: kept in the shop")
       yield* pass(4, 4)
       expect(textOf(yield* until(yield* Effect.forkChild(never.result)))).toBe("Given away")
       const soon = isTask(yield* client.startTask("deliver"))
@@ -142,13 +142,13 @@ describe.each(withTasks)("programs/tasksAsking.ts, %s", (revision) => {
 })
 
 describe("programs/tasksUndo.ts", () => {
-  it.effect("undoes what it has done when it fails, and when it is cancelled", () =>
+  it.effect("runs compensations after a failure and after a cancellation", () =>
     Effect.gen(function*() {
       Undo.log.length = 0
       const { transport } = yield* run(Undo.Catering, inMemory)
       const client = yield* Client.make(transport(), speaking())
       const failed = yield* until(yield* Effect.forkChild(client.callTool("cater", { drivers: 0 })))
-      expect([failed.isError, textOf(failed)]).toEqual([true, "Nobody is there to drive"])
+      expect([failed.isError, textOf(failed)]).toEqual([true, "No driver is available"])
       expect(Undo.log.splice(0)).toEqual([
         "hired a van",
         "hired a tent",
@@ -168,7 +168,7 @@ describe("programs/tasksUndo.ts", () => {
 })
 
 describe("programs/tasksUndo.ts, before", () => {
-  it.effect("a step that is cut off is undone by what was said before it", () =>
+  it.effect("runs a compensation that was registered before an interrupted step", () =>
     Effect.gen(function*() {
       Undo.log.length = 0
       const { transport } = yield* run(Undo.Catering, inMemory)
@@ -182,7 +182,7 @@ describe("programs/tasksUndo.ts, before", () => {
 })
 
 describe("programs/tasksTerms.ts", () => {
-  it.effect("a plain tool is a task too, and small ones are none", () =>
+  it.effect("makes a plain tool a task, and no small order", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Terms.Terms, inMemory)
       const client = yield* Client.make(transport(), speaking())
@@ -191,7 +191,7 @@ describe("programs/tasksTerms.ts", () => {
       expect((yield* until(yield* Effect.forkChild(client.startTask("bulk", { cakes: 3 }))))._tag).toBe("Finished")
     }))
 
-  it.effect("all of a shop see the tasks of the shop, and nobody else does", () =>
+  it.effect("shows the tasks of a shop only to its principals", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Terms.Terms, inMemory)
       const as = (id: string, shop: string) => Client.make(transport({ id, shop }), speaking("2025-11-25"))
@@ -203,7 +203,7 @@ describe("programs/tasksTerms.ts", () => {
       expect((yield* Effect.flip(eve.resumeTask(handle))).reason._tag).toBe("TaskNotFound")
     }))
 
-  it.effect("what the request itself says is looked at in the call", () =>
+  it.effect("reads the claims of the principal in the call", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Terms.Bakery, inMemory)
       const connect = (id: string) =>
@@ -215,14 +215,14 @@ describe("programs/tasksTerms.ts", () => {
       expect(yield* refused.result).toMatchObject({ isError: true, content: [{ text: "You have no account with us" }] })
     }))
 
-  it.effect("a model looks after a task in a client that has none", () =>
+  it.effect("lets a model manage a task in a client without tasks", () =>
     Effect.gen(function*() {
       const { transport } = yield* run(Terms.Bakery, inMemory)
       const client = yield* Client.make(transport({ id: "ada" }), speaking("2025-06-18"))
       expect((yield* client.listTools()).map(({ name }) => name).toSorted())
         .toEqual(["order", "task_answer", "task_cancel", "task_list", "task_status"])
       const told = textOf(yield* until(yield* Effect.forkChild(client.callTool("order", { cakes: 2 }))))
-      expect(told).toContain("It waits for answers")
+      expect(told).toContain("The task needs answers")
       const [, taskId] = /Task ([\w-]{32}) /.exec(told) ?? []
       yield* client.callTool("task_answer", { taskId, content: { sure: true } })
       yield* settled
@@ -232,7 +232,7 @@ describe("programs/tasksTerms.ts", () => {
 })
 
 describe("programs/tasksVersions.ts", () => {
-  it.effect("a task goes on by the recipe that it has begun with", () =>
+  it.effect("continues a task with the recipe with which it started", () =>
     Effect.gen(function*() {
       Versions.bought.length = 0
       const engine = SqliteTasks.layer({ filename: join(yield* folder, "tasks.db"), pollInterval: "10 minutes" })
@@ -245,29 +245,29 @@ describe("programs/tasksVersions.ts", () => {
       const resumed = yield* client.resumeTask(old.handle)
       const fresh = isTask(yield* client.startTask("bake"))
       expect(textOf(yield* until(yield* Effect.forkChild(resumed.result)))).toMatch(
-        /^Recipe 1: flour 32, nobody knows$/
+        /^Recipe 1: flour 32, unknown$/
       )
       expect(textOf(yield* until(yield* Effect.forkChild(fresh.result)))).toBe("Recipe 2: flour 32, 12")
       expect(Versions.bought).toEqual(["flour", "flour", "butter"])
     }))
 })
 
-describe("programs/tasksLook.ts", () => {
-  it.effect("finds tasks that stand still, ends them, answers for a user, and counts", () =>
+describe("programs/tasksMonitoring.ts", () => {
+  it.effect("finds stalled tasks, cancels one, answers for a user, and counts", () =>
     Effect.gen(function*() {
       const { context, transport } = yield* run(Bakery, inMemory)
       const here = Effect.provideContext(context)
       const client = yield* Client.make(transport({ id: "ada" }), { tasks: { pollInterval: "1 hour" } })
       const task = isTask(yield* client.startTask("bake", { cakes: 1 }))
-      expect(yield* here(Look.still("ada"))).toEqual([])
+      expect(yield* here(Monitoring.stalled("ada"))).toEqual([])
       yield* pass(1.5, 0.5)
-      expect(yield* here(Look.still("ada"))).toMatchObject([{ id: task.id, message: "The dough rests" }])
-      expect(yield* here(Look.still(null))).toEqual([])
-      expect(yield* here(Look.counts)).toEqual([
+      expect(yield* here(Monitoring.stalled("ada"))).toMatchObject([{ id: task.id, statusMessage: "The dough rests" }])
+      expect(yield* here(Monitoring.stalled(null))).toEqual([])
+      expect(yield* here(Monitoring.counts)).toEqual([
         { tool: "bake", status: "working", count: 1, waiting: 0, since: 0 }
       ])
-      expect(yield* here(Look.answer(task.id, true))).toBe(false)
-      expect(yield* here(Look.end(task.id))).toBe(true)
-      expect(yield* here(Look.counts)).toMatchObject([{ tool: "bake", status: "cancelled", count: 1 }])
+      expect(yield* here(Monitoring.answerFirst(task.id, true))).toBe(false)
+      expect(yield* here(Monitoring.cancelTask(task.id))).toBe(true)
+      expect(yield* here(Monitoring.counts)).toMatchObject([{ tool: "bake", status: "cancelled", count: 1 }])
     }))
 })

@@ -1,4 +1,4 @@
-/** "Changing the code" of `tasks-guarantees.md`, row by row: what a task that was begun by old code does with new code. */
+/** "Changing the code" of `tasks-guarantees.md`, row by row: a task that old code started continues with new code. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import type { RemoteTask } from "@skein/client/RemoteTask"
@@ -22,7 +22,7 @@ const page = readFileSync(join(import.meta.dirname, "../tasks-guarantees.md"), "
 type Body = (log: Array<string>) => Effect.Effect<string, { readonly message: string }, never>
 const body = (make: (log: Array<string>) => unknown): Body => make as Body
 
-/** What is done, and what it comes to. */
+/** Records an effect. */
 const did = (log: Array<string>, what: string) => Effect.sync(() => void log.push(what))
 const step = (log: Array<string>, name: string) => Step.run(name, {}, () => did(log, name))
 const nap = Step.sleep("nap", "1 hour")
@@ -58,12 +58,13 @@ const asking = (message: string, key?: string) =>
   )
 
 interface Case {
-  /** The row of the page that it proves. */
+  /** The row of the guide that this case tests. */
   readonly row: string
   readonly before: Body
   readonly after: Body
-  /** What was done, all in all, and what came of the task. */
+  /** All recorded effects. */
   readonly done: ReadonlyArray<string>
+  /** The text of the result, or the error. */
   readonly result: string | RegExp
 }
 
@@ -79,7 +80,7 @@ const cases: ReadonlyArray<Case> = [
   { row: "A step is removed", before: steps("a", "nap"), after: steps("nap", "b"), done: ["a", "b"], result: "done" },
   { row: "A step is renamed", before: steps("a", "nap"), after: steps("A", "nap"), done: ["a", "A"], result: "done" },
   {
-    row: "Steps change places",
+    row: "Steps change their order",
     before: steps("a", "b", "nap"),
     after: steps("nap", "b", "a"),
     done: ["a", "b"],
@@ -100,7 +101,7 @@ const cases: ReadonlyArray<Case> = [
     result: "{\"a\":1}"
   },
   {
-    row: "`success` changes otherwise",
+    row: "`success` changes in another way",
     before: giving(number, { a: 1 }),
     after: giving(Schema.Struct({ a: Schema.String }), { a: "2" }),
     done: ["undone"],
@@ -140,13 +141,13 @@ const server = (definition: Offered) =>
 const offered = (log: Array<string>, body: Body, options: Task.Options<{}, never> = {}) =>
   Task.layer(Task.make("t", options), () => body(log))
 
-/** A task is begun by one server, and ended by the next one on the same file. */
+/** Starts a task on one server, and finishes it on a second server with the same file. */
 const deployed = (before: Offered, after: Offered, args?: object) =>
   Effect.gen(function*() {
     const engine = SqliteTasks.layer({ filename: join(yield* folder, "tasks.db"), pollInterval: "10 minutes" })
     const answering = user({ "Old?": { said: "old" }, "New?": { said: "new" } })
     const first = yield* run(server(before), engine)
-    // It is begun, and nobody follows it: what it asks, the next client answers.
+    // This client does not follow the task, so the next client answers its questions.
     const begun = yield* (yield* answering(Client.make(first.transport(), speaking()))).startTask("t", args)
     yield* settled
     yield* until(yield* Effect.forkChild(first.close))
@@ -181,11 +182,11 @@ describe("tasks-guarantees.md, changing the code", () => {
       yield* deployed(offered(log, sleeping("nap", 2)), offered(log, sleeping("nap", 20)))
       expect(yield* slept).toBe(2)
       yield* deployed(offered(log, sleeping("nap", 2)), offered(log, sleeping("rest", 5)))
-      // Nobody wakes it from the old one, and then it sleeps the new one.
+      // Its old sleep of 2 hours passes first, and then it sleeps for 5 hours.
       expect(yield* slept).toBe(9)
     }))
 
-  it.effect("The input schema does not take the arguments any more", () =>
+  it.effect("The input schema no longer accepts the arguments", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const taking = (field: Schema.ConstraintCodec<unknown, unknown>) =>
@@ -195,7 +196,7 @@ describe("tasks-guarantees.md, changing the code", () => {
       expect(log).toEqual(["a"])
     }))
 
-  it.effect("a tool that is visible to nobody ends its tasks", () =>
+  it.effect("finishes the tasks of a tool that is visible to no caller", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const hidden = offered(log, steps("a", "nap", "b"), { visible: () => false })

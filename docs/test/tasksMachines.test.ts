@@ -44,7 +44,7 @@ const configured = (env: Readonly<Record<string, string>>) =>
   Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
 
 describe("programs/tasksServed.ts", () => {
-  it.live("a task outlives its process, and no other process may run it meanwhile", () =>
+  it.live("continues a task after its process died, and locks the file against a second process", () =>
     Effect.gen(function*() {
       const cwd = yield* folder
       const first = yield* running("tasksServed", { cwd })
@@ -64,11 +64,11 @@ describe("programs/tasksServed.ts", () => {
 })
 
 describePostgres("programs/tasksFront.ts, programs/tasksWorker.ts", (postgres) => {
-  it.live("a door that does no work, a worker without a door, and a worker of a pool", () =>
+  it.live("runs tasks of a front end on a worker, and those of a pool on its worker", () =>
     Effect.gen(function*() {
       const env = { DATABASE_URL: yield* Effect.promise(() => postgres().createDatabase()) }
-      const door = yield* running("tasksFront", { env })
-      const client = yield* connect(door.url)
+      const front = yield* running("tasksFront", { env })
+      const client = yield* connect(front.url)
       const baked = yield* begin(client, "bake")
       const roasted = yield* begin(client, "roast")
       const worker = yield* Effect.acquireRelease(
@@ -85,7 +85,7 @@ describePostgres("programs/tasksFront.ts, programs/tasksWorker.ts", (postgres) =
 })
 
 describe("programs/tasksMachines.ts", () => {
-  it.live("keeps nothing that could be read, and does not start without its keys", () =>
+  it.live("stores no readable content, and does not start without its keys", () =>
     Effect.gen(function*() {
       const cwd = process.cwd()
       const there = yield* folder

@@ -11,23 +11,23 @@ import * as Layer from "effect/Layer"
 const menu = Resource.layer(Resource.make("shop://menu"), Effect.succeed("Tea"))
 const touch = Tool.layer(
   Tool.make("touch"),
-  () => Effect.as(Catalog.updated("shop://menu"), "Everybody knows")
+  () => Effect.as(Catalog.updated("shop://menu"), "Published")
 )
 
 // #region bus
-/** What your processes share: Redis, NATS, PostgreSQL's NOTIFY. */
+/** A channel that your processes share: Redis, NATS, PostgreSQL's NOTIFY. */
 export interface Channel {
   readonly publish: (text: string) => Promise<void>
-  readonly subscribe: (heard: (text: string) => void) => Promise<() => Promise<void>>
+  readonly subscribe: (onMessage: (text: string) => void) => Promise<() => Promise<void>>
 }
 
 export const busOver = (channel: Channel): Layer.Layer<EventBus.EventBus> =>
   Layer.succeed(EventBus.EventBus, {
     publish: (change) => Effect.ignore(Effect.tryPromise(() => channel.publish(JSON.stringify(change)))),
-    subscribe: (heard) =>
+    subscribe: (onEvent) =>
       Effect.asVoid(Effect.acquireRelease(
-        Effect.promise(() => channel.subscribe((text) => heard(JSON.parse(text)))),
-        (leave) => Effect.promise(leave)
+        Effect.promise(() => channel.subscribe((text) => onEvent(JSON.parse(text)))),
+        (unsubscribe) => Effect.promise(unsubscribe)
       ))
   })
 
@@ -36,7 +36,7 @@ export const shopOver = (channel: Channel) =>
 // #endregion
 
 // #region events
-// Events of a stream in memory, with other bounds than the default ones.
+// Stores the events of streams in memory, with bounds that differ from the defaults.
 const Events = EventStore.layerMemory({ maxEventsPerStream: 100, retention: "1 minute" })
 
 export const Listening = NodeHttp.layer({ port: 0 }).pipe(

@@ -7,8 +7,8 @@ import * as Stream from "effect/Stream"
 export const bake = (client: Client.Client, show: (line: string) => void) =>
   client.callTool("bake", { cakes: 3 }, {
     task: {
-      augment: true, // In 2025-11-25 it is the client that decides.
-      onTask: ({ id }) => show(`It goes on as ${id}`)
+      augment: true, // In 2025-11-25 the client decides.
+      onTask: ({ id }) => show(`The call continues as task ${id}`)
     }
   })
 // #endregion

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
 
 // #region engine
-/** Tasks of an owner (`null`: of nobody) in which nothing has moved for an hour. */
-export const still = (owner: Owner) =>
+/** Tasks of an owner (`null`: anonymous callers) that have not changed for an hour. */
+export const stalled = (owner: Owner) =>
   Effect.gen(function*() {
     const { list } = yield* TaskEngine
     const now = yield* Clock.currentTimeMillis
@@ -14,11 +14,11 @@ export const still = (owner: Owner) =>
     return newest.filter(({ status, updatedAt }) => status === "working" && now - updatedAt > 3_600_000)
   })
 
-/** Ends one, whoever owns it: it undoes what it has done. */
-export const end = (id: string) => Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id, "The oven is broken"))
+/** Cancels a task of any owner. Its compensations run. */
+export const cancelTask = (id: string) => Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id, "The oven is broken"))
 
-/** Answers for a user who has called. */
-export const answer = (id: string, sure: boolean) =>
+/** Answers the first question of a task, for a user who has phoned. */
+export const answerFirst = (id: string, sure: boolean) =>
   Effect.gen(function*() {
     const { answer, get } = yield* TaskEngine
     const [question] = (yield* get(id))?.questions ?? []
@@ -31,9 +31,9 @@ interface Count {
   readonly tool: string
   readonly status: string
   readonly count: number
-  /** Of these: those that wait for a worker that has their tool. */
+  /** The number of these that wait for a worker with their tool. */
   readonly waiting: number
-  /** When the one changed that has not changed for the longest time: milliseconds of Unix time. */
+  /** The earliest time of a last change, in milliseconds of Unix time. */
   readonly since: number
 }
 
