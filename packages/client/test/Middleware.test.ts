@@ -9,21 +9,21 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../src/Client.ts"
 import * as Middleware from "../src/Middleware.ts"
-import { ok, type Script, scripted, speaks } from "./support/scripted.ts"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const open = (
   revision: Revision,
-  script: Script,
+  script: ScriptedServer.Script,
   middleware: ReadonlyArray<Middleware.Middleware>,
   options?: Client.Options
 ) =>
   Effect.gen(function*() {
-    const server = scripted(speaks(revision, script))
+    const server = ScriptedServer.make(ScriptedServer.handshake(revision, script))
     return { server, client: yield* Client.make(server.transport, { ...options, middleware }) }
   })
 
 const text = (value: string) => ({ content: [{ type: "text" as const, text: value }], resultType: "complete" })
-const hello: Script = () => ok(text("hello"))
+const hello: ScriptedServer.Script = () => ScriptedServer.success(text("hello"))
 
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   describe(revision, () => {
@@ -65,7 +65,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
           Effect.retry(next(call), { times: 2, while: ({ reason }) => reason._tag === "Timeout" })
         const { client, server } = yield* open(
           revision,
-          () => ++calls < 3 ? "silence" : ok(text("at last")),
+          () => ++calls < 3 ? "no response" : ScriptedServer.success(text("at last")),
           [retry]
         )
         const call = yield* Effect.forkChild(client.callTool("slow", {}, { timeout: 1_000 }), {
@@ -89,7 +89,11 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         const { client } = yield* open(
           revision,
           ({ params }) =>
-            params?.["name"] === "slow" ? "silence" : params?.["name"] === "bad" ? ok({ content: 1 }) : ok(text("")),
+            params?.["name"] === "slow"
+              ? "no response"
+              : params?.["name"] === "bad"
+              ? ScriptedServer.success({ content: 1 })
+              : ScriptedServer.success(text("")),
           [audit]
         )
         yield* client.callTool("good")
@@ -134,7 +138,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         const { client } = yield* open(
           revision,
           ({ params }) =>
-            ok({
+            ScriptedServer.success({
               tools: [],
               ...(params?.["cursor"] === "2" ? undefined : { nextCursor: "2" }),
               ttlMs: 0,
@@ -160,8 +164,8 @@ it.effect("2026-07-28 · a call that takes several rounds of input is one call t
       "2026-07-28",
       ({ params }) =>
         params?.["requestState"] === undefined
-          ? ok({ resultType: "input_required", requestState: "once" })
-          : ok(text("done")),
+          ? ScriptedServer.success({ resultType: "input_required", requestState: "once" })
+          : ScriptedServer.success(text("done")),
       [count]
     )
     assert.deepStrictEqual((yield* client.callTool("t")).content, text("done").content)
