@@ -74,7 +74,9 @@ describe("sampling", () => {
         const handler = Effect.map(Sampling.createMessage({ messages: "?", maxTokens: 1 }), Sampling.text)
         const client = yield* kit.client(kit.tool(handler), { revision, answer: () => ({ role: "assistant" }) })
         const text = yield* client.call("t")
-        expect(text).toMatch(revision === "2026-07-28" ? /^-32602 .*inputResponses/ : /^failed: invalid response to sampling/)
+        expect(text).toMatch(
+          revision === "2026-07-28" ? /^-32602 .*inputResponses/ : /^failed: invalid response to sampling/
+        )
       }))
   }
 

@@ -97,7 +97,11 @@ describe("servers MUST reject state that fails verification", () => {
     Effect.gen(function*() {
       const server = yield* setup()
       yield* refuses(server, { name: "t", requestState: 7 }, "a string is expected")
-      yield* refuses(server, { name: "t", requestState: "A".repeat(65_537) }, "longer than any that this server has issued")
+      yield* refuses(
+        server,
+        { name: "t", requestState: "A".repeat(65_537) },
+        "longer than any that this server has issued"
+      )
     }))
 
   it.effect("presented by a different principal", () =>
@@ -201,7 +205,7 @@ describe("bounds", () => {
         { revision, answer: () => kit.accept({ text: "" }) }
       )
       expect(yield* client.call("t")).toBe(
-        `failed: tools/call was answered with input requests ${expected} times already (maxRounds): elicitation/create was not sent`
+        `failed: tools/call was answered with input requests ${expected} times (maxRounds): elicitation/create was not sent`
       )
       expect(client.asked).toHaveLength(expected)
     })
