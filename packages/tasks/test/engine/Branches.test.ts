@@ -19,7 +19,7 @@ const sealing = Layer.provide(engine, Encryption.layer({ keys: ["a key of thirty
 const names = ["one", "two", "three", "four", "five"]
 const patience = Step.run("patience", {}, () => Effect.never)
 
-/** Steps one after the other, each of which is undone, with something between them. */
+/** Sequential steps with compensations, and something between them. */
 const done = (done: Array<string>, between: Effect.Effect<void>) =>
   Effect.forEach(names, (name) =>
     Effect.andThen(
@@ -29,7 +29,7 @@ const done = (done: Array<string>, between: Effect.Effect<void>) =>
       )
     ), { discard: true })
 
-/** What is sealed takes time of the machine, too, of which the test's clock knows nothing. */
+/** Encryption takes real time, which the test clock does not advance. */
 const until = (done: () => boolean) =>
   Effect.gen(function*() {
     for (let second = 0; second < 100 && !done(); second++) yield* kit.pass(1)
@@ -49,7 +49,7 @@ for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as con
       ]
     ] as ReadonlyArray<[string, Effect.Effect<void, never, CurrentTask>, Effect.Effect<void>]>
   ) {
-    it.effect(`texts ${how}: what was done beside ${what} is undone, all of it, when the task is cancelled`, () =>
+    it.effect(`texts ${how}: compensates all steps that ran beside ${what} when the task is cancelled`, () =>
       Effect.gen(function*() {
         const said: Array<string> = []
         const branches = Effect.all([other, done(said, between)], { concurrency: "unbounded" })
@@ -68,7 +68,7 @@ class NoMoney extends Schema.TaggedError<NoMoney>()("NoMoney", { message: Schema
 const broke = Effect.fail(new NoMoney({ message: "No money" }))
 
 for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as const) {
-  it.effect(`texts ${how}: what was done beside a step that fails in a later run is undone, all of it`, () =>
+  it.effect(`texts ${how}: compensates all steps that ran beside a step that fails in a later run`, () =>
     Effect.gen(function*() {
       const said: Array<string> = []
       const retry = Schedule.spaced("1 minute").pipe(Schedule.upTo({ times: 2 }))
@@ -81,7 +81,7 @@ for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as con
       expect(said).toEqual([...names, ...names.toReversed().map((name) => `not ${name}`)])
     }).pipe(Effect.provide(layer)))
 
-  it.effect(`texts ${how}: what another worker goes on to undo, of a task that has failed, is all of it`, () =>
+  it.effect(`texts ${how}: another worker runs all compensations of a failed task`, () =>
     Effect.gen(function*() {
       const said: Array<string> = []
       let stands: "works" | "has worked" | "undoes" = "works"
@@ -113,10 +113,10 @@ const ask = Effect.flatMap(McpRequest, (request) =>
     requestedSchema: { type: "object", properties: {} }
   })))
 
-it.effect("texts sealed: steps go on to their end beside a question and a sleep", () =>
+it.effect("texts sealed: steps continue to their end beside a question and a sleep", () =>
   Effect.gen(function*() {
     const said: Array<string> = []
-    // What is large takes its time to be opened.
+    // Decrypting a large text takes time.
     const large = "x".repeat(1_000_000)
     const steps = Effect.forEach(
       names,
@@ -133,7 +133,7 @@ it.effect("texts sealed: steps go on to their end beside a question and a sleep"
     yield* kit.pass(3)
   }).pipe(Effect.provide(sealing)))
 
-it.effect("what takes its time between two steps goes on beside a question and a sleep, if that is not more than two seconds", () =>
+it.effect("continues code between two steps beside a question and a sleep, for up to two seconds", () =>
   Effect.gen(function*() {
     const said: Array<string> = []
     const order = (between: Effect.Effect<void>) => {
@@ -149,7 +149,7 @@ it.effect("what takes its time between two steps goes on beside a question and a
     expect(said).toEqual(names)
   }).pipe(Effect.provide(engine)))
 
-it.effect("what stands in a finalizer is not begun when the body is only put away: neither a step, nor a sleep, nor a question", () =>
+it.effect("does not run finalizer steps, sleeps or questions when the task is merely suspended", () =>
   Effect.gen(function*() {
     const said: Array<string> = []
     const leave = Step.run("leave", {}, () => Effect.sync(() => void said.push("left")))
@@ -164,7 +164,7 @@ it.effect("what stands in a finalizer is not begun when the body is only put awa
     expect(said).toEqual([])
     expect(yield* kit.get(question!.id)).toMatchObject({ status: "working" })
     yield* kit.pass(3600, 60)
-    // The sleep in the finalizer has begun with the end of the other.
+    // The sleep in the finalizer started when the other sleep ended.
     expect(said).toEqual(["left"])
     expect(yield* kit.get(step!.id)).toMatchObject({ status: "completed" })
     expect(yield* kit.get(sleep!.id)).toMatchObject({ status: "working" })
