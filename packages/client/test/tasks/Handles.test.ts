@@ -7,6 +7,7 @@ import * as Scope from "effect/Scope"
 import * as Client from "../../src/Client.ts"
 import { refuse } from "../support/scripted.ts"
 import { deaf, type Json, open, pass, result, run, settle, shapes, started, TaskServer, watch } from "./kit.ts"
+import { peerOf } from "../support/peer.ts"
 
 for (const shape of shapes) {
   describe(shape, () => {
@@ -196,7 +197,7 @@ for (const shape of shapes) {
           yield* pass("1 second")
           yield* Effect.all(calls)
         }
-        assert.strictEqual([...client.peer.calls].length, 0)
+        assert.strictEqual([...peerOf(client).calls].length, 0)
       }))
   })
 }
