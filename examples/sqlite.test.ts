@@ -143,7 +143,8 @@ describe("the SQLite explorer", () => {
       const client = yield* explorer(join(yield* folder, "data.db"))
       const table = { type: "ref/resource", uri: "sqlite://tables/{table}" } as const
       const complete = (value: string) =>
-        Effect.map(client.complete(table, { name: "table", value }), ({ completion }) => completion.values)
+        Effect.map(client.complete({ ref: table, argument: { name: "table", value } }), ({ completion }) =>
+          completion.values)
       expect(yield* complete("")).toEqual(["kinds", "odd \"name\""])
       expect(yield* complete("NAME")).toEqual(["odd \"name\""])
       expect(yield* complete("nothing")).toEqual([])

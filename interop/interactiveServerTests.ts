@@ -196,9 +196,14 @@ export const interactiveServerTests = ({ agreed, connected, missing, state }: Se
 
   it("completes arguments of prompts and templates", async () => {
     const { client, run } = connected()
-    const prompt = await run(client.complete({ type: "ref/prompt", name: "brief" }, { name: "topic", value: "kn" }))
+    const prompt = await run(
+      client.complete({ ref: { type: "ref/prompt", name: "brief" }, argument: { name: "topic", value: "kn" } })
+    )
     expect(prompt.completion.values).toEqual(["knots", "knitting"])
-    const item = client.complete({ type: "ref/resource", uri: "test://item/{id}" }, { name: "id", value: "1" })
+    const item = client.complete({
+      ref: { type: "ref/resource", uri: "test://item/{id}" },
+      argument: { name: "id", value: "1" }
+    })
     expect((await run(item)).completion.values).toEqual(["10", "11"])
   })
 

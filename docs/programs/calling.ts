@@ -28,7 +28,7 @@ export const look = (client: Client.Client) =>
   Effect.gen(function*() {
     const { contents } = yield* client.readResource("notes://folders")
     const template = { type: "ref/resource", uri: "notes://{folder}/{index}" } as const
-    const { completion } = yield* client.complete(template, { name: "folder", value: "w" })
+    const { completion } = yield* client.complete({ ref: template, argument: { name: "folder", value: "w" } })
     const first = yield* client.listResourcesPage()
     return { contents, folders: completion.values, more: first.nextCursor !== undefined }
   })

@@ -145,9 +145,13 @@ describe("programs/resources.ts", () => {
         expect({ uri, reason }).toMatchObject({ uri, reason: { error: { reason: "ResourceNotFound" } } })
       }
       const ref = { type: "ref/resource", uri: "notes://{folder}/{index}" } as const
-      const folders = yield* client.complete(ref, { name: "folder", value: "w" })
+      const folders = yield* client.complete({ ref, argument: { name: "folder", value: "w" } })
       expect(folders.completion.values).toEqual(["work"])
-      const indexes = yield* client.complete(ref, { name: "index", value: "" }, { folder: "home" })
+      const indexes = yield* client.complete({
+        ref,
+        argument: { name: "index", value: "" },
+        contextArguments: { folder: "home" }
+      })
       expect(indexes.completion).toMatchObject({ values: ["0", "1"], total: 2, hasMore: false })
       expect(yield* client.listToolsPage()).toMatchObject({ ttlMs: 300_000, cacheScope: "public" })
     }))
@@ -173,7 +177,8 @@ describe("programs/prompts.ts", () => {
       expect(messages[0]!.content).toMatchObject({ text: "Be kind. Review this rust:" })
       const ref = { type: "ref/prompt", name: "review" } as const
       const suggest = (name: string, value: string, known?: Readonly<Record<string, string>>) =>
-        Effect.map(client.complete(ref, { name, value }, known), ({ completion }) => completion.values)
+        Effect.map(client.complete({ ref, argument: { name, value }, contextArguments: known }), ({ completion }) =>
+          completion.values)
       expect(yield* suggest("language", "t")).toEqual(["typescript", "python", "rust"])
       expect(yield* suggest("tone", "str")).toEqual(["strict"])
       expect(yield* suggest("framework", "axu", { language: "rust" })).toEqual(["axum"])

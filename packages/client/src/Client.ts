@@ -20,7 +20,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { LoggingLevel } from "@skein/protocol/Logging"
-import type { CompleteResult, PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
+import type { CompleteResult } from "@skein/protocol/Completion"
 import type { ListTasksResult } from "@skein/protocol/LegacyTask"
 import type * as Method from "@skein/protocol/Method"
 import type { GetPromptResult, ListPromptsResult, Prompt } from "@skein/protocol/Prompt"
@@ -36,7 +36,6 @@ import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import type { ListToolsResult, Tool } from "@skein/protocol/Tool"
 import type { Transport } from "@skein/runtime/Connection"
 import type * as Limits from "@skein/runtime/Limits"
-import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -54,6 +53,7 @@ import * as Keeper from "./internal/connection/supervisor.ts"
 import type { Heartbeat } from "./internal/connection/heartbeat.ts"
 import type {
   CallToolOptions,
+  CompleteOptions,
   PageOptions,
   PingOptions,
   RequestOptions,
@@ -178,7 +178,7 @@ export interface Options {
   readonly serverProfile?: ServerProfile | undefined
 }
 
-export type { CallToolOptions, Heartbeat, PageOptions, PingOptions, RequestOptions, TypedCallOptions }
+export type { CallToolOptions, CompleteOptions, Heartbeat, PageOptions, PingOptions, RequestOptions, TypedCallOptions }
 
 /**
  * Calls a tool. The arguments are an object of JSON values; an `interface` may describe them. Where the server answers with a task, it
@@ -270,15 +270,19 @@ export interface Client {
   ) => Effect.Effect<GetPromptResult, ClientError>
 
   /**
-   * Suggestions for an argument of a prompt or of a resource template. `context` holds the arguments that are known already,
-   * which servers before 2025-06-18 are not told.
+   * Suggestions for the value of an argument of a prompt or of a resource template.
+   *
+   * @example
+   * ```ts
+   * const { completion } = yield* client.complete({
+   *   ref: { type: "ref/prompt", name: "review" },
+   *   argument: { name: "framework", value: "ax" },
+   *   contextArguments: { language: "rust" }
+   * })
+   * completion.values // ["axum"]
+   * ```
    */
-  readonly complete: (
-    ref: PromptReference | ResourceTemplateReference,
-    argument: { readonly name: string; readonly value: string },
-    context?: Readonly<Record<string, string>>,
-    options?: RequestOptions
-  ) => Effect.Effect<CompleteResult, ClientError>
+  readonly complete: (options: CompleteOptions) => Effect.Effect<CompleteResult, ClientError>
   /** Whether the server answers: `ping`, or `server/discover` in the request era, which has no `ping`. */
   readonly ping: (options?: PingOptions) => Effect.Effect<void, ClientError>
   /**
@@ -321,8 +325,6 @@ export interface Client {
   readonly status: Stream.Stream<Status>
   /** Waits for the end of it all, when no connection follows any more, and says why the last one ended. */
   readonly ended: Effect.Effect<SessionEnd>
-  /** The actor beneath, for `Inspect`. */
-  readonly peer: Peer
 }
 
 /** The client, for programs that have one. */

@@ -28,7 +28,7 @@ const everything = (client: Client.Client) =>
     client.readResource("a:b"),
     client.listPromptsPage(),
     client.getPrompt("p"),
-    client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }),
+    client.complete({ ref: { type: "ref/prompt", name: "p" }, argument: { name: "a", value: "" } }),
     client.setLoggingLevel("info"),
     client.ping()
   ], (effect: Effect.Effect<unknown, unknown>) =>

@@ -75,8 +75,12 @@ for (const revision of Revision.all) {
         client.readResource("a:b"),
         client.listPromptsPage(),
         client.getPrompt("p", { a: "1" }),
-        client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }, { b: "2" }),
-        client.complete({ type: "ref/resource", uri: "a:{b}" }, { name: "b", value: "" }),
+        client.complete({
+          ref: { type: "ref/prompt", name: "p" },
+          argument: { name: "a", value: "" },
+          contextArguments: { b: "2" }
+        }),
+        client.complete({ ref: { type: "ref/resource", uri: "a:{b}" }, argument: { name: "b", value: "" } }),
         client.setLoggingLevel("info"),
         client.listToolsPage(),
         client.request(Method.Subscribe, { uri: "a:b" }),

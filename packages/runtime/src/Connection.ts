@@ -8,15 +8,18 @@ import type * as Scope from "effect/Scope"
 import type { TransportError } from "./TransportError.ts"
 
 /**
- * Why no more messages will arrive. `Closed`: this side closed the connection. `Ended`: the peer has stopped sending, and may still
- * read. `Lost`: the transport broke.
+ * Why no more messages will arrive. `Closed`: this side closed the connection. `Ended`: the peer has stopped sending,
+ * and may still read. `Lost`: the transport broke.
  */
 export type End =
   | { readonly _tag: "Closed" }
   | { readonly _tag: "Ended" }
   | { readonly _tag: "Lost"; readonly cause: TransportError }
 
-/** The authenticated sender of a request, as the application around the transport has found it: by a token, a certificate, a cookie. */
+/**
+ * The authenticated sender of a request, as the application around the transport has found it: by a token, a
+ * certificate, a cookie.
+ */
 export interface Principal {
   /** Unique and unchanging. Sessions, and the responses to input requests, belong to it. */
   readonly id: string
@@ -30,7 +33,10 @@ export interface Origin {
   readonly principal?: Principal | undefined
   /** Reads a header of the HTTP request that carried the message, by its name in lower case. */
   readonly header?: ((name: string) => string | undefined) | undefined
-  /** The services of the fiber that received the message, if there was one. Handlers get them beside those of the connection. */
+  /**
+   * The services of the fiber that received the message, if there was one. Handlers get them beside those of the
+   * connection.
+   */
   readonly context?: Context.Context<never> | undefined
 }
 
@@ -38,10 +44,10 @@ export interface Origin {
  * Receives the messages of a connection. Calls come one after the other, never nested.
  *
  * - `message` receives a message, with what the transport supplies with it.
- * - `refused` reports that a request of this side will not be answered, while the connection continues. A receiver that sends no
- *   requests omits it.
- * - `gap` reports that notifications may have been missed, on a transport with a stream of its own for them. With an error, no more
- *   of them will come while the connection continues.
+ * - `refused` reports that a request of this side will not be answered, while the connection continues. A receiver that
+ *   sends no requests omits it.
+ * - `gap` reports that notifications may have been missed, on a transport with a stream of its own for them. With an
+ *   error, no more of them will come while the connection continues.
  * - `end` is called once, last, and also when this side closes the connection.
  */
 export interface Receiver {
@@ -61,13 +67,14 @@ export interface Connection {
   /** Starts delivery; called once. Messages that arrived before are delivered first. */
   readonly open: (receiver: Receiver) => void
   /**
-   * Sends a message, and never blocks. `about` is the id of the inbound request that the message belongs to, so that a transport with
-   * several streams can choose one.
+   * Sends a message, and never blocks. `about` is the id of the inbound request that the message belongs to, so that a
+   * transport with several streams can choose one.
    *
-   * Returns `false` while the peer is slow to read: the message was accepted all the same, and callers that can wait should wait for
-   * `drained`. After `Ended` it still sends if the peer can still read (a client that has closed a server's stdin still reads its
-   * stdout), so that responses to requests in flight get out before `close`. After `Closed` or `Lost` it does nothing and returns
-   * `true`. It throws only what `JsonRpc.encode` throws, and then nothing was sent.
+   * Returns `false` while the peer is slow to read: the message was accepted all the same, and callers that can wait
+   * should wait for `drained`. After `Ended` it still sends if the peer can still read (a client that has closed a
+   * server's stdin still reads its stdout), so that responses to requests in flight get out before `close`. After
+   * `Closed` or `Lost` it does nothing and returns `true`. It throws only what `JsonRpc.encode` throws, and then
+   * nothing was sent.
    */
   readonly send: (message: JsonRpc.Outbound, about?: JsonRpc.Id, headers?: Headers) => boolean
   /** Succeeds as soon as the transport takes more, or has ended. */
@@ -80,8 +87,8 @@ export interface Connection {
   /** Whether the `headers` given to `send` reach the peer: HTTP. Elsewhere they are ignored. */
   readonly sendsHeaders?: boolean | undefined
   /**
-   * The variant of HTTP that the server speaks, as the client has detected it. It may be stored and given to `connectWith` the next
-   * time. It is final when the handshake is over.
+   * The variant of HTTP that the server speaks, as the client has detected it. It may be stored and given to
+   * `connectWith` the next time. It is final when the handshake is over.
    */
   readonly httpMode?: string | undefined
 }
@@ -92,7 +99,10 @@ export interface MultiStreamConnection extends Connection {
   readonly drainedAbout: (about: JsonRpc.Id) => Effect.Effect<void>
   /** No response to a request will follow: it was cancelled, or arrived after the end. */
   readonly discardRequest: (about: JsonRpc.Id) => void
-  /** Ends the HTTP connection on which a request waits, but not the request: the client reconnects after `retry` milliseconds. */
+  /**
+   * Ends the HTTP connection on which a request waits, but not the request: the client reconnects after `retry`
+   * milliseconds.
+   */
   readonly endStream: (about: JsonRpc.Id, retry: number | undefined) => void
 }
 
@@ -107,8 +117,8 @@ export interface Transport {
   /** Opens a connection to a server of a known `httpMode`, without detecting it again. */
   readonly connectWith?: ((httpMode: string) => Effect.Effect<Connection, TransportError, Scope.Scope>) | undefined
   /**
-   * Whether a client opens a new connection when this one is lost, unless its options say otherwise: over HTTP, where a client "MUST
-   * start a new session" when its own is gone. Off by default.
+   * Whether a client opens a new connection when this one is lost, unless its options say otherwise: over HTTP, where a
+   * client "MUST start a new session" when its own is gone. Off by default.
    */
   readonly reconnects?: boolean | undefined
 }

@@ -1,5 +1,5 @@
 /**
- * Two connections joined in memory, for tests and for a server that lives in the same process as its client.
+ * Two connected connections in memory, for tests and for a server in the process of its client.
  *
  * @example
  * const server = yield* McpServer.McpServer
@@ -10,21 +10,21 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Connection, End, Origin, Principal, Receiver, Transport } from "./Connection.ts"
 
-/** How a link is made. */
+/** Options of an in-memory transport. */
 export interface Options {
   /**
-   * How many messages may wait for a slow reader on each side before `send` answers `false`: 1,024 by default. They are
-   * taken all the same, so that what is queued is bounded by what two peers have in flight, and not by the link: there is no
-   * other side here that could be lost.
+   * How many messages may wait for a slow reader on each side before `send` returns `false`: 1,024 by default. Further
+   * messages are accepted all the same. The queue is bounded by the requests that two peers have in flight, and not by
+   * the transport: the other side is in the same process and cannot be lost.
    */
   readonly highWaterMark?: number | undefined
-  /** Who the second side takes the first one for, as the host of another transport would find it out: nobody by default. */
+  /** The principal of the first side, as the second side sees it: none by default. */
   readonly principal?: Principal | undefined
 }
 
 class Side implements Connection {
   other!: Side
-  readonly #maxQueued: number
+  readonly #highWaterMark: number
   readonly #origin: Origin | undefined
   readonly #inbox: Array<string> = []
   #waiting: Set<() => void> | undefined = undefined
@@ -34,8 +34,8 @@ class Side implements Connection {
   #scheduled = false
   #turns = 0
 
-  constructor(maxQueued: number, origin?: Origin) {
-    this.#maxQueued = maxQueued
+  constructor(highWaterMark: number, origin?: Origin) {
+    this.#highWaterMark = highWaterMark
     this.#origin = origin
   }
 
@@ -44,7 +44,7 @@ class Side implements Connection {
     this.#schedule()
   }
 
-  /** What is sent is written and read as text, so that it means here what it means on a wire. */
+  /** Messages are encoded and parsed, so that they mean the same as on other transports. */
   send(message: JsonRpc.Outbound): boolean {
     const text = JsonRpc.encode(message)
     return this.#end !== undefined || this.other.#take(text)
@@ -52,7 +52,7 @@ class Side implements Connection {
 
   get drained(): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      if (this.#end !== undefined || this.other.#hasRoom) return resume(Effect.void)
+      if (this.#end !== undefined || this.other.#acceptsMore) return resume(Effect.void)
       const wake = () => resume(Effect.void)
       const waiting = (this.other.#waiting ??= new Set())
       waiting.add(wake)
@@ -76,15 +76,15 @@ class Side implements Connection {
     })
   }
 
-  get #hasRoom(): boolean {
-    return this.#end !== undefined || this.#inbox.length < this.#maxQueued
+  get #acceptsMore(): boolean {
+    return this.#end !== undefined || this.#inbox.length < this.#highWaterMark
   }
 
   #take(text: string): boolean {
     if (this.#end !== undefined) return true
     this.#inbox.push(text)
     this.#schedule()
-    return this.#hasRoom
+    return this.#acceptsMore
   }
 
   #finish(end: End): void {
@@ -103,13 +103,13 @@ class Side implements Connection {
   }
 
   /**
-   * Delivery is never nested in the sender's turn. Two sides that always have something to say would keep timers and sockets
-   * waiting for ever, so that now and then delivery waits for them.
+   * Delivery is never nested in the turn of the sender. Two sides that send continuously would starve timers and
+   * sockets, so every `maxMicrotasks` deliveries wait for a macrotask.
    */
   #schedule(): void {
     if (this.#scheduled || this.#receiver === undefined || (this.#paused && this.#end === undefined)) return
     this.#scheduled = true
-    if (++this.#turns % turnsAtOnce === 0) later(this.#turn)
+    if (++this.#turns % maxMicrotasks === 0) later(this.#turn)
     else queueMicrotask(this.#turn)
   }
 
@@ -124,27 +124,27 @@ class Side implements Connection {
     while (!this.#paused && this.#inbox.length > 0) {
       receiver.message(JsonRpc.parseText(this.#inbox.shift()!), this.#origin)
     }
-    if (this.#hasRoom) this.#wakeWriters()
+    if (this.#acceptsMore) this.#wakeWriters()
     if (this.#end === undefined || this.#inbox.length > 0) return
     this.#receiver = undefined
     receiver.end(this.#end)
   }
 }
 
-const turnsAtOnce = 1024
+const maxMicrotasks = 1024
 
 const later = (f: () => void): void => {
   if (typeof setImmediate === "function") setImmediate(f)
   else setTimeout(f, 0)
 }
 
-/** Two connections: what one sends, the other receives, in order. The scope closes both. */
+/** Makes two connections: each receives the messages of the other, in order. The scope closes both. */
 export const make = (options: Options = {}): Effect.Effect<readonly [Connection, Connection], never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const { highWaterMark: maxQueued = 1024, principal } = options
-      const left = new Side(maxQueued)
-      const right = new Side(maxQueued, principal === undefined ? undefined : { principal })
+      const { highWaterMark = 1024, principal } = options
+      const left = new Side(highWaterMark)
+      const right = new Side(highWaterMark, principal === undefined ? undefined : { principal })
       left.other = right
       right.other = left
       return [left, right] as const
@@ -153,8 +153,8 @@ export const make = (options: Options = {}): Effect.Effect<readonly [Connection,
   )
 
 /**
- * A transport to what serves the other side in this process. Each connection is a link of its own, which the scope that it is
- * opened in closes, together with what serves it.
+ * A transport to a server in this process. `serve` receives the other side of each connection. The scope of a
+ * connection closes it and stops serving it.
  */
 export const transport = (
   serve: (connection: Connection) => Effect.Effect<unknown, never, Scope.Scope>,

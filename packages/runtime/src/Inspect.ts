@@ -1,6 +1,6 @@
 /**
- * The supervision tree as data: a server, its sessions, and what runs in them. It is read from the actors that exist when
- * it is asked for, so that a request costs nothing more for it.
+ * A server, its sessions and their running requests, as data. It is read from the live objects on demand, so that
+ * requests cost nothing more for it.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
@@ -10,21 +10,21 @@ import type { Progress, RequestContext } from "./RequestContext.ts"
 import type { Peer } from "./Peer.ts"
 import { monotonicMillis } from "./RequestRunner.ts"
 
-/** A request of the other side that is being handled. One that ends at once is never seen. */
+/** An inbound request that is being handled. A request that ends synchronously never appears. */
 export interface RequestInfo {
   readonly id: JsonRpc.Id
   readonly method: string
-  /** The tool, prompt or resource that it names, where it names one. */
+  /** The tool, prompt or resource that it names, if it names one. */
   readonly target: string | undefined
   readonly revision: Revision.Revision
-  /** Milliseconds since it suspended for the first time. */
+  /** Milliseconds since its handler suspended. */
   readonly age: number
   readonly progress: Progress | undefined
-  /** Whether the other side has cancelled it and its handler has not ended yet. */
+  /** Whether it was cancelled and its handler has not ended yet. */
   readonly cancelled: boolean
 }
 
-/** An own request that waits for an answer. */
+/** An outbound request that waits for a response. */
 export interface CallInfo {
   readonly id: JsonRpc.Id
   readonly method: string
@@ -32,17 +32,17 @@ export interface CallInfo {
   readonly age: number
 }
 
-/** One connection and what runs on it. */
+/** One connection and its requests. */
 export interface SessionInfo {
-  /** What was negotiated; undefined before the handshake, and where only lone requests were made. */
+  /** The negotiated revision; undefined before the handshake, and with stateless requests only. */
   readonly revision: Revision.Revision | undefined
-  /** Name and version of the other side, as it gave them. */
+  /** Name and version of the peer, as the peer sent them. */
   readonly info: JsonRpc.JsonObject | undefined
   readonly requests: ReadonlyArray<RequestInfo>
-  /** How many requests of the other side wait for one of those to end. */
+  /** How many inbound requests wait until another one ends. */
   readonly queued: number
   readonly calls: ReadonlyArray<CallInfo>
-  /** The resources that the other side has subscribed to. Since 2026-07-28 a subscription is a request, and among those. */
+  /** The resources that the peer has subscribed to. Since 2026-07-28 a subscription is one of the `requests`. */
   readonly subscriptions: ReadonlyArray<string>
 }
 
@@ -51,31 +51,31 @@ export interface ServerInfo {
   readonly name: string
   readonly version: string
   readonly sessions: ReadonlyArray<SessionInfo>
-  /** Requests of the request era that came over HTTP, and so belong to no session. */
+  /** Stateless requests over HTTP, which belong to no session. */
   readonly requests: ReadonlyArray<RequestInfo>
-  /** How many streams are open over HTTP that last as long as their client wants. */
+  /** How many long-lived HTTP streams are open. */
   readonly streams: number
   /**
-   * What runs here for the sake of an extension, whoever asked for it and wherever: tasks, by their ids, as the calls that they were
-   * made by. One that sleeps, or waits for an answer, does not run.
+   * The work of extensions that runs in this process, from any client: tasks, by their ids, as the calls that created
+   * them. A task that sleeps, or waits for input, does not run.
    */
   readonly tasks: ReadonlyArray<RequestInfo>
 }
 
-const requestAt = (exchange: RequestContext, now: number): RequestInfo => ({
-  id: exchange.id,
-  method: exchange.method,
-  target: exchange.target,
-  revision: exchange.caller.revision,
-  age: now - (exchange.startedAt ?? now),
-  progress: exchange.lastProgress,
-  cancelled: exchange.cancelled
+const requestAt = (request: RequestContext, now: number): RequestInfo => ({
+  id: request.id,
+  method: request.method,
+  target: request.target,
+  revision: request.caller.revision,
+  age: now - (request.startedAt ?? now),
+  progress: request.lastProgress,
+  cancelled: request.cancelled
 })
 
 const sessionAt = (peer: Peer, now: number): SessionInfo => ({
   revision: peer.session?.revision,
   info: peer.session?.info,
-  requests: Array.from(peer.requests, (exchange) => requestAt(exchange, now)),
+  requests: Array.from(peer.requests, (request) => requestAt(request, now)),
   queued: peer.queued,
   calls: Array.from(peer.calls, ({ id, method, startedAt }) => ({ id, method, age: now - startedAt })),
   subscriptions: [...peer.session?.subscriptions ?? []]
@@ -83,10 +83,10 @@ const sessionAt = (peer: Peer, now: number): SessionInfo => ({
 
 const now: Effect.Effect<number> = /* @__PURE__ */ Clock.clockWith((clock) => Effect.succeed(monotonicMillis(clock)))
 
-/** What runs on one peer now. */
+/** The requests of one peer now. */
 export const session = (peer: Peer): Effect.Effect<SessionInfo> => Effect.map(now, (now) => sessionAt(peer, now))
 
-/** What runs in a server now. */
+/** The sessions and requests of a server now. */
 export const server = (options: {
   readonly name: string
   readonly version: string
@@ -99,8 +99,8 @@ export const server = (options: {
     version: options.version,
     sessions: Array.from(options.peers, (peer) => sessionAt(peer, now)),
     requests: Array.from(options.endpoints ?? []).flatMap(({ requests }) =>
-      Array.from(requests, (exchange) => requestAt(exchange, now))
+      Array.from(requests, (request) => requestAt(request, now))
     ),
     streams: Array.from(options.endpoints ?? []).reduce((sum, { streams }) => sum + streams, 0),
-    tasks: Array.from(options.tasks ?? [], (exchange) => requestAt(exchange, now))
+    tasks: Array.from(options.tasks ?? [], (request) => requestAt(request, now))
   }))

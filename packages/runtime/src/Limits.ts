@@ -1,57 +1,65 @@
 /**
- * The bounds of a connection, their defaults, and what happens at each.
+ * The bounds of a connection, their defaults, and the behavior at each.
  *
- * Where a transport stops reading, it stops for everything: until a request or a notification ends, the peer hears neither of
- * cancellations nor of pings, nor that the other side has ended. A handler that may wait for long wants a timeout of its own.
+ * A transport that stops reading stops for all messages: until a request or a notification ends, this side receives
+ * neither cancellations nor pings, and does not notice that the peer has ended. So a handler that may wait for long
+ * needs a timeout.
  *
- * Bounded elsewhere: what waits for a reader that is slow or gone, and the size of a message, by the transport; what handlers
- * and callers fork, by their own scopes. What is answered at once, or refused, leaves nothing behind that could add up; a
- * request whose handler ignores its cancellation counts for as long as it runs.
+ * Bounded elsewhere: messages for a slow reader, and the size of a message, by the transport; fibers of handlers and
+ * callers, by their own scopes. A request that is answered synchronously, or refused, leaves nothing behind; a request
+ * whose handler ignores its cancellation counts for as long as it runs.
  */
 import * as Duration from "effect/Duration"
 
-/** What may be bounded. Every member is optional; the defaults stand beside it. */
+/** The bounds. Every member is optional and has a default. */
 export interface Limits {
   /**
-   * Requests of the other side that are handled at the same time: 1,024 by default. At the bound the next ones wait, in order,
-   * and can be cancelled meanwhile; a ping does not wait. Requests that end without suspending are not counted. With 1 they are
-   * handled one by one.
+   * Inbound requests that are handled at the same time: 1,024 by default. At the bound the next ones are queued, in
+   * order, and can be cancelled meanwhile; a ping is never queued. Requests that end without suspending are not
+   * counted. With 1, requests are handled one by one.
    */
   readonly maxInFlightRequests?: number | undefined
   /**
-   * Requests of the other side that wait because `maxInFlightRequests` are being handled: 256 by default. At the bound a transport that
-   * can stop reading (stdio) stops until one ends; one that cannot, or a peer that itself waits for an answer of the other side
-   * and so has to go on reading, refuses the request with `-32603`.
+   * Inbound requests that are queued because `maxInFlightRequests` are being handled: 256 by default. At the bound, a
+   * transport that can stop reading (stdio) stops until a request ends. A transport that cannot stop, or a peer that
+   * has to read on because it waits for a response, refuses the request with `-32603`.
    */
   readonly maxQueuedRequests?: number | undefined
-  /** Own requests that wait for an answer: 1,024 by default. At the bound a call fails with `RequestError` `Limit`. */
+  /**
+   * Outbound requests that wait for a response: 1,024 by default. At the bound a call fails with `RequestError`
+   * `Limit`.
+   */
   readonly maxPendingRequests?: number | undefined
   /**
-   * Notifications of the other side whose handlers are still running: 256 by default. At the bound a transport that can stop
-   * reading does; with one that cannot, or while the peer itself waits for an answer, the notification is dropped. The log
-   * hears of the first, and of how many there were when there is room again. Progress and cancellations are not counted and
-   * never dropped.
+   * Inbound notifications whose handlers are still running: 256 by default. At the bound, a transport that can stop
+   * reading does. A transport that cannot stop, or a peer that waits for a response, drops the notification. The first
+   * drop is logged, and their number when a handler ends. Progress and cancellations are not counted and never dropped.
    */
   readonly maxRunningNotifications?: number | undefined
   /**
-   * Messages in one batch (2025-03-26 only): 100 by default. A longer one is refused whole with `-32600`, and one of more than
-   * 10,000 before it is read, whatever is asked for here.
+   * Messages in one batch (2025-03-26 only): 100 by default. A longer batch is refused with `-32600`; one of more than
+   * 10,000 messages is refused before it is parsed, whatever this option is.
    */
   readonly maxBatchMessages?: number | undefined
-  /** How long a call waits for its answer: 60 seconds by default. Progress starts it anew. Then `RequestError` `TimedOut`. */
+  /**
+   * How long a call waits for its response: 60 seconds by default. Progress restarts it. Then `RequestError`
+   * `TimedOut`.
+   */
   readonly timeout?: Duration.Input | undefined
-  /** How long a call waits in all, whatever progress says: 1 hour by default. */
+  /** How long a call waits in total, regardless of progress: 1 hour by default. */
   readonly maxTimeout?: Duration.Input | undefined
-  /** How long requests in flight may go on after the other side has ended: 5 seconds by default. Then they are interrupted. */
+  /**
+   * How long requests in flight may continue after the peer has ended: 5 seconds by default. Then they are interrupted.
+   */
   readonly drainTimeout?: Duration.Input | undefined
   /**
-   * How long the end of a session waits for what was interrupted, handlers and the finalizers of the session's scope
-   * together: 5 seconds by default. What still runs then is left behind, and the log says which.
+   * How long the end of a session waits for interrupted handlers and the finalizers of the session's scope, together: 5
+   * seconds by default. Handlers that still run then are abandoned, and logged.
    */
   readonly interruptTimeout?: Duration.Input | undefined
 }
 
-/** The bounds with their defaults filled in; durations in milliseconds. */
+/** The bounds with their defaults; durations in milliseconds. */
 export interface Resolved {
   readonly maxInFlightRequests: number
   readonly maxQueuedRequests: number
@@ -78,5 +86,5 @@ const fill = (limits: Limits): Resolved => ({
 
 const defaults = fill({})
 
-/** Fills the defaults in. */
+/** Adds the defaults. */
 export const resolve = (limits?: Limits): Resolved => limits === undefined ? defaults : fill(limits)

@@ -1,14 +1,14 @@
 /**
- * One JSON-RPC message per line: the framing of stdio, and of any other reliable stream of bytes (revision 2026-07-28,
- * basic/transports/stdio). Nothing here knows of a fiber or of Node.
+ * One JSON-RPC message per line: the framing of stdio, and of any other reliable byte stream (revision 2026-07-28,
+ * basic/transports/stdio). It uses neither fibers nor Node.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { IdPeeker } from "./internal/peekId.ts"
 
-/** The longest line that is read, in bytes without its line break, where nothing else is asked for: 4 MiB. */
+/** The default of `maxLineBytes`: 4 MiB. */
 export const defaultMaxLineBytes = 4 * 1024 * 1024
 
-/** How much may wait for a reader that has stalled, where nothing else is asked for: 64 Mi characters. */
+/** The default of `maxBufferedChars`: 64 Mi characters. */
 export const defaultMaxBufferedChars = 64 * 1024 * 1024
 
 const lineFeed = 10
@@ -27,25 +27,27 @@ const decode = (bytes: Uint8Array, start: number, end: number): string =>
     ? (bytes as unknown as Utf8).toString("utf8", start, end)
     : decoder.decode(bytes.subarray(start, end))
 
-/** What a `Reader` needs to know. */
+/** Options of a `Reader`. */
 export interface ReaderOptions {
-  /** Takes a message, or the `Invalid` for a line that holds none. Called for one line after the other, never nested. */
+  /**
+   * Receives a message, or the `Invalid` for a line that is not one. Called for one line after the other, never nested.
+   */
   readonly message: (message: JsonRpc.Inbound) => void
-  /** Called once, after the last message, when the bytes have ended. */
+  /** Called once, after the last message, when the stream has ended. */
   readonly end?: (() => void) | undefined
   /**
-   * The longest line, in bytes without its line break; 4 MiB by default. A longer one is skipped up to its line break, never
-   * held as a whole, and received as one `Invalid` (-32600) with the id that it has; the next line is read as ever.
+   * The longest line, in bytes without its line break; 4 MiB by default. A longer line is skipped up to its line break,
+   * never stored as a whole, and received as one `Invalid` (-32600) with its id; the next line is read normally.
    */
   readonly maxLineBytes?: number | undefined
 }
 
 /**
- * Bytes in, messages out, however the bytes are cut: in the middle of a line, of a line break or of a character.
+ * Parses bytes into messages. A chunk may end anywhere: inside a line, a line break or a character.
  *
- * Lines end with LF or CR LF, the last one also with the end of the bytes. Blank lines and byte order marks are skipped, and
- * bytes that are not UTF-8 read as U+FFFD. At most one partial line is held, besides the chunks that are pushed while
- * paused: those are kept until `resume`, so who pauses the reader should pause what feeds it.
+ * Lines end with LF or CR LF, the last one also with the end of the stream. Blank lines and byte order marks are
+ * skipped, and bytes that are not UTF-8 are read as U+FFFD. At most one partial line is stored, besides the chunks that
+ * are pushed while paused: those are stored until `resume`, so pause the source together with the reader.
  */
 export class Reader {
   readonly maxLineBytes: number
@@ -56,7 +58,7 @@ export class Reader {
   #offset = 0
   #partial: Uint8Array | undefined
   #partialLength = 0
-  #skipped: IdPeeker | undefined
+  #oversized: IdPeeker | undefined
   #paused = false
   #draining = false
   #state: "reading" | "ending" | "over" = "reading"
@@ -67,37 +69,37 @@ export class Reader {
     this.maxLineBytes = options.maxLineBytes ?? defaultMaxLineBytes
   }
 
-  /** Takes the next bytes. They are read later when the reader is paused, so they must not change. */
+  /** Reads the next bytes. While paused they are read later, so they must not change. */
   push(chunk: Uint8Array): void {
     if (this.#state !== "reading") return
     this.#chunks.push(chunk)
     this.#drain()
   }
 
-  /** No more bytes will come: what is left is the last line. */
+  /** The stream has ended: the remaining bytes are the last line. */
   end(): void {
     if (this.#state !== "reading") return
     this.#state = "ending"
     this.#drain()
   }
 
-  /** Delivers nothing until `resume`, also when it is called from within `message`. */
+  /** Delivers nothing until `resume`. May be called from `message`. */
   pause(): void {
     this.#paused = true
   }
 
-  /** Delivers what was held back, before it returns (or after, when it is called from within `message`). */
+  /** Delivers the messages that were held back, before it returns; or after, if it is called from `message`. */
   resume(): void {
     this.#paused = false
     this.#drain()
   }
 
-  /** Drops everything that is held; nothing is delivered any more. */
+  /** Drops all stored bytes; nothing is delivered any more. */
   stop(): void {
     this.#state = "over"
     this.#chunks = []
     this.#partial = undefined
-    this.#skipped = undefined
+    this.#oversized = undefined
   }
 
   #drain(): void {
@@ -113,7 +115,7 @@ export class Reader {
             this.#head = 0
           }
           if (this.#state === "reading") return
-          if (this.#skipped !== undefined) this.#tooLong()
+          if (this.#oversized !== undefined) this.#tooLong()
           else if (this.#partialLength > 0) this.#line(this.#partial!, 0, this.#takePartial())
           else {
             this.stop()
@@ -126,7 +128,7 @@ export class Reader {
     }
   }
 
-  // Reads one line, or what there is of it. The state is always advanced first, so that a callback may do anything.
+  // Reads one line, or the part of it that has arrived. The state is advanced before a callback is called.
   #step(chunk: Uint8Array): void {
     const start = this.#offset
     const at = chunk.indexOf(lineFeed, start)
@@ -137,12 +139,12 @@ export class Reader {
     }
     const end = at < 0 ? chunk.length : at
     const length = this.#partialLength + end - start
-    if (this.#skipped === undefined && length > this.maxLineBytes) {
-      this.#skipped = new IdPeeker()
-      if (this.#partialLength > 0) this.#skipped.scan(this.#partial!.subarray(0, this.#takePartial()))
+    if (this.#oversized === undefined && length > this.maxLineBytes) {
+      this.#oversized = new IdPeeker()
+      if (this.#partialLength > 0) this.#oversized.scan(this.#partial!.subarray(0, this.#takePartial()))
     }
-    if (this.#skipped !== undefined) {
-      this.#skipped.scan(chunk.subarray(start, end))
+    if (this.#oversized !== undefined) {
+      this.#oversized.scan(chunk.subarray(start, end))
       if (at >= 0) this.#tooLong()
       return
     }
@@ -153,7 +155,7 @@ export class Reader {
     this.#line(partial, 0, this.#takePartial())
   }
 
-  // One buffer that doubles: a line that dribbles in costs no more than twice its own copy, and no list of slices.
+  // One buffer that doubles: a line in many small chunks costs at most two copies, and no list of slices.
   #append(chunk: Uint8Array, start: number, length: number): void {
     if (length === this.#partialLength) return
     if (this.#partial === undefined || this.#partial.length < length) {
@@ -181,8 +183,8 @@ export class Reader {
   }
 
   #tooLong(): void {
-    const { answer, id, notification } = this.#skipped!
-    this.#skipped = undefined
+    const { answer, id, notification } = this.#oversized!
+    this.#oversized = undefined
     this.#message({
       _tag: "Invalid",
       answer,
@@ -193,36 +195,37 @@ export class Reader {
   }
 }
 
-/** What a `Writer` needs to know. */
+/** Options of a `Writer`. */
 export interface WriterOptions {
-  /** Writes text; answers `false` when the other side is slow, and then `Writer.drain` is called once it takes more. */
+  /** Writes text. Returns `false` if the peer is slow; then call `Writer.drain` once it takes more. */
   readonly write: (text: string) => boolean
-  /** How much of what was written still waits in the stream, in characters or bytes. Asked only while the other side is slow. */
+  /** How much written text still waits in the stream, in characters or bytes. Called only while the peer is slow. */
   readonly waiting?: (() => number) | undefined
   /**
-   * How much may wait while the other side does not read; 64 Mi by default. A message is taken as long as less than that
-   * waits; the next one is not, and `overflow` is called.
+   * How many characters may wait while the peer does not read; 64 Mi by default. At the bound the next message is
+   * dropped, and `overflow` is called.
    */
   readonly maxBufferedChars?: number | undefined
-  /** The bound was met: the connection has to be given up. */
+  /** The buffer has overflowed: the connection must be closed. */
   readonly overflow?: ((maxBufferedChars: number) => void) | undefined
   /**
-   * Calls back at the end of this turn of the event loop, as `setImmediate` does. With it, only the first messages of a turn
-   * leave with the next microtask; the others, the answers of handlers that were waiting, say, leave together at its end.
+   * Calls back at the end of this turn of the event loop, as `setImmediate` does. With it, only the first messages of a
+   * turn are written in the next microtask; the others, such as the responses of handlers that were waiting, are
+   * written together at its end.
    */
   readonly atTurnEnd?: ((callback: () => void) => unknown) | undefined
 }
 
-// So that the other side can begin with the first messages of a burst while the rest are still being made.
+// So that the peer can process the first messages of a burst while the others are still being produced.
 const flushAt = 2048
 
-// A text that grew by many small ones is a tree of them, several times as large as its characters; what waits for long is
-// joined by parts of this many lines.
+// A string that was built from many small ones is a tree, several times as large as its characters. So waiting lines
+// are joined in groups of this many.
 const joinAt = 1024
 
 /**
- * Messages in, lines out. The messages of one tick leave in one write (or several, each as soon as 2 Ki characters are
- * there), and while the other side is slow they are collected here.
+ * Writes messages as lines. The messages of one tick are written together (or in several writes of 2 Ki characters).
+ * While the peer is slow they are collected.
  */
 export class Writer {
   readonly maxBufferedChars: number
@@ -231,13 +234,13 @@ export class Writer {
   readonly #overflow: (maxBufferedChars: number) => void
   readonly #atTurnEnd: ((callback: () => void) => unknown) | undefined
   #pending = ""
-  // What is collected while the other side is slow, after what is pending.
+  // The lines that are collected while the peer is slow, after the pending text.
   #parts: Array<string> = []
   #lines: Array<string> = []
   #collected = 0
   #scheduled = false
   #congested = false
-  #over = false
+  #isStopped = false
   #waiters: Set<() => void> | undefined
 
   constructor(options: WriterOptions) {
@@ -248,14 +251,14 @@ export class Writer {
     this.#atTurnEnd = options.atTurnEnd
   }
 
-  /** Whether the other side is slow: it has not yet taken what was written. */
+  /** Whether the peer is slow: it has not yet taken the written text. */
   get congested(): boolean {
     return this.#congested
   }
 
-  /** Takes a message; `false` when the other side is slow. Throws only what `JsonRpc.encode` throws. */
+  /** Sends a message. Returns `false` while the peer is slow. Throws only what `JsonRpc.encode` throws. */
   send(message: JsonRpc.Outbound): boolean {
-    if (this.#over) return true
+    if (this.#isStopped) return true
     const text = JsonRpc.encode(message)
     if (this.#congested) {
       if (this.#pending.length + this.#collected + this.#waiting() >= this.maxBufferedChars) {
@@ -283,7 +286,7 @@ export class Writer {
     this.#lines = []
   }
 
-  // All that waits, in the order in which it came.
+  // All waiting text, in order.
   #take(): string {
     let text = this.#pending
     this.#pending = ""
@@ -306,30 +309,30 @@ export class Writer {
     this.flush()
   }
 
-  /** Writes at once what this tick has collected. */
+  /** Writes the messages of this tick now. */
   flush(): void {
     if (this.#congested) return
     const text = this.#take()
     if (text !== "") this.#congested = !this.#write(text)
   }
 
-  /** The other side takes more. */
+  /** The peer takes more. */
   drain(): void {
     this.#congested = false
     this.flush()
     if (!this.#congested) this.#wake()
   }
 
-  /** Nothing is written any more; what waits is given back, and those who waited are woken. */
+  /** Stops writing. Returns the waiting text, and calls the waiting callbacks. */
   stop(): string {
     const rest = this.#take()
-    this.#over = true
+    this.#isStopped = true
     this.#congested = false
     this.#wake()
     return rest
   }
 
-  /** Calls back once the other side takes more, or at once when it does. Answers how to withdraw. */
+  /** Calls back once the peer takes more, or now if it does. Returns a function that removes the callback. */
   onDrained(callback: () => void): () => void {
     if (!this.#congested) {
       callback()

@@ -1,6 +1,6 @@
 /**
- * A connection over a pair of Node streams, one JSON-RPC message per line: the standard streams of a process, a Unix domain
- * socket, a TCP connection (revision 2026-07-28, basic/transports/stdio).
+ * A connection over a pair of Node streams, one JSON-RPC message per line: the standard streams of a process, a Unix
+ * domain socket, a TCP connection (revision 2026-07-28, basic/transports/stdio).
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,49 +13,51 @@ import * as Ndjson from "./Ndjson.ts"
 /** The bounds of a connection over streams. */
 export interface Bounds {
   /**
-   * The longest line that is read, in bytes; 4 MiB by default. A longer one is skipped in bounded memory and received as one
-   * `Invalid` (-32600).
+   * The longest line that is read, in bytes; 4 MiB by default. A longer line is skipped in bounded memory and received
+   * as one `Invalid` (-32600).
    */
   readonly maxLineBytes?: number | undefined
   /**
-   * How much may wait while the other side does not read, in characters; 64 Mi by default. When that much waits, the next
-   * message ends the connection as `Lost`.
+   * How many characters may wait while the peer does not read; 64 Mi by default. At the bound, the next message ends
+   * the connection as `Lost`.
    */
   readonly maxBufferedChars?: number | undefined
-  /** How long `close` waits for what was sent to be taken; 2 seconds by default, and not at all when it is 0. */
+  /** How long `close` waits until the sent messages are written; 2 seconds by default. With 0 it does not wait. */
   readonly flushTimeout?: Duration.Input | undefined
 }
 
-/** How the pair of streams is used. */
+/** Options of a connection over a pair of streams. */
 export interface Options extends Bounds {
   /**
-   * Reads nothing while the output is backed up, so that a client that does not take its answers cannot ask for more. On by
-   * default. Only one of the two sides may do this, or both could wait for ever: clients turn it off.
+   * Stops reading while the output is backed up, so that a client that does not read its responses cannot send more
+   * requests. On by default. Only one of the two sides may do this, or both could wait forever: clients turn it off.
    */
   readonly throttle?: boolean | undefined
-  /** Whether `close` ends the output; otherwise the stream is left open, as a process leaves its stdout. Off by default. */
+  /**
+   * Whether `close` ends the output; otherwise the stream stays open, as the stdout of a process does. Off by default.
+   */
   readonly endOutput?: boolean | undefined
   /**
-   * What to do when the output breaks or is closed by the other side. By default the connection is over; with this the
-   * input is read on, and what is sent is dropped.
+   * Called when the output breaks or is closed by the peer. By default the connection ends then; with this option the
+   * input is still read, and outgoing messages are dropped.
    */
   readonly outputBroken?: ((error: Error | undefined) => void) | undefined
   /** Writes in place of `output.write`. */
   readonly write?: ((text: string, done?: (error?: Error | null) => void) => boolean) | undefined
 }
 
-// How long `close` waits for what was sent to be taken, where nothing else is asked for.
-const defaultFlush = /* @__PURE__ */ Duration.seconds(2)
+// The default of `flushTimeout`.
+const defaultFlushTimeout = /* @__PURE__ */ Duration.seconds(2)
 
 const hangUps = new Set(["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END", "EOF"])
 
-/** The other side went away, as far as an error of a stream can tell; anything else is a fault. */
+/** Whether an error of a stream means that the peer has closed it; any other error is a fault. */
 const isHangUp = (error: Error): boolean => hangUps.has((error as { readonly code?: string | undefined }).code ?? "")
 
 const ended: End = { _tag: "Ended" }
 const closed: End = { _tag: "Closed" }
 
-/** Both ends have errors to swallow after they were let go: those of writes that nobody waits for any more. */
+/** Ignores the errors of writes that were pending when the stream was released. */
 const ignore = (): void => {}
 
 class StreamConnection implements Connection {
@@ -67,9 +69,9 @@ class StreamConnection implements Connection {
   readonly #write: (text: string, done?: (error?: Error | null) => void) => boolean
   #receiver: Receiver | undefined
   #end: End | undefined
-  #outputGone = false
+  #outputClosed = false
   #closing = false
-  #held = false
+  #paused = false
   #throttled = false
 
   constructor(input: Readable, output: Writable, options: Options) {
@@ -83,12 +85,12 @@ class StreamConnection implements Connection {
       end: () => this.#finish(ended)
     })
     this.#writer = new Ndjson.Writer({
-      write: (text) => this.#put(text),
+      write: (text) => this.#writeText(text),
       atTurnEnd: setImmediate,
       waiting: () => output.writableLength,
       maxBufferedChars: options.maxBufferedChars,
       overflow: (maxBufferedChars) =>
-        this.#lose(`The other side does not read: more than ${maxBufferedChars} characters wait for it`)
+        this.#fail(`the peer does not read: more than ${maxBufferedChars} characters are waiting (maxBufferedChars)`)
     })
     input.on("error", this.#onInputError)
     input.on("resume", this.#onInputResume)
@@ -117,12 +119,12 @@ class StreamConnection implements Connection {
   })
 
   pause(): void {
-    this.#held = true
+    this.#paused = true
     this.#flow()
   }
 
   resume(): void {
-    this.#held = false
+    this.#paused = false
     this.#flow()
   }
 
@@ -130,7 +132,7 @@ class StreamConnection implements Connection {
     if (this.#closing) return Effect.void
     this.#closing = true
     this.#finish(closed)
-    const flush = Duration.fromInputUnsafe(this.#options.flushTimeout ?? defaultFlush)
+    const flush = Duration.fromInputUnsafe(this.#options.flushTimeout ?? defaultFlushTimeout)
     if (Duration.isZero(flush)) {
       this.#flush(ignore)
       return Effect.sync(() => this.#release())
@@ -139,17 +141,17 @@ class StreamConnection implements Connection {
     return Effect.andThen(Effect.timeoutOption(flushed, flush), Effect.sync(() => this.#release()))
   })
 
-  // The last write's callback says that everything before it is out, or that it never will be.
+  // The callback of the last write is called when all text before it was written, or never will be.
   #flush(done: () => void): void {
     const rest = this.#writer.stop()
-    if (this.#outputGone) return done()
+    if (this.#outputClosed) return done()
     if (this.#options.endOutput === true) this.#output.end(rest, done)
     else if (rest === "" && this.#output.writableLength === 0) done()
     else this.#write(rest, done)
   }
 
   #release(): void {
-    this.#outputGone = true
+    this.#outputClosed = true
     this.#input.off("error", this.#onInputError)
     this.#input.off("resume", this.#onInputResume)
     this.#input.off("pause", this.#onInputPause)
@@ -160,8 +162,8 @@ class StreamConnection implements Connection {
     if (this.#output.writableLength > 0) this.#output.on("error", ignore)
   }
 
-  #put(text: string): boolean {
-    if (this.#outputGone) return true
+  #writeText(text: string): boolean {
+    if (this.#outputClosed) return true
     const taken = this.#write(text)
     if (!taken && this.#options.throttle !== false) {
       this.#throttled = true
@@ -171,7 +173,7 @@ class StreamConnection implements Connection {
   }
 
   readonly #onDrain = (): void => {
-    if (this.#outputGone) return
+    if (this.#outputClosed) return
     this.#writer.drain()
     if (this.#throttled && !this.#writer.congested) {
       this.#throttled = false
@@ -180,7 +182,7 @@ class StreamConnection implements Connection {
   }
 
   get #reading(): boolean {
-    return this.#receiver !== undefined && !this.#held && !this.#throttled
+    return this.#receiver !== undefined && !this.#paused && !this.#throttled
   }
 
   #flow(): void {
@@ -194,13 +196,13 @@ class StreamConnection implements Connection {
     }
   }
 
-  // Node lets the output of a child flow when the child exits, whether somebody takes it or not.
+  // Node resumes the output of a child when the child exits, even if nothing reads it.
   readonly #onInputResume = (): void => {
     if (this.#end === undefined && !this.#reading) this.#input.pause()
   }
 
-  // A prompt that somebody asked on stdin, say, pauses it when it is closed; nobody else would ever let it flow again. Not at
-  // once, since the pause is not over yet.
+  // Other code may pause stdin, for example when it closes a prompt, and nothing else would resume it. Not immediately,
+  // since the pause is still in progress.
   readonly #onInputPause = (): void => {
     if (this.#end === undefined && this.#reading) queueMicrotask(() => this.#flow())
   }
@@ -209,14 +211,14 @@ class StreamConnection implements Connection {
 
   readonly #onInputEnd = (): void => this.#reader.end()
 
-  // Without an "end" before it, the rest of a line is not a message: it may have been cut.
+  // Without an "end" before it, the rest of a line is not a message: it may be truncated.
   readonly #onInputClose = (): void => {
     if (!this.#input.readableEnded) this.#finish(ended)
   }
 
   readonly #onInputError = (error: Error): void => {
     if (isHangUp(error)) this.#finish(ended)
-    else this.#lose(`The input broke: ${error.message}`, error)
+    else this.#fail(`the input failed: ${error.message}`, error)
   }
 
   readonly #onOutputError = (error: Error): void => this.#broken(error)
@@ -224,19 +226,19 @@ class StreamConnection implements Connection {
   readonly #onOutputClose = (): void => this.#broken(undefined)
 
   #broken(error: Error | undefined): void {
-    if (this.#outputGone) return
-    this.#outputGone = true
+    if (this.#outputClosed) return
+    this.#outputClosed = true
     this.#writer.stop()
     if (this.#options.outputBroken !== undefined) {
       this.#throttled = false
       this.#flow()
       this.#options.outputBroken(error)
     } else if (error === undefined || isHangUp(error)) this.#finish(ended)
-    else this.#lose(`The output broke: ${error.message}`, error)
+    else this.#fail(`the output failed: ${error.message}`, error)
   }
 
-  #lose(message: string, cause?: unknown): void {
-    this.#outputGone = true
+  #fail(message: string, cause?: unknown): void {
+    this.#outputClosed = true
     this.#writer.stop()
     this.#finish({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message, cause }) }) })
   }
@@ -247,7 +249,7 @@ class StreamConnection implements Connection {
     this.#reader.stop()
     this.#input.off("data", this.#onData)
     this.#input.off("end", this.#onInputEnd)
-    // A child that is being closed must still get rid of what it writes; a process leaves its own stdin unread.
+    // A child that is being closed must be able to write; a process leaves its own stdin unread.
     if (this.#options.endOutput === true) this.#input.resume()
     else this.#input.pause()
     this.#receiver?.end(end)
@@ -255,12 +257,13 @@ class StreamConnection implements Connection {
 }
 
 /**
- * Makes a connection that the scope closes. The streams stay with the caller: `close` flushes the output, ends it only with
- * `endOutput`, and destroys neither; it removes every listener that was added, except that an output that is given up with
- * unwritten data keeps one that ignores its errors.
+ * Makes a connection that the scope closes. The caller owns the streams: `close` flushes the output, ends it only with
+ * `endOutput`, and destroys neither. It removes all its listeners, except one that ignores the errors of an output with
+ * unwritten data.
  *
- * The input's end is `Ended`, and what is sent still goes out. An output that the other side has closed is `Ended` too, and
- * then nothing goes out. Bytes after the last line break are read as a line when the input ends, and dropped when it is cut.
+ * The end of the input is `Ended`, and messages are still sent. An output that the peer has closed is `Ended` too, and
+ * then nothing is sent. Bytes after the last line break are read as a line when the input ends, and dropped when it is
+ * closed without an end.
  */
 export const make = (
   input: Readable,

@@ -1,9 +1,9 @@
 /**
  * One side of a connection: it handles the requests of its peer, and sends requests of its own.
  *
- * It needs no fiber while it is idle, and no mailbox, because a connection delivers its messages one by one. Each inbound request
- * is a `RequestContext`, run in a fiber that ends with the session at the latest. Each outbound call waits in a table, with one
- * timer for all of them.
+ * It needs no fiber while it is idle, and no mailbox, because a connection delivers its messages one by one. Each
+ * inbound request is a `RequestContext`, run in a fiber that ends with the session at the latest. Each outbound call
+ * waits in a table, with one timer for all of them.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -33,22 +33,24 @@ import type { TransportError } from "./TransportError.ts"
 export interface BaseOptions<R> {
   readonly connection: Connection
   /**
-   * Finds the caller and the revision of a request, or the reason to refuse it before it is dispatched. It must not change
-   * anything: the session is opened by the handler of `initialize`.
+   * Finds the caller and the revision of a request, or the reason to refuse it before it is dispatched. It must not
+   * change anything: the session is opened by the handler of `initialize`.
    */
   readonly identify: Identify
   /**
-   * Handles a notification other than `notifications/cancelled` and `notifications/progress`, which the peer handles itself.
-   * Failures are logged. Handlers start in the order of the notifications, and do not wait for each other.
+   * Handles a notification other than `notifications/cancelled` and `notifications/progress`, which the peer handles
+   * itself. Failures are logged. Handlers start in the order of the notifications, and do not wait for each other.
    */
   readonly onNotification?:
     | ((peer: Peer, notification: JsonRpc.Notification) => Effect.Effect<void, never, R> | void)
     | undefined
-  /** Receives progress that belongs to no pending call: the call was answered with a task, or is over. Must not throw. */
+  /**
+   * Receives progress that belongs to no pending call: the call was answered with a task, or is over. Must not throw.
+   */
   readonly onUnmatchedProgress?: ((token: unknown, progress: Progress) => void) | undefined
   /**
-   * Receives the result of a request that was cancelled on this side, if the result arrives all the same because the two messages
-   * crossed. The last 1,000 cancelled requests are remembered. Must not throw.
+   * Receives the result of a request that was cancelled on this side, if the result arrives all the same because the
+   * two messages crossed. The last 1,000 cancelled requests are remembered. Must not throw.
    */
   readonly onLateResult?: ((method: string, result: JsonRpc.JsonObject) => void) | undefined
   /** Called after the end of the session, when everything that ran in it is over: see {@link Peer.ended}. */
@@ -56,8 +58,9 @@ export interface BaseOptions<R> {
   /** Called when notifications may have been missed; with an error, no more of them will come. See `Receiver.gap`. */
   readonly onGap?: ((error: TransportError | undefined) => void) | undefined
   /**
-   * Whether the timeouts of outbound calls are paused while an inbound request is handled, up to their `maxTimeout`, and restart
-   * afterwards. For a client, whose user may have to answer the server before the server answers the call. Off by default.
+   * Whether the timeouts of outbound calls are paused while an inbound request is handled, up to their `maxTimeout`,
+   * and restart afterwards. For a client, whose user may have to answer the server before the server answers the call.
+   * Off by default.
    */
   readonly pauseTimeoutsWhileHandling?: boolean | undefined
   /** Whether this side handles something for the peer that is not a request: `patient` counts that too. */
@@ -74,8 +77,8 @@ export interface Options<R> extends BaseOptions<R> {
 /** One side of a connection. */
 export interface Peer extends SessionPeer {
   /**
-   * Waits for the end of the session, when everything that ran in it is over and the connection is closed, and returns the reason.
-   * Work that ignores its interruption is waited for no longer than `interruptTimeout`.
+   * Waits for the end of the session, when everything that ran in it is over and the connection is closed, and returns
+   * the reason. Work that ignores its interruption is waited for no longer than `interruptTimeout`.
    */
   readonly ended: Effect.Effect<SessionEnd>
   /** The inbound requests that are suspended now, oldest first. */
@@ -347,7 +350,10 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
     })
   }
 
-  /** Ends what runs in the session: requests in flight may finish if the peer merely stopped sending; then they are interrupted. */
+  /**
+   * Ends what runs in the session: requests in flight may finish if the peer merely stopped sending; then they are
+   * interrupted.
+   */
   get #shutDown(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
       const releasable = [...this.requests].filter(({ release }) => release !== undefined)
@@ -375,14 +381,15 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
 }
 
 /**
- * Starts a peer that its maker has to close, with a runner that it may share with others. Handlers get the services of the runner.
+ * Starts a peer that its maker has to close, with a runner that it may share with others. Handlers get the services of
+ * the runner.
  */
 export const makeUnsafe = <R = never>(options: BaseOptions<R>, runner: RequestRunner<R>): Peer =>
   new PeerImpl(options, runner, Limits.resolve(options.limits))
 
 /**
- * Starts a peer on a connection. Its handlers get the services of the surrounding context. When the scope closes, the session is
- * closed and everything that runs in it is interrupted; that waits for `interruptTimeout` at most.
+ * Starts a peer on a connection. Its handlers get the services of the surrounding context. When the scope closes, the
+ * session is closed and everything that runs in it is interrupted; that waits for `interruptTimeout` at most.
  */
 export const make = <R = never>(
   options: Options<R>

@@ -1,8 +1,9 @@
 /**
  * One inbound request, from its arrival to its response: the same for requests of a session and for stateless requests.
  *
- * A `RequestRunner` runs the request; a `ResponseSink` takes its response. A handler that does not suspend is run and answered
- * synchronously, and costs no timer, no map entry and no scope: what only a suspended request needs is made when it suspends.
+ * A `RequestRunner` runs the request; a `ResponseSink` takes its response. A handler that does not suspend is run and
+ * answered synchronously, and costs no timer, no map entry and no scope: what only a suspended request needs is made
+ * when it suspends.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
@@ -45,25 +46,30 @@ export interface CallOptions {
   /** How long to wait in total, instead of the connection's `maxTimeout`. */
   readonly maxTimeout?: Duration.Input | undefined
   /**
-   * Asks the peer for progress. Each report restarts the timeout. Reports come in order, and never after the response. An error
-   * that the callback throws is logged.
+   * Asks the peer for progress. Each report restarts the timeout. Reports come in order, and never after the response.
+   * An error that the callback throws is logged.
    */
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /**
-   * Receives the notifications of the subscription that the request opens (`subscriptions/listen`). An error that it throws is
-   * logged.
+   * Receives the notifications of the subscription that the request opens (`subscriptions/listen`). An error that it
+   * throws is logged.
    */
   readonly onNotification?: ((notification: JsonRpc.Notification) => void) | undefined
   /**
-   * Receives the id of the request right before it is sent. The id is also its progress token if `onProgress` is given, and stays
-   * the token for as long as a task lives that the request is answered with (2025-11-25); see `onStray` of a peer.
+   * Receives the id of the request right before it is sent. The id is also its progress token if `onProgress` is given,
+   * and stays the token for as long as a task lives that the request is answered with (2025-11-25); see `onStray` of a
+   * peer.
    */
   readonly onSend?: ((id: number) => void) | undefined
   /** Headers that repeat a part of the params, for a connection that `sendsHeaders`. */
   readonly headers?: Headers | undefined
-  /** Stateless revisions: the key of the input request when the handler runs again, instead of a digest of its content. */
+  /**
+   * Stateless revisions: the key of the input request when the handler runs again, instead of a digest of its content.
+   */
   readonly key?: string | undefined
-  /** Stateless revisions, with a `key`: whether a response under that key counts although nothing has requested it yet. */
+  /**
+   * Stateless revisions, with a `key`: whether a response under that key counts although nothing has requested it yet.
+   */
   readonly acceptUnsolicited?: boolean | undefined
 }
 
@@ -71,11 +77,13 @@ export interface CallOptions {
 export type CallResult = Effect.Effect<JsonRpc.JsonObject, McpError.McpError | RequestError>
 
 /**
- * One run of a handler. In a stateless revision a server cannot send requests while it handles one, so the handler runs once per
- * round of input requests.
+ * One run of a handler. In a stateless revision a server cannot send requests while it handles one, so the handler runs
+ * once per round of input requests.
  */
 export interface Round {
-  /** Sends an input request in the result of this request. The client then sends the request again, with the response. */
+  /**
+   * Sends an input request in the result of this request. The client then sends the request again, with the response.
+   */
   readonly ask: (
     method: string,
     params: JsonRpc.JsonObject | undefined,
@@ -103,18 +111,20 @@ export interface Progress {
 
 /** The peer of a session, for the requests in it. */
 export interface SessionPeer {
-  /** What was negotiated; undefined before `initialize` is handled, and on a connection with stateless requests only. */
+  /**
+   * What was negotiated; undefined before `initialize` is handled, and on a connection with stateless requests only.
+   */
   session: Session | undefined
   /** Sends a request and waits for its response. Interrupting it sends `notifications/cancelled`. */
   readonly request: (method: string, params?: JsonRpc.JsonObject, options?: CallOptions) => CallResult
   /**
-   * Sends a notification. Waits while the peer is slow to read; does nothing after the end. Parameters without JSON form are a
-   * defect.
+   * Sends a notification. Waits while the peer is slow to read; does nothing after the end. Parameters without JSON
+   * form are a defect.
    */
   readonly notify: (method: string, params?: JsonRpc.JsonObject) => Effect.Effect<void>
   /**
-   * Closes the session on this side. Requests in flight are interrupted, calls fail with `Closed`. A session that has ended already
-   * keeps its reason; if it still waits for requests to finish, it stops waiting.
+   * Closes the session on this side. Requests in flight are interrupted, calls fail with `Closed`. A session that has
+   * ended already keeps its reason; if it still waits for requests to finish, it stops waiting.
    *
    * `stopping`: this side shuts down as a whole. Its requests can read that: see `RequestContext.stopped`.
    */
@@ -144,7 +154,9 @@ export interface ResponseSink {
       options: CallOptions | undefined
     ) => CallResult)
     | undefined
-  /** Closes the HTTP connection that waits for the response, but not the request. Only transports with polling have it. */
+  /**
+   * Closes the HTTP connection that waits for the response, but not the request. Only transports with polling have it.
+   */
   readonly endStream?: ((request: RequestContext, retry: number | undefined) => void) | undefined
   /** The handler did not end synchronously. */
   readonly suspended?: ((request: RequestContext) => void) | undefined
@@ -168,8 +180,8 @@ export const targetOf = (params: JsonRpc.JsonObject | undefined): string | undef
 const timeout = "10 minutes"
 
 /**
- * The states of a request. `Running`: its handler runs. `Replacing`: its handler was interrupted by `replaceWith`, and the
- * replacement gives the response. `Done`: the response was sent or discarded.
+ * The states of a request. `Running`: its handler runs. `Replacing`: its handler was interrupted by `replaceWith`, and
+ * the replacement gives the response. `Done`: the response was sent or discarded.
  */
 export type State = "Running" | "Replacing" | "Done"
 
@@ -183,7 +195,9 @@ export class RequestContext {
   readonly origin: Origin | undefined
   /** Takes the messages about this request. Handlers use the methods of the request instead. */
   readonly sink: ResponseSink
-  /** Starts a round of input requests. The dispatcher of a server sets it where a stateless method may request input. */
+  /**
+   * Starts a round of input requests. The dispatcher of a server sets it where a stateless method may request input.
+   */
   rounds: ((request: RequestContext) => Round) | undefined = undefined
   /** The round, once it was needed. */
   round: Round | undefined = undefined
@@ -238,20 +252,25 @@ export class RequestContext {
     return this.#state === "Done"
   }
 
-  /** Whether the request was cancelled by its sender, or because this side stops. Nothing is sent about it from then on. */
+  /**
+   * Whether the request was cancelled by its sender, or because this side stops. Nothing is sent about it from then on.
+   */
   get cancelled(): boolean {
     return this.#cancelled
   }
 
   /**
-   * Whether the request was cancelled because this side stops. The sender may still want the result, so work that does not need the
-   * request may continue elsewhere.
+   * Whether the request was cancelled because this side stops. The sender may still want the result, so work that does
+   * not need the request may continue elsewhere.
    */
   get stopped(): boolean {
     return this.#stopped
   }
 
-  /** Interrupts the handler and sends no response: the request was cancelled, its sender is gone, or this side is `stopping`. */
+  /**
+   * Interrupts the handler and sends no response: the request was cancelled, its sender is gone, or this side is
+   * `stopping`.
+   */
   cancel(stopping = false): void {
     if (this.#cancelled || this.finished) return
     this.#cancelled = true
@@ -260,8 +279,9 @@ export class RequestContext {
   }
 
   /**
-   * Interrupts the handler, and answers with the result of `effect` once the handler has ended, finalizers included. A handler that
-   * ends with a result or an error of its own all the same is answered with that, and a cancelled request is not answered.
+   * Interrupts the handler, and answers with the result of `effect` once the handler has ended, finalizers included. A
+   * handler that ends with a result or an error of its own all the same is answered with that, and a cancelled request
+   * is not answered.
    *
    * A server that needs input from a stateless client answers so: the input requests replace the result of the handler.
    */
@@ -275,8 +295,8 @@ export class RequestContext {
   /**
    * Reports progress to the client, if the request has a progress token (`notifications/progress`).
    *
-   * Does nothing without a token, when the value is not greater than the last one, and after the end. A `total` that is not finite
-   * is left out. Waits while the client is slow to read, which limits the rate.
+   * Does nothing without a token, when the value is not greater than the last one, and after the end. A `total` that is
+   * not finite is left out. Waits while the client is slow to read, which limits the rate.
    */
   progress(progress: Progress): Effect.Effect<void> {
     return Effect.suspend(() => {
@@ -298,8 +318,8 @@ export class RequestContext {
   }
 
   /**
-   * Sends a notification that belongs to this request. Nothing is sent after the end. Waits while the client is slow to read.
-   * Parameters without JSON form are a defect.
+   * Sends a notification that belongs to this request. Nothing is sent after the end. Waits while the client is slow to
+   * read. Parameters without JSON form are a defect.
    */
   notify(method: string, params: JsonRpc.JsonObject): Effect.Effect<void> {
     return Effect.suspend(() => {
@@ -309,9 +329,10 @@ export class RequestContext {
   }
 
   /**
-   * Sends a request to the client on behalf of this request. In a session that is a request on the stream of this one; in a stateless
-   * revision it travels in the result of this request, and the handler runs again with the response. It fails with `RequestError`
-   * `Unsupported` where this request cannot be answered with input requests, and with `Closed` after its end.
+   * Sends a request to the client on behalf of this request. In a session that is a request on the stream of this one;
+   * in a stateless revision it travels in the result of this request, and the handler runs again with the response. It
+   * fails with `RequestError` `Unsupported` where this request cannot be answered with input requests, and with
+   * `Closed` after its end.
    */
   request(method: string, params?: JsonRpc.JsonObject, options?: CallOptions): CallResult {
     return Effect.suspend(() => {
@@ -331,8 +352,9 @@ export class RequestContext {
   }
 
   /**
-   * Closes the HTTP connection on which the client waits, but not the request: the client reconnects for the rest, after `retry`
-   * milliseconds (2025-11-25, transports: polling). Does nothing on other transports and in other revisions.
+   * Closes the HTTP connection on which the client waits, but not the request: the client reconnects for the rest,
+   * after `retry` milliseconds (2025-11-25, transports: polling). Does nothing on other transports and in other
+   * revisions.
    */
   disconnect(retry?: number): Effect.Effect<void> {
     return Effect.sync(() => {
@@ -349,7 +371,9 @@ export class RequestContext {
     this.sink.suspended?.(this)
   }
 
-  /** The effect to run after the handler has ended with this exit; undefined if the exit is the outcome of the request. */
+  /**
+   * The effect to run after the handler has ended with this exit; undefined if the exit is the outcome of the request.
+   */
   takeReplacement(exit: Exit.Exit<Answer, McpError.McpError>): Effect.Effect<Answer, McpError.McpError> | undefined {
     const replacement = this.#replacement
     this.#replacement = undefined

@@ -1,6 +1,6 @@
 /**
- * Runs inbound requests, of sessions and stateless ones alike: starts the handler in a fiber, sends its outcome to the sink of the
- * request, and logs defects.
+ * Runs inbound requests, of sessions and stateless ones alike: starts the handler in a fiber, sends its outcome to the
+ * sink of the request, and logs defects.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -33,8 +33,8 @@ const resultOf = (value: Answer): Answer => {
 }
 
 /**
- * Runs the requests of one peer, or of many that share a dispatcher and services. It has no state of its own: each request and its
- * sink do.
+ * Runs the requests of one peer, or of many that share a dispatcher and services. It has no state of its own: each
+ * request and its sink do.
  */
 export class RequestRunner<R = never> {
   /** The services that every request starts with. */
@@ -118,8 +118,8 @@ export class RequestRunner<R = never> {
   }
 
   /**
-   * Logs a defect, a result that is not an object, or a handler that interrupted itself. Returns the error for the peer, which
-   * contains only a reference to the log entry.
+   * Logs a defect, a result that is not an object, or a handler that interrupted itself. Returns the error for the
+   * peer, which contains only a reference to the log entry.
    */
   defect(
     { method, params }: Pick<JsonRpc.Request, "method" | "params">,

@@ -1,13 +1,13 @@
 /**
- * What was negotiated on a connection, and how a session ends.
+ * The result of the negotiation on a connection, and the reasons for the end of a session.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { End } from "./Connection.ts"
 
 /**
- * Why a session is over: `Closed` by this side, `Ended` by the other side, `Lost` with its transport, `Refused` because the
- * two sides could not agree, or `Expired` because it stayed idle for too long.
+ * Why a session has ended: `Closed` by this side, `Ended` by the peer, `Lost` with its transport, `Refused` because the
+ * two sides could not agree, or `Expired` because it was idle for too long.
  */
 export type SessionEnd =
   | End
@@ -15,16 +15,16 @@ export type SessionEnd =
   | { readonly _tag: "Expired" }
 
 /**
- * What the two sides agreed on in the `initialize` handshake, seen from one of them. In the request era there is no session:
- * each request says the same about itself.
+ * The result of the `initialize` handshake, seen from one side. Stateless revisions have no session: each request
+ * carries the same data.
  */
 export interface Session {
   /** The negotiated revision. */
   readonly revision: Revision.Revision
-  /** Name and version of the other side, as it gave them. Not to be trusted. */
+  /** Name and version of the peer, as the peer sent them. Not to be trusted. */
   readonly info: JsonRpc.JsonObject | undefined
-  /** What the other side can do. */
+  /** The capabilities that the peer declared. */
   readonly capabilities: JsonRpc.JsonObject
-  /** The resources that the other side has subscribed to, by their URIs. */
+  /** The URIs of the resources that the peer has subscribed to. */
   readonly subscriptions?: ReadonlySet<string> | undefined
 }

@@ -116,7 +116,7 @@ describe("NodeStreams", () => {
         const [end] = ends
         expect(end!._tag === "Lost" && [end.cause.reason._tag, end.cause.message]).toEqual([
           "ConnectionLost",
-          `The ${which} broke: bad sector`
+          `the ${which} failed: bad sector`
         ])
         yield* streams.connection.close
       }
@@ -281,7 +281,7 @@ describe("NodeStreams", () => {
       expect(ends.length).toBe(1)
       const [end] = ends
       expect(end!._tag === "Lost" && end.cause.message).toBe(
-        "The other side does not read: more than 1000 characters wait for it"
+        "the peer does not read: more than 1000 characters are waiting (maxBufferedChars)"
       )
       yield* connection.drained
       output.take()

@@ -1,6 +1,7 @@
 /**
- * An engine of tasks in memory, for the tests of what stands before it: every rule of the `TaskEngine`'s contract that a client can
- * see, and nothing durable. It runs a handler once and undoes nothing; a test can end, ask and change tasks by hand.
+ * A task engine in memory for the tests of the protocol layer: it follows every rule of the `TaskEngine` that a
+ * client can observe, and is not durable. It runs a handler once and compensates nothing; a test can end, ask and
+ * change tasks directly.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { type Handlers, TaskEngine } from "@skein/tasks/TaskEngine"
@@ -22,29 +23,29 @@ interface Row {
   state: State
   readonly args: JsonObject
   readonly limits: NewTask["limits"]
-  /** Every status that it ever had, in order. */
+  /** Every status that the task has had, in order. */
   readonly history: Array<State["status"]>
   readonly waiting: Map<string, Deferred.Deferred<JsonObject>>
   readonly watchers: Set<() => void>
   fiber: Fiber.Fiber<void> | undefined
 }
 
-/** The engine behind the tests' hands. */
+/** The engine that tests control. */
 export class Fake {
   readonly rows = new Map<string, Row>()
-  /** How often it was looked into, by the name of what did. */
+  /** How often it was read, by the name of the operation. */
   readonly looks: Array<string> = []
-  /** The answers that were kept. */
+  /** The answers that were stored. */
   readonly answered: Array<readonly [key: string, answer: JsonObject]> = []
-  /** How many watch a task now. */
+  /** How many fibers watch a task now. */
   watching = 0
-  /** Runs no handlers: the test does what they would. */
+  /** Runs no handlers: the test does what they would do. */
   manual = false
-  /** Everything fails until it is taken back. */
+  /** All operations fail until this is unset. */
   broken: TaskError | undefined = undefined
-  /** What a submission waits for before it is known to be done. */
+  /** A submission waits for this before it returns. */
   submitting: Effect.Effect<void> = Effect.void
-  /** What an answer waits for before it is kept. */
+  /** An answer waits for this before it is stored. */
   answering: Effect.Effect<void, TaskError> = Effect.void
 
   #handlers: Handlers | undefined = undefined
@@ -62,7 +63,7 @@ export class Fake {
     return this.#clock.currentTimeMillisUnsafe()
   }
 
-  /** A task, if its time is not over. */
+  /** A task that has not expired. */
   find(id: string): Row | undefined {
     const row = this.rows.get(id)
     if (row === undefined || row.state.ttlMs === null || this.#now < row.state.createdAt + row.state.ttlMs) return row
@@ -70,14 +71,14 @@ export class Fake {
     return undefined
   }
 
-  /** Forgets a task, over or not. Whoever watches it is told; what runs of it goes on for nobody. */
+  /** Deletes a task, ended or not. Its watchers end; its handler continues without effect. */
   forget(id: string): void {
     const row = this.rows.get(id)
     this.rows.delete(id)
     for (const watcher of row?.watchers ?? []) watcher()
   }
 
-  /** Terminal is final. */
+  /** A terminal status never changes. */
   change(id: string, to: Partial<State>): boolean {
     const row = this.find(id)
     if (row === undefined || isFinal(row.state)) return false
@@ -113,7 +114,7 @@ export class Fake {
     return this.change(id, { questions, status: questions.length === 0 ? "working" : "input_required" })
   }
 
-  /** The first answer wins. */
+  /** The first answer counts. */
   answer(id: string, key: string, answer: JsonObject): boolean {
     if (!isObject(answer) || !this.withdraw(id, key)) return false
     this.answered.push([key, answer])
@@ -142,7 +143,7 @@ export class Fake {
     }
     const row: Row = {
       state,
-      // What is kept is JSON.
+      // Stored values are JSON.
       args: JSON.parse(JSON.stringify(args)),
       limits,
       history: ["working"],
@@ -174,7 +175,7 @@ export class Fake {
     if (handler === undefined) return
     const { id } = row.state
     const run = Effect.flatMap(Effect.yieldNow, () => handler.run(this.#exchange(row)))
-    // In a context of its own: whoever submits it is gone when it goes on.
+    // In a context of its own: the submitting fiber may have ended when the handler continues.
     row.fiber = Effect.runForkWith(this.#services)(Effect.map(run, (outcome) => void this.end(id, outcome)))
     FiberSet.addUnsafe(this.#fibers, row.fiber)
   }
@@ -202,7 +203,7 @@ export class Fake {
     })
   }
 
-  /** A task now, and the last of its changes whenever it is looked at, to its end. */
+  /** The current state of a task, and the latest state after each change, until the task ends. */
   #watch(id: string): Stream.Stream<State, TaskError> {
     return Stream.unwrap(Effect.gen({ self: this }, function*() {
       const row = yield* this.#look("watch", () => this.find(id))
@@ -282,7 +283,7 @@ export class Fake {
 
 export class FakeTasks extends Context.Service<FakeTasks, Fake>()("test/FakeTasks") {}
 
-/** The engine, and what a test may do with it. */
+/** The engine, and the controls for tests. */
 export const layer: Layer.Layer<TaskEngine | FakeTasks> = Layer.effectContext(Effect.gen(function*() {
   const fake = new Fake(yield* FiberSet.make<void>(), yield* Clock.Clock, yield* Effect.context<never>())
   return Context.make(TaskEngine, fake.service).pipe(Context.add(FakeTasks, fake))

@@ -6,7 +6,6 @@ import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { LoggingLevel } from "@skein/protocol/Logging"
 import { EmptyResult } from "@skein/protocol/Message"
-import type { PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Prompt } from "@skein/protocol/Prompt"
@@ -30,7 +29,14 @@ import { type Line, serverOf, serverProfileOf } from "./connection/connection.ts
 import { LogLevel } from "./logLevel.ts"
 import * as Output from "./calls/output.ts"
 import { walk } from "./calls/pages.ts"
-import type { CallToolOptions, PageOptions, PingOptions, RequestOptions, TypedCallOptions } from "./calls/options.ts"
+import type {
+  CallToolOptions,
+  CompleteOptions,
+  PageOptions,
+  PingOptions,
+  RequestOptions,
+  TypedCallOptions
+} from "./calls/options.ts"
 import { taskClient } from "./tasks/awaitTask.ts"
 
 type Listing<R> = Method.RequestMethod<{ readonly cursor?: string | undefined }, R>
@@ -50,6 +56,12 @@ export class ClientImpl {
 
   static {
     bindOnRead(this.prototype)
+  }
+
+  /** The peer of the connection that a client has now, for tests that look at it or close it. */
+  static peerOf(client: object): Peer {
+    if (!(#desk in client)) throw new TypeError("Not a client of this package")
+    return client.#desk.keeper.last.peer
   }
 
   // ---- the server
@@ -80,10 +92,6 @@ export class ClientImpl {
 
   get serverProfile(): ServerProfile {
     return serverProfileOf(this.#last)
-  }
-
-  get peer(): Peer {
-    return this.#last.peer
   }
 
   // ---- requests
@@ -178,14 +186,9 @@ export class ClientImpl {
     return this.#desk.call(Method.GetPrompt, args === undefined ? { name } : { name, arguments: args }, options)
   }
 
-  complete(
-    ref: PromptReference | ResourceTemplateReference,
-    argument: { readonly name: string; readonly value: string },
-    known?: Readonly<Record<string, string>>,
-    options?: RequestOptions
-  ) {
-    const params = known === undefined ? { ref, argument } : { ref, argument, context: { arguments: known } }
-    return this.#desk.call(Method.Complete, params, options)
+  complete({ argument, contextArguments, ref, ...options }: CompleteOptions) {
+    const context = contextArguments === undefined ? undefined : { context: { arguments: contextArguments } }
+    return this.#desk.call(Method.Complete, { ref, argument, ...context }, options)
   }
 
   ping(options?: PingOptions): Effect.Effect<void, ClientError> {

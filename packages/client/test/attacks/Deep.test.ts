@@ -54,7 +54,7 @@ const call = (client: Client.Client, method: string): Effect.Effect<unknown, unk
     case "prompts/get":
       return client.getPrompt("p")
     default:
-      return client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" })
+      return client.complete({ ref: { type: "ref/prompt", name: "p" }, argument: { name: "a", value: "" } })
   }
 }
 

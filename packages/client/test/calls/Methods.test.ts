@@ -106,7 +106,11 @@ for (const revision of Revision.all) {
       Effect.gen(function*() {
         const { client, server } = yield* open
         const ref = { type: "ref/prompt" as const, name: "hello" }
-        const result = yield* client.complete(ref, { name: "who", value: "A" }, { language: "en" })
+        const result = yield* client.complete({
+          ref,
+          argument: { name: "who", value: "A" },
+          contextArguments: { language: "en" }
+        })
         assert.deepStrictEqual(result, { resultType, completion: { values: ["Ada"], hasMore: false } })
         const { context } = server.requests("completion/complete")[0]!.params!
         assert.deepStrictEqual(context, revision < "2025-06-18" ? undefined : { arguments: { language: "en" } })
@@ -193,7 +197,7 @@ describe("what may be called", () => {
           client.callTool("greet"),
           client.listResourcesPage(),
           client.listPromptsPage(),
-          client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }),
+          client.complete({ ref: { type: "ref/prompt", name: "p" }, argument: { name: "a", value: "" } }),
           client.setLoggingLevel("info"),
           client.request(Method.Subscribe, { uri: "file:///x" })
         ]
@@ -217,7 +221,10 @@ describe("what may be called", () => {
       const client = yield* Client.make(
         ScriptedServer.make(ScriptedServer.handshake("2024-11-05", full("2024-11-05"), {})).transport
       )
-      const { completion } = yield* client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" })
+      const { completion } = yield* client.complete({
+        ref: { type: "ref/prompt", name: "p" },
+        argument: { name: "a", value: "" }
+      })
       assert.deepStrictEqual(completion.values, ["Ada"])
     }))
 

@@ -33,7 +33,7 @@ const every = (client: Client.Client): Readonly<Record<string, Effect.Effect<unk
   readResource: client.readResource("r:1"),
   callTool: client.callTool("t"),
   getPrompt: client.getPrompt("p"),
-  complete: client.complete({ type: "ref/prompt", name: "p" }, { name: "a", value: "" }),
+  complete: client.complete({ ref: { type: "ref/prompt", name: "p" }, argument: { name: "a", value: "" } }),
   setLoggingLevel: client.setLoggingLevel("info"),
   request: client.request(Method.ListTools, {}),
   changes: Stream.runDrain(client.changes({ tools: true }))

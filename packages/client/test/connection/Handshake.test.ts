@@ -11,6 +11,7 @@ import type { ClientError } from "../../src/ClientError.ts"
 import manifest from "../../package.json" with { type: "json" }
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { fieldsOf } from "../support/fields.ts"
+import { peerOf } from "../support/peer.ts"
 
 const protocolVersion = "io.modelcontextprotocol/protocolVersion"
 
@@ -30,7 +31,7 @@ describe("the handshake", () => {
         assert.strictEqual(client.era, "session")
         assert.strictEqual(client.server?.name, "scripted")
         assert.strictEqual(client.instructions, "Read the script.")
-        assert.deepStrictEqual(client.peer.session?.revision, revision)
+        assert.deepStrictEqual(peerOf(client).session?.revision, revision)
         assert.deepStrictEqual(server.methods, ["server/discover", "initialize", "notifications/initialized", "ping"])
         assert.strictEqual(server.requests("initialize")[0]?.params?.["protocolVersion"], "2025-11-25")
       }))

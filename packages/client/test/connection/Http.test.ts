@@ -14,6 +14,7 @@ import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { quiet } from "./support.ts"
+import { peerOf } from "../support/peer.ts"
 
 /** A server that counts what its one tool was called with. */
 const serving = Effect.gen(function*() {
@@ -58,7 +59,7 @@ for (
         Effect.gen(function*() {
           const { calls, start, stop, url } = yield* serving
           const client = yield* Client.make(transport({ url, closeTimeout: 100 }), { revisions: [revision], reconnect })
-          const session = client.peer
+          const session = peerOf(client)
           for (let n = 1; n <= 5; n++) {
             yield* client.callTool("pay", { n })
             yield* stop
@@ -66,7 +67,7 @@ for (
           }
           yield* client.callTool("pay", { n: 6 })
           assert.deepStrictEqual(calls, [1, 2, 3, 4, 5, 6])
-          assert.strictEqual(client.peer === session, Revision.era(revision) === "request")
+          assert.strictEqual(peerOf(client) === session, Revision.era(revision) === "request")
         }))
 
       it.live(`${revision} · calls that are made while it is away wait for it, and are made once`, () =>

@@ -14,6 +14,7 @@ import * as Reconnect from "../../src/Reconnect.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { endMessage, quiet, until, watch } from "./support.ts"
 import { fieldsOf } from "../support/fields.ts"
+import { peerOf } from "../support/peer.ts"
 
 const tools = () => ScriptedServer.success({ tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" })
 
@@ -265,7 +266,7 @@ describe("a connection that is lost", () => {
   it.effect("is not opened anew when this side closed it", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: true })
-      client.peer.close({ _tag: "Closed" })
+      peerOf(client).close({ _tag: "Closed" })
       assert.strictEqual((yield* client.ended)._tag, "Closed")
       yield* TestClock.adjust("1 hour")
       assert.strictEqual(line.attempts, 1)

@@ -15,6 +15,7 @@ import * as Loaded from "../../../server/src/internal/legacyTasks/requestInputAs
 import * as Sampling from "../../src/Sampling.ts"
 import { connect, fork } from "../input/kit.ts"
 import * as kit from "./kit.ts"
+import { peerOf } from "../support/peer.ts"
 
 const task = { ttl: "3 hours" } as const
 
@@ -50,7 +51,7 @@ describe("2025-11-25", () => {
       yield* kit.turns()
       for (let step = 0; step < 240; step++) yield* kit.pass("30 seconds")
       assert.isUndefined(call.pollUnsafe())
-      assert.deepStrictEqual([...client.peer.requests], [])
+      assert.deepStrictEqual([...peerOf(client).requests], [])
       yield* host.fillIn()
       yield* kit.pass(1000)
       assert.strictEqual(text(yield* Fiber.join(call)), "Hello Ada")

@@ -401,7 +401,9 @@ describe("bounds", () => {
         if (!call(++id, text)) falses++
       }
       expect(falses).toBeLessThanOrEqual(11)
-      expect(lost(yield* ended).message).toBe("The other side does not read: more than 1048576 characters wait for it")
+      expect(lost(yield* ended).message).toBe(
+        "the peer does not read: more than 1048576 characters are waiting (maxBufferedChars)"
+      )
       yield* connection.drained
       yield* connection.close
       expect(gone(connection.pid)).toBe(true)

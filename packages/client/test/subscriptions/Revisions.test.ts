@@ -16,6 +16,7 @@ import * as Exit from "effect/Exit"
 import * as Client from "../../src/Client.ts"
 import * as kit from "./kit.ts"
 import { fieldsOf } from "../support/fields.ts"
+import { peerOf } from "../support/peer.ts"
 
 const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
 
@@ -76,7 +77,7 @@ for (const revision of Revision.all) {
         assert.strictEqual([...hub.listens].length, 0)
         assert.deepStrictEqual(one.tags, ["Subscribed", "r://1", "r://1"])
         assert.strictEqual(both.tags.length, 4)
-        assert.deepStrictEqual([...client.peer.calls], [])
+        assert.deepStrictEqual([...peerOf(client).calls], [])
       }))
 
     it.effect("a resource that does not exist: refused by a session, and not honoured in the request era", () =>
@@ -125,7 +126,7 @@ describe("everything that lives has an owner", () => {
         const before = yield* some(100)
         assert.strictEqual(yield* some(200), before)
         assert.strictEqual(hub.watched, 0)
-        assert.deepStrictEqual([...client.peer.calls], [])
+        assert.deepStrictEqual([...peerOf(client).calls], [])
       }).pipe(Effect.provideService(Metric.FiberRuntimeMetrics, metrics))
     })
   }

@@ -19,6 +19,7 @@ import {
   TaskServer,
   watch
 } from "./kit.ts"
+import { peerOf } from "../support/peer.ts"
 
 for (const shape of shapes) {
   describe(shape, () => {
@@ -208,7 +209,7 @@ for (const shape of shapes) {
           yield* pass("1 second")
           yield* Effect.all(calls)
         }
-        assert.strictEqual([...client.peer.calls].length, 0)
+        assert.strictEqual([...peerOf(client).calls].length, 0)
       }))
   })
 }

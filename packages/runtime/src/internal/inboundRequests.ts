@@ -47,7 +47,10 @@ class BatchReply {
     return this
   }
 
-  /** Adds a reply, or throws what `JsonRpc.encode` throws. It is encoded here, so that one bad reply does not affect the others. */
+  /**
+   * Adds a reply, or throws what `JsonRpc.encode` throws. It is encoded here, so that one bad reply does not affect the
+   * others.
+   */
   add(reply: Reply): void {
     this.#texts.push(JsonRpc.encode(reply))
     this.#members.push(reply)
@@ -189,7 +192,10 @@ export class InboundRequests<R> implements ResponseSink {
     })
   }
 
-  /** Handles the requests of a batch, and sends their replies together. `deliver` takes the members that are not answered. */
+  /**
+   * Handles the requests of a batch, and sends their replies together. `deliver` takes the members that are not
+   * answered.
+   */
   receiveBatch(
     members: ReadonlyArray<JsonRpc.Message | JsonRpc.Invalid>,
     origin: Origin | undefined,
@@ -266,7 +272,9 @@ export class InboundRequests<R> implements ResponseSink {
 
   // ---- replies
 
-  /** Sends a reply, alone or with those of its batch. May throw what `JsonRpc.encode` throws, and then nothing was sent. */
+  /**
+   * Sends a reply, alone or with those of its batch. May throw what `JsonRpc.encode` throws, and then nothing was sent.
+   */
   #reply(message: Reply, batch: BatchReply | undefined): void {
     if (batch === undefined) this.peer.connection.send(message, message.id)
     else batch.add(message)
@@ -287,10 +295,12 @@ export class InboundRequests<R> implements ResponseSink {
 
   // ---- the sink of the responses
 
+  /** May throw what `JsonRpc.encode` throws, and then nothing was sent. */
   respond(request: RequestContext, message: Reply): void {
     const batch = this.#batches?.get(request)
-    this.#reply(message, batch)
-    if (batch !== undefined) this.#batches!.delete(request)
+    if (batch === undefined) return void this.peer.connection.send(message, request.id)
+    batch.add(message)
+    this.#batches!.delete(request)
   }
 
   discard(request: RequestContext): void {

@@ -1,8 +1,8 @@
 /**
  * The requests that this side sent and that wait for a response.
  *
- * One timer fiber serves them all. It sleeps until the earliest deadline that it knows, or for a few seconds at most, so that a
- * response need not touch it. It ends when no call is left, and with the peer at the latest.
+ * One timer fiber serves them all. It sleeps until the earliest deadline that it knows, or for a few seconds at most,
+ * so that a response need not touch it. It ends when no call is left, and with the peer at the latest.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -38,7 +38,9 @@ export interface PeerCore extends SessionPeer {
   readonly revision: Revision.Revision
   /** Whether the session has ended: what arrives now is not handled. */
   readonly isEnded: boolean
-  /** Whether the session has ended and requests in flight may not finish; and whether that is because this side stops. */
+  /**
+   * Whether the session has ended and requests in flight may not finish; and whether that is because this side stops.
+   */
   readonly isOver: boolean
   readonly isStopping: boolean
   /** Whether this side handles something for the peer, so that the timeouts of its own calls are paused. */
@@ -225,8 +227,8 @@ export class OutboundCalls {
   }
 
   /**
-   * Passes progress to the pending call that asked for it, if it grows, and extends the deadline. Returns whether the token belongs
-   * to a pending call.
+   * Passes progress to the pending call that asked for it, if it grows, and extends the deadline. Returns whether the
+   * token belongs to a pending call.
    */
   progress(params: JsonRpc.JsonObject): boolean {
     const call = this.#pending.get(params["progressToken"] as JsonRpc.Id)
@@ -245,8 +247,8 @@ export class OutboundCalls {
   }
 
   /**
-   * The peer has ended a subscription of this side with `notifications/cancelled` (2026-07-28: a server sends it when it tears one
-   * down). For any other request the notification is ignored.
+   * The peer has ended a subscription of this side with `notifications/cancelled` (2026-07-28: a server sends it when
+   * it tears one down). For any other request the notification is ignored.
    */
   endSubscription(requestId: unknown): void {
     const call = this.#pending.get(requestId as JsonRpc.Id)

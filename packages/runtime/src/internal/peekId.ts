@@ -1,6 +1,6 @@
 /**
- * Reads of a JSON-RPC message that is too long to hold only whom it concerns: its id, and whether it is an answer or a
- * notification. In bounded memory, whatever the bytes are.
+ * Reads the id of a JSON-RPC message that is too long to store, and whether it is a response or a notification. Needs
+ * bounded memory for any bytes.
  */
 import { type Id, isId } from "@skein/protocol/JsonRpc"
 
@@ -12,21 +12,21 @@ const maxToken = 512
 
 const decoder = /* @__PURE__ */ new TextDecoder()
 
-/** One pass over the bytes of one line. */
+/** Scans the bytes of one line. */
 export class IdPeeker {
   #depth = 0
   #inString = false
   #escaped = false
   #key = ""
   #atValue = false
-  // What is being read at the top of the object: a member's name, or the value of "id"; with its quotes.
+  // The name of a top-level member, or the value of "id", while it is read; with its quotes.
   #token: Array<number> | undefined
   #id: Id | undefined
   #identified = false
   #method = false
   #outcome = false
 
-  /** The id of the message, when it could be read. */
+  /** The id of the message, if it could be read. */
   get id(): Id | undefined {
     return this.#id
   }
@@ -41,7 +41,7 @@ export class IdPeeker {
     return this.#method && !this.#identified
   }
 
-  /** Takes the next bytes. */
+  /** Scans the next bytes. */
   scan(bytes: Uint8Array): void {
     let at = 0
     while (at < bytes.length) {
@@ -56,7 +56,7 @@ export class IdPeeker {
     const end = found < 0 ? bytes.length : found
     let at = end
     while (at > start && bytes[at - 1] === backslash) at--
-    // An odd number of backslashes escapes what follows; one that ended the bytes before counts too.
+    // An odd number of backslashes escapes the next character; a backslash at the end of the previous chunk counts too.
     const backslashes = end - at + (at === start && this.#escaped ? 1 : 0)
     const escaped = backslashes % 2 === 1
     this.#take(bytes, start, found < 0 ? end : end + 1)

@@ -290,7 +290,7 @@ describe("what a question is known by", () => {
       // Without one it is asked until the rounds are over.
       const endless = yield* replayed(varying())
       expect(endless.said).toBe(
-        "failed: tools/call was answered with input requests 16 times already (maxRounds): elicitation/create was not sent"
+        "failed: tools/call was answered with input requests 16 times (maxRounds): elicitation/create was not sent"
       )
       expect(endless.requests).toBe(17)
     }))

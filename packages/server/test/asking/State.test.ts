@@ -205,7 +205,7 @@ describe("bounds", () => {
         { revision, answer: () => kit.accept({ text: "" }) }
       )
       expect(yield* client.call("t")).toBe(
-        `failed: tools/call was answered with input requests ${expected} times already (maxRounds): elicitation/create was not sent`
+        `failed: tools/call was answered with input requests ${expected} times (maxRounds): elicitation/create was not sent`
       )
       expect(client.asked).toHaveLength(expected)
     })

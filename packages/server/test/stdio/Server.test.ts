@@ -82,6 +82,6 @@ describe("a server that loses its connection", () => {
   it.skipIf(process.platform !== "linux")("stdout breaks: the cause goes to stderr, exit 1", async () => {
     const { exit, stderr } = await life(["echo"], openSync("/dev/full", "w"))
     expect(exit).toBe(1)
-    expect(stderr).toContain("The output broke: ENOSPC")
+    expect(stderr).toContain("the output failed: ENOSPC")
   })
 })

@@ -21,7 +21,7 @@ describe.skipIf(unavailable !== undefined && !required)("PostgreSQL, three worke
     }, 120_000)
   }
 
-  it("orders, while all that can happen does: every task ends, and has acted once", async () => {
+  it("orders during all kinds of incidents: every task ends, and has acted once", async () => {
     const seed = Math.floor(Math.random() * 2 ** 31)
     const all = mishaps.map(([, mishap]) => mishap)
     const { problems, ...report } = await chaos(fleet, {

@@ -4,7 +4,7 @@ import { crash } from "./crash.ts"
 import { type Moment, survive } from "./killAtCommits.ts"
 import { kindOf } from "./orders.ts"
 
-/** Ends a task: its row, before the engine hears of it. */
+/** Ends a task: its row, before the workflow engine. */
 const finish = "UPDATE skein_tasks SET status = \\?"
 
 const moments: ReadonlyArray<Moment & { readonly says: string }> = [
@@ -42,7 +42,7 @@ describe.concurrent("a process with tasks on SQLite that is killed", () => {
   )
 
   for (const { says, ...moment } of moments) {
-    it(`between table and engine: ${says} (${kindOf(moment.order)})`, async () => {
+    it(`between store and engine: ${says} (${kindOf(moment.order)})`, async () => {
       const { died, problems } = await survive(moment)
       expect(died).toContain(`${moment.side} commit`)
       expect(problems).toEqual([])

@@ -1,16 +1,16 @@
 /**
- * What must be true of orders when all are over, however often their process was killed.
+ * What must be true of orders after all of them have ended, however often their process was killed.
  */
 import { DatabaseSync } from "node:sqlite"
 import { asks, cancelled, kindOf } from "./orders.ts"
 import type { Call } from "./outsideLog.ts"
 
-/** What is found in the database of the orders. */
+/** What the database of the orders contains. */
 export interface Found {
   readonly tasks: ReadonlyArray<Row>
   readonly ledger: ReadonlyArray<{ readonly task: string; readonly step: string }>
   readonly tally: number
-  /** Of all tasks, as the engine counts them. */
+  /** The counter of all tasks. */
   readonly counted: { readonly live: number; readonly retained: number }
   /** State 1 is answered. */
   readonly questions: ReadonlyArray<{ readonly task: string; readonly state: number }>
@@ -41,7 +41,7 @@ export const read = (file: string): Found => {
   }
 }
 
-/** What is to be said of them besides. */
+/** Other numbers for the report. */
 export interface Summary {
   readonly completed: number
   readonly failed: number
@@ -54,7 +54,10 @@ export interface Summary {
 const plain = ["charge", "pack", "ship"]
 const transactional = ["reserve", "book"]
 
-/** Looks at all of it. `acknowledged`: the tasks whose client was told that they have begun. `told`: cancelled, as it was told. */
+/**
+ * Checks everything. `acknowledged`: the tasks whose id a client received. `told`: tasks that a client was told are
+ * cancelled.
+ */
 export const check = (
   { counted, ledger, questions, tally, tasks }: Found,
   calls: Iterable<Call>,
@@ -101,7 +104,8 @@ export const check = (
       expect(cancelled(kind), () => `${about}: nobody has cancelled it`)
       for (const step of [...plain, "refund"]) once(step, effects(step))
       for (const step of [...transactional, "release"]) once(step, commits(step))
-      // What was reserved was paid before: both are undone. What was not reserved may have been paid, or be in doubt.
+      // A reserved order was paid before: both are undone. An order that was not reserved may have been paid, or may
+      // be in doubt.
       expect(commits("release") === commits("reserve"), () => `${about}: what was reserved is not released`)
       if (commits("reserve") > 0) one("refund", effects("refund"))
       expect(effects("refund") <= effects("charge"), () => `${about}: refunded, and never charged`)
@@ -124,7 +128,7 @@ export const check = (
       expect(text.includes(`Order ${order} is on its way`), () => `${about}: it says ${text}`)
       const states = questions.filter(({ task }) => task === id).map(({ state }) => state)
       expect(states.join() === (asks(kind) ? "1" : ""), () => `${about}: its questions are ${states}`)
-      // A gentle stop undoes nothing, nor does a rude one.
+      // Neither a shutdown nor a kill compensates.
       none("refund", effects("refund"))
       none("release", commits("release"))
     }

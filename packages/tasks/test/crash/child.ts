@@ -1,5 +1,5 @@
 /**
- * A process that is killed, as its parent sees it.
+ * A process that is killed, from the side of its parent.
  */
 import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
@@ -13,7 +13,7 @@ export class Child {
   readonly ended: Promise<number | string>
   #err = ""
 
-  /** `program` is a file beside this one. */
+  /** `program` is a file in this folder. */
   constructor(program: string, args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}) {
     this.process = fork(join(import.meta.dirname, program), args, {
       execArgv: flags,
@@ -24,12 +24,12 @@ export class Child {
     this.ended = once(this.process, "close").then(([code, signal]) => code ?? signal)
   }
 
-  /** What it has said on stderr. */
+  /** What it has written to stderr. */
   get err(): string {
     return this.#err
   }
 
-  /** The first message of it; `undefined` when it ends without one. */
+  /** Its first message; `undefined` if it ends without one. */
   async message<A>(): Promise<A | undefined> {
     const heard = once(this.process, "message").then(([message]) => message as A)
     return Promise.race([heard, this.ended.then(() => undefined)])

@@ -1,5 +1,5 @@
 /**
- * Who orders: clients that see their orders through, whatever happens to the server.
+ * Clients that submit orders and wait for their ends, whatever happens to the server.
  */
 import * as Client from "@skein/client/Client"
 import type * as ClientError from "@skein/client/ClientError"
@@ -12,20 +12,20 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { cancelled, kindOf } from "./orders.ts"
 
-/** What the clients were told. */
+/** What the clients received. */
 export interface Told {
-  /** The tasks that they know to have begun. */
+  /** The tasks whose id they received. */
   readonly acknowledged: Set<string>
-  /** Those that they have seen cancelled. */
+  /** The tasks that they have seen cancelled. */
   readonly cancelled: Set<string>
-  /** Questions that were put in one life of the server and answered in a later one. */
+  /** Questions that were asked before a restart of the server and answered after it. */
   survived: number
 }
 
 export interface Options {
   readonly url: string
   readonly random: () => number
-  /** Which of its lives the server is in. */
+  /** The number of the server's current process. */
   readonly life: () => number
 }
 
@@ -44,11 +44,11 @@ const Census = Schema.Struct({ live: Schema.Array(Schema.Struct({ id: Schema.Str
 
 export interface Clients {
   readonly told: Told
-  /** Orders, and waits until that is over: with its result, or cancelled. */
+  /** Submits an order, and waits for its end: its result, or its cancellation. */
   readonly order: (order: number) => Effect.Effect<void, ClientError.ClientError>
-  /** Tasks that are not over, also those that nobody knows to have begun. */
+  /** Tasks that have not ended, including those whose id no client received. */
   readonly live: Effect.Effect<ReadonlyArray<{ readonly id: string; readonly status: string }>, ClientError.ClientError>
-  /** Answers what a task asks, until it is over. For when all orders are. */
+  /** Answers the questions of a task until it ends. Used after all orders have ended. */
   readonly adopt: (id: string) => Effect.Effect<void, ClientError.ClientError>
 }
 
@@ -57,10 +57,10 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
     const { life, random, url } = options
     const told: Told = { acknowledged: new Set(), cancelled: new Set(), survived: 0 }
     const asked = new Map<string, number>()
-    /** Whether only those are left that nobody knows: whoever was to cancel them does not. */
+    /** Whether only tasks are left whose id no client received: nobody is going to cancel them. */
     let adopted = false
 
-    /** Takes its time to answer, so that the server may be another one by then; or until the task was cancelled. */
+    /** Delays the answer, so that the server may be another process by then; or until the task was cancelled. */
     const Answering = Elicitation.layer({
       form: ({ message }) =>
         Effect.gen(function*() {

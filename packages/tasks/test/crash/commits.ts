@@ -1,23 +1,23 @@
 /**
- * Lets this process die at a commit of its database: what is durable changes there, and nowhere else.
+ * Kills this process at a commit of its database: durable state changes at commits only.
  */
 import { writeSync } from "node:fs"
 import { DatabaseSync, type StatementSync } from "node:sqlite"
 
-/** When it dies. */
+/** When the process dies. */
 export interface Death {
   /** Right before a commit, or right after it. */
   readonly side: "before" | "after"
-  /** At which one: by its number, from 1 on, or the first one that has a statement like this in it. */
+  /** At which commit: its number, from 1, or the first one with a matching statement. */
   readonly commit: number | RegExp
 }
 
-/** How many commits there were. */
+/** The number of commits. */
 export let commits = 0
 
 const writes = /^\s*(?:INSERT|UPDATE|DELETE|WITH|CREATE)\b/i
 
-/** Commits are counted from now on, and one of them is the last thing that this process does, or does not. */
+/** Counts commits from now on; the chosen one is the last that this process makes, or does not make. */
 export const dieAt = (death: Death | undefined): void => {
   let statements: Array<string> = []
 

@@ -1,5 +1,5 @@
 /**
- * Orders, and a server that is killed and started again until all of them are over.
+ * Orders, and a server that is killed and restarted until all of them have ended.
  */
 import type { ClientError } from "@skein/client/ClientError"
 import * as Effect from "effect/Effect"
@@ -16,22 +16,22 @@ import * as Clients from "./clients.ts"
 import { calls } from "./outsideLog.ts"
 import { randomFrom } from "./seededRandom.ts"
 
-/** How much is done, and when it is killed. */
+/** The amount of work, and the times of the kills. */
 export interface Plan {
   readonly orders: number
-  /** Orders that are under way at the same time. */
+  /** Orders that run at the same time. */
   readonly concurrency: number
   /** Milliseconds, at most, that a step takes before and after it acts. */
   readonly pace: number
-  /** Milliseconds that the server lives, at most, once it listens. */
+  /** Milliseconds, at most, from the moment the server listens until it is killed. */
   readonly life: number
-  /** What is random here comes from it. What the machine does meanwhile does not: no run is quite like another. */
+  /** The seed of all random choices. The machine adds its own: no two runs are equal. */
   readonly seed: number
-  /** The kill after which it is left alone. */
+  /** The kill after which it is not killed again. */
   readonly kills: number
   /**
-   * Whether a minute passes, for the server, when all is over but for what a sweep has to find: that looks at what did not change for
-   * half a minute.
+   * Whether the server sees a minute pass at the end: the sweeper checks tasks that have not changed for half a
+   * minute.
    */
   readonly later: boolean
 }
@@ -39,15 +39,18 @@ export interface Plan {
 export interface Report extends Summary {
   readonly kills: number
   readonly stops: number
-  /** Questions that were put before a kill and answered after it. */
+  /** Questions that were asked before a kill and answered after it. */
   readonly survived: number
-  /** Milliseconds until it listened, the slowest of its starts. */
+  /** Milliseconds until it listened, for its slowest start. */
   readonly slowest: number
-  /** Milliseconds that a gentle stop took, the longest. */
+  /** Milliseconds of the longest shutdown. */
   readonly longest: number
 }
 
-/** Milliseconds in which what is left must come to its end: a sweep looks at what did not change for half a minute. */
+/**
+ * Milliseconds in which the remaining tasks must end: the sweeper checks tasks that have not changed for half a
+ * minute.
+ */
 const patience = 120_000
 
 export const crash = async (plan: Plan): Promise<Report> => {
@@ -140,7 +143,7 @@ const run = async (
   }
 }
 
-/** Waits until nothing is left to do: also for those whose submission was lost with its answer, and nobody waits for. */
+/** Waits until no task is left, including tasks whose submission was lost with its response. */
 export const settled = (clients: Clients.Clients): Effect.Effect<ReadonlyArray<string>, ClientError> =>
   Effect.gen(function*() {
     const adopted = new Set<string>()
@@ -158,7 +161,7 @@ export const settled = (clients: Clients.Clients): Effect.Effect<ReadonlyArray<s
     }
   })
 
-/** Another process on the same file is refused, and says why. */
+/** A second process on the same file is rejected, with the reason. */
 const intrude = async (file: string, outside: string): Promise<ReadonlyArray<string>> => {
   const intruder = new Child("server.ts", ["--file", file, "--outside", outside])
   const code = await intruder.ended

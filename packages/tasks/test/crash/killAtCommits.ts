@@ -1,6 +1,6 @@
 /**
- * An order whose process dies at a commit of its database, and is started again: at each commit that there is, or at one that says
- * something.
+ * An order whose process dies at a commit of its database, and is restarted: at each commit, or at the first one with
+ * a matching statement.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -13,20 +13,23 @@ import { calls } from "./outsideLog.ts"
 export interface Moment {
   readonly order: number
   readonly side: "before" | "after"
-  /** Its number, or what one of its statements is like. */
+  /** The number of the commit, or a pattern of one of its statements. */
   readonly commit: number | string
 }
 
 export interface Survival {
-  /** Where it died, in its own words; `undefined` where it did not come to that commit, empty where it fell on its own. */
+  /**
+   * The process's own report of where it died; `undefined` if it did not reach that commit, empty if it died in
+   * another way.
+   */
   readonly died: string | undefined
   readonly problems: ReadonlyArray<string>
 }
 
-/** Milliseconds that an order may take, once it is started again. */
+/** Milliseconds that an order may take after the restart. */
 const patience = 60_000
 
-/** Dies once, and goes on. */
+/** Dies once, and continues. */
 export const survive = async ({ commit, order, side }: Moment): Promise<Survival> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-moment-"))
   const file = join(folder, "tasks.db")
@@ -34,11 +37,11 @@ export const survive = async ({ commit, order, side }: Moment): Promise<Survival
   const args = ["--file", file, "--outside", outside, "--order", String(order)]
   const about = `order ${order} (${kindOf(order)}), ${side} commit ${commit}`
   try {
-    const first = new Child("moment.ts", [...args, "--side", side, "--commit", String(commit)])
+    const first = new Child("killedProcess.ts", [...args, "--side", side, "--commit", String(commit)])
     const end = await first.ended
     if (end === 0) return { died: undefined, problems: problems(file, outside, about) }
     if (end !== "SIGKILL") return { died: "", problems: [`${about}: ended with ${end}\n${first.err}`] }
-    const second = new Child("moment.ts", [...args, "--later"])
+    const second = new Child("killedProcess.ts", [...args, "--later"])
     const timer = setTimeout(() => void second.kill("SIGKILL"), patience)
     const code = await second.ended
     clearTimeout(timer)
@@ -55,7 +58,7 @@ export const survive = async ({ commit, order, side }: Moment): Promise<Survival
 const problems = (file: string, outside: string, about: string): ReadonlyArray<string> =>
   check(read(file), calls(outside), [], []).problems.map((problem) => `${about}: ${problem}`)
 
-/** Dies at every commit of an order from that one on, two at a time. */
+/** Dies at every commit of an order from this one on, in two processes at a time. */
 export const everywhere = async (
   order: number,
   side: Moment["side"],

@@ -1,6 +1,6 @@
 /**
- * The process that is killed at a moment of its own choice: it has an order made, sees it through, and ends when nothing is left to do.
- * Started again it goes on with the same order.
+ * The process that kills itself at a chosen moment: it submits an order, waits for its end, and exits when nothing is
+ * left to do. After a restart it continues the same order.
  */
 import * as McpServer from "@skein/server/McpServer"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
@@ -22,10 +22,10 @@ const { values } = parseArgs({
     file: { type: "string", default: ":memory:" },
     outside: { type: "string", default: "/dev/null" },
     order: { type: "string", default: "0" },
-    // When it dies, and at which commit: a number, or what a statement of it is like.
+    // When it dies, and at which commit: a number, or a pattern of a statement.
     side: { type: "string" },
     commit: { type: "string", default: "" },
-    // A minute has passed since it last ran.
+    // Lets a minute pass since its last run.
     later: { type: "boolean", default: false }
   }
 })
@@ -77,7 +77,7 @@ const customer = Effect.gen(function*() {
       ? Effect.void
       : engine.answer(id, question.key, { action: "accept", content: { right: true } })
   })
-  // Its execution may still have to undo something.
+  // The execution may still have compensations to run.
   while ((yield* sql`SELECT settled FROM skein_tasks WHERE id = ${id} AND settled = 1`).length === 0) {
     yield* Effect.sleep("20 millis")
   }

@@ -1,8 +1,6 @@
 /**
- * The task that is killed: an order of five steps, with what makes it hard: a sleep, a question, a retry, a failure, a cancellation.
- *
- * What a transactional step does is a row in `ledger`, where nothing keeps it from being there twice, and one more in
- * `tally`.
+ * The task that is killed: an order of five steps with a sleep, a question, a retry, a failure or a cancellation. A
+ * transactional step adds a row to `ledger`, which has no unique index, and increments `tally`.
  */
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Step from "@skein/tasks/Step"
@@ -77,7 +75,7 @@ export const orders = ({ outside, pace }: Options) =>
         Step.run(step, { transactional: true }, () =>
           Effect.orDie(Effect.gen(function*() {
             yield* sql`INSERT INTO ledger (task, step) VALUES (${task}, ${step})`
-            // A moment to be killed in. On SQLite everybody waits for it.
+            // A moment to be killed in. On SQLite all other statements wait for it.
             yield* Effect.sleep(Math.random() * pace / 10)
             yield* sql`UPDATE tally SET count = count + 1`
           })))

@@ -1,4 +1,4 @@
-/** Lets a minute pass for the tasks of a file, which is not in use. */
+/** Lets a minute pass for the tasks of a file that is not in use. */
 import { DatabaseSync } from "node:sqlite"
 
 export const passAMinute = (file: string): void => {

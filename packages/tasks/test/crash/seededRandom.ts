@@ -1,4 +1,4 @@
-/** Numbers that look random, and are the same again for the same seed. */
+/** Pseudo-random numbers, the same for the same seed. */
 export const randomFrom = (seed: number): () => number => {
   let state = seed >>> 0
   return () => {

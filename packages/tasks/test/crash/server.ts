@@ -1,5 +1,6 @@
 /**
- * The process that is killed: a server of orders over HTTP, with its tasks in a SQLite file. Its parent hears where it listens.
+ * The process that is killed: a server of orders over HTTP, with its tasks in a SQLite file. It reports its URL to
+ * its parent.
  */
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -19,7 +20,7 @@ const { values } = parseArgs({
     outside: { type: "string", default: "/dev/null" },
     port: { type: "string", default: "0" },
     pace: { type: "string", default: "100" },
-    // A minute has passed since it last ran.
+    // Lets a minute pass since its last run.
     later: { type: "boolean", default: false }
   }
 })
@@ -33,7 +34,7 @@ const server = McpServer.layer(
   Tasks.layer()
 ).pipe(Layer.provide(SqliteTasks.layer({ filename: values.file, sweepInterval: "500 millis" })))
 
-// It does not outlive its parent.
+// It ends with its parent.
 process.on("disconnect", () => process.exit(1))
 NodeHttp.runMain(server, {
   port: Number(values.port),

@@ -1,5 +1,5 @@
 /**
- * A tool that tells what the clients cannot know.
+ * A tool that reports the tasks that clients cannot know.
  */
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
@@ -7,8 +7,8 @@ import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
 
 /**
- * Tasks that are not over, whose client may never have heard of them, and those that were cancelled
- * and may have something to undo.
+ * Tasks that have not ended, whose id no client may have received, and cancelled tasks that may have compensations to
+ * run.
  */
 export const census = Tool.layer(
   Tool.make("census", { output: { live: Schema.Array(Schema.Struct({ id: Schema.String, status: Schema.String })) } }),

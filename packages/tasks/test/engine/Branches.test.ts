@@ -49,7 +49,7 @@ const pass = (seconds: number) =>
 const names = ["one", "two", "three", "four", "five"]
 const patience = Step.run("patience", {}, () => Effect.never)
 
-/** Steps one after the other, each of which is undone, with something between them. */
+/** Sequential steps with compensations, and something between them. */
 const done = (done: Array<string>, between: Effect.Effect<void>) =>
   Effect.forEach(names, (name) =>
     Effect.andThen(
@@ -79,7 +79,7 @@ for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as con
       ]
     ] as ReadonlyArray<[string, Effect.Effect<void, never, CurrentTask>, Effect.Effect<void>]>
   ) {
-    it.effect(`texts ${how}: what was done beside ${what} is undone, all of it, when the task is cancelled`, () =>
+    it.effect(`texts ${how}: compensates all steps that ran beside ${what} when the task is cancelled`, () =>
       Effect.gen(function*() {
         const said: Array<string> = []
         const branches = Effect.all([other, done(said, between)], { concurrency: "unbounded" })
@@ -98,7 +98,7 @@ class NoMoney extends Schema.TaggedError<NoMoney>()("NoMoney", { message: Schema
 const broke = Effect.fail(new NoMoney({ message: "No money" }))
 
 for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as const) {
-  it.effect(`texts ${how}: what was done beside a step that fails in a later run is undone, all of it`, () =>
+  it.effect(`texts ${how}: compensates all steps that ran beside a step that fails in a later run`, () =>
     Effect.gen(function*() {
       const said: Array<string> = []
       const retry = Schedule.spaced("1 minute").pipe(Schedule.upTo({ times: 2 }))
@@ -111,7 +111,7 @@ for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as con
       expect(said).toEqual([...names, ...names.toReversed().map((name) => `not ${name}`)])
     }).pipe(Effect.provide(layer)))
 
-  it.effect(`texts ${how}: what another worker goes on to undo, of a task that has failed, is all of it`, () =>
+  it.effect(`texts ${how}: another worker runs all compensations of a failed task`, () =>
     Effect.gen(function*() {
       const said: Array<string> = []
       let stands: "works" | "has worked" | "undoes" = "works"
@@ -163,7 +163,7 @@ it.effect("texts sealed: runs every step to its end while a question and a sleep
     yield* pass(3)
   }).pipe(Effect.provide(sealing)))
 
-it.effect("what takes its time between two steps goes on beside a question and a sleep, if that is not more than two seconds", () =>
+it.effect("continues code between two steps beside a question and a sleep, for up to two seconds", () =>
   Effect.gen(function*() {
     const said: Array<string> = []
     const order = (between: Effect.Effect<void>) => {

@@ -1,4 +1,6 @@
-/** Cancellations that race with everything else that a task does: at each of many moments, and with the same few outcomes. */
+/**
+ * Cancellations that race with everything else a task does: at each of many moments, and with the same few outcomes.
+ */
 import { it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/RequestContext"
@@ -24,14 +26,14 @@ const ask = Effect.flatMap(
     exchange.request("elicitation/create", { message: "?" }, { key: "k" }) as Effect.Effect<JsonObject, Error>
 )
 
-/** Lets others run for so many turns: of the scheduler, and every so often of the event loop. */
+/** Lets other fibers run for some turns of the scheduler, and now and then for a turn of the event loop. */
 const turns = (n: number) =>
   Effect.forEach(Array.from({ length: n }), (_, index) =>
     index % 8 === 7
       ? Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
       : Effect.yieldNow, { discard: true })
 
-/** What the tasks have done, and undone, by their ids. A step takes its time, and acts when that is over. */
+/** What the tasks have done and undone, by their ids. A step takes time, and acts at its end. */
 const journal = () => {
   const done = new Map<string, Array<string>>()
   const step = (name: string, options = {}) =>
@@ -45,7 +47,7 @@ const journal = () => {
   return { step, of: (id: string) => done.get(id) ?? [] }
 }
 
-/** Everything that was done was undone once, in reverse order. */
+/** Every act was undone once, in reverse order. */
 const undone = (lines: ReadonlyArray<string>): void => {
   const did = lines.filter((line) => !line.startsWith("un"))
   expect(lines).toEqual([...did, ...did.toReversed().map((line) => `un${line}`)])
@@ -55,7 +57,7 @@ const moments = Array.from({ length: 120 }, (_, n) => n)
 
 for (const transactional of [false, true]) {
   const steps = transactional ? "transactional steps" : "steps"
-  it.effect(`cancelled at any moment of its ${steps}: it is over once, and undone whole or not at all`, () =>
+  it.effect(`cancelled at any moment of its ${steps}: ends once, and is compensated completely or not at all`, () =>
     Effect.gen(function*() {
       const { of, step } = journal()
       yield* work({
@@ -81,7 +83,7 @@ for (const transactional of [false, true]) {
         }
       }
       const ends = new Set(tasks.map(({ cancelled, id }) => `${cancelled} ${of(id).length}`))
-      // A transaction is whole: what cancels waits for its end.
+      // The cancellation waits for the end of a transaction.
       const between = transactional ? [] : ["true 2"]
       expect([...ends]).toEqual(expect.arrayContaining(["true 0", ...between, "true 4", "false 2"]))
       const sql = yield* SqlClient
@@ -89,7 +91,7 @@ for (const transactional of [false, true]) {
     }).pipe(memory))
 }
 
-it.effect("cancelled while its answer comes: the first answer wins, and a task that is cancelled stays so", () =>
+it.effect("cancelled while its answer arrives: the first answer counts, and a cancelled task stays cancelled", () =>
   Effect.gen(function*() {
     const { of, step } = journal()
     yield* work({
@@ -106,7 +108,7 @@ it.effect("cancelled while its answer comes: the first answer wins, and a task t
       Effect.gen(function*() {
         const { id } = yield* submit("travel")
         yield* until(id, ({ questions }) => questions.length === 1)
-        // Half of the time the one begins first, half of the time the other.
+        // Each of the two starts first in half of the runs.
         const first = yield* Effect.forkChild(n % 2 === 0 ? answer(id) : cancel(id), { startImmediately: true })
         yield* turns(n)
         const second = yield* n % 2 === 0 ? cancel(id) : answer(id)
@@ -125,7 +127,7 @@ it.effect("cancelled while its answer comes: the first answer wins, and a task t
     expect(ends).toEqual(new Set(["true true", "true false", "false true"]))
   }).pipe(memory))
 
-it.effect("cancelled twice, or ten times at once: one of them does it, and it is undone once", () =>
+it.effect("cancelled twice, or ten times at once: one call cancels it, and it is compensated once", () =>
   Effect.gen(function*() {
     const { of, step } = journal()
     yield* work({
@@ -146,7 +148,7 @@ it.effect("cancelled twice, or ten times at once: one of them does it, and it is
   }).pipe(memory))
 
 it.effect(
-  "cancelled just as it wakes from a sleep, or just as a question's time is over",
+  "cancelled just as it wakes from a sleep, or just as a question times out",
   () =>
     Effect.gen(function*() {
       const { of, step } = journal()
@@ -187,7 +189,7 @@ it.effect(
   60_000
 )
 
-it.effect("cancelled while no worker has its tool: when one has it nothing is run, and it is done with", () =>
+it.effect("cancelled while no worker has its tool: runs nothing when a worker has the tool, and is settled", () =>
   Effect.gen(function*() {
     const { of, step } = journal()
     yield* work({ other: plain(() => Effect.succeed("")) })

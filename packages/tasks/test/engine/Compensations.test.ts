@@ -18,7 +18,7 @@ const cancel = (id: string, message?: string) => Effect.flatMap(TaskEngine, ({ c
 
 type Slow = Effect.Effect<void, never, CurrentTask>
 
-/** A task that does two things, and says what it does and undoes. */
+/** A task that does two things, and records what it does and undoes. */
 const booking = (log: Array<string>, end: Effect.Effect<string, { readonly message: string }, any>) =>
   durable(() => {
     const book = (what: string) =>
@@ -38,7 +38,7 @@ const booking = (log: Array<string>, end: Effect.Effect<string, { readonly messa
     })
   })
 
-it.effect("a task that fails undoes what it has done, in reverse order, and then fails", () =>
+it.effect("a task that fails runs its compensations in reverse order, and then fails", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     yield* work({ travel: booking(log, Effect.fail({ message: "no taxi" })) })
@@ -48,7 +48,7 @@ it.effect("a task that fails undoes what it has done, in reverse order, and then
     expect(log).toEqual(["book flight", "book hotel", "unbook #hotel: failed", "unbook #flight: failed"])
   }).pipe(memory))
 
-it.effect("a task that dies undoes what it has done; one that ends well does not", () =>
+it.effect("a task that dies runs its compensations; a task that succeeds does not", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     yield* work({ dies: booking(log, Effect.die("!")), ends: booking(log, Effect.succeed("well")) })
@@ -77,7 +77,7 @@ for (
     ]
   ] as const
 ) {
-  it.effect(`a task that is cancelled ${where} is cancelled at once, and undoes what it has done`, () =>
+  it.effect(`a task that is cancelled ${where} is cancelled immediately, and runs its compensations`, () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       yield* work({ travel: booking(log, end) })
@@ -88,7 +88,7 @@ for (
       const state = yield* get(id)
       expect(state).toMatchObject({ status: "cancelled", statusMessage: "no more", questions: [] })
       yield* settled
-      // What the code between two steps may take, when it is run to find out what there is to undo.
+      // The time that code between two steps may take while the task is replayed to collect its compensations.
       yield* TestClock.adjust("4 seconds")
       yield* settled
       expect(log).toEqual(["unbook #hotel: cancelled", "unbook #flight: cancelled"])
@@ -96,7 +96,7 @@ for (
     }).pipe(memory))
 }
 
-it.effect("a task that is cancelled before it began does nothing", () =>
+it.effect("a task that is cancelled before it started does nothing", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     const { id } = yield* submit("travel")
@@ -107,7 +107,7 @@ it.effect("a task that is cancelled before it began does nothing", () =>
     expect(log).toEqual([])
   }).pipe(memory))
 
-it.effect("a compensation that fails is logged, with its task, and does not stop the others", () => {
+it.effect("logs a compensation that fails, with its task, and runs the others", () => {
   const lines: Array<unknown> = []
   const logger = Logger.make(({ fiber, message }) => {
     const { task, tool } = fiber.getRef(References.CurrentLogAnnotations)
@@ -141,7 +141,7 @@ it.effect("a compensation that fails is logged, with its task, and does not stop
       "elicitation/create was not sent: a task cannot ask for input while it compensates",
       "first"
     ])
-    // Eight characters are enough to find it, and not to use it.
+    // Eight characters are enough to find the task, and not to use it.
     const about = [`${id.slice(0, 8)}…`, "three"]
     const failed = [...about, "task three: a compensation failed"]
     expect(lines).toEqual([[...about, "begins"], [...about, "acts"], failed, failed])
@@ -150,7 +150,7 @@ it.effect("a compensation that fails is logged, with its task, and does not stop
   )
 })
 
-it.effect("a plain handler that is cancelled is interrupted, and does not run again", () =>
+it.effect("interrupts a plain handler that is cancelled, and does not run it again", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     yield* work({
@@ -175,7 +175,7 @@ it.effect("a plain handler that is cancelled is interrupted, and does not run ag
     expect(log).toEqual(["asks"])
   }).pipe(memory))
 
-it.effect("a cancellation that comes while a failed task undoes things does not undo them twice", () =>
+it.effect("a cancellation during the compensations of a failed task does not compensate twice", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     yield* work({
@@ -208,7 +208,7 @@ for (
     ["a step in a finalizer", (slow: Slow) => Effect.ensuring(Effect.succeed(""), slow)]
   ] as const
 ) {
-  it.effect(`${where} that takes its time is neither cut off nor begun again, however often the task is interrupted`, () =>
+  it.effect(`${where} that takes long is neither cut off nor restarted, however often the task is interrupted`, () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const slow = Step.run("slow", {}, () =>

@@ -1,4 +1,4 @@
-/** What comes while a step runs beside it is not held up by that step. */
+/** An executing step does not delay events in other branches. */
 import { expect, it } from "@effect/vitest"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
@@ -11,7 +11,7 @@ const memory = Effect.provide(MemoryTasks.layer())
 
 const hour = Step.run("an hour", {}, () => Effect.sleep("1 hour"))
 
-it.effect("a sleep beside a step that runs is over in its time", () =>
+it.effect("a sleep beside an executing step ends in time", () =>
   Effect.gen(function*() {
     let awake = false
     const sleeps = Effect.andThen(Step.sleep("rest", "10 seconds"), Effect.sync(() => void (awake = true)))
@@ -25,7 +25,7 @@ it.effect("a sleep beside a step that runs is over in its time", () =>
     yield* pass(5)
   }).pipe(memory))
 
-it.effect("a step that takes longer than it may loses the race with a sleep, and is cut off", () =>
+it.effect("a step that takes too long loses the race with a sleep, and is cut off", () =>
   Effect.gen(function*() {
     let cut = false
     const slow = Step.run(
@@ -43,7 +43,7 @@ it.effect("a step that takes longer than it may loses the race with a sleep, and
     expect(textOf(yield* ended(id))).toBe("too late")
   }).pipe(memory))
 
-it.effect("an answer is heard while a step runs beside its question", () =>
+it.effect("receives an answer while a step executes beside the question", () =>
   Effect.gen(function*() {
     const ask = Effect.flatMap(McpRequest, (request) => request.request("elicitation/create", {}, { key: "k" }))
     const asks = Effect.orDie(Effect.map(ask, (answer) => String(answer["said"])))

@@ -16,7 +16,7 @@ import { first } from "./statements.ts"
 const server = unavailable === undefined || required ? await startPostgres() : undefined
 afterAll(() => server?.stop())
 
-/** The first statement like this takes so much longer, in the life of the scope; tells when it has begun. */
+/** Delays the first statement that matches, while the scope is open; reports when it has begun. */
 const slow = (like: RegExp, milliseconds: number) =>
   Effect.gen(function*() {
     const begun = yield* Latch.make()
@@ -28,7 +28,7 @@ const slow = (like: RegExp, milliseconds: number) =>
     return begun
   })
 
-/** A worker with one tool; and until one of its tasks has undone what it has to. */
+/** A worker with one tool, until one of its tasks has run its compensations. */
 const worker = Effect.gen(function*() {
   const url = yield* Effect.promise(() => server!.createDatabase())
   const context = yield* Layer.build(PostgresTasks.layer({ url }))
@@ -44,10 +44,10 @@ const worker = Effect.gen(function*() {
   return { engine, sql, begin, settled }
 })
 
-describe.skipIf(server === undefined)("PostgreSQL · steps of a task that is cancelled", () => {
+describe.skipIf(server === undefined)("PostgreSQL · steps of a cancelled task", () => {
   for (const like of [/^INSERT INTO paid/, /^RELEASE SAVEPOINT/, /^INSERT INTO "cluster_replies"/, /^COMMIT/]) {
     it.live(
-      `a transactional one that is cut off at ${like.source.slice(1)}: what it has committed is undone`,
+      `compensates a transactional step that was committed and cut off at ${like.source.slice(1)}`,
       () =>
         Effect.gen(function*() {
           const { begin, engine, settled, sql } = yield* worker

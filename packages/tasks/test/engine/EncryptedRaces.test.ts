@@ -32,7 +32,7 @@ for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as con
       ]
     ] as ReadonlyArray<[string, Effect.Effect<string, never, CurrentTask>, string]>
   ) {
-    it.effect(`texts ${how}: ${what} that has won a race with a sleep wins it in each later run, when that is over as well`, () =>
+    it.effect(`texts ${how}: ${what} that won a race with a sleep wins it in each later run, after the sleep has elapsed too`, () =>
       Effect.gen(function*() {
         const winners: Array<string> = []
         const body = Effect.tap(race, (winner) => Effect.sync(() => void winners.push(winner)))

@@ -24,7 +24,10 @@ const folder = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
 )
 
-/** Does something in a process that has these keys, and stops it; time passes meanwhile, as all that is sealed takes its turns. */
+/**
+ * Runs an effect in a process with these keys, and stops the process; time passes meanwhile, since encryption takes
+ * real turns.
+ */
 const worker = (filename: string, log: Array<string>) => {
   const tools = {
     pay: durable(() =>
@@ -50,7 +53,7 @@ const worker = (filename: string, log: Array<string>) => {
     })
 }
 
-it.effect("a worker without the key of a task leaves it alone: with the key it goes on", () =>
+it.effect("a worker without the key of a task leaves it alone: the task continues with the key", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     const having = worker(join(yield* folder, "tasks.db"), log)
@@ -62,13 +65,13 @@ it.effect("a worker without the key of a task leaves it alone: with the key it g
     expect(log).toEqual(["pay"])
   }))
 
-it.effect("keys change between processes while a task asks: its answer, its steps and its result are read on", () =>
+it.effect("keys change between processes while a task asks: its answer, its steps and its result stay readable", () =>
   Effect.gen(function*() {
     const filename = join(yield* folder, "tasks.db")
     const log: Array<string> = []
     const question = "How much is in the vault?"
     const worker = (...keys: ReadonlyArray<string>) =>
-      // Time never stands still between two processes.
+      // Some time passes between two processes.
       Layer.effectDiscard(Effect.andThen(
         TestClock.adjust(10),
         work({
@@ -99,7 +102,7 @@ it.effect("keys change between processes while a task asks: its answer, its step
       ),
       worker(oldKey)
     )
-    // As `Encryption` says: the new key stands in the second place in every process, before it seals.
+    // As `Encryption` documents: every process has the new key in the second place before the key encrypts.
     const asked = yield* Effect.provide(get(id), worker(oldKey, newKey))
     expect(asked?.questions).toMatchObject([{ key: "much", params: { message: question } }])
     expect(yield* found).toEqual([])
@@ -111,7 +114,7 @@ it.effect("keys change between processes while a task asks: its answer, its step
     expect(textOf(done)).toBe(`golden opened 1 time: {"ounces":"nineteen"}`)
     expect(log).toEqual(["open"])
     expect(yield* found).toEqual([])
-    // The old key is out: what it has sealed is read by nobody, and what came later is.
+    // Without the old key, texts that it encrypted cannot be read, and later texts can.
     expect(textOf(yield* Effect.provide(get(id), worker(newKey)))).toBe(textOf(done))
     expect(yield* Effect.flip(Effect.provide(get(id), worker(oldKey)))).toMatchObject({ reason: { _tag: "KeyError" } })
   }))

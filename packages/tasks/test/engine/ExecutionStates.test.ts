@@ -15,7 +15,7 @@ const replies = {
 }
 
 each(all, (backend) => {
-  it.effect("where executions stand is found in one look, those that were never begun among them", () =>
+  it.effect("reads the states of executions in one statement, and leaves out those that were not started", () =>
     Effect.gen(function*() {
       const { sql } = yield* fresh(backend)
       const client = Layer.succeed(SqlClient.SqlClient, sql)
@@ -46,7 +46,7 @@ each(all, (backend) => {
           }
           if (signalled) {
             yield* message(execution, "deferred/Workflow/InterruptSignal")
-            // What has been processed is not to come.
+            // A processed message is not an expected event.
             yield* sql.unsafe(`UPDATE ${prefix}_messages SET processed = TRUE WHERE entity_id = '${execution}'`)
           }
           all.push(execution)

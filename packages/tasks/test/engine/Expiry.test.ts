@@ -1,4 +1,4 @@
-/** What becomes of tasks that are cancelled, or whose time is over, when what they have done cannot be undone. */
+/** Tasks that are cancelled or expire and cannot be compensated. */
 import { describe, it } from "@effect/vitest"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
@@ -33,8 +33,8 @@ const damage = (statement: string) => Effect.flatMap(SqlClient, (sql) => Effect.
 
 const minute = 60_000
 
-describe("what nobody can undo", () => {
-  it.effect("a task whose tool no worker has is forgotten an hour after its time, and the log says so", () => {
+describe("tasks that no worker can compensate", () => {
+  it.effect("deletes a task whose tool no worker has an hour after it expired, and logs it", () => {
     const { layer, lines } = logged()
     return Effect.gen(function*() {
       yield* work({ other: plain(() => Effect.succeed("")) })
@@ -46,7 +46,7 @@ describe("what nobody can undo", () => {
       yield* pass(11 * 60, 60)
       expect(yield* get(id)).toBeUndefined()
       yield* pass(57 * 60, 60)
-      // Somebody may come who has it.
+      // A worker with the tool may still come.
       expect(yield* count("skein_tasks")).toBe(2)
       yield* pass(6 * 60, 60)
       expect(yield* count("skein_tasks")).toBe(0)
@@ -59,7 +59,7 @@ describe("what nobody can undo", () => {
     }).pipe(memory, Effect.provide(layer))
   })
 
-  it.effect("a compensation that does not end keeps nothing for longer than that", () =>
+  it.effect("a compensation that does not end keeps a task no longer than that", () =>
     Effect.gen(function*() {
       const gate = Deferred.makeUnsafe<void>()
       const log: Array<string> = []
@@ -85,7 +85,7 @@ describe("what nobody can undo", () => {
       Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute", undoTimeout: "1 hour" }))
     ))
 
-  it.effect("how long that is can be said", () =>
+  it.effect("that time is an option", () =>
     Effect.gen(function*() {
       yield* work({ other: plain(() => Effect.succeed("")) })
       yield* submit("rare", { ttlMs: 1000 })
@@ -111,8 +111,8 @@ const undoable = (log: Array<string>) => ({
   )
 })
 
-describe("what the engine has left out", () => {
-  it.effect("an execution that is over, and of which nothing says that it is undone, undoes it; its steps once", () =>
+describe("compensations that the workflow engine has left out", () => {
+  it.effect("restarts the compensations of an execution that ended unsettled; each of its steps runs once", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       yield* work(undoable(log))
@@ -131,7 +131,7 @@ describe("what the engine has left out", () => {
       expect(log).toHaveLength(3)
     }).pipe(memory))
 
-  it.effect("a compensation that interrupts itself has failed: the others run, and it does not come again", () => {
+  it.effect("a compensation that interrupts itself has failed: the others run, and it does not run again", () => {
     const { layer, lines } = logged()
     return Effect.gen(function*() {
       const log: Array<string> = []
@@ -157,7 +157,7 @@ describe("what the engine has left out", () => {
     }).pipe(memory, Effect.provide(layer))
   })
 
-  it.effect("a task that is cancelled when its worker has gone already is undone when one is there again", () =>
+  it.effect("a task that is cancelled after its worker has stopped is compensated once a worker runs again", () =>
     Effect.gen(function*() {
       const folder = yield* Effect.acquireRelease(
         Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-engine-"))),
@@ -189,10 +189,10 @@ describe("what the engine has left out", () => {
     }))
 })
 
-it.effect("a clock that is cleared while it rings leaves nothing behind", () =>
+it.effect("a timer that is cleared while it fires leaves nothing behind", () =>
   Effect.gen(function*() {
     yield* work({ sleepy: durable(() => Effect.as(Step.sleep("long", "10 minutes"), "")) })
-    // As a cancellation does that comes in this moment.
+    // Like a cancellation at this moment.
     yield* damage(
       `CREATE TRIGGER rings AFTER INSERT ON cluster_messages WHEN NEW.message_id LIKE '%/deferred/DurableClock/%'
        BEGIN DELETE FROM cluster_messages WHERE entity_type = 'Workflow/-/DurableClock'; END`

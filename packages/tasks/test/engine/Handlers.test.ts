@@ -13,7 +13,7 @@ import { durable, ended, pass, plain, settled, submit, textOf, work } from "./ki
 
 const memory = Effect.provide(MemoryTasks.layer())
 
-it.effect("a plain handler runs as a task", () =>
+it.effect("runs a plain handler as a task", () =>
   Effect.gen(function*() {
     yield* work({ hello: plain(({ name }) => Effect.succeed(`Hello, ${name}`)) })
     const { id, status } = yield* submit("hello", { args: { name: "Ada" } })
@@ -23,7 +23,7 @@ it.effect("a plain handler runs as a task", () =>
     expect(textOf(state)).toBe("Hello, Ada")
   }).pipe(memory))
 
-it.effect("a plain handler that ends while its worker stops has ended: it is not run again", () =>
+it.effect("a plain handler that ends while its worker stops has ended: it does not run again", () =>
   Effect.gen(function*() {
     let runs = 0
     const slow = plain(() => Effect.as(Effect.andThen(Effect.sync(() => runs++), Effect.sleep(1000)), "Done"))
@@ -64,7 +64,7 @@ it.effect("2025-11-25 · SHOULD log the completion of tasks, and include the aut
   )
 })
 
-it.effect("a durable handler runs its steps", () =>
+it.effect("runs the steps of a durable handler", () =>
   Effect.gen(function*() {
     yield* work({
       add: durable(() =>

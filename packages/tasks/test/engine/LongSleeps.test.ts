@@ -6,7 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as kit from "./kit.ts"
 
-it.effect("what sleeps for ever, or beyond all dates, sleeps until it is cancelled", () =>
+it.effect("an infinite sleep, or one beyond all dates, lasts until the task is cancelled", () =>
   Effect.gen(function*() {
     const sleeping = (duration: Duration.Input) => kit.durable(() => Effect.as(Step.sleep("long", duration), "Awake"))
     yield* kit.work({ ever: sleeping(Duration.infinity), ages: sleeping("1000000000000 days") })

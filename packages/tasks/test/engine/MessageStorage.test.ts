@@ -11,7 +11,7 @@ import * as messages from "../../src/internal/engine/messageStorage.ts"
 import { messageAddresses } from "../../src/internal/engine/workflow.ts"
 import { all, type Backend, each, fresh, pg } from "../store/kit.ts"
 
-/** Tables of their own, that are empty. */
+/** Tables for this test only, which are empty. */
 const open = (backend: Backend) =>
   Effect.gen(function*() {
     const { sql } = yield* fresh(backend)
@@ -33,7 +33,7 @@ const open = (backend: Backend) =>
 const [workflow, clock] = messageAddresses("execution") as [Address, Address]
 type Address = ReturnType<typeof messageAddresses>[number]
 
-/** A message that is no number to JavaScript any more. */
+/** The id of a message, beyond the safe integers of JavaScript. */
 const id = (number: number): string => String(249_571_305_053_896_704n + BigInt(number))
 
 const request = (storage: Encoded, requestId: string, { entityId, entityType, shardId }: Address) =>
@@ -61,7 +61,7 @@ const reply = (storage: Encoded, requestId: string) =>
 const replied = (request: string) => ({ request, payload: `{"_tag":"Success","value":null}` })
 
 each(all, (backend) => {
-  it.effect("a message that is cleared before it is replied to leaves no reply, and another one keeps its own", () =>
+  it.effect("a message that is cleared before its reply leaves no reply, and another message keeps its own", () =>
     Effect.gen(function*() {
       const { left, storage } = yield* open(backend)
       yield* request(storage, id(1), workflow)
@@ -73,7 +73,7 @@ each(all, (backend) => {
       expect(yield* left).toEqual({ replies: [replied(id(1))], messages: [{ id: id(1), processed: 1 }] })
     }))
 
-  it.effect("what is cleared takes its replies with it, and no others", () =>
+  it.effect("deletes the replies of cleared messages, and no others", () =>
     Effect.gen(function*() {
       const { left, storage } = yield* open(backend)
       const [other] = messageAddresses("another") as [Address]
@@ -90,7 +90,7 @@ each(all, (backend) => {
 
   const order = ["reply", "clear"] as const
   for (const first of order) {
-    it.effect(`a message is cleared while it is replied to, the ${first} first: nothing is left`, () =>
+    it.effect(`a message is cleared while its reply is written, the ${first} first: nothing is left`, () =>
       Effect.gen(function*() {
         const { left, sql, storage } = yield* open(backend)
         yield* request(storage, id(1), clock)

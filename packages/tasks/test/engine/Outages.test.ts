@@ -20,7 +20,7 @@ import { first } from "./statements.ts"
 const server = unavailable === undefined || required ? await startPostgres() : undefined
 afterAll(() => server?.stop())
 
-/** The first statement like this loses its connection, in the life of the scope. */
+/** The first statement that matches loses its connection, while the scope is open. */
 const lose = (like: RegExp) => {
   const lost = { count: 0 }
   const sends = (client: Client, send: () => unknown) => {
@@ -31,7 +31,7 @@ const lose = (like: RegExp) => {
   return Effect.as(first(like, sends), lost)
 }
 
-/** A worker with one tool, which waits where it is told to: until `go`, once it has said `begun`. */
+/** A worker with one tool, which waits for `go` after it has sent `begun`. */
 const worker = (
   body: (sql: SqlClient, wait: Effect.Effect<void>) => Effect.Effect<string, never, CurrentTask | McpRequest>
 ) =>
@@ -39,7 +39,7 @@ const worker = (
     const url = yield* Effect.promise(() => server!.createDatabase())
     const begun = yield* Latch.make()
     const go = yield* Latch.make()
-    // It does not notice by itself that something is wrong.
+    // The connection does not detect the loss on its own.
     const engine = yield* Layer.build(PostgresTasks.layer({ url, lockExpiry: "1 minute", applicationName: "worker" }))
     const sql = Context.get(engine, SqlClient)
     yield* sql`CREATE TABLE paid (amount INTEGER)`
@@ -50,7 +50,7 @@ const worker = (
     return { id, engine, go, sql, end: Effect.map(Effect.provideContext(ended(id), engine), textOf) }
   })
 
-describe.skipIf(server === undefined)("PostgreSQL · connections that are lost", () => {
+describe.skipIf(server === undefined)("PostgreSQL · lost connections", () => {
   it.live(
     "a transactional step that loses its connection runs again",
     () =>
@@ -78,7 +78,7 @@ describe.skipIf(server === undefined)("PostgreSQL · connections that are lost",
   )
 
   it.live(
-    "before a step, a database that is gone is waited for",
+    "waits before a step until the database is back",
     () =>
       Effect.gen(function*() {
         const { end, go } = yield* worker((_, wait) =>
@@ -90,7 +90,7 @@ describe.skipIf(server === undefined)("PostgreSQL · connections that are lost",
         )
         yield* Effect.promise(() => server!.kill())
         yield* go.open
-        // Longer than the engine itself has patience.
+        // Longer than the workflow engine itself retries.
         yield* Effect.sleep("2500 millis")
         yield* Effect.promise(() => server!.start())
         expect(yield* Effect.timeout(end, "20 seconds")).toBe("Paid")
@@ -105,7 +105,7 @@ describe.skipIf(server === undefined)("PostgreSQL · connections that are lost",
     ] as const
   ) {
     it.live(
-      `a task whose connection is lost while ${what} goes on`,
+      `a task whose connection is lost while ${what} continues`,
       () =>
         Effect.gen(function*() {
           const { end, engine, go, id, sql } = yield* worker((sql, wait) =>

@@ -19,7 +19,7 @@ import { ask, durable, ended, get, type Handler, handlers, plain, submit, textOf
 const server = unavailable === undefined || required ? await startPostgres() : undefined
 afterAll(() => server?.stop())
 
-/** Processes on a database of their own: the engine of each, and its gentle end. */
+/** Processes on one database: the engine of each, and its ordinary shutdown. */
 const database = Effect.map(
   Effect.promise(() => server!.createDatabase()),
   (url) => (tools: Record<string, Handler>, options: Partial<PostgresTasks.Options> = {}) =>
@@ -40,7 +40,7 @@ const one = { one: durable(() => Step.run("one", { success: Schema.String }, () 
 
 describe.skipIf(server === undefined)("PostgreSQL", () => {
   it.live(
-    "a server that does no work, and a worker that is no server; a question between them",
+    "a server that runs no tasks, and a worker that is not a server; a question between them",
     () =>
       Effect.gen(function*() {
         const start = yield* database
@@ -60,7 +60,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
   )
 
   it.live(
-    "what has come to branches comes again in its order, also to a worker that was not there",
+    "branches receive events in the same order again, also in a worker that did not run them before",
     () =>
       Effect.gen(function*() {
         const start = yield* database
@@ -96,39 +96,43 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
     30_000
   )
 
-  it.live("a task that is submitted here runs there at once, and is cancelled from here", () =>
-    Effect.gen(function*() {
-      const start = yield* database
-      const door = yield* start({}, { runTasks: false })
-      const log: Array<string> = []
-      const worker = yield* start({
-        ...one,
-        endless: durable(() =>
+  it.live(
+    "a task that is submitted in this process runs here immediately, and can be cancelled from here",
+    () =>
+      Effect.gen(function*() {
+        const start = yield* database
+        const door = yield* start({}, { runTasks: false })
+        const log: Array<string> = []
+        const worker = yield* start({
+          ...one,
+          endless: durable(() =>
+            Effect.gen(function*() {
+              yield* Step.compensate((why) => Effect.sync(() => void log.push(why)))
+              yield* Step.run<void>("endless", {}, () => Effect.never)
+              return ""
+            })
+          )
+        })
+        const first = yield* door.in(submit("one"))
+        yield* door.in(ended(first.id))
+        const times = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
           Effect.gen(function*() {
-            yield* Step.compensate((why) => Effect.sync(() => void log.push(why)))
-            yield* Step.run<void>("endless", {}, () => Effect.never)
-            return ""
-          })
-        )
-      })
-      const first = yield* door.in(submit("one"))
-      yield* door.in(ended(first.id))
-      const times = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
-        Effect.gen(function*() {
-          const before = performance.now()
-          yield* door.in(Effect.flatMap(submit("one"), ({ id }) => ended(id)))
-          return performance.now() - before
-        }))
-      expect(Math.min(...times)).toBeLessThan(300)
-      const { id } = yield* door.in(submit("endless"))
-      yield* Effect.sleep(300)
-      expect(yield* door.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
-      expect((yield* worker.in(get(id)))?.status).toBe("cancelled")
-      yield* Effect.sleep(500)
-      expect(log).toEqual(["cancelled"])
-    }).pipe(Effect.scoped), 30_000)
+            const before = performance.now()
+            yield* door.in(Effect.flatMap(submit("one"), ({ id }) => ended(id)))
+            return performance.now() - before
+          }))
+        expect(Math.min(...times)).toBeLessThan(300)
+        const { id } = yield* door.in(submit("endless"))
+        yield* Effect.sleep(300)
+        expect(yield* door.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
+        expect((yield* worker.in(get(id)))?.status).toBe("cancelled")
+        yield* Effect.sleep(500)
+        expect(log).toEqual(["cancelled"])
+      }).pipe(Effect.scoped),
+    30_000
+  )
 
-  it.live("a worker that leaves hands its tasks to another one, and undoes nothing", () =>
+  it.live("a worker that stops hands its tasks to another one, without compensations", () =>
     Effect.gen(function*() {
       const start = yield* database
       const log: Array<string> = []
@@ -160,7 +164,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       expect(log).not.toContain("undone")
     }).pipe(Effect.scoped), 30_000)
 
-  it.live("a task runs on a worker of its pool, whatever pools the others know", () =>
+  it.live("a task runs on a worker of its pool, whatever pools the other processes have", () =>
     Effect.gen(function*() {
       const start = yield* database
       const where = (worker: string) => ({ where: plain(() => Effect.succeed(worker)) })
@@ -173,7 +177,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       for (const { id } of ids) expect(textOf(yield* common.in(ended(id)))).toBe("all")
     }).pipe(Effect.scoped), 30_000)
 
-  it.live("a transactional step's own SQL is committed with it", () =>
+  it.live("a transactional step's own SQL is committed with the step", () =>
     Effect.gen(function*() {
       const start = yield* database
       const paid: { sql?: SqlClient } = {}
@@ -188,30 +192,34 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       expect(yield* worker.sql`SELECT amount FROM paid`).toEqual([{ amount: 1 }])
     }).pipe(Effect.scoped), 30_000)
 
-  it.live("a task that sleeps is cancelled from elsewhere, and is undone at once", () =>
-    Effect.gen(function*() {
-      const start = yield* database
-      const undone = yield* Latch.make()
-      const sleepy = durable(() =>
-        Effect.gen(function*() {
-          yield* Step.run("first", {}, () => Effect.void).pipe(
-            Step.withCompensation(() => Step.run("undo", {}, () => undone.open))
-          )
-          yield* Step.sleep("long", "1 hour")
-          return ""
-        })
-      )
-      const door = yield* start({}, { runTasks: false })
-      const worker = yield* start({ sleepy })
-      const { id } = yield* door.in(submit("sleepy"))
-      const asleep = worker.sql`SELECT 1 FROM cluster_messages WHERE entity_type = 'Workflow/-/DurableClock'`
-      yield* Effect.repeat(Effect.delay(asleep, 50), { until: (rows) => rows.length > 0 })
-      yield* Effect.sleep(200)
-      expect(yield* door.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
-      yield* Effect.timeout(undone.await, "3 seconds")
-    }).pipe(Effect.scoped), 30_000)
+  it.live(
+    "a sleeping task is cancelled from another process, and is compensated immediately",
+    () =>
+      Effect.gen(function*() {
+        const start = yield* database
+        const undone = yield* Latch.make()
+        const sleepy = durable(() =>
+          Effect.gen(function*() {
+            yield* Step.run("first", {}, () => Effect.void).pipe(
+              Step.withCompensation(() => Step.run("undo", {}, () => undone.open))
+            )
+            yield* Step.sleep("long", "1 hour")
+            return ""
+          })
+        )
+        const door = yield* start({}, { runTasks: false })
+        const worker = yield* start({ sleepy })
+        const { id } = yield* door.in(submit("sleepy"))
+        const asleep = worker.sql`SELECT 1 FROM cluster_messages WHERE entity_type = 'Workflow/-/DurableClock'`
+        yield* Effect.repeat(Effect.delay(asleep, 50), { until: (rows) => rows.length > 0 })
+        yield* Effect.sleep(200)
+        expect(yield* door.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
+        yield* Effect.timeout(undone.await, "3 seconds")
+      }).pipe(Effect.scoped),
+    30_000
+  )
 
-  it.live("what no worker is there for is forgotten by a server that does no work", () =>
+  it.live("a server that runs no tasks deletes expired tasks that no worker runs", () =>
     Effect.gen(function*() {
       const start = yield* database
       const door = yield* start({}, { runTasks: false, sweepInterval: 200, undoTimeout: 0 })
@@ -222,12 +230,12 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       expect(yield* door.sql`SELECT id FROM cluster_messages`).toEqual([])
     }).pipe(Effect.scoped), 30_000)
 
-  it.live("the last worker leaves without a word in the log", () => {
+  it.live("the last worker stops without a line in the log", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
     return Effect.gen(function*() {
       const start = yield* database
-      // It looks at who is there once a second, also while it waits for a step that does not heed its interruption.
+      // It reads the list of runners once a second, also while it waits for a step that ignores its interruption.
       for (const wait of [300, 700]) {
         const worker = yield* start({
           slow: durable(() => Effect.as(Step.run("slow", {}, () => Effect.sleep(1500)), ""))
@@ -240,7 +248,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
     }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])))
   }, 30_000)
 
-  it.live("a database that is not there", () =>
+  it.live("an unreachable database", () =>
     Effect.gen(function*() {
       const layer = PostgresTasks.layer({ url: "postgres://127.0.0.1:1/none" })
       expect(yield* Effect.flip(Layer.build(layer))).toMatchObject({

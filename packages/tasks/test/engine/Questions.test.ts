@@ -31,7 +31,7 @@ const keyOf = (
   message: string
 ) => state.questions.find(({ params }) => (params as JsonObject)["message"] === message)!.key
 
-it.effect("a question waits in the row, and its answer goes on from there", () =>
+it.effect("stores a question, and continues with its answer", () =>
   Effect.gen(function*() {
     let runs = 0
     let steps = 0
@@ -58,7 +58,7 @@ it.effect("a question waits in the row, and its answer goes on from there", () =
     expect(runs).toBe(2)
   }).pipe(memory))
 
-it.effect("several questions are asked at once, and answered in any order", () =>
+it.effect("asks several questions at once, answered in any order", () =>
   Effect.gen(function*() {
     yield* work({
       three: durable(() =>
@@ -82,7 +82,7 @@ it.effect("several questions are asked at once, and answered in any order", () =
     expect(textOf(yield* ended(id))).toBe("1,2,3,4")
   }).pipe(memory))
 
-it.effect("2025-11-25 · an address to visit is asked once, though the id of its completion is another one in each run", () =>
+it.effect("2025-11-25 · asks a URL elicitation once, although its elicitationId differs in each run", () =>
   Effect.gen(function*() {
     let runs = 0
     yield* work({
@@ -115,7 +115,7 @@ it.effect("2025-11-25 · an address to visit is asked once, though the id of its
     expect(runs).toBe(3)
   }).pipe(memory))
 
-it.effect("a question that loses a race is withdrawn", () =>
+it.effect("withdraws a question that loses a race", () =>
   Effect.gen(function*() {
     yield* work({
       race: durable(() =>
@@ -141,7 +141,7 @@ it.effect("a question that loses a race is withdrawn", () =>
     expect(textOf(yield* ended(id))).toBe("nobody")
   }).pipe(memory))
 
-it.effect("a question's timeout lasts, and fails with Timeout", () =>
+it.effect("a question's timeout is durable, and fails with Timeout", () =>
   Effect.gen(function*() {
     yield* work({
       wait: durable(() =>
@@ -170,7 +170,7 @@ it.effect("a question's timeout lasts, and fails with Timeout", () =>
     expect(textOf(yield* ended(id))).toBe("Timeout yes")
   }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 hour" }))))
 
-it.effect("an answer does not interrupt a step that runs beside its question", () =>
+it.effect("an answer does not interrupt a step that executes beside its question", () =>
   Effect.gen(function*() {
     let begun = 0
     yield* work({
@@ -193,7 +193,7 @@ it.effect("an answer does not interrupt a step that runs beside its question", (
     expect(begun).toBe(1)
   }).pipe(memory))
 
-it.effect("a plain handler is replayed with its answers, and what stands in once is not done again", () =>
+it.effect("replays a plain handler with its answers, and does not run the effect of `once` again", () =>
   Effect.gen(function*() {
     let done = 0
     let failures = 0

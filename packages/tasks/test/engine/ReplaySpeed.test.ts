@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as kit from "./kit.ts"
 
-it.effect("what was done is found in no time by another worker, also beside a step that runs for long", () =>
+it.effect("another worker replays recorded steps quickly, also beside a step that executes for long", () =>
   Effect.gen(function*() {
     let found = 0
     const long = Step.run("long", {}, () => Effect.sleep("1 hour"))

@@ -1,4 +1,4 @@
-/** What has come in one order comes in the same order in each run of the body, whatever stands in its branches. */
+/** Events arrive in the same order in each run of a handler, whatever its branches do. */
 import { expect, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/RequestContext"
@@ -24,7 +24,7 @@ const ask = (timeout?: Duration.Input) =>
 
 const patience = (duration: Duration.Input) => Effect.as(Step.sleep("patience", duration), "nobody")
 
-/** Who has won, in each of the runs of a body that waits once more, and in its end. */
+/** The winner in each of the runs of a handler that waits once more, and in the end. */
 const racing = (race: Effect.Effect<string, never, CurrentTask | McpRequest>) => {
   const winners: Array<string> = []
   const body = durable(() =>
@@ -46,7 +46,7 @@ const answered = (id: string) =>
     expect(yield* answer(id, "k", { said: "somebody" })).toBe(true)
   })
 
-it.effect("an answer that comes while a short sleep that wins is not over does not count later", () =>
+it.effect("an answer that arrives before the end of a short sleep that won does not count later", () =>
   Effect.gen(function*() {
     const { body, winners } = racing(Effect.raceFirst(ask(), patience("2 seconds")))
     yield* work({ race: body })
@@ -60,7 +60,7 @@ it.effect("an answer that comes while a short sleep that wins is not over does n
   }).pipe(memory))
 
 for (const first of ["the question", "the sleep"]) {
-  it.effect(`an answer that has won wins again when the sleep is over as well, where ${first} comes first`, () =>
+  it.effect(`replays an answer as the winner after the losing sleep has elapsed, with ${first} first`, () =>
     Effect.gen(function*() {
       const sleep = patience("10 minutes")
       const { body, winners } = racing(
@@ -76,7 +76,7 @@ for (const first of ["the question", "the sleep"]) {
       expect(new Set(winners)).toEqual(new Set(["somebody"]))
     }).pipe(memory))
 
-  it.effect(`a question that has lost has no time to be over, where ${first} comes first`, () =>
+  it.effect(`a question that has lost cannot time out, with ${first} first`, () =>
     Effect.gen(function*() {
       const sleep = patience("10 minutes")
       const { body, winners } = racing(
@@ -91,7 +91,7 @@ for (const first of ["the question", "the sleep"]) {
     }).pipe(memory))
 }
 
-/** Steps that say how they are undone, and what was undone. */
+/** Steps with compensations, and a record of what was undone. */
 const booking = () => {
   const log: Array<string> = []
   const step = (name: string) =>
@@ -101,7 +101,7 @@ const booking = () => {
   return { log, books: Effect.andThen(Effect.andThen(step("flight"), step("hotel")), step("taxi")) }
 }
 
-it.effect("a branch that fails after an answer does so when all that was done beside it is known, and undoes it", () =>
+it.effect("a branch that fails after an answer waits for the results of the other branches, and compensates them", () =>
   Effect.gen(function*() {
     const { books, log } = booking()
     const asks = Effect.andThen(ask(), Effect.fail({ message: "no" }))
@@ -122,7 +122,7 @@ for (
 ) {
   for (const sleeps of [false, true]) {
     const where = sleeps ? ", past a sleep of its own," : ""
-    it.effect(`a branch that fails ${what} fails in each run when what was done beside it${where} is known, and it is undone in the end`, () =>
+    it.effect(`a branch that fails ${what} fails in each run after the results of the other branches${where} are known, and is compensated`, () =>
       Effect.gen(function*() {
         const { books, log } = booking()
         const beside = sleeps ? Effect.andThen(Step.sleep("short", "6 seconds"), books) : books
@@ -142,7 +142,7 @@ for (
   }
 }
 
-it.effect("of two steps that race, the one that has won wins in each run, also when the other one has ended after all", () =>
+it.effect("of two racing steps the same one wins in each run, even if the other one has ended after all", () =>
   Effect.gen(function*() {
     const slow = Step.run("slow", {}, () => Effect.uninterruptible(Effect.sleep("3 seconds")))
     const quick = Step.run("quick", {}, () => Effect.sleep("1 second"))

@@ -22,7 +22,7 @@ const folder = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
 )
 
-/** Processes, one after the other, on one file: each is stopped gently. */
+/** Processes on one file, one after the other: each is shut down. */
 const processes = Effect.map(folder, (folder) => {
   const layer = SqliteTasks.layer({ filename: join(folder, "tasks.db"), pollInterval: "1 minute" })
   return <A, E>(
@@ -32,7 +32,7 @@ const processes = Effect.map(folder, (folder) => {
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const context = yield* Layer.buildWithScope(layer, scope)
-      // Time never stands still between two processes.
+      // Some time passes between two processes.
       yield* TestClock.adjust(10)
       const inner = yield* Scope.make()
       const done = yield* Effect.andThen(work(tools), effect).pipe(
@@ -45,7 +45,7 @@ const processes = Effect.map(folder, (folder) => {
     })
 })
 
-it.effect("a gentle stop lets the step in flight end, undoes nothing, and the task goes on", () =>
+it.effect("a shutdown lets the executing step end, compensates nothing, and the task continues", () =>
   Effect.gen(function*() {
     const process = yield* processes
     const log: Array<string> = []
@@ -86,7 +86,7 @@ it.effect("a gentle stop lets the step in flight end, undoes nothing, and the ta
     expect(log).toEqual(["taxi"])
   }))
 
-it.effect("a step that does not end in time is interrupted by a gentle stop, and runs again; nothing is undone", () =>
+it.effect("a shutdown interrupts a step that does not end in time, and the step runs again without compensations", () =>
   Effect.gen(function*() {
     const process = yield* processes
     const log: Array<string> = []
@@ -108,7 +108,7 @@ it.effect("a step that does not end in time is interrupted by a gentle stop, and
     }
     const stopping = process(tools, Effect.tap(submit("slow"), settled))
     const fiber = yield* Effect.forkChild(stopping)
-    // The file is opened, and closed, by the machine's clock.
+    // The file is opened and closed in real time.
     yield* Effect.repeat(settled, { until: () => log.length > 0 })
     yield* settled
     yield* TestClock.adjust("2 seconds")
@@ -159,7 +159,7 @@ it.effect("a question is answered in another process than the one that asked", (
   }))
 
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-  it.effect(`${revision} · the roots that the client gave are remembered across a restart, and not asked for again`, () =>
+  it.effect(`${revision} · remembers the roots of the client across a restart, and does not ask again`, () =>
     Effect.gen(function*() {
       const process = yield* processes
       let runs = 0
@@ -189,7 +189,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
           return { id, first: questions[0]!.key }
         })
       )
-      // Another process asks the same, under the same key, and goes on with the answer.
+      // Another process asks the same question under the same key, and continues with the answer.
       const second = yield* process(
         tools,
         Effect.gen(function*() {
@@ -228,7 +228,7 @@ it.effect("a task sleeps across a restart", () =>
     expect(textOf(yield* process(tools, ended(id)))).toBe("awake")
   }))
 
-it.effect("a task whose tool nobody has waits, says so, and runs when somebody has it", () =>
+it.effect("a task whose tool no worker has waits with a status message, and runs when a worker has the tool", () =>
   Effect.gen(function*() {
     const process = yield* processes
     const other = { other: plain(() => Effect.succeed("")) }
@@ -249,7 +249,7 @@ it.effect("a task whose tool nobody has waits, says so, and runs when somebody h
     yield* TestClock.adjust("1 day")
     yield* process(other, settled)
     const rare = { rare: durable(() => Effect.as(Step.sleep("nap", "1 hour"), "found")) }
-    // As soon as somebody runs it, be it another process than the one that said so, it does not wait any more.
+    // The message is cleared as soon as any process runs the task.
     const taken = yield* process(
       other,
       Effect.gen(function*() {
@@ -264,7 +264,7 @@ it.effect("a task whose tool nobody has waits, says so, and runs when somebody h
     expect(textOf(yield* process(rare, ended(id)))).toBe("found")
   }))
 
-it.effect("a second process that wants the file is refused", () =>
+it.effect("rejects a second process on the same file", () =>
   Effect.gen(function*() {
     const filename = join(yield* folder, "tasks.db")
     yield* Layer.build(SqliteTasks.layer({ filename }))

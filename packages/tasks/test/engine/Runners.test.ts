@@ -22,7 +22,7 @@ const [one, two, three, four] = ["1", "2", "3", "4"].map((id) => ShardId.fromStr
   ShardId.ShardId
 ]
 
-/** A store in which each look lasts until the test says what it finds. */
+/** A store whose checks last until the test provides their results. */
 const opened = Effect.gen(function*() {
   const looks: Array<ReadonlyArray<ShardId.ShardId>> = []
   const found = yield* Queue.unbounded<Effect.Effect<Array<ShardId.ShardId>, PersistenceError>>()
@@ -53,8 +53,8 @@ const opened = Effect.gen(function*() {
   return { anew, ask, find, found, looks, close: Scope.close(scope, Exit.void) }
 })
 
-describe("whether a runner still has its shards", () => {
-  it.effect("those who ask while one looks are looked for together, by a look that begins after they have asked", () =>
+describe("confirming the shards of a runner", () => {
+  it.effect("callers that ask during a check share the next check, which begins after they have asked", () =>
     Effect.scoped(Effect.gen(function*() {
       const { ask, find, looks } = yield* opened
       const first = yield* ask(one)
@@ -71,7 +71,7 @@ describe("whether a runner still has its shards", () => {
       expect(looks.length).toBe(3)
     })))
 
-  it.effect("a look that fails has failed for all of its askers, and for no others", () =>
+  it.effect("a failed check fails for all of its callers, and for no others", () =>
     Effect.scoped(Effect.gen(function*() {
       const { ask, find, found } = yield* opened
       const first = yield* ask(one)
@@ -82,7 +82,7 @@ describe("whether a runner still has its shards", () => {
       expect(yield* Fiber.join(second)).toEqual([two])
     })))
 
-  it.effect("who asks and goes away takes the answer from nobody", () =>
+  it.effect("a caller that is interrupted does not affect the others", () =>
     Effect.scoped(Effect.gen(function*() {
       const { ask, find, looks } = yield* opened
       const first = yield* ask(one)
@@ -96,7 +96,7 @@ describe("whether a runner still has its shards", () => {
       expect(looks).toEqual([[one], [two, three]])
     })))
 
-  it.effect("who asks at the end waits for nothing", () =>
+  it.effect("a caller at shutdown waits for nothing", () =>
     Effect.scoped(Effect.gen(function*() {
       const { ask, close } = yield* opened
       const asked = [yield* ask(one), yield* ask(two)]
@@ -105,7 +105,7 @@ describe("whether a runner still has its shards", () => {
       for (const each of asked) expect(Exit.hasInterrupts(yield* Fiber.await(each))).toBe(true)
     })))
 
-  it.effect("a look at nothing but the database waits for no other", () =>
+  it.effect("a check of the database alone waits for no other check", () =>
     Effect.scoped(Effect.gen(function*() {
       const { ask, looks } = yield* opened
       yield* ask(one)
@@ -113,7 +113,7 @@ describe("whether a runner still has its shards", () => {
       expect(looks).toEqual([[one], []])
     })))
 
-  it.effect("what it has read of shards that it has lost, it lets others read: at once, and when no read is under way", () =>
+  it.effect("resets the shards that it has lost: immediately, and again when no read is under way", () =>
     Effect.scoped(Effect.gen(function*() {
       const { anew, ask, find } = yield* opened
       const asked = yield* ask(one, two, three)
@@ -131,7 +131,7 @@ describe("whether a runner still has its shards", () => {
       expect(anew).toHaveLength(2)
     })))
 
-  it.effect("where a look has failed it is the next one that says so, be it at nothing but the database", () =>
+  it.effect("after a failed check, the next one resets the shards, even if it checks the database alone", () =>
     Effect.scoped(Effect.gen(function*() {
       const { anew, ask, find, found } = yield* opened
       const failed = yield* ask(one, two)
@@ -146,7 +146,7 @@ describe("whether a runner still has its shards", () => {
     })))
 })
 
-it.effect("after messages were read, and nobody heard which, they are read anew: those who read the next time say so first", () =>
+it.effect("after a read whose response was lost, the next read resets the shards first", () =>
   Effect.scoped(Effect.gen(function*() {
     const log: Array<string> = []
     let gone = true

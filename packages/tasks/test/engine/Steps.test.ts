@@ -18,7 +18,7 @@ const memory = Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))
 
 class Broken extends Schema.TaggedError<Broken>()("Broken", { message: Schema.String, code: Schema.Int }) {}
 
-it("what a step gives, and fails with, is what it remembers: by its types", () => {
+it("the types require schemas for the value and the failure of a step", () => {
   const five = Effect.succeed(5)
   const broken = Effect.fail(new Broken({ message: "no", code: 1 }))
   const forgotten = Step.run("a", {}, () => five)
@@ -28,17 +28,17 @@ it("what a step gives, and fails with, is what it remembers: by its types", () =
   expectTypeOf<Effect.Success<typeof remembered>>().toEqualTypeOf<number>()
   expectTypeOf<Effect.Error<typeof failing>>().toEqualTypeOf<Broken>()
   const wrong = [
-    // @ts-expect-error -- a failure that is not remembered would be a defect
+    // @ts-expect-error -- a failure without a schema would be a defect
     Step.run("a", {}, () => broken),
-    // @ts-expect-error -- and it would not be tried again
+    // @ts-expect-error -- and it would not be retried
     Step.run("a", { retry: Schedule.recurs(3) }, () => broken),
-    // @ts-expect-error -- it gives no text
+    // @ts-expect-error -- it returns no text
     Step.run("a", { success: Schema.String }, () => five)
   ]
   expect(wrong).toHaveLength(3)
 })
 
-it.effect("what a step without a schema gives is nothing, in the first run as in each later one", () =>
+it.effect("a step without a schema returns nothing, in the first run and in each later one", () =>
   Effect.gen(function*() {
     const seen: Array<unknown> = []
     yield* work({
@@ -56,7 +56,7 @@ it.effect("what a step without a schema gives is nothing, in the first run as in
     expect(seen).toEqual([undefined, undefined])
   }).pipe(memory))
 
-it.effect("a step's failure is remembered by its schema", () =>
+it.effect("records the failure of a step by its schema", () =>
   Effect.gen(function*() {
     let tries = 0
     let runs = 0
@@ -78,7 +78,7 @@ it.effect("a step's failure is remembered by its schema", () =>
     expect([tries, runs]).toEqual([1, 2])
   }).pipe(memory))
 
-it.effect("a step is tried again by its schedule, with the same key; long pauses are durable, and what was tried counts", () =>
+it.effect("retries a step by its schedule, with the same key; long pauses are durable, and attempts are counted across restarts", () =>
   Effect.gen(function*() {
     const keys: Array<string> = []
     const times: Array<number> = []
@@ -115,7 +115,7 @@ it.effect("a step is tried again by its schedule, with the same key; long pauses
     expect(times).toHaveLength(5)
     expect(times[2]! - times[1]!).toBeGreaterThanOrEqual(10)
     expect(times[3]! - times[2]!).toBeGreaterThanOrEqual(100)
-    // It was not in memory in the pauses of 10, 100 and 1,000 seconds.
+    // The task was not in memory during the pauses of 10, 100 and 1,000 seconds.
     expect(runs).toBe(4)
     expect(times[4]! - times[3]!).toBeGreaterThanOrEqual(1000)
     expect(new Set(keys).size).toBe(1)
@@ -131,7 +131,7 @@ it.effect("keys differ between steps and between tasks", () =>
     expect(new Set(keys).size).toBe(4)
   }).pipe(memory))
 
-it.effect("a transactional step's own SQL is committed with it, and undone when it fails", () =>
+it.effect("commits a transactional step's own SQL with the step, and rolls it back when the step fails", () =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     yield* sql`CREATE TABLE money (amount INTEGER)`
@@ -158,7 +158,7 @@ it.effect("a transactional step's own SQL is committed with it, and undone when 
     expect(yield* sql`SELECT amount FROM money ORDER BY amount`).toEqual([{ amount: 1 }, { amount: 3 }])
   }).pipe(memory))
 
-it.effect("sleep of days", () =>
+it.effect("sleeps for days", () =>
   Effect.gen(function*() {
     let runs = 0
     yield* work({
@@ -183,7 +183,7 @@ it.effect("sleep of days", () =>
     expect(runs).toBe(2)
   }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 hour" }))))
 
-it.effect("status messages outside of steps are not written again in a later run", () =>
+it.effect("does not write status messages from outside of steps again in a later run", () =>
   Effect.gen(function*() {
     const seen: Array<string | undefined> = []
     yield* work({
@@ -214,7 +214,7 @@ it.effect("status messages outside of steps are not written again in a later run
     expect(said.at(-1)).toBe("third")
   }).pipe(memory))
 
-it.effect("progress is written at most every 100 milliseconds, and the last one always", () =>
+it.effect("writes progress at most every 100 milliseconds, and the last report always", () =>
   Effect.gen(function*() {
     const seen: Array<number | undefined> = []
     yield* work({

@@ -26,7 +26,7 @@ const rows = Effect.flatMap(
 /** Damage that a crash at the wrong moment could do. */
 const damage = (statement: string) => Effect.flatMap(SqlClient, (sql) => Effect.orDie(sql.unsafe(statement)))
 
-it.effect("a task whose time is over is gone at once, and then forgotten with all its messages", () =>
+it.effect("an expired task is gone immediately, and is then deleted with all its messages", () =>
   Effect.gen(function*() {
     yield* work({
       hello: plain(() => Effect.succeed("")),
@@ -49,7 +49,7 @@ it.effect("a task whose time is over is gone at once, and then forgotten with al
     expect(yield* messages).toBe(0)
   }).pipe(memory))
 
-it.effect("a task that runs when its time is over is cancelled, undoes what it has done, and is then forgotten", () =>
+it.effect("a task that expires while it runs is cancelled, is compensated, and is then deleted", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     yield* work({
@@ -73,7 +73,7 @@ it.effect("a task that runs when its time is over is cancelled, undoes what it h
     expect(yield* messages).toBe(0)
   }).pipe(memory))
 
-it.effect("a row without an execution is executed", () =>
+it.effect("starts the execution of a row without one", () =>
   Effect.gen(function*() {
     const { id } = yield* submit("hello")
     yield* damage("DELETE FROM cluster_messages")
@@ -82,7 +82,7 @@ it.effect("a row without an execution is executed", () =>
     expect(textOf(yield* get(id))).toBe("late")
   }).pipe(memory))
 
-it.effect("a row that lives although its execution is over has failed", () =>
+it.effect("fails a live row whose execution has ended", () =>
   Effect.gen(function*() {
     yield* work({ hello: plain(() => Effect.succeed("")) })
     const { id } = yield* submit("hello")
@@ -96,7 +96,7 @@ it.effect("a row that lives although its execution is over has failed", () =>
     })
   }).pipe(memory))
 
-it.effect("a cancelled row whose execution was not interrupted is interrupted, and undoes what it has done", () =>
+it.effect("interrupts the execution of a cancelled row, which then runs its compensations", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     yield* work({
@@ -118,7 +118,7 @@ it.effect("a cancelled row whose execution was not interrupted is interrupted, a
     expect(yield* sql`SELECT settled FROM skein_tasks`).toEqual([{ settled: 1 }])
   }).pipe(memory))
 
-it.effect("a long task is not run twice by the sweep", () =>
+it.effect("does not run a long task twice", () =>
   Effect.gen(function*() {
     let begun = 0
     yield* work({
@@ -137,7 +137,7 @@ it.effect("a long task is not run twice by the sweep", () =>
     expect(yield* Clock.currentTimeMillis).toBe(660_000)
   }).pipe(memory))
 
-it.effect("a task that stands still, with nothing to wait for, goes on", () =>
+it.effect("resumes a stalled task that waits for nothing", () =>
   Effect.gen(function*() {
     let runs = 0
     yield* work({
@@ -149,7 +149,7 @@ it.effect("a task that stands still, with nothing to wait for, goes on", () =>
     const { id } = yield* submit("nap")
     const asks = yield* submit("asks")
     yield* settled
-    // Those that wait for what is to come are left alone.
+    // Tasks that wait for an event are left alone.
     yield* pass(300, 30)
     expect(runs).toBe(1)
     yield* damage("DELETE FROM cluster_messages WHERE entity_type = 'Workflow/-/DurableClock'")

@@ -18,9 +18,9 @@ import { durable, ended, handlers, submit, textOf } from "./kit.ts"
 const server = unavailable === undefined || required ? await startPostgres() : undefined
 afterAll(() => server?.stop())
 
-describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind", () => {
+describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has stopped", () => {
   it.live(
-    "is taken over also when its messages are locked at first, by a transaction that was left open",
+    "are taken over, even if a transaction that was left open locks their messages at first",
     () =>
       Effect.gen(function*() {
         const url = yield* Effect.promise(() => server!.createDatabase())
@@ -62,7 +62,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
   )
 
   it.live(
-    "a transactional step that a worker cuts off when it stops is run by the next one, and nothing is undone",
+    "a transactional step that a stopping worker cuts off is run by the next worker, without compensations",
     () =>
       Effect.gen(function*() {
         const url = yield* Effect.promise(() => server!.createDatabase())
@@ -100,7 +100,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
   )
 
   it.live(
-    "a worker that joins gets its share at once: nobody waits for the patience with steps that do not end",
+    "a worker that joins gets its share immediately: no task waits for steps that do not end",
     () =>
       Effect.gen(function*() {
         const url = yield* Effect.promise(() => server!.createDatabase())
@@ -189,7 +189,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
   )
 
   it.live(
-    "what cancelled tasks undo is undone once, also when a worker that joins is given them meanwhile",
+    "compensations of cancelled tasks run once, also when they move to a worker that joins",
     () =>
       Effect.gen(function*() {
         const url = yield* Effect.promise(() => server!.createDatabase())
@@ -250,7 +250,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
     ] as const
   ) {
     it.live(
-      `tasks that fail and are given to a worker that joins, ${when}, are undone there`,
+      `tasks that fail and move to a worker that joins, ${when}, are compensated there`,
       () =>
         Effect.gen(function*() {
           const url = yield* Effect.promise(() => server!.createDatabase())
@@ -286,7 +286,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
           const tasks = yield* Effect.provideContext(submitted, first)
           yield* Effect.repeat(Effect.sleep(20), { until: () => begun.size === 24 })
           yield* Effect.forkScoped(start)
-          // By then the first one knows what it is to give away.
+          // By then the first worker knows which tasks it must hand over.
           yield* Effect.sleep("3 seconds")
           yield* go.open
           for (const { id } of tasks) {
@@ -299,7 +299,7 @@ describe.skipIf(server === undefined)("PostgreSQL · what a worker leaves behind
     )
   }
 
-  it.live("a transaction that is left open is ended before others take over, unless another time is given", () =>
+  it.live("ends a transaction that was left open before others take over, unless another time is configured", () =>
     Effect.gen(function*() {
       const url = yield* Effect.promise(() => server!.createDatabase())
       const show = (options: Partial<PostgresTasks.Options>) =>

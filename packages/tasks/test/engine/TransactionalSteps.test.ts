@@ -1,5 +1,6 @@
 /**
- * Transactional steps whose transaction is not committed: the engine ends the run, and begins all of it anew.
+ * Transactional steps whose transaction is not committed: the workflow engine ends the run, and starts the step
+ * again.
  */
 import { it } from "@effect/vitest"
 import type { CurrentTask } from "@skein/tasks/CurrentTask"
@@ -13,7 +14,7 @@ import { durable, pass, settled, submit, work } from "./kit.ts"
 
 type Body = Effect.Effect<unknown, { readonly message: string }, CurrentTask>
 
-/** What a body makes of a step, and how the task ends. */
+/** How a handler uses a step, and how the task ends. */
 const bodies: ReadonlyArray<
   readonly [where: string, body: (pay: Effect.Effect<void, never, CurrentTask>) => Body, end: string]
 > = [
@@ -38,14 +39,14 @@ const bodies: ReadonlyArray<
 ]
 
 for (const [where, body, end] of bodies) {
-  it.effect(`a step in ${where} that is not committed begins once more`, () =>
+  it.effect(`a step in ${where} that is not committed starts again`, () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient
       yield* sql`CREATE TABLE accounts (id INTEGER PRIMARY KEY)`
       yield* sql`CREATE TABLE paid (account INTEGER REFERENCES accounts DEFERRABLE INITIALLY DEFERRED)`
       yield* sql`INSERT INTO accounts VALUES (1)`
       let begun = 0
-      // There is no account 2: the database says so when it is to commit.
+      // Account 2 does not exist: the database reports it at the commit.
       const pay = Effect.suspend(() => Effect.orDie(sql`INSERT INTO paid VALUES (${++begun === 1 ? 2 : 1})`))
       yield* work({ pay: durable(() => Effect.as(body(Step.run("pay", { transactional: true }, () => pay)), "")) })
       const { id } = yield* submit("pay")

@@ -3,12 +3,12 @@ import * as Effect from "effect/Effect"
 import { expect } from "vitest"
 import { Workers } from "../../src/internal/engine/workers.ts"
 
-it.effect("of the tasks that wait for a handler no more than 10,000 are woken when one comes, those that looked last", () =>
+it.effect("resumes at most 10,000 waiting tasks when a handler is added: those that checked last", () =>
   Effect.scoped(Effect.gen(function*() {
     const woken: Array<string> = []
     const workers = new Workers((execution) => Effect.sync(() => void woken.push(execution)), "1 second")
     for (let n = 0; n < 10_000; n++) expect(workers.noteMissingHandler(`t${n}`)).toBe(0)
-    // It has looked again, and is not the one that was silent for the longest time any more.
+    // It has checked again, so it is no longer the oldest.
     expect(workers.noteMissingHandler("t0")).toBe(1)
     expect(workers.noteMissingHandler("one more")).toBe(0)
     expect(workers.waitingCount).toBe(10_000)

@@ -35,7 +35,7 @@ export const textOf = (state: State | undefined): unknown => {
 
 export type Handler = NonNullable<ReturnType<Handlers>>
 
-/** A handler made of steps; its failure is a result with `isError`, as that of a tool. */
+/** A durable handler; its failure is a result with `isError`, as in a tool. */
 export const durable = (
   handler: (args: JsonObject) => Effect.Effect<string, { readonly message: string }, CurrentTask | McpRequest>
 ): Handler => ({ durable: true, run: run(handler) })
@@ -82,7 +82,7 @@ export const until = (
 
 export const ended = (id: string) => until(id, isFinal)
 
-/** Lets go what is ready to go, on a clock that stands still. */
+/** Lets runnable fibers continue while the clock stands still. */
 export const settled = Effect.forEach(
   Array.from({ length: 20 }),
   () => Effect.andThen(Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve))), Effect.yieldNow),
@@ -91,7 +91,7 @@ export const settled = Effect.forEach(
   }
 )
 
-/** Time passes in small steps, in each of which what wakes up gets to its end. */
+/** Advances time in small steps, and lets the fibers that wake up continue in each. */
 export const pass = (seconds: number, step = 1) =>
   Effect.forEach(
     Array.from({ length: Math.ceil(seconds / step) }),

@@ -1,12 +1,12 @@
 /**
- * What happens to statements on their way to PostgreSQL.
+ * Intercepts statements on their way to PostgreSQL.
  */
 import * as Effect from "effect/Effect"
 import { Client } from "pg"
 
 type Query = (this: Client, config: { readonly text: string }, ...rest: ReadonlyArray<unknown>) => unknown
 
-/** The first statement like this is sent as it is said here, in the life of the scope. */
+/** Intercepts the first statement that matches, while the scope is open. */
 export const first = (like: RegExp, sends: (client: Client, send: () => unknown) => unknown) => {
   const prototype = Client.prototype as unknown as { query: Query }
   const { query } = prototype

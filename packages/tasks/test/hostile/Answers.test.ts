@@ -1,4 +1,4 @@
-/** What clients send about tasks, as bytes: answers and arguments that are large, deep, early, foreign, or none. */
+/** Hostile answers and arguments from clients, as bytes: large, deep, early, for other tasks, or invalid. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
@@ -17,7 +17,7 @@ import * as kit from "../protocol/kit.ts"
 
 const can = { ...kit.tasks, elicitation: {}, sampling: {} }
 
-/** Asks a form and a model at once, and gives what came of each. */
+/** Asks a form and a model at once, and returns both answers. */
 const both = Task.layer(Task.make("both"), () =>
   Effect.map(
     Effect.all([
@@ -27,7 +27,7 @@ const both = Task.layer(Task.make("both"), () =>
     (ends) => JSON.stringify(ends.map((end) => end._tag === "Success" ? end.success : end.failure.reason))
   ))
 
-/** Gives back what it was given, after a sleep and a step. */
+/** Returns its arguments, after a sleep and a step. */
 const echo = Task.layer(Task.make("echo", { input: { value: Schema.Unknown } }), ({ value }) =>
   Effect.gen(function*() {
     const text = yield* Step.run("keep", { success: Schema.String }, () => Effect.succeed(JSON.stringify(value)))
@@ -72,7 +72,7 @@ const accept = (name: unknown) => ({ action: "accept", content: { name } })
 
 describe("2026-07-28 · Streamable HTTP", () => {
   it.live(
-    "answers of the wrong kind are refused as a whole, or ignored, and the task asks on",
+    "rejects or ignores answers of the wrong kind as a whole, and the task keeps asking",
     () =>
       Effect.scoped(Effect.gen(function*() {
         const { begin, get, raw, send, until } = yield* serve
@@ -98,7 +98,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
           expect(json.result.resultType).toBe("complete")
         }
         expect(asks(2)(yield* get(taskId))).toBe(true)
-        // The first one counts, of each.
+        // The first answer to each counts.
         yield* update({ form: accept("Ann") })
         yield* update({ form: accept("Eve"), model })
         yield* update({ form: accept("Eve"), model: { ...model, content: { type: "text", text: "Bye" } } })
@@ -110,7 +110,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
     20_000
   )
 
-  it.live("an answer that comes before its question is no answer to it", () =>
+  it.live("ignores an answer that arrives before its question", () =>
     Effect.scoped(Effect.gen(function*() {
       const { begin, send, until } = yield* serve
       const taskId = yield* begin("late")
@@ -122,7 +122,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
     })), 20_000)
 
   it.live(
-    "arguments and answers of megabytes come back as they are; what is nested without end is refused, and nobody falls",
+    "returns arguments and answers of megabytes unchanged, rejects endless nesting, and stays up",
     () =>
       Effect.scoped(Effect.gen(function*() {
         const { begin, raw, send, until } = yield* serve
@@ -159,7 +159,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
 })
 
 describe("task_list", () => {
-  it.live("shows tasks whose time to live is beyond all dates", () =>
+  it.live("lists tasks whose time to live is beyond all dates", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* kit.server([late, TaskTools.layer()], { maxTtl: null }, MemoryTasks.layer() as never)
       const principal = { id: "ann" }

@@ -12,7 +12,7 @@ import { durable, pass, submit, until, work } from "../engine/kit.ts"
 
 const count = 60
 
-/** Tasks that have something to undo, and ask. */
+/** Tasks with a compensation, which ask. */
 const asking = (ttl: number | null) =>
   Effect.gen(function*() {
     const undone = new Set<string>()
@@ -42,11 +42,11 @@ const engine = <A, E>(effect: Effect.Effect<A, E, TaskEngine | SqlClient>) =>
   effect.pipe(Effect.scoped, Effect.provide(Layer.provideMerge(MemoryTasks.layer(), Logger.layer([]))))
 
 it.live(
-  "each of many tasks that sleep undoes what it has done when they are cancelled in one go",
+  "compensates each of many sleeping tasks when they are cancelled together",
   () =>
     engine(Effect.scoped(Effect.gen(function*() {
       const { ids, undone } = yield* asking(null)
-      // Until the engine has put all of them to sleep.
+      // Waits until the engine has suspended all of them.
       yield* Effect.sleep(300)
       const { cancel } = yield* TaskEngine
       yield* Effect.forEach(ids, (id) => cancel(id))
@@ -57,7 +57,7 @@ it.live(
 )
 
 it.live(
-  "each of many whose time is over undoes what it has done, and leaves nothing behind",
+  "compensates each of many expired tasks, and leaves nothing behind",
   () =>
     engine(Effect.scoped(Effect.gen(function*() {
       const { undone } = yield* asking(1000)
@@ -72,7 +72,7 @@ it.live(
   20_000
 )
 
-it.effect("a task that comes while nothing is to expire for long is ended within ten seconds of its time", () =>
+it.effect("cancels a task within ten seconds of its expiry, even if no other task expires for long", () =>
   Effect.gen(function*() {
     const log: Array<string> = []
     yield* work({

@@ -1,4 +1,7 @@
-/** A call that waits has a task that nobody else knows: with its result it is forgotten, and fills no place. */
+/**
+ * No client knows the task of a call that waits: it is deleted after its result, and then does not count against
+ * limits.
+ */
 import { expect, it } from "@effect/vitest"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
@@ -19,7 +22,7 @@ const count = (context: Context.Context<never>, table: string) => {
 }
 
 for (const revision of ["2024-11-05", "2025-11-25", "2026-07-28"] as const) {
-  it.effect(`${revision} · what was waited for is forgotten ten seconds after, delivered or cancelled`, () =>
+  it.effect(`${revision} · deletes the task of a waiting call ten seconds after its result or its cancellation`, () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect, context } = yield* kit.server(
         [quick, slow],
@@ -43,7 +46,7 @@ for (const revision of ["2024-11-05", "2025-11-25", "2026-07-28"] as const) {
         client.notify("notifications/cancelled", { requestId: id })
         yield* settled
         expect(yield* count(context, "skein_tasks")).toBe(5)
-        // The place of a cancelled one is free when it has undone what it has to.
+        // A cancelled task counts until it has been compensated.
         yield* pass(40, 1)
         expect(yield* count(context, "skein_tasks")).toBe(0)
         expect(yield* count(context, "cluster_messages")).toBe(0)

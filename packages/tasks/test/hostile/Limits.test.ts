@@ -1,4 +1,7 @@
-/** Who tries to have more than is theirs: many calls at once, in both shapes and inline, with ends of all kinds. */
+/**
+ * Clients that try to exceed limits: many calls at once, as tasks in both revisions and inline, with all kinds of
+ * ends.
+ */
 import { expect, it } from "@effect/vitest"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
@@ -31,7 +34,7 @@ const full = {
 
 const sqlOf = (context: Context.Context<never>) => Context.get(context as Context.Context<SqlClient>, SqlClient)
 
-/** What is counted is what is there, at one moment: both change while the tasks end. */
+/** The stored counters and the rows at one moment: both change while the tasks end. */
 const consistent = (context: Context.Context<never>) =>
   Effect.map(
     sqlOf(context).withTransaction(counters({ sql: sqlOf(context), store: undefined as never })),
@@ -39,7 +42,7 @@ const consistent = (context: Context.Context<never>) =>
   )
 
 it.live(
-  "of many calls at once, by whatever door, as many begin as there may be; the others leave nothing",
+  "starts as many of many concurrent calls as the limit allows; the others leave nothing",
   () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect, context } = yield* server([endless, other], {
@@ -68,13 +71,13 @@ it.live(
       expect(yield* sql`SELECT DISTINCT entity_id FROM cluster_messages WHERE tag = 'run'`).toHaveLength(7)
       yield* consistent(context)
 
-      // Those that are over are kept, and count as such.
+      // Ended tasks are stored, and count as such.
       for (const { id } of rows) yield* doors[0]!.result("tasks/cancel", { taskId: id })
       yield* consistent(context)
       expect((yield* flood).filter((answer) => answer._tag === "Some" && answer.value.error !== undefined))
         .toHaveLength(58)
       yield* consistent(context)
-      // Nobody else's are less by it.
+      // Other owners are not affected.
       const bob = yield* connect({ principal: { id: "bob" } })
       yield* kit.begin(bob, "endless")
     })),
@@ -82,7 +85,7 @@ it.live(
 )
 
 it.live(
-  "calls that are cancelled while they begin, and tasks that end, are counted as what they are",
+  "counts calls that are cancelled while they start, and tasks that end, correctly",
   () =>
     Effect.scoped(Effect.gen(function*() {
       const ends = Task.layer(
@@ -104,7 +107,7 @@ it.live(
       yield* Effect.sleep(300)
       yield* consistent(context)
       const sql = sqlOf(context)
-      // All of them have a time to live that is over.
+      // The time to live of all of them is over.
       yield* Effect.repeat(
         Effect.andThen(Effect.sleep(100), sql`SELECT id FROM skein_tasks`),
         { until: (rows) => rows.length === 0 }
@@ -124,7 +127,7 @@ const asks = (seen: Array<string>) =>
     }))
 
 it.live(
-  "2026-07-28 · the state of a call that waits is good for its own task only, however often and by whomever it comes",
+  "2026-07-28 · the state of a waiting call is valid for its own task only, however often and whoever sends it",
   () =>
     Effect.scoped(Effect.gen(function*() {
       const seen: Array<string> = []
@@ -139,7 +142,7 @@ it.live(
       const begun = () => new Set(seen).size
       expect(begun()).toBe(1)
 
-      // Whoever else has it, or what is left of it, begins nothing with it.
+      // Another caller, or a part of the state, starts nothing.
       const inputResponses = { k: { action: "accept", content: { name: "Eve" } } }
       for (const client of [eve, nobody]) {
         const error = yield* client.error("tools/call", { name: "asks", requestState, inputResponses })
@@ -152,7 +155,8 @@ it.live(
       expect((yield* ann.error("tools/call", { name: "asks", arguments: { a: 1 }, requestState })).code).toBe(-32602)
       expect(begun()).toBe(1)
 
-      // Without answers it asks again; many at once wait for the one task, and the first answer counts.
+      // Without answers the call asks again; many concurrent calls wait for the one task, and the first answer
+      // counts.
       expect((yield* ann.result("tools/call", { name: "asks", requestState })).resultType).toBe("input_required")
       const named = (name: string) => ({ k: { action: "accept", content: { name } } })
       const answers = yield* Effect.forEach(["Ann", "Amy", "Ada"], (name) =>
@@ -163,13 +167,13 @@ it.live(
         text
       ))
       expect(texts.size).toBe(1)
-      // And when it is over: the same.
+      // The same applies after the task has ended.
       const late = yield* ann.result("tools/call", { name: "asks", requestState, inputResponses: named("Abe") })
       expect(texts).toEqual(new Set([late.content[0].text]))
       expect(begun()).toBe(1)
       expect(yield* sqlOf(context)`SELECT id FROM skein_tasks`).toHaveLength(1)
 
-      // Once it is gone, so is what the state was good for.
+      // After the task is deleted, the state is no longer valid.
       yield* sqlOf(context)`UPDATE skein_tasks SET expires_at = 0`
       expect((yield* ann.error("tools/call", { name: "asks", requestState, inputResponses: named("Abe") })).code).toBe(
         -32603
@@ -179,7 +183,7 @@ it.live(
   20_000
 )
 
-it.live("arguments in the name of what is prepared are kept of no tool: it may come to be prepared before they are read", () =>
+it.live("drops arguments under the name of the prepared value for every tool: a tool may become prepared before they are read", () =>
   Effect.scoped(Effect.gen(function*() {
     const { connect, context } = yield* server([endless])
     const client = yield* connect(modern)
@@ -188,7 +192,7 @@ it.live("arguments in the name of what is prepared are kept of no tool: it may c
     expect(JSON.parse(row!.args)).toEqual({ a: 1 })
   })))
 
-it.live("10,000 watchers of one task hear of its end", () =>
+it.live("10,000 watchers of one task receive its end", () =>
   Effect.scoped(Effect.gen(function*() {
     const { connect, context } = yield* server([endless])
     const client = yield* connect(modern)

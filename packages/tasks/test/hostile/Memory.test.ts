@@ -1,4 +1,4 @@
-/** What is left in memory of many tasks, and of what made them. */
+/** The memory that remains of many tasks and of the requests that created them. */
 import { expect, it } from "@effect/vitest"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Middleware from "@skein/server/Middleware"
@@ -16,7 +16,7 @@ import { durable, get, pass, plain, settled, submit, work } from "../engine/kit.
 import * as kit from "../protocol/kit.ts"
 import * as tools from "../protocol/tools.ts"
 
-it.effect("2025-11-25 · what tells a session of its tasks keeps no request: that may be large, and a task may take days", () =>
+it.effect("2025-11-25 · notifying a session about its tasks does not retain the request, which may be large", () =>
   Effect.gen(function*() {
     const { gc } = globalThis
     expect(gc, "run with --expose-gc").toBeTypeOf("function")
@@ -35,11 +35,11 @@ it.effect("2025-11-25 · what tells a session of its tasks keeps no request: tha
     gc!()
     yield* settled
     gc!()
-    // Whatever stands on a stack now may be seen.
+    // Values on the current stack may still be reachable.
     expect(requests.filter((request) => request.deref() !== undefined).length).toBeLessThan(5)
   }))
 
-it.effect("tasks of all kinds leave no fiber, no row and no message, when their time is over", () => {
+it.effect("expired tasks of all kinds leave no fiber, no row and no message", () => {
   let alive = 0
   const metrics: Metric.FiberRuntimeMetricsService = {
     recordFiberStart: () => void alive++,
@@ -98,7 +98,7 @@ it.effect("tasks of all kinds leave no fiber, no row and no message, when their 
   )
 }, 60_000)
 
-it.effect("what a task says of itself is a line: of 10 MB the first 4,096 characters are kept", () =>
+it.effect("keeps the first 4,096 characters of a status message of 10 MB", () =>
   Effect.gen(function*() {
     const yarn = "🧶".repeat(5_000_000)
     yield* work({
@@ -125,6 +125,6 @@ it.effect("what a task says of itself is a line: of 10 MB the first 4,096 charac
     yield* pass(2)
     const state = yield* get(refused.id)
     expect(state?.statusMessage).toBe(`x${"🧶".repeat(2047)}…`)
-    // The error itself is the whole of it.
+    // The error itself is complete.
     expect(state?.outcome?._tag === "Error" && state.outcome.error.message.length).toBe(yarn.length + 1)
   }).pipe(Effect.provide(Layer.provideMerge(MemoryTasks.layer(), Logger.layer([])))))

@@ -1,4 +1,4 @@
-/** Names, keys and results of any form: they come from arguments, and what a task is known by must not depend on them. */
+/** Names, keys and results of any form: they come from arguments, and must not affect how a task finds its records. */
 import { it } from "@effect/vitest"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
@@ -48,7 +48,7 @@ const names = [
   "M".repeat(100_000)
 ]
 
-/** Everything that has a name, under each of them; in each run every step is asked for again. */
+/** Every named part, under each of the names; in each run every step is looked up again. */
 const named = durable(() =>
   Effect.gen(function*() {
     const exchange = yield* McpRequest
@@ -114,7 +114,7 @@ for (const [engine, make, absent] of engines) {
           Effect.provide(effect, Layer.provideMerge(Layer.effectDiscard(work(tools)), layer)))
       ).pipe(Effect.provide(Logger.layer([])))
 
-    it.live("every name is one of its own: of steps, of what is asked, done once, slept, and tried again", () =>
+    it.live("every name of a step, a question, a `once`, a sleep and a retry is distinct", () =>
       run(
         { named },
         Effect.gen(function*() {
@@ -136,10 +136,10 @@ for (const [engine, make, absent] of engines) {
         })
       ), 20_000)
 
-    // What the rest is about does not depend on the database.
+    // The rest does not depend on the database.
     if (engine === "PostgreSQL") return
 
-    it.live("two questions that wait under one key are a defect: in another run they would change places", () =>
+    it.live("two questions that wait under one key are a defect: their order could differ in another run", () =>
       run(
         {
           pay: durable(() =>
@@ -153,7 +153,7 @@ for (const [engine, make, absent] of engines) {
             Effect.flatMap(McpRequest, (exchange) => {
               const ask = (message: string) =>
                 Effect.orDie(exchange.request("elicitation/create", { message }, { key: "sure" }))
-              // The same one twice is no matter; and one after the other is.
+              // The same question twice is fine, and so are two questions one after the other.
               const first = Effect.all([ask("Pay 1?"), ask("Pay 1?")], { concurrency: 2 })
               return Effect.map(Effect.all([first, ask("Pay 2?")]), (all) => JSON.stringify(all.flat()))
             })
@@ -173,7 +173,7 @@ for (const [engine, make, absent] of engines) {
         })
       ))
 
-    it.live("a key that is too long to be kept fails its task at once", () =>
+    it.live("fails a task immediately for a question key that is too long to store", () =>
       run(
         {
           long: durable(() =>
@@ -201,7 +201,7 @@ for (const [engine, make, absent] of engines) {
         }
       })
     ) {
-      it.live(`a handler that ends with ${what} has failed, and undoes what it has done, once`, () => {
+      it.live(`a handler that ends with ${what} has failed, and is compensated once`, () => {
         const undone: Array<string> = []
         return run(
           ending(result(members), undone),
@@ -217,7 +217,7 @@ for (const [engine, make, absent] of engines) {
       })
     }
 
-    it.live("one that fails with what is no JSON undoes once", () => {
+    it.live("a handler that fails with a value without a JSON form is compensated once", () => {
       const undone: Array<string> = []
       return run(
         ending(result({ isError: true, structuredContent: { n: 1n } }), undone),

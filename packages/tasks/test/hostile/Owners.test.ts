@@ -1,4 +1,4 @@
-/** Who is called what by whom: principals, owner policies that differ from tool to tool, and those who try to be somebody else. */
+/** Owners: principals, owner policies that differ between tools, and callers that try to be another owner. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Catalog from "@skein/server/Catalog"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
@@ -14,7 +14,7 @@ const server = (definitions: Parameters<typeof kit.server>[0], options?: Tasks.O
   kit.server(definitions, options, MemoryTasks.layer() as never)
 
 const mine = Task.layer(Task.make("mine"), () => Effect.never)
-/** Belongs to the team of its caller, whatever the others of the server belong to. */
+/** Belongs to the team of its caller, whatever the other tools of the server do. */
 const teams = Task.layer(
   Task.make("teams", { owner: ({ principal }) => (principal?.claims as kit.Json)?.team ?? null }),
   () => Effect.andThen(Task.setStatusMessage("a secret of the team"), Effect.never)
@@ -24,7 +24,7 @@ const who = (id: string, team: string) => ({ id, claims: { team } })
 const unknown = { code: -32602, message: "Task not found: the id is unknown, or the task has expired" }
 
 describe("owners", () => {
-  it.live("who has the name that another policy gives to somebody else sees none of their tasks, in no list", () =>
+  it.live("a caller with the name that another policy gives to somebody else sees none of their tasks, in no listing", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* server([mine, teams, TaskTools.layer()])
       const ann = yield* connect({ principal: who("ann", "acme") })
@@ -45,7 +45,7 @@ describe("owners", () => {
       }
     })))
 
-  it.live("pages stay pages where what lies between is not the caller's", () =>
+  it.live("pages keep their size and order when other callers' tasks lie between", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* server([mine, teams], { pageSize: 2 })
       const ann = yield* connect({ principal: who("ann", "acme") })
@@ -59,7 +59,7 @@ describe("owners", () => {
       expect(pages).toBe(4)
     })))
 
-  it.live("a tool that is not offered for a while leaves its tasks whose they are", () =>
+  it.live("a disabled tool keeps the owners of its tasks", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect, context } = yield* server([mine, teams])
       const ann = yield* connect({ principal: who("ann", "acme") })
@@ -77,7 +77,7 @@ describe("owners", () => {
       expect(yield* stranger.error("tasks/get", { taskId })).toEqual(unknown)
     })))
 
-  it.live("nobody is not the principal `null`, nor that of an empty name", () =>
+  it.live("a caller without an owner is neither the principal `null` nor a principal with an empty id", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* server([mine])
       const nobody = yield* connect()
@@ -94,7 +94,7 @@ describe("owners", () => {
       }
     })))
 
-  it.live("2026-07-28 · a subscription agrees on the caller's own tasks alone, and hears of no others", () =>
+  it.live("2026-07-28 · a subscription agrees to the caller's own tasks only, and receives no others", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* server([mine, teams])
       const ann = yield* connect({ principal: who("ann", "acme") })

@@ -1,4 +1,4 @@
-/** What of a call, and of what its task does, is found in the file of the database, and in the log. */
+/** Which data of a call and of its task can be found in the database file and in the log. */
 import { expect, it } from "@effect/vitest"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
@@ -22,12 +22,12 @@ import { join } from "node:path"
 import * as http from "../../../server/test/http/kit.ts"
 import * as kit from "../protocol/kit.ts"
 
-/** A text that is found again. */
+/** A text that can be searched for. */
 const secret = (what: string): string => `secret-${what}-qzx`
 
-/** What nobody keeps, in whatever form. */
+/** Data that is never stored, in any form. */
 const passing = ["header", "claim", "meta"]
-/** What is kept as the task's texts. */
+/** Data that is stored as texts of the task. */
 const kept = ["argument", "member", "prepared", "message", "progress", "value", "failure", "defect", "once"]
   .concat(["question", "answer", "result", "undone"])
 
@@ -92,12 +92,12 @@ const run = (keys: ReadonlyArray<string>) =>
     yield* send("tasks/update", { taskId, inputResponses }, taskId)
     const { result } = yield* until("completed")
     expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining(secret("answer")) }] })
-    // Read by another process: this one would lose its lock by closing the file.
+    // Read by another process: this process would lose its lock by closing the file.
     const bytes = [filename, `${filename}-wal`].filter(existsSync)
       .map((file) => execFileSync("cat", [file], { maxBuffer: 2 ** 28 }).toString("latin1"))
       .join("")
     expect(bytes).toContain(taskId)
-    // Nobody else on the machine can read them.
+    // Other users of the machine cannot read the files.
     const modes = [filename, `${filename}-wal`].filter(existsSync).map((file) => statSync(file).mode & 0o777)
     expect(new Set(modes)).toEqual(new Set([0o600]))
     return bytes
@@ -105,13 +105,13 @@ const run = (keys: ReadonlyArray<string>) =>
 
 const found = (text: string, whats: ReadonlyArray<string>) => whats.filter((what) => text.includes(secret(what)))
 
-it.live("headers, claims and _meta are in no database; with a key nothing of what a task is about is readable there", () =>
+it.live("stores no headers, claims and _meta in the database; with a key no content of a task is readable there", () =>
   Effect.scoped(Effect.gen(function*() {
     const bytes = yield* run(["0123456789abcdef0123456789abcdef"])
     expect(found(bytes, [...passing, ...kept])).toEqual([])
   })))
 
-it.live("without a key it is; headers, claims and _meta are not. The log has neither, at any level", () => {
+it.live("without a key the content is readable; headers, claims and _meta are not stored. The log has neither, at any level", () => {
   const lines: Array<string> = []
   const logger = Logger.make((options) => void lines.push(JSON.stringify(Logger.formatStructured.log(options))))
   return Effect.scoped(Effect.gen(function*() {

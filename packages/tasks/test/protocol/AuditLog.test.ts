@@ -22,7 +22,7 @@ it.effect("2025-11-25, 2026-07-28 · SHOULD log task creation and retrieval, wit
       yield* kit.get(client, id)
       yield* client.result("tasks/cancel", { taskId: id })
       yield* client.call("never")
-      // Eight characters tell it apart, and are not enough to use it.
+      // Eight characters identify the task, and are not enough to use it.
       const task = `${id.slice(0, 8)}…`
       expect(entries.map(({ method, principal, target, task }) => ({ method, principal, target, task }))).toEqual([
         { method: "tools/call", principal: "ada", target: "bake", task },

@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import * as asking from "../../../server/test/asking/kit.ts"
 import * as kit from "./kit.ts"
 
-/** Asks for a name in the call, and once more in the task. */
+/** Asks for a name in the call, and again in the task. */
 const order = Task.layerPrepared(
   Task.make("order", { input: { cakes: Schema.Int }, output: { text: Schema.String } }),
   Schema.Struct({ name: Schema.String, at: Schema.DateFromString }),
@@ -60,7 +60,7 @@ describe("a task that is prepared in its call", () => {
     }))
 
   for (const revision of ["2025-06-18", "2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · a call that waits is prepared as well; what failed before a task has begun is its result`, () =>
+    it.effect(`${revision} · prepares a waiting call as well; a failure before the task starts is its result`, () =>
       Effect.gen(function*() {
         const { client: ann, fake } = yield* client({ revision, answer: named })
         const { result } = yield* ann.request("tools/call", { name: "order", arguments: { cakes: 2 } })
@@ -72,7 +72,7 @@ describe("a task that is prepared in its call", () => {
       }))
   }
 
-  it.effect("2026-07-28 · bad arguments, and what fails before, are answered at once: there is no task", () =>
+  it.effect("2026-07-28 · returns invalid arguments, and failures of preparing, immediately: no task starts", () =>
     Effect.gen(function*() {
       const { client: ann, fake } = yield* client({ revision: "2026-07-28", answer: named, capabilities })
       expect(yield* ann.call("order", { cakes: 6 })).toBe("failed: Too many cakes")
@@ -80,7 +80,7 @@ describe("a task that is prepared in its call", () => {
       expect(fake.rows.size).toBe(0)
     }))
 
-  it.effect("2025-11-25 · a client that asked for a task is told so with -32602", () =>
+  it.effect("2025-11-25 · rejects a client that requested a task with -32602", () =>
     Effect.gen(function*() {
       const { client: ann, fake } = yield* client({ revision: "2025-11-25", answer: named })
       const { error } = yield* ann.once("tools/call", { name: "order", arguments: { cakes: 6 }, task: {} })
@@ -90,7 +90,7 @@ describe("a task that is prepared in its call", () => {
       expect(result.task.status).toBe("working")
     }))
 
-  it.effect("what a client says in the name of what is prepared is overwritten, and the tool never sees the name", () =>
+  it.effect("overwrites a client's argument under the name of the prepared value, and hides it from the tool", () =>
     Effect.gen(function*() {
       const { client: ann, fake } = yield* client({ revision: "2026-07-28", answer: named })
       const forged = { cakes: 2, "@skein/tasks/prepared": { name: "Eve", at: "2000-01-01T00:00:00Z" } }

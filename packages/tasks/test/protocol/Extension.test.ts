@@ -35,7 +35,7 @@ describe("io.modelcontextprotocol/tasks · capability negotiation", () => {
       }
     }))
 
-  it.effect("2026-07-28 · MUST return -32021, indicating the required extension, where it cannot do without a task", () =>
+  it.effect("2026-07-28 · MUST return -32021, with the required extension, for a tool that requires a task", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([tools.must])
       const client = yield* connect({ can: { elicitation: {} } })
@@ -57,7 +57,7 @@ describe("io.modelcontextprotocol/tasks · capability negotiation", () => {
       }
     }))
 
-  it.effect("2026-07-28 · tasks/list and tasks/result are gone", () =>
+  it.effect("2026-07-28 · tasks/list and tasks/result do not exist", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([tools.quick])
       const client = yield* connect()
@@ -68,7 +68,7 @@ describe("io.modelcontextprotocol/tasks · capability negotiation", () => {
 })
 
 describe("io.modelcontextprotocol/tasks · task creation", () => {
-  it.effect("2026-07-28 · MUST set resultType to `task`; a tasks/get for the returned taskId resolves at once", () =>
+  it.effect("2026-07-28 · MUST set resultType to `task`; a tasks/get for the returned taskId resolves immediately", () =>
     Effect.gen(function*() {
       const { definition, open } = tools.gated("bake", { ttl: "1 hour", pollInterval: "2 seconds" })
       const { connect } = yield* kit.server([definition])
@@ -90,7 +90,7 @@ describe("io.modelcontextprotocol/tasks · task creation", () => {
       yield* open()
     }))
 
-  it.effect("2026-07-28 · the state of a task is the one thing in a CreateTaskResult: no `task`, and nothing of its end", () =>
+  it.effect("2026-07-28 · a CreateTaskResult contains only the state of the task: no `task`, and no outcome", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([tools.quick])
       const created = yield* (yield* connect()).call("quick", { n: 1 })
@@ -106,7 +106,7 @@ describe("io.modelcontextprotocol/tasks · task creation", () => {
       ])
     }))
 
-  it.effect("what is not begun is no task: a limit is -32603 and says so; a store that fails, -32603 and a reference", () =>
+  it.effect("a task that is not created: at a limit -32603 with a message; on a store failure -32603 with a reference", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* kit.server([tools.gated().definition], { limits: { all: { live: 1 } } })
       const client = yield* connect()
@@ -121,7 +121,7 @@ describe("io.modelcontextprotocol/tasks · task creation", () => {
 })
 
 describe("io.modelcontextprotocol/tasks · tasks/get", () => {
-  it.effect("2026-07-28 · 1: `working`, with what it says of itself", () =>
+  it.effect("2026-07-28 · 1: `working`, with the status message", () =>
     Effect.gen(function*() {
       const { definition, next } = tools.reporting()
       const { connect } = yield* kit.server([definition])
@@ -133,7 +133,7 @@ describe("io.modelcontextprotocol/tasks · tasks/get", () => {
       expect(yield* kit.get(client, taskId)).toMatchObject({ status: "working", statusMessage: "2 of 2" })
     }))
 
-  it.effect("2026-07-28 · 2: `input_required`, with all outstanding requests, whoever asks and however often", () =>
+  it.effect("2026-07-28 · 2: `input_required`, with all outstanding requests, for every reader and every time", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([tools.asking])
       const client = yield* connect({ can: { ...kit.tasks, elicitation: {} } })
@@ -244,7 +244,7 @@ describe("io.modelcontextprotocol/tasks · tasks/update", () => {
       expect((yield* update({ third: yes("late") })).result.resultType).toBe("complete")
     }))
 
-  it.effect("2026-07-28 · of two answers that come at once the first counts, and both are acknowledged", () =>
+  it.effect("2026-07-28 · of two concurrent answers the first counts, and both are acknowledged", () =>
     Effect.gen(function*() {
       const { client, fake, taskId } = yield* asked
       const gate = Latch.makeUnsafe(false)
@@ -262,7 +262,7 @@ describe("io.modelcontextprotocol/tasks · tasks/update", () => {
       expect((yield* kit.get(client, taskId)).result.content[0].text).toBe("a a c")
     }))
 
-  it.effect("2026-07-28 · an answer that is none is -32602 with its path, and of that request nothing was done", () =>
+  it.effect("2026-07-28 · rejects an invalid answer with -32602 and its path, and applies nothing of that request", () =>
     Effect.gen(function*() {
       const { open, update } = yield* asked
       for (const bad of [5, null, {}, { action: "perhaps" }, { roots: [] }, { action: "accept", content: 4 }]) {
@@ -278,7 +278,7 @@ describe("io.modelcontextprotocol/tasks · tasks/update", () => {
 })
 
 describe("io.modelcontextprotocol/tasks · tasks/cancel", () => {
-  it.effect("2026-07-28 · MUST acknowledge with an empty result, and the work is interrupted", () =>
+  it.effect("2026-07-28 · MUST acknowledge with an empty result, and interrupts the work", () =>
     Effect.gen(function*() {
       const { definition, seen } = tools.gated()
       const { connect } = yield* kit.server([definition])
@@ -291,7 +291,7 @@ describe("io.modelcontextprotocol/tasks · tasks/cancel", () => {
       expect((yield* client.result("tasks/cancel", { taskId })).resultType).toBe("complete")
     }))
 
-  it.effect("2026-07-28 · is acknowledged for a task that is over, which stays as it is", () =>
+  it.effect("2026-07-28 · acknowledges a task that has ended, and does not change it", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([tools.quick])
       const client = yield* connect()
@@ -302,10 +302,10 @@ describe("io.modelcontextprotocol/tasks · tasks/cancel", () => {
     }))
 })
 
-describe("io.modelcontextprotocol/tasks · whose a task is", () => {
+describe("io.modelcontextprotocol/tasks · owners", () => {
   const methods = ["tasks/get", "tasks/update", "tasks/cancel"]
 
-  it.effect("2026-07-28 · nonexistent, expired and somebody else's taskId: one answer, -32602, after one look into the store", () =>
+  it.effect("2026-07-28 · unknown, expired and foreign taskIds: one error, -32602, after one read of the store", () =>
     Effect.gen(function*() {
       const { definition, seen } = tools.gated("bake", { ttl: "1 minute" })
       const { connect, fake } = yield* kit.server([definition, tools.quick])
@@ -334,14 +334,14 @@ describe("io.modelcontextprotocol/tasks · whose a task is", () => {
       expect((yield* kit.get(alice, taskId)).status).toBe("working")
     }))
 
-  it.effect("2026-07-28 · what nobody was identified for belongs to whoever knows its id", () =>
+  it.effect("2026-07-28 · the task of a caller without an owner belongs to every caller that has its id", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([tools.quick])
       const { taskId } = yield* kit.begin(yield* connect(), "quick", { n: 1 })
       expect((yield* kit.get(yield* connect({ principal: { id: "eve" } }), taskId)).status).toBe("completed")
     }))
 
-  it.effect("2026-07-28 · an owner policy of the server or of a task says whose it is", () =>
+  it.effect("2026-07-28 · an owner policy of the server or of a task decides about the owner", () =>
     Effect.gen(function*() {
       const tenant = (id: string) => ({ id, tenant: id[0] })
       const { definition } = tools.gated("bake", { owner: ({ principal }) => `tenant ${principal?.["tenant"]}` })
@@ -357,7 +357,7 @@ describe("io.modelcontextprotocol/tasks · whose a task is", () => {
       expect([...fake.rows.values()].map(({ state: { owner } }) => owner)).toEqual(["tenant a", "all"])
     }))
 
-  it.effect("of the caller no more is kept than the principal's id, and what its client can do", () =>
+  it.effect("stores only the principal's id and the client's capabilities of the caller", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* kit.server([tools.quick])
       const principal = { id: "alice", token: "secret", claims: { email: "a@example.com" } }

@@ -37,7 +37,7 @@ describe("io.modelcontextprotocol/tasks · Streamable HTTP: routing headers", ()
       expect(unknown.json.error.code).toBe(-32602)
     })))
 
-  it.live("2026-07-28 · who hangs up while its call waits has cancelled it, and the task", () =>
+  it.live("2026-07-28 · closing the connection of a waiting call cancels the call and its task", () =>
     Effect.scoped(Effect.gen(function*() {
       const { definition, seen } = tools.gated()
       const server = McpServer.layer({ name: "test", version: "1.0.0" }, definition, Tasks.layer())
@@ -48,11 +48,11 @@ describe("io.modelcontextprotocol/tasks · Streamable HTTP: routing headers", ()
       expect(seen).toEqual({ runs: 1, interrupted: 1 })
     })))
 
-  it.live("2026-07-28 · when the server closes the call that waits is not left behind, and its task not cancelled", () =>
+  it.live("2026-07-28 · a closing server ends a waiting call, and does not cancel its task", () =>
     Effect.scoped(Effect.gen(function*() {
       const { definition, seen } = tools.gated()
       const engine = yield* Layer.build(fake.layer)
-      // Its workers stop with it: what they do is interrupted, to go on elsewhere.
+      // The workers stop with the server: their runs are interrupted, and continue elsewhere.
       const server = McpServer.layer({ name: "test", version: "1.0.0" }, definition, Tasks.layer())
       const scope = yield* Scope.make()
       const at = yield* Scope.provide(

@@ -30,7 +30,7 @@ const asker = (revision: Revision.Revision, answer: asking.Answerer | undefined)
 
 describe("a call that waits for its task", () => {
   for (const [revision, can] of sides) {
-    it.effect(`${revision} · is answered as a tool's call, with the result, a failure, or an error`, () =>
+    it.effect(`${revision} · returns a result, a failure or an error, like the call of a tool`, () =>
       Effect.gen(function*() {
         const { connect } = yield* kit.server([tools.quick, tools.failing, tools.refusing, tools.dying])
         const client = yield* connect({ revision, can })
@@ -47,7 +47,7 @@ describe("a call that waits for its task", () => {
         })
       }))
 
-    it.effect(`${revision} · tells its progress, if it was asked for`, () =>
+    it.effect(`${revision} · reports its progress, if requested`, () =>
       Effect.gen(function*() {
         const { definition, next } = tools.reporting()
         const { connect } = yield* kit.server([definition])
@@ -64,7 +64,7 @@ describe("a call that waits for its task", () => {
         ])
       }))
 
-    it.effect(`${revision} · asks the task's questions through the call, those that are open together`, () =>
+    it.effect(`${revision} · asks the task's questions through the call, all open ones together`, () =>
       Effect.gen(function*() {
         const { client, fake } = yield* asker(revision, answering)
         expect(yield* client.call("asking")).toBe("a b c")
@@ -72,7 +72,7 @@ describe("a call that waits for its task", () => {
         expect(fake.rows.size).toBe(1)
       }))
 
-    it.effect(`${revision} · who cancels the call cancels its task`, () =>
+    it.effect(`${revision} · cancelling the call cancels its task`, () =>
       Effect.gen(function*() {
         const { definition, seen } = tools.gated()
         const { connect, fake } = yield* kit.server([definition])
@@ -91,7 +91,7 @@ describe("a call that waits for its task", () => {
         expect(client.answers(requestId)).toEqual([])
       }))
 
-    it.effect(`${revision} · a task that cannot be cancelled with its call goes on, and the log says so`, () => {
+    it.effect(`${revision} · logs a task that cannot be cancelled with its call, and the task continues`, () => {
       const lines: Array<unknown> = []
       return Effect.gen(function*() {
         const { definition } = tools.gated()
@@ -107,7 +107,7 @@ describe("a call that waits for its task", () => {
       }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(message))])))
     })
 
-    it.effect(`${revision} · a task that is cancelled meanwhile is a failure of the tool; one that is gone an error`, () =>
+    it.effect(`${revision} · a task that is cancelled meanwhile is a failure of the tool; a deleted task is an error`, () =>
       Effect.gen(function*() {
         const { definition } = tools.gated()
         const { connect, context, fake } = yield* kit.server([definition])
@@ -122,7 +122,7 @@ describe("a call that waits for its task", () => {
         })
       }))
 
-    it.effect(`${revision} · a server that stops is no cancellation: the call's task goes on`, () =>
+    it.effect(`${revision} · a server that stops does not cancel: the task of the call continues`, () =>
       Effect.gen(function*() {
         const { definition, open, seen } = tools.gated()
         const { connect, fake } = yield* kit.server([definition])
@@ -142,7 +142,7 @@ describe("a call that waits for its task", () => {
 
     const broken = new TransportError({ reason: new ConnectionLost({ message: "broken" }) })
     for (const end of [{ _tag: "Ended" }, { _tag: "Lost", cause: broken }] as const) {
-      it.effect(`${revision} · a client whose connection is over (${end._tag}) has cancelled the call's task`, () =>
+      it.effect(`${revision} · the end of a client's connection (${end._tag}) cancels the task of its call`, () =>
         Effect.gen(function*() {
           const { definition, seen } = tools.gated()
           const { connect, fake } = yield* kit.server([definition])
@@ -151,7 +151,7 @@ describe("a call that waits for its task", () => {
           yield* kit.settle
           client.peer.close(end)
           yield* kit.settle
-          // Who has said all that it had to say may still listen for a while.
+          // A client that has sent its last message may still receive for a while.
           const [row] = [...fake.rows.values()]
           if (end._tag === "Ended") expect(row!.state.status).toBe("working")
           yield* TestClock.adjust("5 seconds")
@@ -163,7 +163,7 @@ describe("a call that waits for its task", () => {
 
   for (const [revision, can] of [...sides, ["2026-07-28", kit.tasks] as const]) {
     const who = can === kit.tasks ? "a client with tasks" : "a client without"
-    it.effect(`${revision} · ${who} that cancels while the task begins leaves none behind`, () =>
+    it.effect(`${revision} · ${who} that cancels while the task is created leaves no task`, () =>
       Effect.gen(function*() {
         const { definition, seen } = tools.gated()
         const { connect, fake } = yield* kit.server([definition])
@@ -182,13 +182,13 @@ describe("a call that waits for its task", () => {
   }
 
   for (const revision of ["2025-06-18", "2025-11-25"] as const) {
-    it.effect(`${revision} · a question that the client refuses is the handler's to deal with`, () =>
+    it.effect(`${revision} · the handler receives the refusal of a question by the client`, () =>
       Effect.gen(function*() {
         const { client } = yield* asker(revision, () => ({ error: { code: -1, message: "User rejected" } }))
         expect(yield* client.call("asking")).toMatch(/^Rejected: .*User rejected/)
       }))
 
-    it.effect(`${revision} · a question that was answered elsewhere is withdrawn`, () =>
+    it.effect(`${revision} · withdraws a question that was answered elsewhere`, () =>
       Effect.gen(function*() {
         const { context, fake } = yield* kit.server([tools.asking])
         const server = Context.pick(McpServer.McpServer)(context)
@@ -205,7 +205,7 @@ describe("a call that waits for its task", () => {
       }))
   }
 
-  it.effect("2026-07-28 · the call comes again with answers, and has its task still; between its rounds nobody watches", () =>
+  it.effect("2026-07-28 · the call comes again with answers and keeps its task; between its rounds the task has no watcher", () =>
     Effect.gen(function*() {
       const { client, fake } = yield* asker("2026-07-28", undefined)
       const first = yield* client.once("tools/call", { name: "asking" })
@@ -232,7 +232,7 @@ describe("a call that waits for its task", () => {
       expect(fake.rows.size).toBe(1)
     }))
 
-  it.effect("2026-07-28 · a call that comes again when its task is forgotten is told so", () =>
+  it.effect("2026-07-28 · a call that comes again after its task was deleted receives an error", () =>
     Effect.gen(function*() {
       const { client, fake } = yield* asker("2026-07-28", undefined)
       const { result: { requestState } } = yield* client.once("tools/call", { name: "asking" })

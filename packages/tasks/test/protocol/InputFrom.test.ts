@@ -1,4 +1,4 @@
-/** Whom the questions of a task are put to. */
+/** Which clients are asked the questions of a task. */
 import { describe, expect, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
@@ -32,7 +32,7 @@ const answer = (name: string) => ({ action: "accept", content: { name } })
 const keys = ({ inputRequests }: kit.Json): ReadonlyArray<string> => Object.keys(inputRequests)
 
 describe("2026-07-28 · MUST NOT send inputRequests that the client has not declared support for", () => {
-  it.effect("a question of a task is in a tasks/get of those that have, and of no others; those see that it waits", () =>
+  it.effect("a question is in the tasks/get of declaring clients only; the others see that the task waits", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([ask()])
       const asked = yield* connect({ can: can({ elicitation: {} }) })
@@ -51,7 +51,7 @@ describe("2026-07-28 · MUST NOT send inputRequests that the client has not decl
       expect((yield* kit.get(able, taskId)).result.content[0].text).toBe("Hello, Ada!")
     }))
 
-  it.effect("of several each is shown to those that can answer it, and what the task says of itself stays", () =>
+  it.effect("of several questions each is shown to the clients that can answer it, and the status message stays", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([both])
       const all = yield* connect({ can: can({ elicitation: {}, sampling: {} }) })
@@ -76,8 +76,8 @@ describe("2026-07-28 · MUST NOT send inputRequests that the client has not decl
     }))
 })
 
-describe("whom a task may ask (`asks`)", () => {
-  it.effect("caller: what the client that made the call has not declared fails at once, as in a call", () =>
+describe("the clients that a task may ask (`inputFrom`)", () => {
+  it.effect("caller: a question that the calling client has not declared fails immediately, as in a call", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([ask()])
       const client = yield* connect()
@@ -85,7 +85,7 @@ describe("whom a task may ask (`asks`)", () => {
       expect(yield* kit.get(client, taskId)).toMatchObject({ status: "failed", error: { code: -32021 } })
     }))
 
-  it.effect("anyone: the question waits for a client that has, which takes the task up", () =>
+  it.effect("anyone: the question waits for a declaring client that reads the task", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([ask({ inputFrom: "anyone" })])
       const first = yield* connect()
@@ -98,7 +98,7 @@ describe("whom a task may ask (`asks`)", () => {
       expect((yield* kit.get(first, taskId)).result.content[0].text).toBe("Hello, Ada!")
     }))
 
-  it.effect("2025-11-25 · the same: it goes to a tasks/result of a client that has declared it", () =>
+  it.effect("2025-11-25 · the same: it is sent on a tasks/result of a client that declares it", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([ask({ inputFrom: "anyone" })])
       const revision = "2025-11-25" as const
@@ -119,7 +119,7 @@ describe("whom a task may ask (`asks`)", () => {
     }))
 
   for (const revision of ["2025-06-18", "2026-07-28"] as ReadonlyArray<Revision>) {
-    it.effect(`${revision} · a call that waits for its task asks its own client alone`, () =>
+    it.effect(`${revision} · a call that waits for its task asks its own client only`, () =>
       Effect.gen(function*() {
         const { connect } = yield* kit.server([ask({ inputFrom: "anyone" })])
         const client = yield* connect({ revision, can: {} })

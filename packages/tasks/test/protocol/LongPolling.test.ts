@@ -12,7 +12,7 @@ for (
     0
   ]] as const
 ) {
-  it.effect(`with a patience of ${patience} a look at a task waits ${most} seconds at most`, () =>
+  it.effect(`with a maxWait of ${patience}, task_status waits ${most} seconds at most`, () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* kit.server([slow, TaskTools.layer({ maxWait: patience })])
       const client = yield* connect({ revision: "2025-06-18" })

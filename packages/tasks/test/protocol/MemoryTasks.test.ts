@@ -13,11 +13,11 @@ import * as asking from "../../../server/test/asking/kit.ts"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
 
-/** What the other tests of this folder say of an engine of theirs, in short: on the one that is there. */
+/** The protocol on the engine in memory: a short form of the tests in this folder, which use a fake engine. */
 const server = (definitions: Parameters<typeof kit.server>[0]) =>
   kit.server(definitions, undefined, MemoryTasks.layer() as never)
 
-/** A task, as soon as it is so. */
+/** A task, once it matches. */
 const until = (client: kit.Client, taskId: string, is: (task: kit.Json) => boolean) =>
   Effect.repeat(Effect.tap(kit.get(client, taskId), () => Effect.sleep(2)), { until: is })
 
@@ -27,8 +27,8 @@ const asks = (count: number) => ({ inputRequests = {} }: kit.Json): boolean =>
 const can = { ...kit.tasks, elicitation: {} }
 const yes = (name: string) => ({ action: "accept", content: { name } })
 
-describe("the faces of tasks, on the engine in memory", () => {
-  it.live("2026-07-28 · a task is there at once, and ends with its result, a failure of the tool, or an error", () =>
+describe("the protocol on the engine in memory", () => {
+  it.live("2026-07-28 · a task exists immediately, and ends with its result, a failure of the tool, or an error", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* server([tools.quick, tools.failing, tools.refusing, tools.dying])
       const client = yield* connect()
@@ -49,7 +49,7 @@ describe("the faces of tasks, on the engine in memory", () => {
       expect(JSON.stringify(dead)).not.toContain("secret")
     })))
 
-  it.live("2026-07-28 · questions are open together, answered one by one, and never asked again", () =>
+  it.live("2026-07-28 · questions are open together, answered one by one, and not asked again", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* server([tools.asking])
       const client = yield* connect({ can })
@@ -67,7 +67,7 @@ describe("the faces of tasks, on the engine in memory", () => {
       expect((yield* until(client, taskId, over)).result.content[0].text).toBe("a b decline")
     })))
 
-  it.live("2026-07-28 · a cancelled task is so at once, and undoes what it has done", () =>
+  it.live("2026-07-28 · a cancelled task is cancelled immediately, and runs its compensations", () =>
     Effect.scoped(Effect.gen(function*() {
       const undone: Array<string> = []
       const trip = Task.layer(Task.make("trip"), () =>
@@ -88,7 +88,7 @@ describe("the faces of tasks, on the engine in memory", () => {
       expect(undone).toEqual(["cancelled"])
     })))
 
-  it.live("2026-07-28 · a change is told to a subscriber as it happens, the first state at once", () =>
+  it.live("2026-07-28 · a subscriber receives the first state immediately, and each change as it happens", () =>
     Effect.scoped(Effect.gen(function*() {
       const changed: Array<number> = []
       const talk = Task.layer(Task.make("talk"), () =>
@@ -113,12 +113,13 @@ describe("the faces of tasks, on the engine in memory", () => {
       yield* until(client, taskId, over)
       const late = changed.flatMap((at, n) => heard.has(`said ${n}`) ? [heard.get(`said ${n}`)! - at] : [])
       expect(late.length).toBeGreaterThan(15)
-      // 20 ms are what is aimed at, and what the benchmark measures; here it is that nobody polls, however busy the machine is.
+      // The goal is 20 ms, which the benchmark measures; this only checks that no poll is involved, however busy the
+      // machine is.
       expect(late.toSorted((a, b) => a - b)[Math.floor(late.length / 2)]).toBeLessThan(200)
     })))
 
   for (const revision of ["2025-06-18", "2025-11-25", "2026-07-28"] as const) {
-    it.live(`${revision} · a call that waits asks through itself, and has the result`, () =>
+    it.live(`${revision} · a waiting call asks through itself, and returns the result`, () =>
       Effect.scoped(Effect.gen(function*() {
         const names: kit.Json = { "First?": "a", "Second?": "b", "Third?": "c" }
         const { context } = yield* server([tools.asking])
@@ -131,7 +132,7 @@ describe("the faces of tasks, on the engine in memory", () => {
       })))
   }
 
-  it.live("2025-11-25 · a client that refuses a question is the handler's to deal with", () =>
+  it.live("2025-11-25 · the handler receives a client's refusal of a question", () =>
     Effect.scoped(Effect.gen(function*() {
       const { context } = yield* server([tools.asking])
       const client = yield* Effect.provide(
@@ -141,7 +142,7 @@ describe("the faces of tasks, on the engine in memory", () => {
       expect(yield* client.call("asking")).toMatch(/^Rejected: .*User rejected/)
     })))
 
-  it.live("2026-07-28 · a plain tool that asks runs again with the answer, and what runs once has run once", () =>
+  it.live("2026-07-28 · a plain tool that asks runs again with the answer, and `once` runs once", () =>
     Effect.scoped(Effect.gen(function*() {
       let runs = 0
       let ones = 0
@@ -166,7 +167,7 @@ describe("the faces of tasks, on the engine in memory", () => {
       expect([ones, runs >= 1]).toEqual([1, true])
     })))
 
-  it.live("`McpServer.inspect` shows the tasks that run here, as long as they do: not those that wait", () =>
+  it.live("`McpServer.inspect` lists the tasks that run in this process, and not those that wait", () =>
     Effect.scoped(Effect.gen(function*() {
       const { definition, next } = tools.reporting()
       const { connect, server: { inspect } } = yield* server([definition, tools.asking])
@@ -194,7 +195,7 @@ describe("the faces of tasks, on the engine in memory", () => {
       expect(yield* running).toEqual([])
     })))
 
-  it.live("2026-07-28 · a task whose tool is not there waits, with a message", () =>
+  it.live("2026-07-28 · a task without a tool waits, with a status message", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect, context } = yield* server([])
       const engine = yield* Effect.provide(kit.engine, context)

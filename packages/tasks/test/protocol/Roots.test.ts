@@ -1,4 +1,4 @@
-/** Roots, which a task asks for as it asks anything else: on the real engine, as far as each revision has it. */
+/** Tasks that ask for roots, on the real engine, in each revision that has roots. */
 import { describe, expect, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpServer from "@skein/server/McpServer"
@@ -13,7 +13,7 @@ import * as kit from "./kit.ts"
 
 const roots = (uri: string, name = uri.slice(8)) => ({ roots: [{ uri, name }] })
 
-/** Looks twice at where the client works, and says what came of it; and a server with it. */
+/** A task that asks for the roots twice, and returns both answers; and a server with it. */
 const scene = Effect.gen(function*() {
   const seen = { steps: 0 }
   const look = Effect.map(Roots.list(), (roots) => roots.map(({ name, uri }) => `${name} ${uri}`).join())
@@ -37,7 +37,7 @@ const twice = "a file:///a, then b file:///b"
 const wait = <A>(look: Effect.Effect<A>, is: (seen: A) => boolean): Effect.Effect<A> =>
   Effect.repeat(Effect.tap(look, () => Effect.sleep(2)), { until: is })
 
-/** The questions that a client of 2025-11-25 was asked, once there are so many. */
+/** The questions that a client of 2025-11-25 was asked, once there are this many. */
 const asked = (client: kit.Client, count: number): Effect.Effect<ReadonlyArray<kit.Json>> =>
   wait(
     Effect.sync(() => client.received.filter(({ id, method }) => id !== undefined && method !== undefined)),
@@ -47,7 +47,7 @@ const asked = (client: kit.Client, count: number): Effect.Effect<ReadonlyArray<k
 const over = (client: kit.Client, taskId: string) =>
   wait(kit.get(client, taskId), ({ status }) => status !== "working" && status !== "input_required")
 
-/** What is open of a task to a client of 2026-07-28, once it is something else than before. */
+/** The open questions of a task for a client of 2026-07-28, once they have changed. */
 const open = (client: kit.Client, taskId: string, before = "") =>
   Effect.map(
     wait(kit.get(client, taskId), ({ inputRequests = {} }) => Object.keys(inputRequests).some((key) => key !== before)),
@@ -57,7 +57,7 @@ const open = (client: kit.Client, taskId: string, before = "") =>
 const textOf = ({ content }: kit.Json): string => content[0].text
 
 describe("a task that asks for the client's roots", () => {
-  it.live("2025-11-25 · asks where `tasks/result` waits, each question once", () =>
+  it.live("2025-11-25 · asks on a pending `tasks/result`, each question once", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect, seen } = yield* scene
       const client = yield* connect({ revision: "2025-11-25", can: { roots: { listChanged: true } } })
@@ -75,7 +75,7 @@ describe("a task that asks for the client's roots", () => {
       expect(seen.steps).toBe(1)
     })))
 
-  it.live("2026-07-28 · `inputRequests` have it, `tasks/update` answers it, and what is none is -32602", () =>
+  it.live("2026-07-28 · `inputRequests` contain it, `tasks/update` answers it, and an invalid answer is -32602", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect, seen } = yield* scene
       const client = yield* connect({ can: tasks })
@@ -107,7 +107,7 @@ describe("a task that asks for the client's roots", () => {
         expect(seen.steps).toBe(1)
       })))
 
-    it.live(`${revision} · servers MUST NOT ask a client that has not declared \`roots\`: the task is told`, () =>
+    it.live(`${revision} · servers MUST NOT ask a client that has not declared \`roots\`: the task receives an error`, () =>
       Effect.scoped(Effect.gen(function*() {
         const { ask } = yield* scene
         const client = yield* ask({ revision, capabilities: { sampling: {} } })
@@ -116,7 +116,7 @@ describe("a task that asks for the client's roots", () => {
       })))
   }
 
-  it.live("2025-11-25 · \"Roots not supported\" is an answer, -32601: the task is told, and does not ask again", () =>
+  it.live("2025-11-25 · \"Roots not supported\", -32601, is an answer: the task receives it, and does not ask again", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* scene
       const client = yield* connect({ revision: "2025-11-25", can: { roots: {} } })
@@ -128,7 +128,7 @@ describe("a task that asks for the client's roots", () => {
       expect(yield* asked(client, 1)).toHaveLength(1)
     })))
 
-  it.live("made in 2026-07-28 it is answered in 2025-11-25, and the other way round", () =>
+  it.live("a task of 2026-07-28 is answered in 2025-11-25, and the other way round", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* scene
       const modern = yield* connect({ principal, can: tasks })
@@ -155,7 +155,7 @@ describe("a task that asks for the client's roots", () => {
       expect(textOf(yield* legacy.result("tasks/result", { taskId: task.taskId }))).toBe(twice)
     })))
 
-  it.live("a client without `roots` is not asked, nor shown the question, \"MUST NOT\": it waits for another one of its owner", () =>
+  it.live("a client without `roots` is not asked, nor shown the question, \"MUST NOT\": it waits for another client of its owner", () =>
     Effect.scoped(Effect.gen(function*() {
       const { connect } = yield* scene
       const able = yield* connect({ principal, can: tasks })

@@ -1,5 +1,5 @@
 /**
- * A call that waits for its task, and a server that stops: its client has not cancelled it, so the task goes on.
+ * A server that stops while a call waits for its task: the client has not cancelled the call, so the task continues.
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as McpServer from "@skein/server/McpServer"
@@ -45,7 +45,7 @@ const processes = Effect.map(folder, (folder) => {
   }
 })
 
-/** Calls the tool, and does not wait for the answer. */
+/** Calls the tool, and does not wait for the response. */
 const call = (child: ReturnType<typeof run>, revision: Client) =>
   Effect.gen(function*() {
     const say = (body: Json) => void child.process.stdin!.write(`${JSON.stringify({ jsonrpc: "2.0", ...body })}\n`)
@@ -67,7 +67,7 @@ const call = (child: ReturnType<typeof run>, revision: Client) =>
 describe("stdio: a process that stops while a call waits", () => {
   for (const revision of clients) {
     it.live(
-      `${revision} · is stopped by a signal: the task goes on in the next one, and nothing is undone`,
+      `${revision} · stopped by a signal: the task continues in the next process, without compensations`,
       () =>
         Effect.scoped(Effect.gen(function*() {
           const { done, go, logged, start } = yield* processes
@@ -89,7 +89,7 @@ describe("stdio: a process that stops while a call waits", () => {
   }
 
   it.live(
-    "2025-11-25 · has lost its client, which closed stdin: the task is cancelled, and undone",
+    "2025-11-25 · its client closed stdin: the task is cancelled and compensated",
     () =>
       Effect.scoped(Effect.gen(function*() {
         const { done, logged, start } = yield* processes
@@ -98,7 +98,7 @@ describe("stdio: a process that stops while a call waits", () => {
         yield* logged("waits")
         first.process.stdin!.end()
         expect(yield* Effect.promise(() => first.exit)).toBe(0)
-        // What the first one had no time for is done by the next one.
+        // The next process does what the first one had no time for.
         yield* start
         yield* logged("oven off: cancelled")
         expect(done().filter((line) => line !== "waits")).toEqual(["oven on", "oven off: cancelled"])
@@ -107,7 +107,7 @@ describe("stdio: a process that stops while a call waits", () => {
   )
 })
 
-/** Servers, one after the other, on one file; and what their task has done. */
+/** Servers on one file, one after the other; and the steps of their task. */
 const servers = Effect.map(folder, (folder) => {
   const gate = Latch.makeUnsafe(false)
   const log: Array<string> = []
@@ -154,7 +154,7 @@ describe("Streamable HTTP: a server that stops while a call waits", () => {
       )
 
   for (const revision of clients) {
-    it.live(`${revision} · the client is told, the task goes on with the next server, and nothing is undone`, () =>
+    it.live(`${revision} · the client receives an error, and the task continues with the next server, without compensations`, () =>
       Effect.scoped(Effect.gen(function*() {
         const { gate, log, logged, serve } = yield* servers
         const first = yield* serve
@@ -184,7 +184,7 @@ describe("Streamable HTTP: a server that stops while a call waits", () => {
       expect(log).toEqual(["oven on", "waits", "oven off: cancelled"])
     })))
 
-  it.live("2026-07-28 · who hangs up has cancelled its call, and the task", () =>
+  it.live("2026-07-28 · a client that closes its connection has cancelled its call, and the task", () =>
     Effect.scoped(Effect.gen(function*() {
       const { log, logged, serve } = yield* servers
       const { at } = yield* serve

@@ -1,11 +1,14 @@
-/** "The server MUST NOT write anything to its `stdout` that is not a valid MCP message": not what tasks say of themselves either. */
+/**
+ * "The server MUST NOT write anything to its `stdout` that is not a valid MCP message": this includes the log of
+ * tasks.
+ */
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { run } from "../../../server/test/stdio/Child.ts"
 
 for (const way of ["runMain", "serve", "layer"]) {
   it.live(
-    `stdio (${way}) · that tasks are gone with the process is said on stderr, and never on stdout`,
+    `stdio (${way}) · logs on stderr, and never on stdout, that tasks end with the process`,
     () =>
       Effect.scoped(Effect.gen(function*() {
         const child = yield* Effect.acquireRelease(

@@ -26,7 +26,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       expect(client.notices(acknowledged)[0].params.notifications).toEqual({ toolsListChanged: true })
     }))
 
-  it.effect("2026-07-28 · acknowledges the ids that it has agreed to: the caller's own, each once", () =>
+  it.effect("2026-07-28 · acknowledges the ids that it watches: the caller's own, each once", () =>
     Effect.gen(function*() {
       const { definition } = tools.gated()
       const { connect } = yield* kit.server([definition])
@@ -43,7 +43,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       expect(told(eve)).toEqual([])
     }))
 
-  it.effect("2026-07-28 · tells the state at once, then each change, identical to what tasks/get would have returned", () =>
+  it.effect("2026-07-28 · sends the state immediately, then each change, identical to what tasks/get would have returned", () =>
     Effect.gen(function*() {
       const { definition, open } = tools.gated()
       const { connect } = yield* kit.server([definition, tools.asking, tools.refusing])
@@ -67,7 +67,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       yield* kit.settle
       expect([yield* same(bake), yield* same(ask)]).toEqual(["completed", "cancelled"])
       for (const { _meta } of told(client)) expect(_meta).toEqual({ [id]: asked })
-      // It goes on, though all of its tasks are over.
+      // The subscription stays open although all of its tasks have ended.
       expect(client.answers(asked)).toEqual([])
     }))
 
@@ -89,7 +89,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       expect(client.notices("notifications/message")).toEqual([])
     }))
 
-  it.effect("2026-07-28 · of more ids than `maxWatched` the first ones are looked at", () =>
+  it.effect("2026-07-28 · with more ids than `maxWatchedTasks` reads the first ones only", () =>
     Effect.gen(function*() {
       const { definition } = tools.gated()
       const { connect, fake } = yield* kit.server([definition], { maxWatchedTasks: 2 })
@@ -116,7 +116,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       }
     }))
 
-  it.effect("2026-07-28 · ids that are no strings are -32602", () =>
+  it.effect("2026-07-28 · rejects ids that are not strings with -32602", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([tools.quick])
       const client = yield* connect()
@@ -125,7 +125,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       }
     }))
 
-  it.effect("2026-07-28 · a subscription that ends leaves its tasks as they are, and watches nothing any more", () =>
+  it.effect("2026-07-28 · a subscription that ends does not change its tasks, and leaves no watcher", () =>
     Effect.gen(function*() {
       const { definition, open } = tools.gated()
       const { connect } = yield* kit.server([definition])

@@ -41,26 +41,26 @@ const baking = Task.layer(bake, ({ cakes }) =>
     return { text: `${cakes} at ${heat}: ${key.startsWith(id)} ${id === (yield* Task.id)} ${JSON.stringify(params)}` }
   }))
 
-describe("a task is written as a tool is", () => {
-  it("what the layer needs is what the body needs, but for the task and the request", () => {
+describe("a task is defined like a tool", () => {
+  it("the layer requires the services of the handler, except for the task and the request", () => {
     expectTypeOf(baking).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog | Oven>>()
     expectTypeOf(Tasks.layer()).toEqualTypeOf<Layer.Layer<never, never, Catalog | TaskEngine>>()
     const scoped = Task.layer(
       Task.make("t"),
       () => Effect.as(Effect.acquireRelease(Effect.void, () => Effect.void), "t")
     )
-    // What a body acquires needs a scope of its own.
+    // A handler that acquires resources needs a scope of its own.
     expectTypeOf(scoped).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog | UnscopedHandler>>()
-    // Steps are for tasks.
+    // Steps are for tasks only.
     const stepping = Tool.layer(Tool.make("t"), () => Task.setStatusMessage("x"))
     expectTypeOf(stepping).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog | CurrentTask.CurrentTask>>()
-    // @ts-expect-error -- what it answers is what its definition says
+    // @ts-expect-error -- the definition declares the type of the result
     void Task.layer(bake, () => Effect.succeed({ text: 1 }))
-    // @ts-expect-error -- `execution` is said by `taskSupport`
+    // @ts-expect-error -- `taskSupport` replaces `execution`
     void Task.make("t", { execution: { taskSupport: "optional" } })
   })
 
-  it.effect("its body gets its arguments, its services, its task and the request of the task", () =>
+  it.effect("its handler receives its arguments, its services, its task and the request of the task", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([Layer.provide(baking, Layer.succeed(Oven, { heat: 200 }))])
       const client = yield* connect()
@@ -70,7 +70,7 @@ describe("a task is written as a tool is", () => {
       expect(result.structuredContent).toEqual({ text: `3 at 200: true true ${params}` })
     }))
 
-  it.effect("2025-11-25 · it is listed with all that its definition says, and nothing of its terms", () =>
+  it.effect("2025-11-25 · lists all of its definition, and nothing of its policy", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([Layer.provide(baking, Layer.succeed(Oven, { heat: 200 }))])
       const { tools: [tool] } = yield* (yield* connect({ revision: "2025-11-25" })).result("tools/list")
@@ -85,7 +85,7 @@ describe("a task is written as a tool is", () => {
       for (const term of ["ttl", "taskSupport", "extensions", "pool"]) expect(tool).not.toHaveProperty(term)
     }))
 
-  it.effect("a tool of `Tool.make` is a task with `Task.layer`: optional, as long as it says nothing else", () =>
+  it.effect("a tool of `Tool.make` is a task with `Task.layer`: optional, unless it declares otherwise", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([Task.layer(Tool.make("t"), () => Effect.map(Task.id, () => "t"))])
       yield* kit.begin(yield* connect(), "t")
@@ -93,14 +93,14 @@ describe("a task is written as a tool is", () => {
       expect(tool.execution).toEqual({ taskSupport: "optional" })
     }))
 
-  it.effect("a task of `Task.make` with a plain handler is one step, with its terms", () =>
+  it.effect("a task of `Task.make` with a plain handler is one step, with its policy", () =>
     Effect.gen(function*() {
       const plain = Tool.layer(Task.make("t", { ttl: "2 hours" }), () => Effect.succeed("t"))
       const { connect } = yield* kit.server([plain])
       expect((yield* kit.begin(yield* connect(), "t")).ttlMs).toBe(7_200_000)
     }))
 
-  it.effect("it is added and replaced while the server runs, until its scope closes", () =>
+  it.effect("is added and replaced while the server runs, until its scope closes", () =>
     Effect.gen(function*() {
       const { connect, context } = yield* kit.server([Tool.layer(Tool.make("t"), () => Effect.succeed("a tool"))])
       const client = yield* connect()
@@ -123,7 +123,7 @@ describe("a task is written as a tool is", () => {
       expect((yield* client.error("tools/call", { name: "u" })).code).toBe(-32602)
     }))
 
-  it.effect("`Tasks.layer` stands once among the definitions of a server: a second one is a defect when it is built", () =>
+  it.effect("a second `Tasks.layer` in one server is a defect when the server is built", () =>
     Effect.gen(function*() {
       const cause = yield* Effect.flip(Effect.sandbox(Effect.scoped(kit.server([tools.quick, Tasks.layer()]))))
       expect(String(Cause.squash(cause))).toContain("`Tasks.layer` is twice among the definitions of one server")
@@ -136,7 +136,7 @@ describe("a task is written as a tool is", () => {
       expect((yield* kit.begin(yield* two.connect(), "must")).resultType).toBe("task")
     }))
 
-  it.effect("the same definitions without a door are a worker: what a server submits is run there", () =>
+  it.effect("the same definitions without a transport are a worker: it runs the tasks that a server submits", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(fake.layer)
       const shared = Layer.succeedContext(context)
@@ -159,7 +159,7 @@ describe("a task is written as a tool is", () => {
     }))
 })
 
-describe("a task that is made in one revision, and seen in another", () => {
+describe("a task that is created in one revision and read in another", () => {
   const principal = { id: "alice" }
   const form = Task.layer(Task.make("form"), () =>
     Effect.map(
@@ -167,7 +167,7 @@ describe("a task that is made in one revision, and seen in another", () => {
       (answer) => answer.action === "accept" ? answer.content.name : answer.action
     ))
 
-  it.effect("2025-11-25 to 2026-07-28 · its question, its answer and its result are said as the reader reads them", () =>
+  it.effect("2025-11-25 to 2026-07-28 · encodes its question, its answer and its result for the reader", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server([form])
       const old = yield* connect({ revision: "2025-11-25", principal, can: { elicitation: {} } })

@@ -40,7 +40,7 @@ const offered = (client: serverKit.Client) =>
     ({ tools }) => tools.map(({ name }: kit.Json) => name).filter((name: string) => name.startsWith("task_"))
   )
 
-/** Calls a task that takes longer than the patience, and gives its id. */
+/** Calls a task that takes longer than `maxWait`, and returns its id. */
 const begin = (client: serverKit.Client, name: string, params?: kit.Json) =>
   Effect.gen(function*() {
     const call = client.send("tools/call", { name, ...params })
@@ -54,7 +54,7 @@ const status = (client: serverKit.Client, taskId: string, waitSeconds = 0) =>
 
 describe("tools for tasks", () => {
   for (const revision of ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · are offered to clients without tasks; \`task_list\` to those who are identified`, () =>
+    it.effect(`${revision} · are offered to clients without tasks; \`task_list\` to identified callers`, () =>
       Effect.gen(function*() {
         const { connect } = yield* set()
         expect(yield* offered(yield* connect({ revision }))).toEqual(names.filter((name) => name !== "task_list"))
@@ -80,14 +80,14 @@ describe("tools for tasks", () => {
       expect(tools.some(({ name }: kit.Json) => name.startsWith("task_"))).toBe(false)
     }))
 
-  it.effect("an option says who has them", () =>
+  it.effect("an option decides which callers see them", () =>
     Effect.gen(function*() {
       const { connect } = yield* set({ visible: ({ principal }) => principal?.id === "ann" })
       expect(yield* offered(yield* connect())).toEqual([])
       expect(yield* offered(yield* connect({ principal: { id: "ann" } }))).toEqual(names)
     }))
 
-  it.effect("2025-11-25 · say of themselves what they do: hints, and schemas of what goes in and out", () =>
+  it.effect("2025-11-25 · declare hints, and schemas of their input and output", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const { tools } = yield* (yield* connect({ principal: { id: "ann" } })).result("tools/list")
@@ -103,7 +103,7 @@ describe("tools for tasks", () => {
       }
     }))
 
-  it.effect("need `Tasks.layer` beside them", () =>
+  it.effect("require `Tasks.layer`", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(
         Effect.scoped(Layer.build(serverKit.server(TaskTools.layer()) as serverKit.Server))
@@ -111,7 +111,7 @@ describe("tools for tasks", () => {
       expect(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "built").toContain("requires `Tasks.layer`")
     }))
 
-  it.effect("a tool of the server's with such a name fails the server", () =>
+  it.effect("another tool of the server with such a name fails the server", () =>
     Effect.gen(function*() {
       const own = Tool.layer(Tool.make("task_status"), () => Effect.succeed("mine"))
       const error = yield* serverKit.failure(serverKit.server(own, TaskTools.layer()) as never)
@@ -121,7 +121,7 @@ describe("tools for tasks", () => {
 
 describe("a call of a task by a client without tasks", () => {
   for (const revision of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · returns after the patience with the task's id, and \`task_status\` gives the result`, () =>
+    it.effect(`${revision} · returns the task's id after \`maxWait\`, and \`task_status\` returns the result`, () =>
       Effect.gen(function*() {
         const { connect, fake } = yield* set()
         const client = yield* connect({ revision })
@@ -145,7 +145,7 @@ describe("a call of a task by a client without tasks", () => {
       }))
   }
 
-  it.effect("a result that comes in time is the result", () =>
+  it.effect("returns a result that is there in time", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const client = yield* connect()
@@ -154,7 +154,7 @@ describe("a call of a task by a client without tasks", () => {
       expect((yield* client.answer(call)).result.content).toEqual([{ type: "text", text: "A cake" }])
     }))
 
-  it.effect("the patience is an option", () =>
+  it.effect("`maxWait` is an option", () =>
     Effect.gen(function*() {
       const { connect } = yield* set({ maxWait: "2 seconds" })
       const client = yield* connect()
@@ -163,7 +163,7 @@ describe("a call of a task by a client without tasks", () => {
       expect((yield* client.answer(call)).result.content[0].text).toContain("has not ended yet")
     }))
 
-  it.effect("2025-06-18 · of a tool with an output schema, what is not the result has `isError`; of others it has not", () =>
+  it.effect("2025-06-18 · the status of a tool with an output schema has `isError`; that of others does not", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const client = yield* connect({ capabilities: { elicitation: {} } })
@@ -182,7 +182,7 @@ describe("a call of a task by a client without tasks", () => {
       expect((yield* client.answer(call)).result.structuredContent).toEqual({ sum: 3 })
     }))
 
-  it.effect("so it does where clients are never to see a task", () =>
+  it.effect("so it does for a tool whose tasks clients never see", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const client = yield* connect()
@@ -200,7 +200,7 @@ describe("a call of a task by a client without tasks", () => {
       expect((yield* client.answer(call)).result.structuredContent).toEqual({ sum: 3 })
     }))
 
-  it.effect("when it is cancelled before, the task is; after its answer the task goes on", () =>
+  it.effect("cancelling it before that cancels the task; after its response the task continues", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set()
       const client = yield* connect()
@@ -216,7 +216,7 @@ describe("a call of a task by a client without tasks", () => {
       expect(fake.watching).toBe(0)
     }))
 
-  it.effect("2025-11-25 · a client that can be asked is asked; what it has not answered is withdrawn with the patience", () =>
+  it.effect("2025-11-25 · asks a client that can be asked; withdraws after `maxWait` what it has not answered", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const client = yield* connect({ capabilities: kit.forms })
@@ -229,7 +229,7 @@ describe("a call of a task by a client without tasks", () => {
     }))
 
   for (const revision of ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · a client that cannot be asked gets the questions at once, and the model answers them`, () =>
+    it.effect(`${revision} · a client that cannot be asked gets the questions immediately, and the model answers them`, () =>
       Effect.gen(function*() {
         const { connect } = yield* set()
         const client = yield* connect({ revision })
@@ -250,7 +250,7 @@ describe("a call of a task by a client without tasks", () => {
       }))
   }
 
-  it.effect("what only a client can answer is not asked of a model", () =>
+  it.effect("does not ask a model what only a client can answer", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const client = yield* connect()
@@ -259,7 +259,7 @@ describe("a call of a task by a client without tasks", () => {
 })
 
 describe("task_answer", () => {
-  it.effect("says no for the user", () =>
+  it.effect("declines for the user", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const client = yield* connect()
@@ -271,7 +271,7 @@ describe("task_answer", () => {
       }
     }))
 
-  it.effect("tells a model its mistakes: nothing is asked, several are, an unknown key, somebody was first", () =>
+  it.effect("reports mistakes of a model: no question, several questions, an unknown key, an earlier answer", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set()
       const client = yield* connect()
@@ -296,7 +296,7 @@ describe("task_answer", () => {
 })
 
 describe("task_status", () => {
-  it.effect("waits for the end, and tells progress meanwhile", () =>
+  it.effect("waits for the end, and reports progress meanwhile", () =>
     Effect.gen(function*() {
       const { connect } = yield* set({ maxWait: "1 second" })
       const client = yield* connect()
@@ -338,7 +338,7 @@ describe("task_status", () => {
       ])
     }))
 
-  it.effect("waits no longer than the patience allows", () =>
+  it.effect("waits no longer than `maxWait`", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const client = yield* connect()
@@ -349,7 +349,7 @@ describe("task_status", () => {
       expect((yield* client.answer(call)).result.structuredContent.status).toBe("working")
     }))
 
-  it.effect("a task that has failed is told, and is no failure of `task_status`", () =>
+  it.effect("reports a task that has failed, without failing itself", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set()
       const client = yield* connect()
@@ -367,7 +367,7 @@ describe("task_status", () => {
 })
 
 describe("task_cancel", () => {
-  it.effect("ends a task, and says of one that is over that it is", () =>
+  it.effect("cancels a task, and reports one that has ended", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set()
       const client = yield* connect()
@@ -398,7 +398,7 @@ describe("task_list", () => {
 
 describe("tools for tasks: isolation", () => {
   for (const name of ["task_status", "task_answer", "task_cancel"]) {
-    it.effect(`${name}: an unknown and a foreign id cannot be told apart`, () =>
+    it.effect(`${name}: an unknown and a foreign id have the same error`, () =>
       Effect.gen(function*() {
         const { connect, fake } = yield* set()
         const ann = yield* connect({ principal: { id: "ann" } })

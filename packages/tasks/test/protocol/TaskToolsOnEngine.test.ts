@@ -16,7 +16,7 @@ const idOf = ({ content: [{ text }] }: kit.Json): string => /^Task (\S+) of/m.ex
 
 describe("tools for tasks, on the engine in memory", () => {
   for (const revision of ["2024-11-05", "2025-11-25", "2026-07-28"] as const) {
-    it.live(`${revision} · a model calls, answers what is asked, and gets the result`, () =>
+    it.live(`${revision} · a model calls, answers a question, and gets the result`, () =>
       Effect.scoped(Effect.gen(function*() {
         const client = yield* serverKit.client(server, revision)
         const taskId = idOf(yield* client.call("book"))

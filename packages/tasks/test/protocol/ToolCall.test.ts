@@ -11,7 +11,7 @@ import * as tools from "./tools.ts"
 const definitions = [tools.quick, tools.plain, tools.never, tools.hidden, tools.must]
 const names = ["quick", "plain", "never", "hidden", "must"] as const
 
-/** What a call comes to: a task, a result, or a code. */
+/** Whether a call returns a task, a result, or an error. */
 const outcome = (client: kit.Client, name: string, params: kit.Json = {}) =>
   Effect.map(
     client.request("tools/call", { name, arguments: { n: 1 }, ...params }),
@@ -31,8 +31,8 @@ const outcomes = (who: kit.Who, params?: kit.Json) =>
     return [Object.fromEntries(names.map((name, index) => [name, all[index]])), fake.rows.size]
   })
 
-describe("what becomes of a call", () => {
-  it.effect("2026-07-28 · with the extension: a task wherever the tool allows one", () =>
+describe("tool calls", () => {
+  it.effect("2026-07-28 · with the extension: a task if the tool supports tasks", () =>
     Effect.gen(function*() {
       expect(yield* outcomes({})).toEqual([
         { quick: "task", plain: "task", never: "result", hidden: "result", must: "task" },
@@ -40,7 +40,7 @@ describe("what becomes of a call", () => {
       ])
     }))
 
-  it.effect("2026-07-28 · without it: the result, durable or not; -32021 where a task is the only way", () =>
+  it.effect("2026-07-28 · without it: the result, durable or not; -32021 if the tool requires a task", () =>
     Effect.gen(function*() {
       expect(yield* outcomes({ can: {} })).toEqual([
         { quick: "result", plain: "result", never: "result", hidden: "result", must: -32021 },
@@ -48,7 +48,7 @@ describe("what becomes of a call", () => {
       ])
     }))
 
-  it.effect("2025-11-25 · without `task`: the result; -32601 where a task is required", () =>
+  it.effect("2025-11-25 · without `task`: the result; -32601 if the tool requires a task", () =>
     Effect.gen(function*() {
       expect(yield* outcomes({ revision: "2025-11-25" })).toEqual([
         { quick: "result", plain: "result", never: "result", hidden: "result", must: -32601 },
@@ -56,7 +56,7 @@ describe("what becomes of a call", () => {
       ])
     }))
 
-  it.effect("2025-11-25 · with `task`: a task; -32601 where `taskSupport` is absent or `forbidden`", () =>
+  it.effect("2025-11-25 · with `task`: a task; -32601 if `taskSupport` is absent or `forbidden`", () =>
     Effect.gen(function*() {
       expect(yield* outcomes({ revision: "2025-11-25" }, { task: { ttl: 1000 } })).toEqual([
         { quick: "task", plain: "task", never: -32601, hidden: -32601, must: "task" },
@@ -65,7 +65,7 @@ describe("what becomes of a call", () => {
     }))
 
   for (const revision of Revision.all.filter((revision) => revision < "2025-11-25")) {
-    it.effect(`${revision} · nobody can know of tasks: the result, of what requires a task too; \`task\` means nothing`, () =>
+    it.effect(`${revision} · has no tasks: the result, also of a tool that requires a task; ignores \`task\``, () =>
       Effect.gen(function*() {
         const results = Object.fromEntries(names.map((name) => [name, "result"]))
         expect(yield* outcomes({ revision })).toEqual([results, 3])
@@ -73,7 +73,7 @@ describe("what becomes of a call", () => {
       }))
   }
 
-  it.effect("2025-11-25 · `execution.taskSupport` stands in the listing; 2026-07-28 · it does not", () =>
+  it.effect("2025-11-25 · lists `execution.taskSupport`; 2026-07-28 · does not", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.server(definitions)
       const listed = (client: kit.Client) =>
@@ -93,7 +93,7 @@ describe("what becomes of a call", () => {
       for (const tool of tools) expect(Object.keys(tool)).not.toContain("execution")
     }))
 
-  it.effect("2026-07-28 · `decide` says which calls become tasks, and is not asked where a task is the only way", () =>
+  it.effect("2026-07-28 · `asTask` decides which calls become tasks, and is not called if the tool requires a task", () =>
     Effect.gen(function*() {
       const asked: Array<unknown> = []
       const decide: Task.ToolPolicyOptions["asTask"] = ({ args, caller }) => {
@@ -130,7 +130,7 @@ describe("what becomes of a call", () => {
       yield* kit.begin(yield* connect({ principal: { id: "root" } }), "secret")
     }))
 
-  it.effect("a server with a task, and without `Tasks.layer`, does not start, and says why", () =>
+  it.effect("a server with a task and without `Tasks.layer` does not start, and reports why", () =>
     Effect.gen(function*() {
       const prepared = Task.layerPrepared(
         Task.make("prepared"),
@@ -153,7 +153,7 @@ describe("what becomes of a call", () => {
     }))
 })
 
-describe("how tasks are kept", () => {
+describe("the policy of tasks", () => {
   const day = 24 * 60 * 60 * 1000
   const kept = (options: Parameters<typeof kit.server>[1], terms: Task.ToolPolicyOptions, ttl?: number) =>
     Effect.gen(function*() {
@@ -164,7 +164,7 @@ describe("how tasks are kept", () => {
       return { ttlMs: state.ttlMs, pollIntervalMs: state.pollIntervalMs, pool: state.pool, limits }
     })
 
-  it.effect("by default: for 24 hours, looked at every second, in the pool `default`, within the default bounds", () =>
+  it.effect("by default: 24 hours to live, a poll interval of one second, the pool `default`, the default limits", () =>
     Effect.gen(function*() {
       expect(yield* kept(undefined, {})).toEqual({
         ttlMs: day,
@@ -174,7 +174,7 @@ describe("how tasks are kept", () => {
       })
     }))
 
-  it.effect("what a task says comes before what the server says, within the server's `maxTtl`", () =>
+  it.effect("options of a task come before options of the server, within the server's `maxTtl`", () =>
     Effect.gen(function*() {
       const options = { ttl: "2 hours", maxTtl: "3 hours", pollInterval: "5 seconds" } as const
       const hour = 60 * 60 * 1000
@@ -193,7 +193,7 @@ describe("how tasks are kept", () => {
       expect((yield* kept({ ttl: "2 days" }, { maxTtl: "1 hour" })).ttlMs).toBe(hour)
     }))
 
-  it.effect("2025-11-25 · receivers MAY override the requested ttl: up to `maxTtl`, 30 days by default, it is as asked", () =>
+  it.effect("2025-11-25 · receivers MAY override the requested ttl: it is as requested up to `maxTtl`, 30 days by default", () =>
     Effect.gen(function*() {
       expect((yield* kept({}, {}, 60_000)).ttlMs).toBe(60_000)
       expect((yield* kept({}, {}, 40 * day)).ttlMs).toBe(30 * day)
@@ -201,7 +201,7 @@ describe("how tasks are kept", () => {
       expect((yield* kept({ maxTtl: null }, {}, 400 * day)).ttlMs).toBe(400 * day)
     }))
 
-  it.effect("tasks of one principal are counted by themselves: at the bound the others still begin", () =>
+  it.effect("counts the tasks of each principal separately: at the limit of one, others can create tasks", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* kit.server([tools.gated().definition], { limits: { perOwner: { live: 2 } } })
       const alice = yield* connect({ principal: { id: "alice" } })

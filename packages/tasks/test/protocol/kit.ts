@@ -1,6 +1,6 @@
 /**
- * What the tests of tasks share: a server with tasks on an engine, and its clients in all revisions. What it answers is held
- * against the official schemas, that of the extension among them.
+ * Shared by the tests of the protocol: a server with tasks on an engine, and its clients in all revisions. Responses
+ * are validated against the official schemas, including that of the extension.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -25,7 +25,7 @@ export const tasks = { extensions: { [extension]: {} } }
 
 const capabilities = "io.modelcontextprotocol/clientCapabilities"
 
-/** Who a client is, and what it can do: in the request era it has declared the extension unless it says otherwise. */
+/** The principal, revision and capabilities of a client: in the request era it declares the extension by default. */
 export interface Who {
   readonly revision?: Revision.Revision
   readonly principal?: Principal
@@ -40,7 +40,7 @@ export interface Client extends kit.Client {
 
 type Needs = Layer.Layer<never, unknown, Catalog | TaskEngine>
 
-/** A server, its engine, and who connects to it. */
+/** A server, its engine, and its clients. */
 export const server = (
   definitions: ReadonlyArray<McpServer.Definitions | Needs>,
   options?: Tasks.Options,
@@ -81,19 +81,19 @@ const connect = (
     })
   })
 
-/** Calls a tool, and gives the task that it is answered with. */
+/** Calls a tool, and returns the task of its result. */
 export const begin = (client: Client, name: string, args: Json = {}): Effect.Effect<Json> =>
   Effect.tap(client.call(name, args), (result) => {
     if (result.resultType !== "task") throw new Error(`${name} is no task: ${JSON.stringify(result)}`)
     return kit.settle
   })
 
-/** A task, as it is now. */
+/** The current state of a task. */
 export const get = (client: Client, taskId: string): Effect.Effect<Json> => client.result("tasks/get", { taskId })
 
 export { settle } from "../../../server/test/kit.ts"
 
-/** A server whose tasks nobody runs: it has no `Tasks.layer`. */
+/** A server without `Tasks.layer`. */
 export const bare = (definitions: ReadonlyArray<McpServer.Definitions>) =>
   kit.client(kit.server(...definitions) as kit.Server)
 

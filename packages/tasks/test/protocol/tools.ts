@@ -1,4 +1,4 @@
-/** The tasks that the tests of the faces have in common: each waits for the test at one place. */
+/** The tasks that the tests of the protocol share: each waits for the test at one point. */
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpError from "@skein/protocol/McpError"
 import * as Progress from "@skein/server/Progress"
@@ -8,7 +8,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
-/** A task that goes on when it is told to. */
+/** A task that continues when the test lets it. */
 export const gated = (name = "bake", options: Task.Options<{}, never> = {}) => {
   const gate = Deferred.makeUnsafe<string>()
   const seen = { interrupted: 0, runs: 0 }
@@ -20,7 +20,7 @@ export const gated = (name = "bake", options: Task.Options<{}, never> = {}) => {
   return { definition, seen, open: (text = "done") => Deferred.succeed(gate, text) }
 }
 
-/** A task that is done at once. */
+/** A task that ends immediately. */
 export const quick = Task.layer(
   Task.make("quick", { input: { n: Schema.Finite }, output: { double: Schema.Finite } }),
   ({ n }) => Effect.succeed({ double: 2 * n })
@@ -32,28 +32,28 @@ export const plain = Tool.layer(
   () => Effect.succeed("plain")
 )
 
-/** One that never is. */
+/** A plain tool without tasks. */
 export const never = Tool.layer(Tool.make("never"), () => Effect.succeed("never"))
 
-/** A task of which clients see nothing. */
+/** A task that clients never see. */
 export const hidden = Task.layer(Task.make("hidden", { taskSupport: "forbidden" }), () => Effect.succeed("hidden"))
 
-/** A task, and nothing else. */
+/** A tool that requires a task. */
 export const must = Task.layer(Task.make("must", { taskSupport: "required" }), () => Effect.succeed("must"))
 
-/** The tool says that it has failed. */
+/** Returns a result with `isError`. */
 export const failing = Task.layer(
   Task.make("failing"),
   () => Effect.fail({ _tag: "NoFlour", message: "There is no flour" } as const)
 )
 
-/** The call fails, in JSON-RPC. */
+/** Fails with a JSON-RPC error. */
 export const refusing = Task.layer(
   Task.make("refusing"),
   () => Effect.fail(McpError.other(1234, "Rate limit", { at: 3 }))
 )
 
-/** A defect. */
+/** Dies. */
 export const dying = Task.layer(Task.make("dying"), () => Effect.die(new Error("secret")))
 
 const ask = (text: string, key: string) =>
@@ -62,7 +62,7 @@ const ask = (text: string, key: string) =>
     (answer) => answer.action === "accept" ? answer.content.name : answer.action
   )
 
-/** Asks twice at once, and once more after it. */
+/** Asks two questions at once, and one after them. */
 export const asking = Task.layer(Task.make("asking"), () =>
   Effect.gen(function*() {
     yield* Task.setStatusMessage("Asking")
@@ -71,7 +71,7 @@ export const asking = Task.layer(Task.make("asking"), () =>
     return `${a} ${b} ${c}`
   }).pipe(Effect.catchTag("InputError", ({ message, reason }) => Effect.succeed(`${reason}: ${message}`))))
 
-/** Reports how far it is, and waits between. */
+/** Reports its progress, and waits between. */
 export const reporting = () => {
   const steps = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
   const definition = Task.layer(Task.make("reporting"), () =>

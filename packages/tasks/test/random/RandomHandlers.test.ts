@@ -3,12 +3,12 @@ import * as Effect from "effect/Effect"
 import { history, program } from "./generate.ts"
 import { problems } from "./compareWithModel.ts"
 
-/** `RUNS` and `SEED` let it run longer, and elsewhere. */
+/** `RUNS` and `SEED` make it run longer, and with other programs. */
 const runs = Number(process.env["RUNS"] ?? 40)
 const seed = process.env["SEED"] ?? "skein"
 
 it.effect.prop(
-  "whatever a body is made of, and whatever happens to its processes: it ends as if nothing had happened",
+  "a handler of any parts ends as if nothing had happened, whatever happens to its processes",
   [program, history],
   ([program, history]) =>
     Effect.flatMap(

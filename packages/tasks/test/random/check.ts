@@ -1,4 +1,4 @@
-/** What is compared in the end: what has come of a task, and what must. */
+/** Compares the result of a task with the expected one. */
 import { textOf } from "../engine/kit.ts"
 import type { Past } from "./drive.ts"
 import type { Part, Program, Step } from "./generate.ts"
@@ -26,7 +26,7 @@ const named = (program: Program) => {
 
 const sorted = (names: Iterable<string>): string => [...names].toSorted().join(" ")
 
-/** What is wrong. */
+/** The differences. */
 export const check = (program: Program, world: World, past: Past): ReadonlyArray<string> => {
   const { acts, registered, seen, undone } = world
   const problems = [...world.problems]
@@ -63,11 +63,11 @@ export const check = (program: Program, world: World, past: Past): ReadonlyArray
     )
   }
 
-  // What was done, and said to be undone, is undone; and nothing else.
+  // Everything that was done and has a compensation is undone; and nothing else.
   const expected = model(program, (name) => seen.get(name))
   // A branch that fails cuts the others off where they are.
   const beside = (name: string) => expected.torn.some((torn) => name.startsWith(`${torn}/`))
-  // It may have ended in the last second of its time.
+  // It may have ended in the last second before its expiry.
   const undoes = cancelled || (expired && undone.length > 0) || state.status === "failed" || state.isError
   for (const [name, { ends, transactional, undo }] of steps) {
     const did = transactional ? commits(name) > 0 : good(name)
@@ -78,7 +78,8 @@ export const check = (program: Program, world: World, past: Past): ReadonlyArray
     else if (registered.has(name)) expect(undid, () => `${name} is not undone`)
     else if (undo === "after") {
       expect(did || !undid, () => `${name} is undone, and was not done`)
-      // What was cut off by a kill may have acted, and nobody knows; or what is beside it fails, and does not wait for it.
+      // A step that was cut off by a kill may have acted without a record; or another branch fails, and does not wait
+      // for it.
       const known = kills === 0 || transactional
       if (did && known && !beside(name) && ends !== "dies") expect(undid, () => `${name} is done, and not undone`)
     }
@@ -98,7 +99,7 @@ export const check = (program: Program, world: World, past: Past): ReadonlyArray
   }
   if (expected.torn.length > 0) return problems
 
-  // Nothing came in between: it is as in the model.
+  // Without an incident the result is that of the model.
   const end = state.status === "failed" ? "defect" : state.isError ? "error" : "value"
   expect(end === expected.end, () => `It ends with ${end} (${state.status}) instead of ${expected.end}`)
   if (end !== "defect") expect(textOf(state) === expected.text, () => `It says ${textOf(state)}, not ${expected.text}`)

@@ -1,4 +1,4 @@
-/** A random program, in a random history, compared with the model. */
+/** Runs a random program in a random history, and compares the result with the model. */
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { check } from "./check.ts"
@@ -6,10 +6,10 @@ import { drive } from "./drive.ts"
 import type { Event, Program } from "./generate.ts"
 import { World } from "./world.ts"
 
-/** What the log may complain about: defects of the program, and what it cannot undo. */
+/** Log lines that are expected: defects of the program, and failed compensations. */
 const meant = /: defect |a compensation failed/
 
-/** What is wrong with a program in a history; nothing, it is to be hoped. */
+/** The problems of a program in a history; none if the test passes. */
 export const problems = (program: Program, history: ReadonlyArray<Event>) => {
   const world = new World()
   const logger = Logger.make(({ logLevel, message }) => {

@@ -1,6 +1,6 @@
 /**
- * A task with a history: it is begun, things happen to it, and it is seen to its end, and until it is forgotten. What is wrong
- * meanwhile is said to the world.
+ * Drives a task through a history: starts it, applies the events, waits for its end and for its deletion. Problems
+ * are reported to the world.
  */
 import { isFinal, type State } from "@skein/tasks/TaskState"
 import type { TaskError } from "@skein/tasks/TaskError"
@@ -12,18 +12,18 @@ import type { Event, Program } from "./generate.ts"
 import { type Process, processes } from "./processes.ts"
 import type { World } from "./world.ts"
 
-/** What is known of a task in the end. */
+/** The result of a task. */
 export interface Past {
-  /** The last one that was seen. */
+  /** The last state that was read. */
   readonly state: State
   readonly cancelled: boolean
-  /** Its time was over before it was seen to end. */
+  /** It expired before it was seen to end. */
   readonly expired: boolean
-  /** How questions were answered. */
+  /** The answers to the questions. */
   readonly answers: ReadonlyMap<string, string>
   readonly kills: number
   readonly stops: number
-  /** What the tables say when it is over, unless its time was over too. */
+  /** The rows after its end, unless it has expired too. */
   readonly ledger: ReadonlyArray<{ readonly name: string; readonly key: string }>
   readonly asked: ReadonlyArray<string> | undefined
 }
@@ -35,7 +35,7 @@ const caller = {
   principal: undefined
 } as const
 
-/** Where something of a task may be left, and what says of what. */
+/** The tables that may contain remains of a task, with the column of its id. */
 const tables = {
   skein_tasks: "id",
   skein_task_questions: "name",
@@ -56,7 +56,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
     const expiry = ttl === null ? Infinity : createdAt + ttl
 
     const answers = new Map<string, string>()
-    /** All questions so far, by their keys; and those that nobody can answer any more. */
+    /** All questions so far, by their keys; and those that can no longer be answered. */
     const names = new Map<string, string>()
     const closed = new Set<string>()
     let last: State | undefined
@@ -94,7 +94,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
       return last = state
     })
 
-    /** Time passes: slowly where the time of the task is over, and it has to undo what it has done. */
+    /** Advances time: slowly after the task has expired, while it compensates. */
     const pass: (seconds: number) => Effect.Effect<void, TaskError> = (seconds) =>
       Effect.gen(function*() {
         let left = seconds * 1000
@@ -167,7 +167,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
     const rows = (text: string) => Effect.orDie(process.sql.unsafe<Record<string, unknown>>(text))
     const over = Effect.map(rows("SELECT settled FROM skein_tasks"), ([row]) => row?.["settled"] === 1)
 
-    /** What is left to answer is answered, and all the time passes that it needs. */
+    /** Answers the remaining questions, and advances time as far as necessary. */
     let pause = 1
     for (let turn = 0;; turn++) {
       yield* settled

@@ -1,37 +1,37 @@
 /**
- * Random bodies of tasks, and what happens to them. All of it is plain data, and shrinks: to fewer parts, and to the first of what is
- * listed for each.
+ * Random handlers of tasks, and the events of a history. All of it is plain data, and shrinks: to fewer parts, and to
+ * the first of the listed alternatives.
  */
 import * as Arbitrary from "effect/Arbitrary"
 import * as Schema from "effect/Schema"
 
-/** A part of a body. Where it stands in the body is its name. */
+/** A part of a handler. Its position in the handler is its name. */
 export type Part =
   | Step
   | { readonly _tag: "Sleep"; readonly seconds: number }
   | Ask
   /** A question against a sleep, or the other way around. */
   | { readonly _tag: "Race"; readonly ask: Ask; readonly seconds: number; readonly first: "ask" | "sleep" }
-  /** Says where it stands, and reports progress. */
+  /** Sets the status message, and reports progress. */
   | { readonly _tag: "Say" }
   | { readonly _tag: "All"; readonly concurrency: number; readonly parts: ReadonlyArray<ReadonlyArray<Part>> }
   | { readonly _tag: "Catch"; readonly parts: ReadonlyArray<Part> }
   | { readonly _tag: "Fail" }
 
-/** A step, and what undoes it. */
+/** A step, and its compensation. */
 export interface Step {
   readonly _tag: "Step"
-  /** How it ends: well, well in the end, never well, with a defect. */
+  /** How it ends: with success, with success after retries, always with a failure, with a defect. */
   readonly ends: "well" | "late" | "never" | "dies"
-  /** How often it is tried again. */
+  /** How often it is retried. */
   readonly tries: number
-  /** Seconds between two tries. */
+  /** Seconds between two attempts. */
   readonly pause: number
-  /** Seconds, and turns of the scheduler, that it takes before it acts. */
+  /** Seconds, and turns of the scheduler, before it acts. */
   readonly seconds: number
   readonly turns: number
   readonly transactional: boolean
-  /** Whether it says how it is undone when it has ended, or before; and how that goes. */
+  /** Whether it adds its compensation after it has ended, or before; and how the compensation ends. */
   readonly undo: "not" | "after" | "before"
   readonly undoing: "quick" | "slow" | "fails"
 }
@@ -43,7 +43,7 @@ export interface Ask {
   readonly timeout: number | undefined
 }
 
-/** A body, and how it is kept. */
+/** A handler, and how its task is stored. */
 export interface Program {
   readonly parts: ReadonlyArray<Part>
   readonly end: "value" | "error" | "defect"
@@ -52,14 +52,14 @@ export interface Program {
   readonly memory: boolean
 }
 
-/** What happens. */
+/** An event. */
 export type Event =
   | { readonly _tag: "Pass"; readonly seconds: number }
   | { readonly _tag: "Turns"; readonly turns: number }
-  /** The question of this number is answered, well or not; or the one that was answered last, again. */
+  /** Answers the question with this number, validly or not; or the one that was answered last, again. */
   | { readonly _tag: "Answer"; readonly which: number; readonly accept: boolean }
   | { readonly _tag: "Again" }
-  /** The process is stopped, or killed, and another one begins after so many seconds. */
+  /** Stops or kills the process, and starts another one after so many seconds. */
   | { readonly _tag: "Stop"; readonly seconds: number }
   | { readonly _tag: "Kill"; readonly seconds: number }
   | { readonly _tag: "Cancel" }
@@ -85,11 +85,11 @@ const step: Arbitrary.Arbitrary<Step> = Arbitrary.map(
     undo: pick("not", "after", "after", "before"),
     undoing: pick("quick", "quick", "slow", "fails")
   }),
-  // While it runs, everybody else waits for its transaction.
+  // While it runs, all others wait for its transaction.
   (step) => ({ _tag: "Step", ...step, seconds: step.transactional ? 0 : step.seconds })
 )
 
-/** So often, in parts. */
+/** This often, in parts. */
 const leaves = ["Step", "Step", "Step", "Step", "Step", "Sleep", "Sleep", "Ask", "Ask", "Race", "Say", "Fail"] as const
 const nodes = [...leaves, "All", "All", "All", "Catch", "Catch"] as const
 
@@ -131,7 +131,7 @@ const part = (depth: number): Arbitrary.Arbitrary<Part> => {
 const list = (depth: number, maxLength: number): Arbitrary.Arbitrary<ReadonlyArray<Part>> =>
   Arbitrary.array(part(depth), { maxLength })
 
-/** A body and how it is kept. */
+/** A handler and how its task is stored. */
 export const program: Arbitrary.Arbitrary<Program> = Arbitrary.all({
   parts: list(2, 6),
   end: pick("value", "value", "value", "error", "defect"),
@@ -164,5 +164,5 @@ const event: Arbitrary.Arbitrary<Event> = Arbitrary.map(
   }
 )
 
-/** What happens, one after the other. */
+/** The events, one after the other. */
 export const history: Arbitrary.Arbitrary<ReadonlyArray<Event>> = Arbitrary.array(event, { maxLength: 14 })

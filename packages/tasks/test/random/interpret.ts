@@ -1,4 +1,4 @@
-/** A program as the durable body that it stands for. What it gives is a text that says how each of its parts has ended. */
+/** Runs a program as a durable handler. It returns a text with the end of each of its parts. */
 import { McpRequest } from "@skein/runtime/RequestContext"
 import type { InputError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -18,13 +18,13 @@ export class Failed extends Schema.TaggedError<Failed>()("Failed", { message: Sc
 
 type Body<E = never> = Effect.Effect<string, E, CurrentTask | McpRequest>
 
-/** The body of a program, in the life of a process. */
+/** The handler of a program, in one process. */
 export const interpret = ({ end, parts }: generate.Program, life: Life, sql: SqlClient): Body<Failed> =>
   Effect.suspend(() => {
     let reported = 0
 
     const turns = (count: number) => Effect.forEach(Array.from({ length: count }), () => Effect.yieldNow)
-    /** Who was killed does not hold up who comes after. */
+    /** A killed process does not delay the next one. */
     const lasts = (seconds: number) =>
       seconds === 0 ? Effect.void : Effect.raceFirst(Effect.sleep(seconds * 1000), life.died.await)
 

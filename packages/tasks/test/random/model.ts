@@ -1,27 +1,27 @@
 /**
- * What must come of a program in a world without accidents. What is up to chance it is told: how questions were answered, and which
+ * The expected result of a program without incidents. Chance is an input: how questions were answered, and which
  * races were lost.
  */
 import type { Part, Program } from "./generate.ts"
 
-/** How it must end. */
+/** The expected end. */
 export interface Expected {
   readonly end: "value" | "error" | "defect"
   readonly text: string
-  /** The steps that are run, and how often; `good`: whether they end well. */
+  /** The steps that run, and how often; `good`: whether they succeed. */
   readonly steps: ReadonlyMap<
     string,
     { readonly times: number; readonly good: boolean; readonly transactional: boolean }
   >
-  /** What there is to undo, in the order in which it was said. */
+  /** The compensations, in the order in which they are added. */
   readonly undos: ReadonlyArray<string>
   readonly asked: ReadonlyArray<string>
-  /** The name under which something was last said, and how often that was. */
+  /** The name of the last status message, and the number of messages. */
   readonly said: string | undefined
   readonly reported: number
-  /** Whether all of it is one after the other. */
+  /** Whether all parts are sequential. */
   readonly sequential: boolean
-  /** What has failed in one of its branches: where the others were then is up to chance. */
+  /** The part that has failed in one of the branches: the progress of the others is then up to chance. */
   readonly torn: ReadonlyArray<string>
 }
 
@@ -29,7 +29,7 @@ class Failure extends Error {}
 
 const defect = Symbol("A defect")
 
-/** Runs the program. `gave`: what a question gave to the body. */
+/** Runs the program. `gave`: the answer of a question to the handler. */
 export const model = ({ end, parts }: Program, gave: (name: string) => string | undefined): Expected => {
   const steps = new Map<string, { times: number; good: boolean; transactional: boolean }>()
   const undos: Array<string> = []

@@ -1,6 +1,6 @@
 /**
- * Processes, one after the other, on one file. One is stopped gently, or killed: then the next one finds the file as it was in that
- * very moment, in the middle of a transaction as well.
+ * Processes on one file, one after the other. A process is shut down or killed: then the next one finds the file as
+ * it was at that moment, even in the middle of a transaction.
  */
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
@@ -30,7 +30,7 @@ export interface Process {
   readonly scope: Scope.Closeable
 }
 
-/** See the module's text. */
+/** The processes of one program. */
 export interface Processes {
   readonly start: Effect.Effect<Process>
   readonly stop: (process: Process) => Effect.Effect<void>
@@ -42,7 +42,7 @@ const folder = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
 )
 
-/** Processes for a program. */
+/** Makes the processes of a program. */
 export const processes = (program: Program, world: World): Effect.Effect<Processes, never, Scope.Scope> =>
   Effect.gen(function*() {
     const parent = yield* Effect.scope
@@ -56,7 +56,7 @@ export const processes = (program: Program, world: World): Effect.Effect<Process
       const context = yield* Effect.orDie(Layer.buildWithScope(layer, scope))
       const engine = Context.get(context, TaskEngine)
       const sql = Context.get(context, SqlClient)
-      // Time never stands still between two processes.
+      // Some time passes between two processes.
       yield* TestClock.adjust(10)
       const life = new Life(world)
       yield* Effect.orDie(sql`CREATE TABLE IF NOT EXISTS ledger (name TEXT, key TEXT)`)
@@ -65,7 +65,7 @@ export const processes = (program: Program, world: World): Effect.Effect<Process
       return { engine, sql, life, scope }
     })
 
-    /** Steps may take their time to end: those of the clock that stands still otherwise. */
+    /** Steps may take time to end, on the clock that otherwise stands still. */
     const stop = ({ scope }: Process) =>
       Effect.gen(function*() {
         const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))

@@ -1,27 +1,27 @@
 /**
- * What a body does to the world, and sees of it: over all its runs, in whatever process. What a process does once it was killed has
- * not been.
+ * The effects of a handler on the outside world, over all its runs, in all processes. Effects of a process after its
+ * kill do not count.
  */
 import * as Latch from "effect/Latch"
 
-/** What was done under one name. */
+/** The effects under one name. */
 export interface Act {
   readonly keys: Set<string>
   begun: number
-  /** How often it came to its end, and how often to a good one. */
+  /** How often it ended, and how often with success. */
   ended: number
   good: number
   /** When it last failed, in milliseconds. */
   failed: number
 }
 
-/** See the module's text. */
+/** The outside world of one program. */
 export class World {
   readonly acts = new Map<string, Act>()
-  /** What each part gave to the body. */
+  /** The value that each part returned to the handler. */
   readonly seen = new Map<string, string>()
   readonly begun = new Map<string, number>()
-  /** What was said to undo, and what was undone, in the order in which it was first. */
+  /** The compensations that were added, and those that ran, each in the order of their first time. */
   readonly registered = new Set<string>()
   readonly undone: Array<string> = []
   readonly problems: Array<string> = []
@@ -43,7 +43,7 @@ export class Life {
     this.world = world
   }
 
-  /** It is killed. */
+  /** Kills it. */
   die(): void {
     this.dead = true
     this.died.openUnsafe()
@@ -53,7 +53,7 @@ export class Life {
     if (!this.dead) this.world.problems.push(text)
   }
 
-  /** A step begins. */
+  /** A step starts. */
   begins(name: string, key: string, now: number, pause = 0): void {
     if (this.dead) return
     const act = this.world.act(name)
@@ -62,7 +62,7 @@ export class Life {
     if (now < act.failed + pause * 1000) this.problem(`${name} is tried again too early`)
   }
 
-  /** It ends, as it has to. */
+  /** The step ends as generated. */
   ends(name: string, good: boolean, now: number): void {
     if (this.dead) return
     const act = this.world.act(name)
@@ -76,7 +76,7 @@ export class Life {
     return this.world.acts.get(name)?.ended ?? 0
   }
 
-  /** A part of the body gives this: the same in each run. */
+  /** A part of the handler returns this value: the same in each run. */
   saw(name: string, value: string): void {
     if (this.dead) return
     const first = this.world.seen.get(name)
@@ -84,7 +84,7 @@ export class Life {
     else if (first !== value) this.problem(`${name} gave ${first}, and then ${value}`)
   }
 
-  /** A sleep begins, for the first time or again. */
+  /** A sleep starts, for the first time or again. */
   sleeps(name: string, now: number): void {
     if (!this.dead && !this.world.begun.has(name)) this.world.begun.set(name, now)
   }

@@ -23,14 +23,14 @@ const counting = () => {
     get calls() {
       return calls
     },
-    /** Waits until it was called, after `calls` calls. */
+    /** Waits until it was called more than `calls` times. */
     after: (before: number): Effect.Effect<void> =>
       Effect.suspend(() => calls > before ? Effect.void : Deferred.await(waiting))
   }
 }
 
 describe("listeners", () => {
-  it("are called once for the changes of a turn, and each of them", async () => {
+  it("are called once for the changes of a turn, and all of them are called", async () => {
     const notices = new ChangeListeners(() => {})
     const called: Array<string> = []
     const stop = notices.listen("a", () => called.push("a1"))
@@ -53,7 +53,7 @@ describe("listeners", () => {
     expect(called).toEqual(["a1", "a2", "a2", "b", "a2", "b"])
   })
 
-  it("that throw keep no other one from being called", async () => {
+  it("that throw do not prevent the calls of others", async () => {
     const failed: Array<unknown> = []
     const notices = new ChangeListeners((error) => failed.push(error))
     let calls = 0
@@ -67,7 +67,7 @@ describe("listeners", () => {
     expect(failed).toEqual([new Error("no")])
   })
 
-  it("that are gone leave nothing; ten thousand are no burden", async () => {
+  it("that are removed leave nothing; ten thousand are no problem", async () => {
     const notices = new ChangeListeners(() => {})
     let calls = 0
     const stops = Array.from({ length: 10_000 }, (_, index) => notices.listen(`task ${index}`, () => calls++))
@@ -80,7 +80,7 @@ describe("listeners", () => {
 })
 
 each(all, (backend) => {
-  it.effect("each change is told after its commit, and none that was undone", () =>
+  it.effect("each change is notified after its commit, and rolled-back changes are not", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { sql, store } = opened
@@ -92,12 +92,12 @@ each(all, (backend) => {
       yield* store.listen(id, listening.listener)
       yield* store.listen(other, elsewhere.listener)
 
-      // Undone.
+      // Rolled back.
       yield* Effect.exit(sql.withTransaction(Effect.andThen(store.setStatusMessage(id, "not"), Effect.fail("no"))))
       yield* turn
       expect(listening.calls).toBe(0)
 
-      // Within: nothing until it is committed.
+      // Within a transaction there is no notification before the commit.
       yield* sql.withTransaction(Effect.gen(function*() {
         yield* store.setStatusMessage(id, "a")
         yield* store.setStatusMessage(id, "b")
@@ -124,18 +124,18 @@ each(all, (backend) => {
         yield* change
         yield* listening.after(before)
       }
-      // What changes nothing is not told.
+      // A statement that changes nothing does not notify.
       const before = listening.calls
       yield* store.setStatusMessage(id, "late")
       yield* store.finish(id, completed({}))
       yield* store.remove(id, Effect.void)
-      // In order, so what was told before this would have been heard.
+      // Notifications are in order, so earlier ones would have arrived before this one.
       yield* store.setStatusMessage(other, "now")
       yield* elsewhere.after(0)
       expect(listening.calls).toBe(before)
     }))
 
-  it.effect("a listener is there as long as its scope", () =>
+  it.effect("a listener is removed when its scope closes", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { id } = yield* insert(opened)
@@ -152,7 +152,7 @@ each(all, (backend) => {
 })
 
 each([memory, file], (backend) => {
-  it.effect("a submit within somebody's transaction is told when that is committed", () =>
+  it.effect("a submission within a transaction of the caller is notified after the commit", () =>
     Effect.gen(function*() {
       const { sql, store } = yield* fresh(backend)
       const { id } = yield* sql.withTransaction(store.insert(task(), () => Effect.void))
@@ -161,7 +161,7 @@ each([memory, file], (backend) => {
 })
 
 each([pg], (backend) => {
-  it.effect("changes are heard in other processes, by who listens to the task", () =>
+  it.effect("listeners in other processes receive the changes of their task", () =>
     Effect.gen(function*() {
       const client = yield* backend.database
       const here = yield* client
@@ -189,7 +189,7 @@ each([pg], (backend) => {
       yield* Fiber.join(waiting)
     }))
 
-  it.live("all listeners look again when the connection that listens was lost", () =>
+  it.live("all listeners are called when the listening connection was lost", () =>
     Effect.gen(function*() {
       const client = yield* backend.database
       const here = yield* client

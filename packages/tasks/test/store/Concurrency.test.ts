@@ -8,7 +8,7 @@ const at = { concurrency: "unbounded" } as const
 each([pg], (backend) => {
   const two = Effect.flatMap(backend.database, (client) => Effect.all([client, client]))
 
-  it.effect("several processes insert at a limit: never beyond it, and up to it", () =>
+  it.effect("several processes insert at a limit: they reach it, and never exceed it", () =>
     Effect.gen(function*() {
       const [a, b] = yield* two
       const limits = { all: { live: 20 }, tool: { retained: 11 }, owner: { live: 5 } }
@@ -29,7 +29,7 @@ each([pg], (backend) => {
         if (kind === 1) expect(retained).toBeLessThanOrEqual(11)
         if (kind === 2) expect(live).toBeLessThanOrEqual(5)
       }
-      // 20 of x and 40 of y were tried: both reach their bound, or all do theirs.
+      // 20 of x and 40 of y were tried: both reach their limit, or the limit on all tasks is reached.
       expect(ids.length).toBe(20)
       for (const exit of exits) {
         if (Exit.isFailure(exit)) expect(exit.cause.toString()).toContain("limit reached")
@@ -43,7 +43,7 @@ each([pg], (backend) => {
       expect(yield* a.sql`SELECT * FROM skein_task_counts WHERE kind > 0`).toEqual([])
     }))
 
-  it.effect("answers race: one wins, and what belongs to it happens once", () =>
+  it.effect("of concurrent answers one counts, and its transaction runs once", () =>
     Effect.gen(function*() {
       const [a, b] = yield* two
       const { id } = yield* insert(a)
@@ -71,7 +71,7 @@ each([pg], (backend) => {
       expect(yield* stateOf(a, id)).toMatchObject({ status: "working", questions: [], version: 1 + 8 + 8 })
     }))
 
-  it.effect("answers, questions, an end and a removal race: nobody waits for each other for ever", () =>
+  it.effect("concurrent answers, questions, an end and a removal do not deadlock", () =>
     Effect.gen(function*() {
       const [a, b] = yield* two
       for (let round = 0; round < 10; round++) {
@@ -97,7 +97,7 @@ each([pg], (backend) => {
       ).toEqual([])
     }))
 
-  it.effect("one end wins", () =>
+  it.effect("of concurrent ends one counts", () =>
     Effect.gen(function*() {
       const [a, b] = yield* two
       const { id } = yield* insert(a)

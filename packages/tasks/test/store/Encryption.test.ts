@@ -33,7 +33,7 @@ const database = Effect.gen(function*() {
   }
 })
 
-/** A task with something secret everywhere. */
+/** A task with a secret in each of its texts. */
 const secretive = (opened: Opened) =>
   Effect.gen(function*() {
     const { store } = opened
@@ -63,7 +63,7 @@ const reasonOf = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   Effect.map(Effect.flip(effect), (error) => (error as TaskError).reason._tag)
 
 describe("encryption", () => {
-  it.effect("by default there is none; with a key no content is readable, and all of it opens", () =>
+  it.effect("is off by default; with a key no content is readable, and all of it is decrypted", () =>
     Effect.gen(function*() {
       const { sql, store } = yield* database
       const plain = yield* store()
@@ -90,13 +90,13 @@ describe("encryption", () => {
       expect((yield* stateOf(opened, over!.id)).outcome).toEqual({ _tag: "Result", result: { word: "secret" } })
     }))
 
-  it.effect("the same text is never sealed to the same", () =>
+  it.effect("encrypts the same text differently each time", () =>
     Effect.gen(function*() {
       const { store } = yield* (yield* database).store({ keys: [a] })
       expect(yield* store.encrypt("x", "y")).not.toBe(yield* store.encrypt("x", "y"))
     }))
 
-  it.effect("keys rotate: the first one seals, all of them open, one that is left out does not", () =>
+  it.effect("keys rotate: the first one encrypts, all of them decrypt, a removed one does not", () =>
     Effect.gen(function*() {
       const { store } = yield* database
       const old = yield* secretive(yield* store({ keys: [a] }))
@@ -120,12 +120,12 @@ describe("encryption", () => {
       expect(yield* reasonOf((yield* store({ keys: [c] })).store.get(fresh))).toBe("KeyError")
       expect(yield* reasonOf((yield* store()).store.get(fresh))).toBe("KeyError")
       expect(yield* reasonOf((yield* store()).store.load(fresh))).toBe("KeyError")
-      // What cannot be opened can still be ended and forgotten.
+      // A task that cannot be decrypted can still be ended and deleted.
       expect(yield* only.store.finish(old, { status: "cancelled" })).toBe(true)
       yield* only.store.remove(old, Effect.void)
     }))
 
-  it.effect("what was not sealed is read only where that is allowed", () =>
+  it.effect("reads texts that are not encrypted only if that is allowed", () =>
     Effect.gen(function*() {
       const { store } = yield* database
       const id = yield* secretive(yield* store())
@@ -135,7 +135,7 @@ describe("encryption", () => {
       expect(yield* lenient.store.decrypt("{}", "x")).toBe("{}")
     }))
 
-  it.effect("a text that was tampered with does not open", () =>
+  it.effect("does not decrypt a text that was changed", () =>
     Effect.gen(function*() {
       const { sql, store } = yield* database
       const opened = yield* store({ keys: [a] })
@@ -165,7 +165,7 @@ describe("encryption", () => {
       expect((yield* opened.store.load(id))?.args).toEqual({ word: "secret" })
     }))
 
-  it.effect("a text that was moved to another task, or to another place, does not open", () =>
+  it.effect("does not decrypt a text that was moved to another task, or to another use", () =>
     Effect.gen(function*() {
       const { sql, store } = yield* database
       const opened = yield* store({ keys: [a] })
@@ -192,18 +192,18 @@ describe("encryption", () => {
       expect(yield* reasonOf(opened.store.ask(third, question("answered")))).toBe("KeyError")
     }))
 
-  it.effect("what the engine seals opens as what it was sealed, and as nothing else", () =>
+  it.effect("decrypts a text of the engine only with its own associated data", () =>
     Effect.gen(function*() {
       const { store } = yield* (yield* database).store({ keys: [a] })
       const sealed = yield* store.encrypt(`{"x":"\\ud800"}`, "task/step")
       expect(yield* store.decrypt(sealed, "task/step")).toBe(`{"x":"\\ud800"}`)
       expect(yield* reasonOf(store.decrypt(sealed, "task/other"))).toBe("KeyError")
-      // Not as a column either, whatever its name is.
+      // Nor as a column, whatever the name is.
       const { id } = yield* insert({ store, sql: (yield* database).sql })
       expect(yield* reasonOf(store.decrypt(sealed, `args ${id}`))).toBe("KeyError")
     }))
 
-  it.effect("keys are 32 bytes at least, and there is one", () =>
+  it.effect("requires at least one key, of at least 32 bytes", () =>
     Effect.gen(function*() {
       const { store } = yield* database
       for (const keys of [[], ["short"], [a, new Uint8Array(31)], [Redacted.make("")]]) {
@@ -212,7 +212,7 @@ describe("encryption", () => {
       yield* store({ keys: [new Uint8Array(32)] })
     }))
 
-  it.effect("keys come from configuration, and no configuration is an error", () =>
+  it.effect("reads keys from configuration, and fails without it", () =>
     Effect.gen(function*() {
       const make = (env: Record<string, string>, name?: string) =>
         Effect.scoped(Effect.map(

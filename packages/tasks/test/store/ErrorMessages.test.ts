@@ -6,7 +6,7 @@ import { toState } from "../../src/internal/store/rows.ts"
 
 const id = "o66sv05_AEdkGDRG36_kTzxHjz2iaCsd"
 
-it.effect("what cannot be read is said without the whole id of its task, which is all that it may take to have it", () =>
+it.effect("errors about unreadable texts do not contain the whole task id, which may be enough to use the task", () =>
   Effect.gen(function*() {
     const sealer = (key: string) => Effect.map(Encryption.make({ keys: [key.repeat(32)] }), encryptedTexts)
     const [ours, theirs] = [yield* sealer("a"), yield* sealer("b")]

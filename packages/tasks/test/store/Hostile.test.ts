@@ -27,7 +27,7 @@ const strings = [
 ]
 
 each(all, (backend) => {
-  it.effect("any text is kept as it is, wherever it stands", () =>
+  it.effect("stores any text unchanged, in every column", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -75,13 +75,13 @@ each(all, (backend) => {
           error: { code: 1, message: text, data: json }
         })
       }
-      // Each is an owner and a tool of its own.
+      // Each text is an owner and a tool of its own.
       const { counted, kept } = yield* counters(opened)
       expect(kept).toEqual(counted)
       expect(kept).toHaveLength(1 + 2 * strings.length)
     }))
 
-  it.effect("ids that are none of ours are unknown, whatever they are", () =>
+  it.effect("treats texts that cannot be ids as unknown tasks", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -113,7 +113,7 @@ each(all, (backend) => {
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 1 })
     }))
 
-  it.effect("keys that nobody asked for are unknown, whatever they are", () =>
+  it.effect("treats keys of questions that were not asked as unknown", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -126,7 +126,7 @@ each(all, (backend) => {
       expect((yield* stateOf(opened, id)).questions).toHaveLength(1)
     }))
 
-  it.effect("arguments, results, questions and answers may be large", () =>
+  it.effect("stores large arguments, results, questions and answers", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -142,7 +142,7 @@ each(all, (backend) => {
       expect(yield* stateOf(opened, id)).toMatchObject({ statusMessage: text, outcome: { result: { text } } })
     }))
 
-  it.effect("names that are too long for an index are refused, and nothing is begun", () =>
+  it.effect("rejects names that are too long for an index, and creates nothing", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const long = "🧶".repeat(256)
@@ -168,7 +168,7 @@ each(all, (backend) => {
       expect(yield* opened.store.list([`${long}x`], undefined, 10)).toEqual([])
     }))
 
-  it.effect("what is no JSON is refused as an error, not as a defect", () =>
+  it.effect("fails for values without a JSON form, and does not die", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const circle: Record<string, unknown> = {}
@@ -183,7 +183,7 @@ each(all, (backend) => {
       expect((yield* stateOf(opened, id)).status).toBe("working")
     }))
 
-  it.effect("times to live are any number", () =>
+  it.effect("accepts any number as a time to live", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       for (
@@ -198,7 +198,7 @@ each(all, (backend) => {
       expect(yield* opened.store.nextExpiry(0)).toBe(1)
     }))
 
-  it.effect("a row that was broken is an error, and no other one's", () =>
+  it.effect("an invalid row fails its own reads only", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { id } = yield* insert(opened)
@@ -209,7 +209,7 @@ each(all, (backend) => {
       expect(yield* stateOf(opened, other.id)).toEqual(other)
     }))
 
-  it.effect("a store that is gone is an error", () =>
+  it.effect("an unreachable store is an error", () =>
     Effect.gen(function*() {
       const opened = yield* Effect.flatten(backend.database)
       const { id } = yield* insert(opened)

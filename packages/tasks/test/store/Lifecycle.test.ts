@@ -5,7 +5,7 @@ import type { Owner, State } from "../../src/TaskState.ts"
 import { all, completed, counters, each, fresh, insert, stateOf, task } from "./kit.ts"
 
 each(all, (backend) => {
-  it.effect("a new task is kept as it was given, with an id of 192 bits", () =>
+  it.effect("stores a new task as it was given, with an id of 192 bits", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const state = yield* insert(opened)
@@ -21,14 +21,14 @@ each(all, (backend) => {
       expect((yield* insert(opened)).id).not.toBe(state.id)
     }))
 
-  it.effect("an insert that is run twice is two tasks", () =>
+  it.effect("an insert that runs twice creates two tasks", () =>
     Effect.gen(function*() {
       const { store } = yield* fresh(backend)
       const inserting = store.insert(task(), () => Effect.void)
       expect((yield* inserting).id).not.toBe((yield* inserting).id)
     }))
 
-  it.effect("what a caller is not known of stays unknown", () =>
+  it.effect("missing members of a caller stay missing", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const caller = { revision: "2026-07-28", capabilities: {}, info: undefined, principal: undefined } as const
@@ -37,7 +37,7 @@ each(all, (backend) => {
       expect((yield* opened.store.load(id))?.caller).toStrictEqual(caller)
     }))
 
-  it.effect("an insert is undone when what belongs to it fails", () =>
+  it.effect("rolls an insert back when its transaction fails", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { sql, store } = opened
@@ -52,7 +52,7 @@ each(all, (backend) => {
       yield* Effect.flip(sql`SELECT * FROM half`)
     }))
 
-  it.effect("what is final stays: nothing is said, asked or ended of it", () =>
+  it.effect("a final status stays: no message, question or other end changes it", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -88,7 +88,7 @@ each(all, (backend) => {
       expect(yield* store.finish("A".repeat(32), { status: "cancelled" })).toBe(false)
     }))
 
-  it.effect("the last message stays where an end says none", () =>
+  it.effect("the last message stays if an end has none", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { id } = yield* insert(opened)
@@ -97,7 +97,7 @@ each(all, (backend) => {
       expect((yield* stateOf(opened, id)).statusMessage).toBe("packing")
     }))
 
-  it.effect("a numbered message is said once, and never after a later one", () =>
+  it.effect("sets a numbered message once, and never after a later one", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { id } = yield* insert(opened)
@@ -113,7 +113,7 @@ each(all, (backend) => {
       expect(yield* stateOf(opened, id)).toMatchObject({ statusMessage: "third", version: version + 2 })
     }))
 
-  it.effect("progress only grows, and is numbers", () =>
+  it.effect("progress only grows, and consists of numbers", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { id } = yield* insert(opened)
@@ -127,7 +127,7 @@ each(all, (backend) => {
       expect((yield* stateOf(opened, id)).progress).toStrictEqual({ progress: 1e300 })
     }))
 
-  it.effect("times are those of the clock, and never go back", () =>
+  it.effect("times are those of the clock, and never decrease", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       yield* TestClock.setTime(1_700_000_000_000)
@@ -146,7 +146,7 @@ each(all, (backend) => {
       const { store } = opened
       const ids: Record<string, Array<string>> = { ada: [], bob: [], nobody: [] }
       for (let index = 0; index < 24; index++) {
-        // Several in a millisecond.
+        // Several in one millisecond.
         if (index % 4 === 0) yield* TestClock.adjust(1)
         const owner = (["ada", "bob", null] as const)[index % 3]!
         ids[owner ?? "nobody"]!.push((yield* insert(opened, { owner })).id)
@@ -176,7 +176,7 @@ each(all, (backend) => {
       expect(yield* store.list(["ada"], undefined, 0)).toEqual([])
     }))
 
-  it.effect("limits are counted at the insert, and say which one is reached", () =>
+  it.effect("checks limits at the insert, and reports which one is reached", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -218,7 +218,7 @@ each(all, (backend) => {
         .toContain("0 tasks of the owner")
     }))
 
-  it.effect("what nobody owns is counted too", () =>
+  it.effect("counts tasks without an owner too", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const limits = { all: {}, tool: {}, owner: { live: 1 } }
@@ -231,7 +231,7 @@ each(all, (backend) => {
       yield* insert(opened, { limits, owner: "" })
     }))
 
-  it.effect("an expired task is not there any more, swept or not", () =>
+  it.effect("an expired task cannot be read, before and after the sweep", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -249,7 +249,7 @@ each(all, (backend) => {
       expect(yield* store.findExpired(10)).toEqual([
         { id, pool: "default", status: "input_required", settled: false, expiresAt: 1000 }
       ])
-      // It is ended and undone before it is forgotten.
+      // It is cancelled and compensated before it is deleted.
       expect(yield* store.load(id)).toMatchObject({ id, status: "input_required" })
       expect(yield* store.finish(id, { status: "cancelled" })).toBe(true)
       expect(yield* store.nextExpiry(999)).toBe(1000)
@@ -260,7 +260,7 @@ each(all, (backend) => {
       expect((yield* counters(opened)).kept).toEqual(["0  1 1", "1 report 1 1", "2 =ada 1 1"])
     }))
 
-  it.effect("the expired come page by page, the longest expired first", () =>
+  it.effect("finds expired tasks page by page, the earliest expiry first", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const ids: Array<string> = []
@@ -273,7 +273,7 @@ each(all, (backend) => {
       expect(yield* opened.store.findExpired(2, second[1])).toEqual([])
     }))
 
-  it.effect("a task is removed with its questions, or not at all", () =>
+  it.effect("removes a task together with its questions, or not at all", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { sql, store } = opened
@@ -285,13 +285,13 @@ each(all, (backend) => {
       yield* store.remove(id, Effect.void)
       expect(yield* store.get(id)).toBeUndefined()
       expect(yield* sql`SELECT * FROM skein_task_questions`).toEqual([])
-      // What nothing is counted in leaves no row, or each visitor would leave one for ever.
+      // A counter at zero is deleted; otherwise each caller would leave a row forever.
       expect(yield* sql`SELECT name FROM skein_task_counts WHERE kind > 0`).toEqual([])
       yield* store.remove(id, Effect.void)
       expect((yield* counters(opened)).kept).toEqual([])
     }))
 
-  it.effect("a sweep sees each task that rests, page by page, until it is settled", () =>
+  it.effect("the sweeper finds each unchanged task, page by page, until it is settled", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -305,12 +305,12 @@ each(all, (backend) => {
       expect([...first, ...second].map(({ id }) => id)).toEqual(ids.slice(1).toSorted())
       yield* store.finish(ids[1]!, completed({}))
       yield* store.finish(ids[2]!, { status: "cancelled" })
-      // What is not over cannot be settled.
+      // A task that has not ended cannot be settled.
       yield* store.settle(ids[1]!)
       yield* store.settle([ids[2]!, ids[3]!, "'; --"])
       yield* TestClock.adjust(100)
       expect((yield* store.findUnsettled(100, 10)).map(({ id }) => id)).toEqual([ids[0]!, ...ids.slice(3)].toSorted())
-      // Of what is cancelled, and may have something to undo, each is seen at once.
+      // A cancelled task, which may have compensations, is found immediately.
       yield* store.finish(ids[3]!, { status: "cancelled" })
       yield* store.finish(ids[4]!, { status: "cancelled" })
       yield* store.finish(ids[0]!, completed({}))

@@ -6,7 +6,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import { indexMessages } from "../../src/internal/store/migrations.ts"
 import { all, type Backend, each, file, fresh, insert, pg, stateOf } from "./kit.ts"
 
-/** How a statement is run; PostgreSQL takes small tables for not worth an index. */
+/** How a statement runs; PostgreSQL does not use indexes for small tables. */
 const planOf = (backend: Backend, sql: SqlClient.SqlClient, statement: string) =>
   Effect.map(
     backend === pg
@@ -16,7 +16,7 @@ const planOf = (backend: Backend, sql: SqlClient.SqlClient, statement: string) =
   )
 
 each([file, pg], (backend) => {
-  it.effect("what is there already is left as it is", () =>
+  it.effect("does not change tables that are up to date", () =>
     Effect.gen(function*() {
       const client = yield* backend.database
       const first = yield* client
@@ -26,7 +26,7 @@ each([file, pg], (backend) => {
       expect(yield* second.sql`SELECT version FROM skein_task_versions`).toEqual([{ version: 1 }])
     }))
 
-  it.effect("a migration that stopped half-way is gone through again", () =>
+  it.effect("runs a migration that stopped half-way again", () =>
     Effect.gen(function*() {
       const client = yield* backend.database
       const first = yield* client
@@ -36,7 +36,7 @@ each([file, pg], (backend) => {
       expect(yield* stateOf(yield* client, task.id)).toEqual(task)
     }))
 
-  it.effect("tables that a later version made are refused", () =>
+  it.effect("rejects tables of a later version", () =>
     Effect.gen(function*() {
       const client = yield* backend.database
       const { sql } = yield* client
@@ -49,7 +49,7 @@ each([file, pg], (backend) => {
 })
 
 each(all, (backend) => {
-  it.effect("what belongs to one execution is found in the cluster's tables by an index", () =>
+  it.effect("finds the messages of one execution by an index", () =>
     Effect.gen(function*() {
       const { sql } = yield* fresh(backend)
       const client = Layer.succeed(SqlClient.SqlClient, sql)
@@ -71,7 +71,7 @@ each(all, (backend) => {
       }
     }))
 
-  it.effect("listings, sweeps and expiry are found by indexes", () =>
+  it.effect("finds tasks for listings, sweeps and expiry by indexes", () =>
     Effect.gen(function*() {
       const { sql } = yield* fresh(backend)
       const never = Number.MAX_SAFE_INTEGER

@@ -10,7 +10,7 @@ const Which = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))
 const operation = <const Tag extends string>(_tag: Tag) =>
   Schema.Struct({ _tag: Schema.Literal(_tag), which: Which, key: Which })
 
-/** Anything that is done to one of four tasks, with one of four keys. */
+/** Any operation on one of four tasks, with one of four keys. */
 const Operation = Schema.Union([
   operation("insert"),
   operation("say"),
@@ -30,7 +30,7 @@ type Operation = typeof Operation.Type
 
 const firsts = [0, 1, 2].map((which): Operation => ({ _tag: "insert", which, key: which }))
 
-/** What is expected of a task, kept beside it in the simplest way. */
+/** The expected state of a task, computed in the simplest way. */
 interface Model {
   readonly id: string
   state: State
@@ -153,7 +153,7 @@ const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
 
 each([memory, file, pg], (backend) => {
   it.effect.prop(
-    "whatever is done: what is final stays, versions grow by one, one answer per question, and all is counted",
+    "any operations: a final status stays, versions grow by one, one answer per question, correct counters",
     [Schema.Array(Operation).check(Schema.isMinLength(1), Schema.isMaxLength(60))],
     ([operations]) =>
       Effect.scoped(Effect.flatMap(fresh(backend), (opened) => run(opened, [...firsts, ...operations]))),

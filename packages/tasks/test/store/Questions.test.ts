@@ -7,7 +7,7 @@ import { all, completed, each, fresh, insert, question, stateOf } from "./kit.ts
 const nothing = () => Effect.void
 
 each(all, (backend) => {
-  it.effect("a question is asked once, and makes its task wait", () =>
+  it.effect("asks a question once, and makes its task wait", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -20,11 +20,11 @@ each(all, (backend) => {
       // A replay asks again.
       expect(yield* store.ask(id, question("a"))).toBeUndefined()
       expect(yield* stateOf(opened, id)).toEqual(asked)
-      // Listings are without them.
+      // Listings do not contain questions.
       expect((yield* store.list(["ada"], undefined, 1))[0]).toMatchObject({ status: "input_required", questions: [] })
     }))
 
-  it.effect("the first answer wins; with the last one the task works again", () =>
+  it.effect("the first answer counts; the last one makes the task working again", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -48,7 +48,7 @@ each(all, (backend) => {
       expect((yield* stateOf(opened, id)).version).toBe(5)
     }))
 
-  it.effect("an answer is undone when what belongs to it fails", () =>
+  it.effect("rolls an answer back when its transaction fails", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -60,7 +60,7 @@ each(all, (backend) => {
       expect(yield* store.answer(id, "a", { yes: true }, nothing)).toBe(true)
     }))
 
-  it.effect("a withdrawn question is not open, and its key stays taken", () =>
+  it.effect("a withdrawn question is not open, and its key stays in use", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -79,7 +79,7 @@ each(all, (backend) => {
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 5 })
     }))
 
-  it.effect("a question that is lost is not answered any more, also where it was answered before anybody knew", () =>
+  it.effect("a lost question cannot be answered, and an answer that the handler has not received is dropped", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -100,7 +100,7 @@ each(all, (backend) => {
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 7 })
     }))
 
-  it.effect("a question can be withdrawn when the task's time is over", () =>
+  it.effect("a question of an expired task can be withdrawn", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { id } = yield* insert(opened, { ttlMs: 10 })
@@ -110,7 +110,7 @@ each(all, (backend) => {
       expect((yield* opened.store.load(id))?.status).toBe("working")
     }))
 
-  it.effect("a task that ends has no open questions, and its answers stay for what is undone", () =>
+  it.effect("a task that ends has no open questions, and its answers stay for its compensations", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened

@@ -6,7 +6,7 @@ const failing = (...texts: ReadonlyArray<string>) =>
   completed({ content: texts.map((text) => ({ type: "text", text })), isError: true })
 
 each(all, (backend) => {
-  it.effect("a listing tells which tasks have failed, and why, though it has no outcomes", () =>
+  it.effect("a listing shows which tasks have failed, and why, although it has no outcomes", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
@@ -39,7 +39,7 @@ each(all, (backend) => {
       ])
     }))
 
-  it.effect("that a task waits for a worker is said in place of its message, and only meanwhile", () =>
+  it.effect("shows that a task waits for a worker in place of its message, and only meanwhile", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened

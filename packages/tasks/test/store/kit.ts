@@ -1,5 +1,5 @@
 /**
- * The stores that are tested, each on a database of its own, and what tests put into them.
+ * The stores that are tested, each on a database of its own, and the tasks that tests insert.
  */
 import { describe } from "@effect/vitest"
 import * as PgClient from "@skein/sql/PgClient"
@@ -26,7 +26,7 @@ export interface Opened {
 
 export interface Backend {
   readonly name: "SQLite in memory" | "SQLite in a file" | "PostgreSQL"
-  /** A database of its own; each use of what it gives is a client more, where there may be several. */
+  /** A new database; each use of the result is another client, if the database allows several. */
   readonly database: Effect.Effect<Effect.Effect<Opened, unknown, Scope.Scope>, unknown, Scope.Scope>
 }
 
@@ -74,7 +74,7 @@ export const pg: Backend = {
 
 let used: Promise<string> | undefined
 
-/** A client of a database that is empty. That of PostgreSQL is emptied, which takes less time than a new one. */
+/** A client of an empty database. A PostgreSQL database is emptied, which takes less time than a new one. */
 export const fresh = (backend: Backend): Effect.Effect<Opened, unknown, Scope.Scope> =>
   backend !== pg
     ? Effect.flatten(backend.database)
@@ -83,7 +83,7 @@ export const fresh = (backend: Backend): Effect.Effect<Opened, unknown, Scope.Sc
       Effect.tap(({ sql }) => sql`TRUNCATE skein_tasks, skein_task_questions, skein_task_counts`)
     )
 
-/** The same tests for these stores. PostgreSQL is left out where it cannot run, which `CI` does not allow. */
+/** Runs the same tests for these stores. Skips PostgreSQL if it cannot run, which fails with `CI`. */
 export const each = (backends: ReadonlyArray<Backend>, tests: (backend: Backend) => void): void => {
   for (const backend of backends) {
     const absent = backend === pg && unavailable !== undefined && !required
@@ -100,7 +100,7 @@ export const each = (backends: ReadonlyArray<Backend>, tests: (backend: Backend)
 
 export const all: ReadonlyArray<Backend> = [memory, file, pg]
 
-/** A task without bounds, that lives for an hour. */
+/** A task without limits, with a time to live of an hour. */
 export const task = (options: Partial<NewTask> = {}): NewTask => ({
   tool: "report",
   args: { year: 2026 },
@@ -118,11 +118,11 @@ export const task = (options: Partial<NewTask> = {}): NewTask => ({
   ...options
 })
 
-/** Inserts a task that nothing else begins with. */
+/** Inserts a task, and nothing else in its transaction. */
 export const insert = ({ store }: Opened, options: Partial<NewTask> = {}) =>
   store.insert(task(options), () => Effect.void)
 
-/** A task that must be there. */
+/** A task that must exist. */
 export const stateOf = ({ store }: Opened, id: string): Effect.Effect<State, unknown> =>
   Effect.flatMap(store.get(id), (state) => state === undefined ? Effect.die(`no task ${id}`) : Effect.succeed(state))
 
@@ -142,7 +142,7 @@ export interface Count {
   readonly retained: number
 }
 
-/** The counters as they are, and as they would be counted from the rows. */
+/** The stored counters, and the counters as computed from the rows. */
 export const counters = ({ sql }: Opened) => {
   const numbers = (rows: ReadonlyArray<object>) =>
     (rows as ReadonlyArray<Count>).map(({ kind, live, name, retained }) =>

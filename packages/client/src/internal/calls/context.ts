@@ -61,14 +61,15 @@ export interface CallContext {
   readonly isRepeatable: boolean
   /** When the whole call must be over, in milliseconds of the monotonic clock: `Infinity` unless its options have a `maxTimeout`. */
   readonly deadline: number
+  /** How many times the server has answered it with input requests. */
+  readonly rounds: number
   /** The connection that it is sent on; the last one until `retryLostRequests` has chosen. */
   readonly connection: Line
-  /** When the present round began, and when the present attempt did. */
+  /** When the present round began, and when the present attempt did, in milliseconds of the monotonic clock. */
   readonly startedAt: number
   readonly sentAt: number
-  /** The parameters as they are sent. Set by `encodeParams`. */
-  readonly encoded: JsonObject
-  /** The HTTP headers that repeat a part of the parameters. Set by `sendParamHeaders`. */
+  /** The parameters as the revision writes them, and the HTTP headers that repeat a part of them, if a layer had to know them. */
+  readonly encoded: JsonObject | undefined
   readonly headers: Headers | undefined
 }
 

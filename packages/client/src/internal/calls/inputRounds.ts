@@ -4,8 +4,9 @@
 import * as Effect from "effect/Effect"
 import { ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
 import { serverErrorOf } from "../errors.ts"
-import type { CallContext, CallHandler, CallLayer, CallResponse } from "./context.ts"
+import type { CallContext, CallLayer } from "./context.ts"
 import { timeLeft } from "./deadline.ts"
+import { onResponse } from "./onResponse.ts"
 import { invalidResponse } from "./response.ts"
 
 /** What the next round adds to the parameters of the call. */
@@ -21,54 +22,41 @@ const fail = (call: CallContext, Reason: typeof LimitExceeded | typeof Timeout, 
 const nextRound = (call: CallContext, startedAt: number): CallContext | undefined => {
   const { client: { keeper }, options } = call
   const { maxTimeout } = timeLeft(keeper.patience, options, keeper.now() - startedAt)
-  return maxTimeout > 0 ? { ...call, options: { ...options, maxTimeout } } : undefined
+  return maxTimeout > 0 ? { ...call, options: { ...options, maxTimeout }, rounds: call.rounds + 1 } : undefined
 }
 
-const round = (
-  next: CallHandler,
-  call: CallContext,
-  rounds: number
-): Effect.Effect<CallResponse, ClientError> =>
-  Effect.flatMap(next(call), (response) => {
-    const { answer } = response
-    if (answer?._tag !== "InputRequired") {
-      // A result that depends on input of the user is not kept.
-      if (rounds > 0) response.keep = false
-      return Effect.succeed(response)
-    }
-    const { client, method: { name }, params } = call
-    if (rounds >= client.maxRounds) {
-      return fail(
-        call,
-        LimitExceeded,
-        `${name} was answered with input requests more than ${client.maxRounds} times (maxRounds)`
-      )
-    }
-    const { inputRequests, requestState } = answer.result
-    if (inputRequests === undefined && requestState === undefined) {
-      // "Servers MUST include at least one of `inputRequests` or `requestState` in every `InputRequiredResult` response."
-      return Effect.fail(invalidResponse(name, `The server requires input for ${name}, and does not say which`))
-    }
-    const following = nextRound(call, response.startedAt)
-    if (following === undefined) {
-      return fail(call, Timeout, `${name} timed out (maxTimeout) while the server kept requesting input`)
-    }
-    return Effect.flatMap(
-      client.answers.fulfil(response.connection, name, inputRequests ?? {}),
-      (inputResponses) => {
-        const reply: Reply = {
-          ...(Object.keys(inputResponses).length === 0 ? undefined : { inputResponses }),
-          // "If the InputRequiredResult does not contain a requestState field, the client MUST NOT include one in the retry."
-          ...(requestState === undefined ? undefined : { requestState })
-        }
-        const { inputResponses: _, requestState: __, ...first } = params as Reply
-        return round(next, { ...following, params: { ...first, ...reply } }, rounds + 1)
-      }
-    )
-  })
-
 /** Repeats a call with the input that its response requires, until the response is complete (2026-07-28, multi round-trip requests). */
-export const provideInput: CallLayer = (next) => (call) => round(next, call, 0)
+export const provideInput: CallLayer = onResponse((call, { answer, connection, startedAt }, repeat) => {
+  if (answer?._tag !== "InputRequired") return undefined
+  const { client, method: { name }, params, rounds } = call
+  const { maxRounds } = client
+  if (rounds >= maxRounds) {
+    return fail(
+      call,
+      LimitExceeded,
+      `${name} was answered with input requests more than ${maxRounds} times (maxRounds)`
+    )
+  }
+  const { inputRequests, requestState } = answer.result
+  if (inputRequests === undefined && requestState === undefined) {
+    // "Servers MUST include at least one of `inputRequests` or `requestState` in every `InputRequiredResult` response."
+    return Effect.fail(invalidResponse(name, `The server requires input for ${name}, and does not say which`))
+  }
+  const following = nextRound(call, startedAt)
+  if (following === undefined) {
+    return fail(call, Timeout, `${name} timed out (maxTimeout) while the server kept requesting input`)
+  }
+  return Effect.flatMap(client.answers.fulfil(connection, name, inputRequests ?? {}), (inputResponses) => {
+    const reply: Reply = {
+      ...(Object.keys(inputResponses).length === 0 ? undefined : { inputResponses }),
+      // "If the InputRequiredResult does not contain a requestState field, the client MUST NOT include one in the retry."
+      ...(requestState === undefined ? undefined : { requestState })
+    }
+    const { inputResponses: _, requestState: __, ...first } = params as Reply
+    const now = client.keeper.now()
+    return repeat({ ...following, params: { ...first, ...reply }, startedAt: now, sentAt: now })
+  })
+})
 
 /**
  * Repeats a call that was refused until the user has visited an address, after the visit: clients "MAY wait for this notification to

@@ -1,6 +1,7 @@
 /**
  * How one request of a client is made.
  */
+import type { PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
 import type { CallOptions } from "@skein/runtime/RequestContext"
 import type * as Schema from "effect/Schema"
 import type { TaskOptions } from "../../RemoteTask.ts"
@@ -31,6 +32,16 @@ export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeou
 export interface PageOptions extends RequestOptions {
   /** The `nextCursor` of the page before; the first page without it. */
   readonly cursor?: string | undefined
+}
+
+/** What is to be completed, and how the request is made. */
+export interface CompleteOptions extends RequestOptions {
+  /** The prompt or the resource template whose argument is completed. */
+  readonly ref: PromptReference | ResourceTemplateReference
+  /** The argument, and its value as far as the user has typed it. */
+  readonly argument: { readonly name: string; readonly value: string }
+  /** The values of other arguments that the user has chosen already. Sent since 2025-06-18. */
+  readonly contextArguments?: Readonly<Record<string, string>> | undefined
 }
 
 /** How a `ping` is made. */

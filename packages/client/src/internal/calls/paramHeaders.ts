@@ -2,10 +2,12 @@
  * The HTTP headers that repeat a part of a tool call's parameters (2026-07-28), and the list of tools that declares them.
  */
 import { serverErrorOf } from "../errors.ts"
+import type { CallToolRequestParams } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError, Timeout } from "../../ClientError.ts"
 import type { CallContext, CallHandler, CallLayer } from "./context.ts"
+import { encodeParams } from "./send.ts"
 import { timeLeft } from "./deadline.ts"
 import { refreshed } from "./toolListRefresh.ts"
 
@@ -17,9 +19,11 @@ const late = (name: string): ClientError => {
 }
 
 const withHeaders = (next: CallHandler, call: CallContext): ReturnType<CallHandler> => {
-  const headers = call.client.definitions.headers(call.encoded)
+  const encoded = encodeParams(call)
+  if (Result.isFailure(encoded)) return Effect.fail(encoded.failure)
+  const headers = call.client.definitions.headers(encoded.success)
   if (Result.isFailure(headers)) return Effect.fail(headers.failure)
-  return next(headers.success === undefined ? call : { ...call, headers: headers.success })
+  return next({ ...call, encoded: encoded.success, headers: headers.success })
 }
 
 /**
@@ -29,11 +33,11 @@ const withHeaders = (next: CallHandler, call: CallContext): ReturnType<CallHandl
  * again first: they MUST be sent. Either happens at most once, and within the time of the call.
  */
 export const sendParamHeaders: CallLayer = (next) => (call) => {
-  const { client: { definitions, keeper, toolListRefresh }, connection, encoded, method, options, sentAt } = call
+  const { client: { definitions, keeper, toolListRefresh }, connection, method, options, params, sentAt } = call
   if (method.name !== "tools/call" || connection.connection.sendsHeaders !== true || !connection.modern) {
     return next(call)
   }
-  const name = encoded["name"] as string
+  const { name } = params as CallToolRequestParams
   const left = () => timeLeft(keeper.patience, options, keeper.now() - sentAt)
   const again = (error: ClientError) =>
     Effect.suspend(() => {

@@ -14,7 +14,7 @@ import { provideInput, visitUrls } from "./inputRounds.ts"
 import { sendParamHeaders } from "./paramHeaders.ts"
 import { cacheResponses, readResponse } from "./response.ts"
 import { retryLostRequests } from "./retry.ts"
-import { encodeParams, sendRequest } from "./send.ts"
+import { sendRequest } from "./send.ts"
 import { checkSupport } from "./support.ts"
 import { validateOutput } from "./validateOutput.ts"
 
@@ -36,7 +36,6 @@ const layers: ReadonlyArray<CallLayer> = [
   retryLostRequests,
   // On the connection that was chosen.
   augmentWithTask,
-  encodeParams,
   sendParamHeaders
 ]
 
@@ -58,17 +57,19 @@ const begin = (
 ): CallContext => {
   const { keeper } = client
   const { maxTimeout } = options
+  const now = keeper.now()
   return {
     client,
     method,
     params,
     options,
     isRepeatable: isRepeatable(client, method.name, params, options),
-    deadline: maxTimeout === undefined ? Infinity : keeper.now() + Duration.toMillis(maxTimeout),
+    deadline: maxTimeout === undefined ? Infinity : now + Duration.toMillis(maxTimeout),
+    rounds: 0,
     connection: keeper.last,
-    startedAt: 0,
-    sentAt: 0,
-    encoded: {},
+    startedAt: now,
+    sentAt: now,
+    encoded: undefined,
     headers: undefined
   }
 }

@@ -12,6 +12,7 @@ import { ClientError, InvalidResponse } from "../../ClientError.ts"
 import type { Line } from "../connection/connection.ts"
 import type { CallContext, CallLayer, CallResponse, ClientContext } from "./context.ts"
 import { withSafeIcons } from "./icons.ts"
+import { onResponse } from "./onResponse.ts"
 import { repair } from "./repair.ts"
 
 export const invalidResponse = (method: string, message: string): ClientError =>
@@ -35,7 +36,8 @@ const decode = <R>(
   return again
 }
 
-const read = ({ client, method }: CallContext, response: CallResponse): Effect.Effect<CallResponse, ClientError> => {
+/** Decodes the response: a result, a task in its place, or input requests. */
+export const readResponse: CallLayer = onResponse(({ client, method, rounds }, response) => {
   const { augmented, connection, raw } = response
   const decoded = decode(method, client, connection, raw)
   const isTask = Result.isSuccess(decoded) && decoded.success._tag === "LegacyTask"
@@ -48,14 +50,11 @@ const read = ({ client, method }: CallContext, response: CallResponse): Effect.E
   const answer = response.answer = decoded.success
   if (answer._tag === "Complete") {
     response.result = withSafeIcons(method.name, answer.result, client.warn)
-    response.keep = connection.modern
+    // A result that depends on input of the user is not kept.
+    response.keep = connection.modern && rounds === 0
   }
-  return Effect.succeed(response)
-}
-
-/** Decodes the response: a result, a task in its place, or input requests. */
-export const readResponse: CallLayer = (next) => (call) =>
-  Effect.flatMap(next(call), (response) => read(call, response))
+  return undefined
+})
 
 /** Reads the result of a tool that has not come as the response to its call. */
 export const readToolResult = (

@@ -184,7 +184,9 @@ const attempt = (
   startedAt: number,
   again?: InternalOptions
 ): Effect.Effect<CallResponse, ClientError> => {
-  if (again === undefined) return next({ ...call, connection, startedAt, sentAt: startedAt })
+  if (again === undefined) {
+    return next(call.connection === connection ? call : { ...call, connection, startedAt, sentAt: startedAt })
+  }
   const { client, method } = call
   const refused = unsupportedOn(client, connection, method)
   if (refused !== undefined) return Effect.fail(refused)
@@ -193,9 +195,8 @@ const attempt = (
 
 /** Sends a call on the connection that is open, and again on the next one if the request or its response was lost. */
 export const retryLostRequests: CallLayer = (next) => (call) => {
-  const { client: { keeper } } = call
+  const { client: { keeper }, startedAt } = call
   const { current } = keeper
-  const startedAt = keeper.now()
   if (current === undefined) return new RetryLoop(call, next, startedAt).start
   if (current.assumed === true) return new RetryLoop(call, next, startedAt).assuming(current)
   return Effect.catch(

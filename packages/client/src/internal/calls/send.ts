@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ClientError } from "../../ClientError.ts"
 import type { Line } from "../connection/connection.ts"
-import type { CallHandler, CallLayer, CallResponse } from "./context.ts"
+import type { CallContext, CallHandler, CallResponse } from "./context.ts"
 import { fromRequest } from "./failure.ts"
 import { unsupported } from "./support.ts"
 import { traced } from "./trace.ts"
@@ -32,17 +32,20 @@ export const send = (
     : telemetry.around({ method, params, revision, http: sendsHeaders === true }, result)
 }
 
-/** Writes the parameters as the revision of the connection has them. */
-export const encodeParams: CallLayer = (next) => (call) => {
-  const { connection, method, params } = call
+/** The parameters of a call as the revision of its connection writes them, or why it has no form for them. */
+export const encodeParams = ({ connection, method, params }: CallContext): Result.Result<JsonObject, ClientError> => {
   const written = Codec.encodeParams(method, connection.revision, params)
-  if (Result.isSuccess(written)) return next({ ...call, encoded: written.success })
-  const { failure } = written
-  return Effect.fail(unsupported(method.name, `${method.name} cannot be sent: ${failure.message}`, failure))
+  return Result.isSuccess(written)
+    ? Result.succeed(written.success)
+    : Result.fail(
+      unsupported(method.name, `${method.name} cannot be sent: ${written.failure.message}`, written.failure)
+    )
 }
 
-/** Sends the request, and waits for its response. */
-export const sendRequest: CallHandler = ({ connection, encoded, headers, method, options, startedAt }) =>
+const sendEncoded = (
+  { connection, headers, method, options, startedAt }: CallContext,
+  encoded: JsonObject
+): Effect.Effect<CallResponse, ClientError> =>
   Effect.map(
     send(connection, method.name, encoded, headers === undefined ? options : { ...options, headers }),
     (raw): CallResponse => ({
@@ -55,3 +58,10 @@ export const sendRequest: CallHandler = ({ connection, encoded, headers, method,
       keep: false
     })
   )
+
+/** Sends the request, and waits for its response. */
+export const sendRequest: CallHandler = (call) => {
+  if (call.encoded !== undefined) return sendEncoded(call, call.encoded)
+  const encoded = encodeParams(call)
+  return Result.isSuccess(encoded) ? sendEncoded(call, encoded.success) : Effect.fail(encoded.failure)
+}

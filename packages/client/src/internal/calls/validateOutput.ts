@@ -8,6 +8,7 @@ import type { ClientError } from "../../ClientError.ts"
 import type { Line } from "../connection/connection.ts"
 import type { CallLayer, ClientContext } from "./context.ts"
 import { timeLeft } from "./deadline.ts"
+import { onResponse } from "./onResponse.ts"
 import type { RequestOptions } from "./options.ts"
 import { refreshed } from "./toolListRefresh.ts"
 
@@ -34,14 +35,10 @@ export const checkToolResult = (
 }
 
 /** Checks the result of a tool that was listed with an `outputSchema`. "Clients SHOULD validate structured results against this schema." */
-export const validateOutput: CallLayer = (next) => (call) => {
-  if (call.method.name !== Method.CallTool.name) return next(call)
-  return Effect.flatMap(next(call), (response) => {
-    const { answer, connection, startedAt } = response
-    if (answer?._tag !== "Complete") return Effect.succeed(response)
-    const { client, options, params } = call
-    const { name } = params as CallToolRequestParams
-    const checked = checkToolResult(client, connection, name, answer.result as CallToolResult, options, startedAt)
-    return checked === undefined ? Effect.succeed(response) : Effect.as(checked, response)
-  })
-}
+export const validateOutput: CallLayer = onResponse(({ client, method, options, params }, response) => {
+  const { answer, connection, startedAt } = response
+  if (method.name !== Method.CallTool.name || answer?._tag !== "Complete") return undefined
+  const { name } = params as CallToolRequestParams
+  const checked = checkToolResult(client, connection, name, answer.result as CallToolResult, options, startedAt)
+  return checked === undefined ? undefined : Effect.as(checked, response)
+})

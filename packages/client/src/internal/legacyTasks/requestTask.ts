@@ -146,7 +146,11 @@ export const retryAsTask: CallLayer = (next) => (call) => {
     const { timeout } = timeLeft(keeper.patience, options, 0)
     return Effect.flatMap(
       Effect.timeoutOption(toolListRefresh.run, timeout),
-      () => definitions.taskSupport(name) === "required" ? next(call) : otherwise
+      () => {
+        if (definitions.taskSupport(name) !== "required") return otherwise
+        const now = keeper.now()
+        return next({ ...call, startedAt: now, sentAt: now })
+      }
     )
   }
   return Effect.matchEffect(next(call), {

@@ -6,7 +6,8 @@ import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/Call
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
-import type { CallContext, CallLayer, CallResponse, ClientContext } from "../calls/context.ts"
+import type { CallLayer, ClientContext } from "../calls/context.ts"
+import { onResponse } from "../calls/onResponse.ts"
 import { invalidResponse } from "../calls/response.ts"
 import type { Created } from "./taskRegistry.ts"
 
@@ -20,12 +21,10 @@ const finish = (client: ClientContext, created: Created): Effect.Effect<CallTool
     Effect.flatMap(taskClient, ({ follow, seeThrough }) => seeThrough(follow(client, created), restore))
   )
 
-const settle = (
-  { client, deadline, method: { name }, options, params }: CallContext,
-  response: CallResponse
-): Effect.Effect<CallResponse, ClientError> => {
+/** Awaits the result of the task that a call was answered with, or passes the task to the option `handleTask`. */
+export const awaitTask: CallLayer = onResponse(({ client, deadline, method: { name }, options, params }, response) => {
   const { answer, augmented, connection } = response
-  if (answer?._tag !== "Task" && answer?._tag !== "LegacyTask") return Effect.succeed(response)
+  if (answer?._tag !== "Task" && answer?._tag !== "LegacyTask") return undefined
   // A server "MUST NOT return `CreateTaskResult`" to a client that did not declare the extension; nor, before, unless requested.
   const isExpected = answer._tag === "LegacyTask" ? augmented !== undefined : client.tasks.enabled
   if (name !== Method.CallTool.name || !isExpected) {
@@ -39,7 +38,4 @@ const settle = (
     response.result = result
     return response
   })
-}
-
-/** Awaits the result of the task that a call was answered with, or passes the task to the option `handleTask`. */
-export const awaitTask: CallLayer = (next) => (call) => Effect.flatMap(next(call), (response) => settle(call, response))
+})

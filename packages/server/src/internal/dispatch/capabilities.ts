@@ -1,5 +1,5 @@
 /**
- * What a server can do, as its catalog says.
+ * The capabilities of a server, as its catalog determines them.
  */
 import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { AnyRequest } from "@skein/protocol/Method"
@@ -8,8 +8,9 @@ import type { ListKind } from "../../EventBus.ts"
 import { Logs } from "../observability/logs.ts"
 
 /**
- * Whether a kind was ever offered. "Servers that declare the `tools` capability MUST respond to `tools/list` requests … This set
- * MAY be empty and MAY change over time" (2026-07-28, tools; and so resources and prompts): what was declared once stays declared.
+ * Whether a kind was ever offered. "Servers that declare the `tools` capability MUST respond to `tools/list` requests …
+ * This set MAY be empty and MAY change over time" (2026-07-28, tools; likewise resources and prompts): a declared
+ * capability stays declared.
  */
 const has: { readonly [kind in ListKind]: (catalog: Catalog["Service"]) => boolean } = {
   tools: ({ offers, tools }) => tools.used || offers.includes("tools"),
@@ -22,9 +23,9 @@ const logs = ({ base }: Catalog["Service"]): boolean => base.mapUnsafe.has(Logs.
 const completes = ({ prompts, templates }: Catalog["Service"]): boolean =>
   [prompts, templates].some(({ sorted }) => sorted.some(([, { complete }]) => complete !== undefined))
 
-/** The capabilities that a catalog has or has not, what is said of each, and whether it has them. */
+/** The capabilities that depend on the catalog: whether a server has each, and the value that it declares. */
 const declared: ReadonlyMap<string | undefined, readonly [(catalog: Catalog["Service"]) => boolean, object]> = new Map([
-  // Whatever is offered may change while the server runs.
+  // All lists may change while the server runs.
   ["tools", [has.tools, { listChanged: true }]],
   ["resources", [has.resources, { subscribe: true, listChanged: true }]],
   ["prompts", [has.prompts, { listChanged: true }]],
@@ -32,13 +33,13 @@ const declared: ReadonlyMap<string | undefined, readonly [(catalog: Catalog["Ser
   ["logging", [logs, {}]]
 ])
 
-/** The capabilities of what is offered now, or was. */
+/** The capabilities of the catalog. */
 export const of = (catalog: Catalog["Service"]): ServerCapabilities =>
-  Object.fromEntries([...declared].filter(([, [has]]) => has(catalog)).map(([name, [, said]]) => [name, said]))
+  Object.fromEntries([...declared].filter(([, [has]]) => has(catalog)).map(([name, [, value]]) => [name, value]))
 
 /**
- * What of them holds for a client that nobody can tell anything later: whoever cannot be told that a list has changed is not
- * promised it, and a level would be forgotten at once.
+ * The capabilities for a client without a session, which receives no notifications later: `listChanged` and `subscribe`
+ * are not declared, and neither is `logging`, since a level would not be stored.
  */
 export const alone = (catalog: Catalog["Service"]): ServerCapabilities => {
   const { logging: _, ...rest } = of(catalog)
@@ -47,10 +48,10 @@ export const alone = (catalog: Catalog["Service"]): ServerCapabilities => {
 
 const kinds: ReadonlyArray<ListKind> = ["tools", "resources", "prompts"]
 
-/** The lists that a client is told of now. */
+/** The lists whose changes a client is notified of. */
 export const lists = (catalog: Catalog["Service"]): ReadonlyArray<ListKind> => {
   const found = kinds.filter((kind) => has[kind](catalog))
-  // One array for each choice, so that sessions need not keep one each.
+  // One array per combination, so that sessions share it.
   const choice = found.join()
   const known = choices.get(choice)
   if (known === undefined) choices.set(choice, found)
@@ -59,6 +60,6 @@ export const lists = (catalog: Catalog["Service"]): ReadonlyArray<ListKind> => {
 
 const choices = new Map<string, ReadonlyArray<ListKind>>()
 
-/** Whether a method belongs to what is declared, or to no such capability at all. */
+/** Whether a method belongs to a declared capability, or to none of these. */
 export const offered = (catalog: Catalog["Service"], method: AnyRequest): boolean =>
   declared.get(method.capability?.path[0])?.[0](catalog) ?? true

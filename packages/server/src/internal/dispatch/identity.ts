@@ -1,6 +1,7 @@
 /**
- * Finds the caller of a request and its revision: from the request's own `_meta` in a stateless revision, from the session
- * otherwise. One connection may carry both. Nothing here changes anything: `methods/lifecycle.ts` opens the session.
+ * Finds the caller of a request and its revision: from the request's own `_meta` in a stateless revision, from the
+ * session otherwise. One connection may carry both. Nothing here changes anything: `methods/lifecycle.ts` opens the
+ * session.
  */
 import * as Initialize from "@skein/protocol/Initialize"
 import type { JsonObject, Request } from "@skein/protocol/JsonRpc"
@@ -19,8 +20,8 @@ export const alreadyInitialized = (): McpError.McpError => McpError.invalidReque
 const toInfo = (info: object | undefined): JsonObject | undefined => info as JsonObject | undefined
 
 /**
- * The functions that identify callers, for a server that speaks these revisions, newest first: `identify` for requests on a
- * connection, `identifyStateless` for stateless requests only.
+ * The functions that identify callers, for a server that speaks these revisions, newest first: `identify` for requests
+ * on a connection, `identifyStateless` for stateless requests only.
  */
 export const make = (supported: ReadonlyArray<Revision.Revision>) => {
   const sessionRevisions = supported.filter((revision) => Revision.era(revision) === "session")
@@ -38,7 +39,10 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     revision
   })
 
-  /** A stateless request describes its caller. A refusal is in the latest revision, also beside a session of an older one. */
+  /**
+   * A stateless request describes its caller. A refusal is in the latest revision, also beside a session of an older
+   * one.
+   */
   const identifyStateless = (request: Request, origin: Origin | undefined): Caller | Refusal => {
     const requested = RequestMeta.versionOf(request.params)
     if (requested !== undefined) {
@@ -59,8 +63,8 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
   }
 
   /**
-   * "If the server supports the requested protocol version, it MUST respond with the same version. Otherwise, the server MUST
-   * respond with another protocol version it supports."
+   * "If the server supports the requested protocol version, it MUST respond with the same version. Otherwise, the
+   * server MUST respond with another protocol version it supports."
    */
   const identifyInitialize = (
     request: Request,

@@ -7,21 +7,21 @@ import type * as Effect from "effect/Effect"
 import type { ListKind } from "../../EventBus.ts"
 import type { Notice, Target } from "../subscriptions/pendingNotifications.ts"
 
-/** What a server knows of a session: it is the caller of every request in it that is nobody's. */
+/** A session of a server. It is the caller of every request in it that has no principal. */
 export class ServerSession implements Session, Caller, Target {
   readonly peer: SessionPeer
   readonly revision: Revision
   readonly info: JsonObject | undefined
   readonly capabilities: JsonObject
-  /** Who opened it; as the latest message told, where its claims change. */
+  /** The principal that opened it, with the claims of the latest message. */
   principal: Principal | undefined
-  /** The least severe level of the log messages that the client asked for with `logging/setLevel`. */
+  /** The least severe level of the log messages that the client wants (`logging/setLevel`). */
   logLevel: string | undefined = undefined
-  /** Whether the client has said `notifications/initialized`. Nothing is sent unasked before. */
+  /** Whether the client has sent `notifications/initialized`. Nothing unsolicited is sent before. */
   initialized = false
-  /** The lists that the client was told of in the handshake: it hears of changes of no others. */
+  /** The lists that were declared in the handshake. The client is notified of changes of these only. */
   lists: ReadonlyArray<ListKind> = []
-  /** The resources that the client has subscribed to, once there is one. */
+  /** The resources that the client has subscribed to; undefined if there are none. */
   subscriptions: Set<string> | undefined = undefined
 
   constructor(
@@ -43,19 +43,18 @@ export class ServerSession implements Session, Caller, Target {
   }
 
   /**
-   * The session as the caller of a request of this principal. Its claims are those of the request for as long as that is handled,
-   * whatever others come meanwhile.
+   * The caller of a request of this principal. It keeps the claims of the request, even if later requests have others.
    */
   callerFor(principal: Principal | undefined): Caller {
     return principal === undefined ? this : new SessionCaller(this, principal)
   }
 
-  /** Sends a notice unasked now, and waits while the client is slow to read. */
+  /** Sends an unsolicited notification, and waits while the client is slow to read. */
   say({ method, params }: Notice): Effect.Effect<void> {
     return this.peer.notify(method, params)
   }
 
-  /** What a handler shows of its caller says nothing of the connection. */
+  /** A handler may serialize its caller: the connection is not included. */
   toJSON(): object {
     const { capabilities, info, logLevel, principal, revision } = this
     return { revision, info, capabilities, logLevel, principal }
@@ -93,6 +92,6 @@ class SessionCaller implements Caller {
   }
 }
 
-/** The session that a request came in; undefined in the request era. */
+/** The session of a caller; undefined for a stateless request. */
 export const sessionOf = (caller: Caller): ServerSession | undefined =>
   caller instanceof ServerSession ? caller : caller instanceof SessionCaller ? caller.session : undefined

@@ -1,4 +1,6 @@
-/** What a request is about, as far as the server knows it: names that clients make up are not to fill any table. */
+/**
+ * The method and the target of a request, as the server has them: names that clients invent must not fill any table.
+ */
 import * as Conventions from "@skein/protocol/Conventions"
 import * as Method from "@skein/protocol/Method"
 import type { RequestContext } from "@skein/runtime/RequestContext"
@@ -9,7 +11,7 @@ import type { Entry, Registry } from "../../Registry.ts"
 export const methodOf = ({ caller, method }: RequestContext): string =>
   Method.request(method, caller.revision)?.name ?? Conventions.otherMethod
 
-/** What a request names, as it came: a tool or a prompt by its name, a resource by its URI. */
+/** The target that a request names, unverified: a tool or a prompt by its name, a resource by its URI. */
 export const namedBy = ({ method, params }: RequestContext): string | undefined => Conventions.targetOf(method, params)
 
 const registryOf = (catalog: Catalog["Service"], method: string): Registry<Entry<unknown>> | undefined => {
@@ -28,8 +30,8 @@ const registryOf = (catalog: Catalog["Service"], method: string): Registry<Entry
 }
 
 /**
- * The tool, prompt or resource that a request names, if there is one that its caller may see. A resource of a template has no
- * name here: there is no end of them.
+ * The tool, prompt or resource that a request names, if it exists and its caller may see it. Resources of a template
+ * are unlimited, and have no name here.
  */
 export const targetOf = (catalog: Catalog["Service"], exchange: RequestContext): string | undefined => {
   const registry = registryOf(catalog, exchange.method)

@@ -1,8 +1,8 @@
 /**
- * What the core of HTTP needs of its doors: the requests that they bring, and the answers that they take.
+ * The requests and answers that the adapters of an endpoint provide.
  *
- * A door makes one of each per HTTP request. Both are plain objects with methods on their prototypes, since they are on every
- * request's path.
+ * An adapter makes one of each per HTTP request. Both are classes with methods on their prototypes, since they are
+ * created for every request.
  */
 import type { Origin, Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
@@ -13,56 +13,66 @@ export interface Headers {
   readonly [name: string]: string
 }
 
-/** Why a body was not read: it is larger than it may be, its client left, or it is no UTF-8. */
+/** Why a body was not read: it is too large, its client disconnected, or it is not valid UTF-8. */
 export type BodyFault = "TooLarge" | "Aborted" | "Encoding"
 
-/** What came of reading a body. */
+/** The outcome of reading a body. */
 export type Body = { readonly text: string } | { readonly fault: BodyFault }
 
-/** An HTTP request, before anything of its body is read. It is the origin of the messages in it. */
+/** An HTTP request whose body was not read yet. It is the origin of the messages in it. */
 export interface HttpRequest extends Origin {
-  /** Who makes it. Where that has to be found out, it is known from the time that it was. */
+  /** The authenticated sender. If it has to be found first, it is set before the request is routed. */
   readonly principal?: Principal | undefined
   readonly method: string
-  /** The path without the query, as it came. */
+  /** The path without the query, not decoded. */
   readonly path: string
-  /** The query, without its question mark, where there is one. */
+  /** The query without its question mark, if there is one. */
   readonly query?: string | undefined
-  /** Reads a header by its name in lower case. Repeated ones are joined by a comma, as HTTP servers do. */
+  /** Reads a header by its name in lower case. Repeated headers are joined by a comma, as HTTP servers do. */
   readonly header: (name: string) => string | undefined
-  /** How many characters its body has, once it was read. */
+  /** The number of characters of the body, once it was read. */
   size: number
-  /** The services of the fiber that brought it, where it came by one: handlers find them. */
+  /** The services of the fiber that received the request, if there was one. Handlers get them. */
   readonly context?: Context.Context<never> | undefined
   /**
-   * Reads the whole body as UTF-8, called once. It is counted while it is read, whatever its `Content-Length` says: at more than
-   * `limit` bytes reading stops and the fault is `TooLarge`. Calls back once, at once where the body is there already.
+   * Reads the whole body as UTF-8; called once. Bytes are counted while they are read, regardless of `Content-Length`:
+   * after `limit` bytes reading stops with the fault `TooLarge`. Calls back once, synchronously if the body has arrived
+   * already.
    */
   readonly read: (limit: number, done: (body: Body) => void) => void
-  /** The names of the `Mcp-Param-*` headers that came, in lower case, where there are any. */
+  /** The names of the `Mcp-Param-*` headers in lower case; undefined if there are none. */
   readonly params: ReadonlyArray<string> | undefined
 }
 
-/** The answer to an HTTP request: `reply` once, or `open`, any number of `write`s and `end`. After the end nothing happens. */
+/**
+ * The answer to an HTTP request: `reply` once, or `open`, any number of `write`s and `end`. After that, calls do
+ * nothing.
+ */
 export interface HttpAnswer {
-  /** Whether the client is gone or the answer is complete. */
+  /** Whether the client has disconnected or the answer is complete. */
   readonly over: boolean
-  /** Whether the client is slow: what is written now waits in memory. */
+  /** Whether the client is slow: further writes wait in memory. */
   readonly slow: boolean
-  /** Headers that the answer will have beside its own. Said once at most, before anything is sent. */
+  /** Adds headers to the answer. Called at most once, before anything is sent. */
   readonly also: (headers: Headers) => void
   /** The whole answer at once. */
   readonly reply: (status: number, headers: Headers, body: string) => void
   /** Sends the head of a stream at once. */
   readonly open: (status: number, headers: Headers) => void
-  /** Sends a part of the stream; `false` when the client is slow: it is taken all the same, and who can wait should. */
+  /**
+   * Sends a part of the stream. Returns `false` while the client is slow: the text was accepted all the same, and
+   * callers that can wait should wait for `drained`.
+   */
   readonly write: (chunk: string) => boolean
-  /** Succeeds as soon as the client takes more, or is gone. */
+  /** Succeeds as soon as the client takes more, or has disconnected. */
   readonly drained: Effect.Effect<void>
   /** Completes the stream. */
   readonly end: () => void
-  /** Ends the connection without an end of the stream: what was not sent is lost. */
+  /** Closes the connection without completing the answer: unsent data is lost. */
   readonly abort: () => void
-  /** Calls back once, when the client left before the answer was complete. Asked for only by what suspends; one at a time. */
+  /**
+   * Calls back once if the client disconnects before the answer is complete. Only requests that suspend use it; one
+   * callback at a time.
+   */
   readonly onClose: (left: () => void) => void
 }

@@ -134,8 +134,8 @@ export class Endpoint {
   }
 
   /**
-   * Closes the endpoint. New requests are refused, subscriptions return their results, and other requests may finish within
-   * `shutdownTimeout` and are interrupted then.
+   * Closes the endpoint. New requests are refused, subscriptions return their results, and other requests may finish
+   * within `shutdownTimeout` and are interrupted then.
    */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
@@ -229,8 +229,8 @@ export class Endpoint {
   }
 
   /**
-   * "If the server accepts it, the server MUST return HTTP status code `202 Accepted` with no body." No notification has an effect in
-   * this revision; its headers and its version are validated all the same.
+   * "If the server accepts it, the server MUST return HTTP status code `202 Accepted` with no body." No notification
+   * has an effect in this revision; its headers and its version are validated all the same.
    */
   #statelessNotification(message: JsonRpc.Notification, request: HttpRequest, answer: HttpAnswer): void {
     const version = RequestMeta.versionOf(message.params)
@@ -251,8 +251,9 @@ export class Endpoint {
   }
 
   /**
-   * Refuses a request with a `Host` or an `Origin` that is not allowed. Behind a proxy whose name is not allowed, that is every
-   * request: so a warning is logged for the first request of each kind, and the same text at the level `Debug` for the others.
+   * Refuses a request with a `Host` or an `Origin` that is not allowed. Behind a proxy whose name is not allowed, that
+   * is every request: so a warning is logged for the first request of each kind, and the same text at the level `Debug`
+   * for the others.
    */
   #refuseSource(request: HttpRequest, answer: HttpAnswer, refused: Refused): void {
     const [header, option] = headerAndOption(refused)

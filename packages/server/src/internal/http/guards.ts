@@ -1,18 +1,19 @@
 /**
- * What each HTTP request is asked before anything of it is read: for whom it is, from where, and in which media types.
+ * Validates the `Host`, `Origin` and media types of each HTTP request before its body is read.
  *
- * A value that passed is compared before it is parsed: a client sends the same ones with every request. Only the latest is kept.
+ * A header value that has passed is remembered, since a client sends the same values with every request. Only the
+ * latest is stored.
  */
 import type { HttpRequest } from "./adapter.ts"
 import { loopback, type Resolved } from "./options.ts"
 import { invalid, type Refused } from "./refusals.ts"
 
-// A name or an IPv6 literal, and a port where there is one. No user, no path: nothing else may stand in a `Host`.
+// A name or an IPv6 literal, and a port if there is one. A `Host` has no user and no path.
 const authority = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\],]+)(?::(\d{0,5}))?$/
 
 const originOf = /^([a-z][a-z0-9+.-]*):\/\/(.+)$/
 
-/** The name without the dot that makes it absolute. */
+/** The name without a trailing dot. */
 const relative = (name: string): string => name.endsWith(".") ? name.slice(0, -1) : name
 
 const isLoopback = (origin: string): boolean => {
@@ -21,17 +22,17 @@ const isLoopback = (origin: string): boolean => {
   return name !== undefined && loopback.includes(relative(name))
 }
 
-/** How browsers write an origin, for one that somebody else wrote: in lower case and without the port that its scheme implies. */
+/** An origin as browsers write it: in lower case and without the default port of its scheme. */
 const canonical = (origin: string): string => {
   const lower = origin.toLowerCase()
   const written = URL.canParse(lower) ? new URL(lower).origin : "null"
   return written === "null" ? lower : written
 }
 
-// No client lists more; what does costs no more.
+// No real client lists more ranges; a longer list must not cost more.
 const maxRanges = 64
 
-/** How much a client likes a media type, by the most specific range that it names: 0 where it does not take it. */
+/** The preference of a client for a media type, by the most specific range that matches it: 0 if it is not accepted. */
 export const quality = (accept: string, type: string): number => {
   const any = `${type.slice(0, type.indexOf("/"))}/*`
   let found = 0
@@ -49,7 +50,8 @@ export const quality = (accept: string, type: string): number => {
   return found
 }
 
-// Who reads it is mostly who has just put the server behind a name: it says what to set, and nothing that the request did not.
+// The reader is usually the author who has just deployed the server: the message names the option, and repeats nothing
+// of the request.
 const wrongHost = invalid(403, "Forbidden: the Host of this request is not among the allowedHosts of the server")
 const wrongOrigin = invalid(403, "Forbidden: the Origin of this request is not among the allowedOrigins of the server")
 const wrongType = invalid(415, "Unsupported Media Type: the body is application/json")
@@ -63,7 +65,7 @@ export const headerAndOption = (
 ): readonly ["Host", "allowedHosts"] | readonly ["Origin", "allowedOrigins"] =>
   refused === wrongHost ? ["Host", "allowedHosts"] : ["Origin", "allowedOrigins"]
 
-/** The guards of an endpoint. Each answers with why a request is refused, or with nothing. */
+/** The guards of an endpoint. Each returns the reason to refuse a request, or undefined. */
 export class Guards {
   readonly #hosts: ReadonlySet<string> | undefined
   readonly #origins: ReadonlySet<string> | undefined
@@ -80,8 +82,9 @@ export class Guards {
   }
 
   /**
-   * `Host`, which a page that was rebound to this address cannot choose, and `Origin`: "Servers MUST validate the `Origin`
-   * header on all incoming connections"; "if the `Origin` header is present and invalid, servers MUST respond with HTTP 403".
+   * Validates `Host`, which a page after DNS rebinding cannot choose, and `Origin`: "Servers MUST validate the `Origin`
+   * header on all incoming connections"; "if the `Origin` header is present and invalid, servers MUST respond with HTTP
+   * 403".
    */
   source(request: HttpRequest): Refused | undefined {
     const host = request.header("host")
@@ -105,7 +108,10 @@ export class Guards {
     return hosts.has(name) || hosts.has(`${name}:${parts[2] ?? ""}`)
   }
 
-  /** What is posted is JSON as it is; a web page cannot send that unasked (2026-07-28, streamable HTTP, sending messages). */
+  /**
+   * Validates the type of a posted body: JSON without compression. A web page cannot send that without a preflight
+   * (2026-07-28, streamable HTTP, sending messages).
+   */
   content(request: HttpRequest): Refused | undefined {
     const type = request.header("content-type")
     if (type !== this.#type) {
@@ -117,8 +123,8 @@ export class Guards {
   }
 
   /**
-   * "The client MUST include an `Accept` header, listing both `application/json` and `text/event-stream`". Without one, a client
-   * takes whatever comes.
+   * "The client MUST include an `Accept` header, listing both `application/json` and `text/event-stream`". Without the
+   * header, a client accepts any type.
    */
   accept(request: HttpRequest): Refused | undefined {
     const accept = request.header("accept")
@@ -128,7 +134,10 @@ export class Guards {
     return undefined
   }
 
-  /** The same for GET: "listing `text/event-stream` as a supported content type" (2025-11-25, listening for messages). */
+  /**
+   * Validates `Accept` of a GET: "listing `text/event-stream` as a supported content type" (2025-11-25, listening for
+   * messages).
+   */
   acceptStream(request: HttpRequest): Refused | undefined {
     const accept = request.header("accept")
     return accept === undefined || quality(accept, "text/event-stream") > 0 ? undefined : noStream

@@ -1,5 +1,5 @@
 /**
- * Comments on streams that are quiet, so that nothing on the way takes them for dead.
+ * Comments on quiet streams, so that proxies do not close them.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -7,12 +7,12 @@ import type * as Fiber from "effect/Fiber"
 import type { HttpAnswer } from "./adapter.ts"
 import * as sse from "./sse.ts"
 
-// So many streams at a time, and not all of them in one turn of the event loop.
+// The streams are divided into this many groups, so that they are not all written in one turn of the event loop.
 const slots = 16
 
 /**
- * Writes a comment to each stream once in an interval. One fiber does it for all of them, and there is none while there is no
- * stream. A stream whose client is slow is left out: its connection is busy, and what is written to it waits in memory.
+ * Writes a comment to each stream once per interval. One fiber serves all streams, and there is none while there is no
+ * stream. Slow streams are skipped: their connections are in use, and further text would wait in memory.
  */
 export class KeepAlive {
   readonly #streams: ReadonlyArray<Set<HttpAnswer>> = Array.from({ length: slots }, () => new Set())
@@ -23,19 +23,19 @@ export class KeepAlive {
   #turn = 0
   #size = 0
 
-  /** The interval is in milliseconds; with 0 nothing is written. */
+  /** The interval is in milliseconds; with 0 no comments are written. */
   constructor(interval: number, context: Context.Context<never>) {
     this.#context = context
     const beat = Effect.andThen(Effect.sleep(Math.ceil(interval / slots)), Effect.sync(() => this.#beat()))
     this.#beats = interval > 0 ? Effect.forever(beat) : undefined
   }
 
-  /** How many streams are kept alive. */
+  /** The number of streams. */
   get size(): number {
     return this.#size
   }
 
-  /** Keeps a stream alive; answers with the slot that it is to be removed from. */
+  /** Adds a stream. Returns the slot to remove it from. */
   add(stream: HttpAnswer): number {
     const slot = this.#next
     this.#next = (slot + 1) % slots

@@ -1,77 +1,80 @@
 /**
- * What an endpoint may be told, its bounds and their defaults. They are filled in once, when the endpoint is made.
+ * The options of an endpoint and their defaults, which are added once, when the endpoint is made.
  */
 import * as Duration from "effect/Duration"
 
-/** Where and how an endpoint answers, and what bounds it. Every member is optional. */
+/** Options of an endpoint. Every member is optional. */
 export interface Options {
   /**
-   * The one path of the endpoint: `/mcp` by default. Every other path is answered with 404. `"*"` answers on every path, for a
-   * router that has chosen already.
+   * The path of the endpoint: `/mcp` by default. Other paths are answered with 404. `"*"` answers on every path, for
+   * use behind a router.
    */
   readonly path?: string | undefined
   /**
-   * The names in the `Host` header that are served: `localhost`, `127.0.0.1` and `[::1]` by default, any other is answered with
-   * 403, of which the log warns once. A name stands for any port, `name:port` for that port alone, and `"any"` in place of the
-   * list for every name: then a web site can reach a server that runs locally (DNS rebinding), unless something before it checks.
+   * The allowed names in the `Host` header: `localhost`, `127.0.0.1` and `[::1]` by default. Any other name is answered
+   * with 403, and a warning is logged once. A name allows any port, `name:port` that port only. `"any"` allows every
+   * name: then a web site can reach a server that runs locally (DNS rebinding), unless a proxy validates the header.
    */
   readonly allowedHosts?: ReadonlyArray<string> | "any" | undefined
   /**
-   * The origins of web pages that are served: those of `localhost`, `127.0.0.1` and `[::1]`, with any scheme and port, by
-   * default; any other is answered with 403, and a request without an `Origin` is no web page's. An entry is an origin in full
-   * (`https://app.example.com`), or `"any"` in place of the list.
+   * The origins of web pages that are allowed: those of `localhost`, `127.0.0.1` and `[::1]`, with any scheme and port,
+   * by default. Any other origin is answered with 403; a request without an `Origin` does not come from a web page. An
+   * entry is a full origin (`https://app.example.com`). `"any"` allows every origin.
    */
   readonly allowedOrigins?: ReadonlyArray<string> | "any" | undefined
   /**
-   * The largest body of a request, in bytes: 4 MiB by default. It is counted while it is read; a larger one is answered with 413
-   * and the connection is closed.
+   * The largest body of a request, in bytes: 4 MiB by default. Bytes are counted while they are read; a larger body is
+   * answered with 413, and the connection is closed.
    */
   readonly maxBodyBytes?: number | undefined
   /**
-   * Requests that are handled at the same time, in both eras together: 10,000 by default. Those that end without suspending are not
-   * counted, nor are those that listen. At the bound the next one is answered with 503 and `Retry-After`.
+   * Requests that are handled at the same time, in all revisions together: 10,000 by default. Requests that end without
+   * suspending are not counted, nor is `subscriptions/listen`. At the bound the next request is answered with 503 and
+   * `Retry-After`.
    */
   readonly maxConcurrentRequests?: number | undefined
   /**
-   * The bodies that are being read, and those of the requests that are handled, all together: 64 MiB by default (67,108,864; one
-   * that is being read counts with its `Content-Length`, or with `maxBodyBytes` where it has none). At the bound a body is not read, and answered with
-   * 503 and `Retry-After`. What JSON becomes in memory may be twenty times as large as its text.
+   * The bodies of requests that are being read or handled, in total: 64 MiB by default (67,108,864). A body that is
+   * being read counts with its `Content-Length`, or with `maxBodyBytes` without one. At the bound a body is not read,
+   * and answered with 503 and `Retry-After`. JSON may need twenty times as much memory as its text.
    */
   readonly maxTotalBodyBytes?: number | undefined
   /**
-   * Streams that are open for as long as their client wants, on this endpoint: 10,000 by default. They are those of
-   * `subscriptions/listen` and of GET. At the bound the next one is answered with 503 and `Retry-After`.
+   * Long-lived streams of this endpoint: 10,000 by default. They are the streams of `subscriptions/listen` and of GET.
+   * At the bound the next one is answered with 503 and `Retry-After`.
    */
   readonly maxStreams?: number | undefined
   /**
-   * Characters that wait in memory for a client that is slow to read a stream: 1 Mi by default. Handlers wait before that, where
-   * they can; with the next message beyond it the connection is cut. In the session era the stream goes on, and its client can
-   * come back for the rest; in the request era the request is cancelled.
+   * Characters that wait in memory for a client that is slow to read a stream: 1 Mi by default. Handlers that can wait
+   * do so before that; at the bound the next message closes the connection. In a session the stream continues, and its
+   * client can resume it; a stateless request is cancelled.
    */
   readonly maxUnsentChars?: number | undefined
-  /** How often a quiet stream gets a comment, so that nothing between takes it for dead: 15 seconds by default, 0 for never. */
+  /**
+   * How often a comment is sent on a quiet stream, so that proxies do not close it: 15 seconds by default, 0 for never.
+   */
   readonly keepAliveInterval?: Duration.Input | undefined
   /**
-   * Answers every request with a stream, also where the result is the first thing to say. `"session"`: in the session era alone,
-   * where a client can come back for what it has missed of a stream, and of nothing else. Off by default.
+   * Answers every request with a stream, even if the result is the first message. `"session"`: only in sessions, where
+   * a client can resume a stream, but not a JSON response. Off by default.
    */
   readonly alwaysStream?: boolean | "session" | undefined
   /**
-   * Demands `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` in the session era as well, where no client has to send them. Off by
-   * default: there they are compared where they are sent. In the request era they are always demanded.
+   * Requires `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` in sessions too, where clients need not send them. Off by
+   * default: there they are validated if present. In stateless requests they are always required.
    */
   readonly requireMcpHeaders?: boolean | undefined
-  /** Lets the web pages of `allowedOrigins` read the answers: `Cors.make()`. Off by default. */
+  /** Allows the web pages of `allowedOrigins` to read the answers: `Cors.make()`. Off by default. */
   readonly cors?: Cors | undefined
   /** Sessions, and when they end. */
   readonly sessions?: SessionOptions | undefined
   /** Serves clients of 2024-11-05 as well: `LegacySse.make()`. Off by default. */
   readonly legacySse?: LegacySse | undefined
-  /** How long a client should wait before it reconnects to a stream that was closed: 1 second by default. */
+  /** How long a client should wait before it reconnects to a closed stream: 1 second by default. */
   readonly retry?: Duration.Input | undefined
   /**
-   * How long what is in flight may go on after the endpoint was told to end: 5 seconds by default. Then it is interrupted, and
-   * answered with an error: as 503 where nothing was said yet, and else on its stream.
+   * How long requests in flight may continue after the endpoint has begun to close: 5 seconds by default. Then they are
+   * interrupted and answered with an error: 503 if nothing was sent yet, otherwise on their stream.
    */
   readonly shutdownTimeout?: Duration.Input | undefined
 }
@@ -79,58 +82,62 @@ export interface Options {
 /** Sessions, and when they end. */
 export interface SessionOptions {
   /**
-   * How many there may be: 10,000 by default. At the bound `initialize` is answered with 503 and `Retry-After`. With `stateless`, how
-   * many POSTs are handled at the same time.
+   * Open sessions: 10,000 by default. At the bound `initialize` is answered with 503 and `Retry-After`. With
+   * `stateless`, POSTs that are handled at the same time.
    */
   readonly maxSessions?: number | undefined
   /**
-   * How many of them one principal may have: 1,000 by default. At the bound its next `initialize` is answered in the same way, so that it
-   * does not keep others out. Callers without a principal are bounded together, by `max`.
+   * Open sessions of one principal: 1,000 by default. At the bound its next `initialize` is answered with 503, so that
+   * it does not lock out others. Callers without a principal are bounded together, by `maxSessions`.
    */
   readonly maxSessionsPerPrincipal?: number | undefined
   /**
-   * Characters of `initialize`, of which the session keeps what its client says of itself: 65,536 by default. A longer one, or one of
-   * more than 1,000 values, is answered with 413.
+   * Characters of `initialize`, whose client data the session stores: 65,536 by default. A longer one, or one of more
+   * than 1,000 values, is answered with 413.
    */
   readonly maxInitializeChars?: number | undefined
-  /** How long a session lives in which nothing is in flight and no stream is open: 30 minutes by default. */
+  /** How long a session is open without requests in flight or open streams: 30 minutes by default. */
   readonly idleTimeout?: Duration.Input | undefined
   /**
-   * How long a client may take until it says `notifications/initialized`, or goes on without it: 60 seconds by default. Then the
-   * session ends.
+   * How long a client may take to send `notifications/initialized`, or any other message: 60 seconds by default. Then
+   * the session ends.
    */
   readonly initializeTimeout?: Duration.Input | undefined
   /**
-   * Messages that belong to no request and wait until the client listens, by GET: 100 by default. At the bound the oldest is lost. That
-   * a list has changed is kept once.
+   * Messages that belong to no request and wait until the client listens, by GET: 100 by default. At the bound the
+   * oldest is dropped. Equal notifications about a changed list are stored once.
    */
   readonly maxPendingMessages?: number | undefined
   /**
-   * Keeps no sessions: a client gets no session id, each POST stands alone, and GET and DELETE are answered with 405. In the session
-   * era the client cannot be asked anything, nor told anything later: changes of lists, subscriptions and logs are not declared. For
-   * hosts where the next request may reach another process. Off by default.
+   * Serves without sessions: a client gets no session id, each POST is independent, and GET and DELETE are answered
+   * with 405. In the revisions before 2026-07-28 the client then receives neither requests nor later notifications:
+   * changes of lists, subscriptions and logs are not declared. For deployments in which the next request may reach
+   * another process. Off by default.
    */
   readonly stateless?: boolean | undefined
 }
 
-/** Answers to the web pages of the origins that passed the guard; `Cors.make` makes them. Both come after that guard. */
+/** Makes the CORS headers of the answers; see `Cors.make`. Requests reach it after the `Origin` was validated. */
 export interface Cors {
-  /** The headers of every answer to a request with this origin, refusals included. */
+  /** The headers of every answer to a request with this origin, including refusals. */
   readonly headers: (origin: string | undefined) => { readonly [name: string]: string } | undefined
-  /** The headers of the answer to a preflight request, 204; `undefined` where an OPTIONS is none: answered with 405 as ever. */
+  /**
+   * The headers of the answer to a preflight request, 204; `undefined` if an OPTIONS request is not a preflight: it is
+   * answered with 405.
+   */
   readonly preflight: (
     origin: string | undefined,
     header: (name: string) => string | undefined
   ) => { readonly [name: string]: string } | undefined
 }
 
-/** Where the transport of 2024-11-05 is; `LegacySse.make` makes it. */
+/** The paths of the transport of 2024-11-05; `LegacySse.make` makes it. */
 export interface LegacySse {
   readonly path: string
   readonly messages: string
 }
 
-/** The options with their defaults filled in; durations in milliseconds. */
+/** The options with their defaults; durations in milliseconds. */
 export interface Resolved {
   readonly path: string
   readonly allowedHosts: ReadonlyArray<string> | "any"
@@ -158,19 +165,19 @@ export interface Resolved {
   readonly shutdownTimeout: number
 }
 
-/** The names of this machine that nobody else can claim. */
+/** The names of this machine, which no other machine can claim. */
 export const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]"]
 
 const count = (value: number | undefined, fallback: number): number => Math.max(0, value ?? fallback)
 
-/** Whether any web page at all could act as whoever a browser is logged in as. No browser lets that be said with a `*` either. */
+/** Whether every web page could act as the user of its browser. Browsers do not allow that with a `*` either. */
 const isOpen = ({ allowedOrigins, cors }: Options): boolean =>
   allowedOrigins === "any" && cors?.headers("null")?.["access-control-allow-credentials"] === "true"
 
-/** Fills the defaults in. Throws where they contradict each other. */
+/** Adds the defaults. Throws if options contradict each other. */
 export const resolve = (options: Options = {}): Resolved => {
   if (isOpen(options)) {
-    throw new Error("CORS with credentials is not for \"any\" origin: say which are the allowedOrigins")
+    throw new Error("CORS with credentials cannot be combined with allowedOrigins \"any\": list the origins")
   }
   return fill(options)
 }

@@ -1,5 +1,5 @@
 /**
- * Whether the headers that repeat parts of a body agree with it (2026-07-28, streamable HTTP, server validation).
+ * Validates the headers that repeat parts of a body (2026-07-28, streamable HTTP, server validation).
  */
 import * as Header from "@skein/protocol/Header"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -24,13 +24,13 @@ const ofName = (header: string | undefined, name: unknown, required: boolean): s
   return header === undefined && !required ? undefined : Header.mismatch(Header.names.name, header, text)
 }
 
-/** "A header value contains invalid characters", whether a parameter of the tool is mirrored by it or not. */
+/** "A header value contains invalid characters", whether or not it belongs to a parameter of the tool. */
 const malformed = (request: HttpRequest): string | undefined => {
   const bad = request.params?.find((key) => Header.decode(request.header(key)!) === undefined)
   return bad === undefined ? undefined : `${bad} header is malformed`
 }
 
-/** A tool as the caller sees it; one that is not known sees what everybody may see. */
+/** A tool that the caller may see; without a caller, a tool that everybody may see. */
 const seen = (tools: Catalog["Service"]["tools"], name: string, caller: Caller | undefined): ToolEntry | undefined => {
   if (caller !== undefined) return tools.seen(name, caller)
   const tool = tools.get(name)
@@ -38,8 +38,9 @@ const seen = (tools: Catalog["Service"]["tools"], name: string, caller: Caller |
 }
 
 /**
- * What is wrong with the headers of a message, as `McpError.headerMismatch` takes it, or `undefined`. Unless they are `required`
- * only those that came are compared. A tool that the caller may not see has no parameters.
+ * The mismatch between a message and its headers, as `McpError.headerMismatch` takes it; undefined if there is none.
+ * Unless headers are `required`, only those that are present are compared. A tool that the caller may not see has no
+ * parameters.
  */
 export const mismatch = (
   { tools }: Catalog["Service"],
@@ -63,7 +64,10 @@ export const mismatch = (
   return XMcpHeader.mismatch(compared, params?.["arguments"], (key) => request.header(key))
 }
 
-/** The same for a batch: no header can repeat the methods of several messages, so that one with headers, or that needs them, is wrong. */
+/**
+ * The same for a batch: no header can repeat the methods of several messages, so a batch with these headers, or that
+ * requires them, is invalid.
+ */
 export const mismatchOfBatch = (
   { members }: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>,
   request: HttpRequest,

@@ -78,8 +78,8 @@ export abstract class HttpSessionBase implements MultiStreamConnection {
   }
 
   /**
-   * When the session expires, if nothing happens until then. A client that goes on without `notifications/initialized` counts as
-   * initialized; nothing unsolicited is sent to it.
+   * When the session expires, if nothing happens until then. A client that goes on without `notifications/initialized`
+   * counts as initialized; nothing unsolicited is sent to it.
    */
   expiresAt(now: number): number {
     const { idleTimeout, initializeTimeout } = this.owner.options.sessions
@@ -87,7 +87,10 @@ export abstract class HttpSessionBase implements MultiStreamConnection {
     return (this.busy ? now : this.#usedAt) + idleTimeout
   }
 
-  /** When to check whether it has expired. A session that is initialized meanwhile may expire earlier than one that never is. */
+  /**
+   * When to check whether it has expired. A session that is initialized meanwhile may expire earlier than one that
+   * never is.
+   */
   nextCheckAt(now: number): number {
     const expiresAt = this.expiresAt(now)
     return this.#isInitialized ? expiresAt : Math.min(expiresAt, now + this.owner.options.sessions.idleTimeout)
@@ -105,7 +108,10 @@ export abstract class HttpSessionBase implements MultiStreamConnection {
     this.#isInitialized = true
   }
 
-  /** Postpones the expiry. Before the session is initialized that has no effect, however often the client listens meanwhile. */
+  /**
+   * Postpones the expiry. Before the session is initialized that has no effect, however often the client listens
+   * meanwhile.
+   */
   protected touch(): void {
     if (this.#isInitialized) this.#usedAt = this.owner.now()
   }

@@ -11,8 +11,8 @@ const minPause = 1_000
 const maxDelay = 0x7fffffff
 
 /**
- * Sleeps until the earliest deadline that it knows, and then calls `expire`, which returns the next deadline, or `Infinity`. A
- * deadline that was postponed meanwhile costs one call.
+ * Sleeps until the earliest deadline that it knows, and then calls `expire`, which returns the next deadline, or
+ * `Infinity`. A deadline that was postponed meanwhile costs one call.
  */
 export class ExpiryTimer {
   readonly #now: () => number

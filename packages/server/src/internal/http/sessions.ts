@@ -109,7 +109,9 @@ export class Sessions implements SessionOwner {
     session.post(message, request, answer)
   }
 
-  /** Refuses new requests while the endpoint is overloaded or closes. Responses and notifications are still accepted. */
+  /**
+   * Refuses new requests while the endpoint is overloaded or closes. Responses and notifications are still accepted.
+   */
   overload({ _tag }: JsonRpc.Inbound): Refused | undefined {
     if (_tag !== "Request" && _tag !== "Batch") return undefined
     if (this.isClosing) return closing
@@ -182,8 +184,8 @@ export class Sessions implements SessionOwner {
   }
 
   /**
-   * Ends all sessions. Requests in flight may finish within `shutdownTimeout`, and the input that they request may arrive; then they
-   * are interrupted.
+   * Ends all sessions. Requests in flight may finish within `shutdownTimeout`, and the input that they request may
+   * arrive; then they are interrupted.
    */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
@@ -219,8 +221,9 @@ export class Sessions implements SessionOwner {
   }
 
   /**
-   * A POST to an endpoint without sessions: a session for this POST alone, in the revision of its header ("the server SHOULD assume
-   * protocol version 2025-03-26" without one), and with a client that cannot receive requests. It ends with the response.
+   * A POST to an endpoint without sessions: a session for this POST alone, in the revision of its header ("the server
+   * SHOULD assume protocol version 2025-03-26" without one), and with a client that cannot receive requests. It ends
+   * with the response.
    */
   #postAlone(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     const id = idOf(message)
@@ -247,8 +250,8 @@ export class Sessions implements SessionOwner {
     if (id === undefined || id === "") return noSession
     const session = this.#open.get(id)
     if (!(session instanceof StreamableSession) || session.principalId !== request.principal?.id) return notFound
-    // "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond with 400 Bad
-    // Request" (2025-06-18, transports). A session supports only the revision that was negotiated.
+    // "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond with 400
+    // Bad Request" (2025-06-18, transports). A session supports only the revision that was negotiated.
     const version = request.header(Header.keys.protocolVersion)
     if (version === undefined || version === session.revision) return session
     const what = `MCP-Protocol-Version is ${clip(version)}, and the session speaks ${session.revision ?? "none yet"}`

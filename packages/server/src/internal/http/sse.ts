@@ -1,6 +1,6 @@
 /**
- * The text of Server-Sent Events, and the bound of what waits for a slow reader. JSON text has no line breaks, so each message is
- * one line of data.
+ * The text of Server-Sent Events, and the bound of what waits for a slow reader. JSON text has no line breaks, so each
+ * message is one line of data.
  */
 import type { HttpAnswer } from "./adapter.ts"
 
@@ -20,7 +20,10 @@ export const message = (data: string, id?: string): string =>
 /** An event with a name. */
 export const named = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`
 
-/** An event with an id and no data: a client can resume after it ("prime the client to reconnect", 2025-11-25, transports). */
+/**
+ * An event with an id and no data: a client can resume after it ("prime the client to reconnect", 2025-11-25,
+ * transports).
+ */
 export const prime = (id: string, retry?: number): string =>
   retry === undefined ? `id: ${id}\ndata:\n\n` : `id: ${id}\nretry: ${retry}\ndata:\n\n`
 
@@ -45,7 +48,10 @@ export class SlowReaderBuffer {
     return this.#size
   }
 
-  /** Writes, and returns whether the client keeps up. Returns `undefined` if too much waits already: nothing was written. */
+  /**
+   * Writes, and returns whether the client keeps up. Returns `undefined` if too much waits already: nothing was
+   * written.
+   */
   write(answer: HttpAnswer, text: string): boolean | undefined {
     if (!answer.slow) this.#size = 0
     // A single large message does not mean that the client has stopped reading.

@@ -1,6 +1,6 @@
 /**
- * Stateless requests over HTTP (2026-07-28): each POST is one request, with a response of its own. They share nothing, so their ids
- * may be equal.
+ * Stateless requests over HTTP (2026-07-28): each POST is one request, with a response of its own. They share nothing,
+ * so their ids may be equal.
  */
 import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -20,8 +20,8 @@ const listen = "subscriptions/listen"
 
 /**
  * The HTTP status of an error response. An error of a handler has 200, like a result. The exceptions are those of the
- * specification: "If the server does not implement the requested RPC method, it MUST respond with `404 Not Found`"; and 400 if the
- * client lacks a capability.
+ * specification: "If the server does not implement the requested RPC method, it MUST respond with `404 Not Found`"; and
+ * 400 if the client lacks a capability.
  */
 const statusOf = ({ code }: JsonRpc.ErrorObject): number => code === -32601 ? 404 : code === -32021 ? 400 : 200
 
@@ -87,7 +87,8 @@ export class StatelessRequests {
   }
 
   /**
-   * Ends the requests: subscriptions return their results, the others may finish within `shutdownTimeout` and are interrupted then.
+   * Ends the requests: subscriptions return their results, the others may finish within `shutdownTimeout` and are
+   * interrupted then.
    */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
@@ -144,7 +145,10 @@ class StatelessResponse implements ResponseSink {
     this.#endStream()
   }
 
-  /** The client is gone; or it is still there, and the server shuts down: a client that received nothing might wait forever. */
+  /**
+   * The client is gone; or it is still there, and the server shuts down: a client that received nothing might wait
+   * forever.
+   */
   discard({ id }: RequestContext): void {
     const isGone = this.#to.over
     if (this.#stream === undefined) return isGone ? undefined : this.#endpoint.refusals.refuse(this.#to, closing, id)

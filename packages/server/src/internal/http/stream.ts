@@ -1,9 +1,9 @@
 /**
  * One stream of server-sent events, which outlives the HTTP connections that it is sent on.
  *
- * Messages go to the event log, and to the connection if there is one. A client that reconnects gets the messages that it has missed
- * from the log, and then the stream continues on the new connection. The latest connection wins: a broken one can look alive for
- * minutes, and would lock out its own client.
+ * Messages go to the event log, and to the connection if there is one. A client that reconnects gets the messages that
+ * it has missed from the log, and then the stream continues on the new connection. The latest connection wins: a broken
+ * one can look alive for minutes, and would lock out its own client.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -62,8 +62,8 @@ export class Stream {
     this.#resuming?.end()
     this.#resuming = undefined
     answer.open(200, sse.headers)
-    // "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field in order to prime the
-    // client to reconnect" (2025-11-25, transports, sending messages).
+    // "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field in order to
+    // prime the client to reconnect" (2025-11-25, transports, sending messages).
     if (this.#owner.primes) answer.write(sse.prime(this.#idOf(this.#last)!, this.#owner.retry))
     this.#enter(answer, longLived)
   }
@@ -94,8 +94,9 @@ export class Stream {
   }
 
   /**
-   * Ends the connection, but not the stream, and sends the client the time to wait before it reconnects ("If the server does close the connection
-   * prior to terminating the SSE stream, it SHOULD send an SSE event with a standard `retry` field before", 2025-11-25).
+   * Ends the connection, but not the stream, and sends the client the time to wait before it reconnects ("If the server
+   * does close the connection prior to terminating the SSE stream, it SHOULD send an SSE event with a standard `retry`
+   * field before", 2025-11-25).
    */
   disconnect(retry = this.#owner.retry): void {
     const answer = this.#leave()
@@ -110,8 +111,8 @@ export class Stream {
   }
 
   /**
-   * Continues on a connection whose client has seen the events up to `after`. Calls `refuse` if the events after that are not
-   * available any more.
+   * Continues on a connection whose client has seen the events up to `after`. Calls `refuse` if the events after that
+   * are not available any more.
    */
   resume(answer: HttpAnswer, after: number, refuse: () => void): void {
     if (after > this.#last && !this.#complete) return refuse()
@@ -170,8 +171,8 @@ export class Stream {
   }
 
   /**
-   * The events to send if the log has lost them: none on the standalone stream. A client that could not resume it would receive no
-   * notifications any more.
+   * The events to send if the log has lost them: none on the standalone stream. A client that could not resume it would
+   * receive no notifications any more.
    */
   get #withoutLog(): ReadonlyArray<string> | undefined {
     return this.number === 0 ? [] : undefined

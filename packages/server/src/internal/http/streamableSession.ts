@@ -1,8 +1,9 @@
 /**
  * A session over Streamable HTTP (2025-03-26 to 2025-11-25): many HTTP requests, one connection for its peer.
  *
- * Messages about a request go to the POST that carried it, and all others to the stream that the client has opened by GET; "the
- * server MUST send each of its JSON-RPC messages on only one of the connected streams". A client that disconnects cancels nothing.
+ * Messages about a request go to the POST that carried it, and all others to the stream that the client has opened by
+ * GET; "the server MUST send each of its JSON-RPC messages on only one of the connected streams". A client that
+ * disconnects cancels nothing.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Limits from "@skein/runtime/Limits"
@@ -29,13 +30,16 @@ const over = invalid(404, "Not Found: the session is over")
 type Reply = JsonRpc.Success | JsonRpc.Failure | JsonRpc.Batch
 
 /**
- * A POST with requests, until it is answered: with one JSON text if the result is the first message, with a stream from the moment
- * another message precedes it.
+ * A POST with requests, until it is answered: with one JSON text if the result is the first message, with a stream from
+ * the moment another message precedes it.
  */
 class Post {
   /** The id of its request, or those of all requests of a batch. */
   readonly id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>
-  /** Whether it is the `initialize` request. Its response is never a stream: the header of a success carries the session id. */
+  /**
+   * Whether it is the `initialize` request. Its response is never a stream: the header of a success carries the session
+   * id.
+   */
   readonly isOpening: boolean
   /** The number of characters of its body, and whether they are counted, because it has suspended. */
   readonly size: number
@@ -113,8 +117,8 @@ class Post {
   }
 
   /**
-   * Ends it without a response. "Not send a response for the cancelled request" (2025-11-25, cancellation), and still a POST with a
-   * request is answered with JSON or with a stream: so it is an empty stream, which clients accept.
+   * Ends it without a response. "Not send a response for the cancelled request" (2025-11-25, cancellation), and still a
+   * POST with a request is answered with JSON or with a stream: so it is an empty stream, which clients accept.
    */
   end(): void {
     this.isOver = true
@@ -162,13 +166,13 @@ export class StreamableSession extends HttpSessionBase implements StreamOwner {
       case "Batch":
         return this.#batch(message, request, answer)
       case "Invalid":
-        // "If the server cannot accept the input, it MUST return an HTTP error status code". An invalid response fails the request
-        // of this side that it belongs to.
+        // "If the server cannot accept the input, it MUST return an HTTP error status code". An invalid response fails
+        // the request of this side that it belongs to.
         if (message.answer) this.#receive(message, request)
         return this.owner.refuse(answer, malformed(message), message.answer ? undefined : message.id)
       default:
-        // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body." A response to no
-        // pending request is a late one.
+        // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body." A
+        // response to no pending request is a late one.
         this.#receive(message, request)
         this.#rest()
         return answer.reply(202, noHeaders, "")
@@ -288,8 +292,9 @@ export class StreamableSession extends HttpSessionBase implements StreamOwner {
   }
 
   /**
-   * "After the server has sent an SSE event with an event ID to the client, the server MAY close the connection (without terminating
-   * the SSE stream) at any time" (2025-11-25). Before that revision a stream lasts until its response.
+   * "After the server has sent an SSE event with an event ID to the client, the server MAY close the connection
+   * (without terminating the SSE stream) at any time" (2025-11-25). Before that revision a stream lasts until its
+   * response.
    */
   endStream(about: JsonRpc.Id, retry: number | undefined): void {
     const post = this.#find(about)
@@ -344,8 +349,8 @@ export class StreamableSession extends HttpSessionBase implements StreamOwner {
   }
 
   /**
-   * Ends a POST that is not answered. If the session ends, the client receives an error: "The SSE stream SHOULD eventually include a
-   * JSON-RPC response for each JSON-RPC request sent in the POST body".
+   * Ends a POST that is not answered. If the session ends, the client receives an error: "The SSE stream SHOULD
+   * eventually include a JSON-RPC response for each JSON-RPC request sent in the POST body".
    */
   #end(post: Post): void {
     if (this.isEnding) {

@@ -1,5 +1,6 @@
 /**
- * Requests input from the client, in all revisions: validates and encodes the input request, sends it, and decodes the response.
+ * Requests input from the client, in all revisions: validates and encodes the input request, sends it, and decodes the
+ * response.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -102,7 +103,10 @@ const encode = <P, R>(
     : refuse(name, revision, "InvalidQuestion", `invalid ${name}: ${read.failure}`)
 }
 
-/** Sends the input request as a task, if `options.task` is set and the client supports it. Its module is loaded on demand. */
+/**
+ * Sends the input request as a task, if `options.task` is set and the client supports it. Its module is loaded on
+ * demand.
+ */
 const asTask = (
   request: RequestContext,
   method: Method.AnyRequest,
@@ -121,7 +125,10 @@ const asTask = (
   )
 }
 
-/** Sends an input request and decodes the response. One that a person answers gets a longer timeout, unless it has its own. */
+/**
+ * Sends an input request and decodes the response. One that a person answers gets a longer timeout, unless it has its
+ * own.
+ */
 export const ask = <P, R>(
   input: InputRequest<P, R>,
   options: Options | undefined,

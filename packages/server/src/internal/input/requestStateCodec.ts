@@ -1,6 +1,6 @@
 /**
- * Encrypts and authenticates the `requestState` that clients store between two rounds: AES-256-GCM, with keys derived by HKDF. It uses
- * WebCrypto only, so that it runs on every platform.
+ * Encrypts and authenticates the `requestState` that clients store between two rounds: AES-256-GCM, with keys derived
+ * by HKDF. It uses WebCrypto only, so that it runs on every platform.
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as Base64Url from "effect/encoding/Base64Url"

@@ -1,11 +1,12 @@
 /**
- * One round of a stateless request: a run of its handler that ends with the result, or with the input requests that have no response
- * yet.
+ * One round of a stateless request: a run of its handler that ends with the result, or with the input requests that
+ * have no response yet.
  *
- * A fiber that requests input suspends indefinitely. Once every other fiber of the handler has ended or waits too, the root fiber of
- * the request is interrupted (`RequestContext.replaceWith`), and when it has ended, finalizers included, the request is answered with
- * the input requests. User code could catch a typed error or a defect and mistake it for another failure; while a fiber is
- * interrupted, operators that recover from failures (`catchCause`, `retry`, `orElse`, …) are skipped.
+ * A fiber that requests input suspends indefinitely. Once every other fiber of the handler has ended or waits too, the
+ * root fiber of the request is interrupted (`RequestContext.replaceWith`), and when it has ended, finalizers included,
+ * the request is answered with the input requests. User code could catch a typed error or a defect and mistake it for
+ * another failure; while a fiber is interrupted, operators that recover from failures (`catchCause`, `retry`, `orElse`,
+ * …) are skipped.
  */
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
@@ -116,7 +117,10 @@ export class Round extends OnceStore implements Contract {
     })
   }
 
-  /** A response that came with the request although nothing has requested it; undefined if there is none, or if it is invalid. */
+  /**
+   * A response that came with the request although nothing has requested it; undefined if there is none, or if it is
+   * invalid.
+   */
   #unsolicited(name: string, key: string): JsonObject | undefined {
     const { caller: { revision }, params } = this.request
     const given = params?.["inputResponses"]
@@ -130,7 +134,7 @@ export class Round extends OnceStore implements Contract {
   #tooManyRounds(method: string): Effect.Effect<never, RequestError> {
     const { maxRounds } = this.#owner
     const message =
-      `${this.request.method} was answered with input requests ${maxRounds} times already (maxRounds): ${method} was not sent`
+      `${this.request.method} was answered with input requests ${maxRounds} times (maxRounds): ${method} was not sent`
     return Effect.fail(new RequestError({ reason: new LimitExceeded({ message }), method }))
   }
 
@@ -148,9 +152,9 @@ export class Round extends OnceStore implements Contract {
   }
 
   /**
-   * An input request is identified by its content and the number of equal ones before it: not by their order, which differs from
-   * round to round. If the handler was changed meanwhile, its input requests are new ones. With a key of the author, which the client
-   * sees unchanged, only the method and the form have to stay the same.
+   * An input request is identified by its content and the number of equal ones before it: not by their order, which
+   * differs from round to round. If the handler was changed meanwhile, its input requests are new ones. With a key of
+   * the author, which the client sees unchanged, only the method and the form have to stay the same.
    */
   #identify(method: string, params: JsonObject | undefined, given: string | undefined): InputIdentity {
     const asked = digest(canonical([method, given === undefined ? params : params?.["requestedSchema"]]))

@@ -1,6 +1,6 @@
 /**
- * The rounds of the stateless requests of one server. The `requestState` of a repeated request is verified before its handler runs,
- * and a round that ends with input requests is answered with them and with the state for the next round.
+ * The rounds of the stateless requests of one server. The `requestState` of a repeated request is verified before its
+ * handler runs, and a round that ends with input requests is answered with them and with the state for the next round.
  */
 import type { InputRequests } from "@skein/protocol/InputRequired"
 import * as Codec from "@skein/protocol/Codec"
@@ -82,7 +82,10 @@ export class Rounds implements RoundOwner {
     return Revision.era(caller.revision) !== "session" && supportedMethods.has(method)
   }
 
-  /** Handles a request that may be answered with input requests, and continues its rounds if it carries a `requestState`. */
+  /**
+   * Handles a request that may be answered with input requests, and continues its rounds if it carries a
+   * `requestState`.
+   */
   run(request: RequestContext, next: Dispatcher<McpRequest>): ReturnType<Dispatcher<McpRequest>> {
     request.rounds = this.#startRound
     const sealed = request.params?.["requestState"]
@@ -93,7 +96,10 @@ export class Rounds implements RoundOwner {
     })
   }
 
-  /** "Servers MUST treat `requestState` as an attacker-controlled input … and MUST reject state that fails verification." */
+  /**
+   * "Servers MUST treat `requestState` as an attacker-controlled input … and MUST reject state that fails
+   * verification."
+   */
   #resume(request: RequestContext, sealed: unknown): Effect.Effect<RoundState, McpError.McpError> {
     if (typeof sealed !== "string") return refused("params.requestState: a string is expected")
     if (sealed.length > this.#maxSize) {
@@ -153,7 +159,10 @@ const digest = (request: RequestContext): Effect.Effect<string, McpError.McpErro
     catch: () => McpError.invalidParams("Invalid params: they nest too deep")
   })
 
-/** Adds the responses that arrived. Unsolicited ones are ignored; missing ones are requested again before their deadline. */
+/**
+ * Adds the responses that arrived. Unsolicited ones are ignored; missing ones are requested again before their
+ * deadline.
+ */
 const read = (
   { caller: { revision }, params }: RequestContext,
   answers: SealedState["answers"],

@@ -1,5 +1,6 @@
 /**
- * SHA-256 of a text, computed synchronously: the one of WebCrypto is asynchronous, and an input request needs its key before it waits.
+ * SHA-256 of a text, computed synchronously: the one of WebCrypto is asynchronous, and an input request needs its key
+ * before it waits.
  */
 
 // The first 32 bits of the fractional parts of the roots of the first primes (FIPS 180-4, 4.2.2 and 5.3.3).

@@ -1,6 +1,6 @@
 /**
- * A session over HTTP+SSE (2024-11-05): one stream for all messages of the server, and a path for those of the client. The session
- * is the stream: it ends when the client leaves.
+ * A session over HTTP+SSE (2024-11-05): one stream for all messages of the server, and a path for those of the client.
+ * The session is the stream: it ends when the client leaves.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
@@ -30,8 +30,8 @@ export class SseSession extends HttpSessionBase {
   }
 
   /**
-   * "When a client connects, the server MUST send an `endpoint` event containing a URI for the client to use for sending messages."
-   * It is relative to the origin: clients accept no other.
+   * "When a client connects, the server MUST send an `endpoint` event containing a URI for the client to use for
+   * sending messages." It is relative to the origin: clients accept no other.
    */
   start(messages: string): void {
     this.#answer.open(200, sse.headers)

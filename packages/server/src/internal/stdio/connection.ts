@@ -13,14 +13,17 @@ import * as stdout from "./stdout.ts"
 export interface StdioOptions extends NodeStreams.Bounds {
   /** The stream that messages are read from; `process.stdin` by default. */
   readonly input?: Readable | undefined
-  /** The stream that messages are written to; `process.stdout` by default. Nothing else can write to it until the scope closes. */
+  /**
+   * The stream that messages are written to; `process.stdout` by default. Nothing else can write to it until the scope
+   * closes.
+   */
   readonly output?: Writable | undefined
 }
 
 /**
- * Opens the connection. It ends as `Ended` when the input ends (and still sends until it is closed) or when the client closes the
- * output. While the output is backed up, the input is not read. It fails with the reason `Open` when another connection uses
- * `process.stdout`.
+ * Opens the connection. It ends as `Ended` when the input ends (and still sends until it is closed) or when the client
+ * closes the output. While the output is backed up, the input is not read. It fails with the reason `Open` when another
+ * connection uses `process.stdout`.
  */
 export const connect = (options: StdioOptions = {}): Effect.Effect<Connection, TransportError, Scope.Scope> =>
   Effect.suspend(() => {

@@ -12,13 +12,15 @@ import * as stdout from "./stdout.ts"
 
 /** The bounds of the process. */
 export interface MainOptions {
-  /** How long the cleanup may take after SIGTERM or SIGINT before the process exits regardless; 5 seconds by default. */
+  /**
+   * How long the cleanup may take after SIGTERM or SIGINT before the process exits regardless; 5 seconds by default.
+   */
   readonly shutdownTimeout?: Duration.Input | undefined
 }
 
 /**
- * Whether an error is a mistake of configuration, whose message says where to fix it: its stack would show only this library. The
- * errors of the tasks package are recognized by their tag, because this package cannot import it.
+ * Whether an error is a mistake of configuration, whose message says where to fix it: its stack would show only this
+ * library. The errors of the tasks package are recognized by their tag, because this package cannot import it.
  */
 const isConfigurationError = (error: unknown): error is { readonly message: string } =>
   error instanceof DefinitionError || (error instanceof TransportError && error.reason._tag === "OpenFailed") ||
@@ -41,8 +43,8 @@ const reportOf = <E>(cause: Cause.Cause<E>): string => {
  * Runs an effect as the main program of this process, and exits when it ends.
  *
  * - It succeeds: exit 0.
- * - SIGTERM or SIGINT interrupts it; when its finalizers are done, or after `shutdownTimeout`, the process exits with 143 or 130. A
- *   second signal exits immediately.
+ * - SIGTERM or SIGINT interrupts it; when its finalizers are done, or after `shutdownTimeout`, the process exits with
+ *   143 or 130. A second signal exits immediately.
  * - It fails or dies: the cause is written to stderr, exit 1. It is interrupted without a signal: exit 130.
  *
  * Effect's default logger writes to stderr.
@@ -82,8 +84,8 @@ export const runMain = <E>(effect: Effect.Effect<unknown, E>, options: MainOptio
 }
 
 /**
- * Runs an effect as the main program of a stdio server. From the call on, only protocol messages reach stdout. The effect succeeds
- * when its input has ended and its requests in flight are done.
+ * Runs an effect as the main program of a stdio server. From the call on, only protocol messages reach stdout. The
+ * effect succeeds when its input has ended and its requests in flight are done.
  */
 export const runStdioMain = <E>(effect: Effect.Effect<unknown, E>, options?: MainOptions): void => {
   stdout.guard()

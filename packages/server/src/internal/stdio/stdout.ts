@@ -1,10 +1,10 @@
 /**
- * Reserves stdout for the protocol (revision 2026-07-28, basic/transports/stdio: the server MUST NOT write anything to its stdout
- * that is not a valid MCP message).
+ * Reserves stdout for the protocol (revision 2026-07-28, basic/transports/stdio: the server MUST NOT write anything to
+ * its stdout that is not a valid MCP message).
  *
- * While stdout is guarded, `process.stdout.write` and `end` write to stderr, and so do `console.log`, streams that are piped to
- * stdout, and loggers. Writes to the file descriptor itself (`fs.writeSync(1, …)`, a child process that inherits it) are not
- * redirected.
+ * While stdout is guarded, `process.stdout.write` and `end` write to stderr, and so do `console.log`, streams that are
+ * piped to stdout, and loggers. Writes to the file descriptor itself (`fs.writeSync(1, …)`, a child process that
+ * inherits it) are not redirected.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -92,8 +92,8 @@ export const guarded: Effect.Effect<void, never, Scope.Scope> = /* @__PURE__ */ 
 export const guard = (): void => void acquire()
 
 /**
- * Guards stdout and reserves it until the scope closes. Returns the function that writes to it; `undefined` if it is reserved already,
- * since two servers cannot share it.
+ * Guards stdout and reserves it until the scope closes. Returns the function that writes to it; `undefined` if it is
+ * reserved already, since two servers cannot share it.
  */
 export const take: Effect.Effect<Write | undefined, never, Scope.Scope> = /* @__PURE__ */ Effect.map(
   /* @__PURE__ */ Effect.acquireRelease(

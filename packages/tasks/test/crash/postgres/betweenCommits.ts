@@ -1,12 +1,13 @@
 /**
- * Kills between the engine and its table: a process ends when one of the two is written, and the other one is not.
+ * Kills between the writes of the workflow engine and of the store: a process dies when one of the two is written,
+ * and the other is not.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Caller, cancel, endOf } from "./caller.ts"
 import type { Fleet } from "./fleet.ts"
 import { whole } from "./zombies.ts"
 
-/** The process is gone, and what it had asked of the database is not done after its end. */
+/** Waits until the process has ended and the database has dropped its statements. */
 const fell = async (fleet: Fleet, pid: number | undefined, gone: Promise<unknown>): Promise<void> => {
   await gone
   await fleet.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", [
@@ -14,18 +15,21 @@ const fell = async (fleet: Fleet, pid: number | undefined, gone: Promise<unknown
   ])
 }
 
-/** Half a minute without a change, which a sweep waits for, passes. */
+/** Lets half a minute without a change pass, which the sweeper waits for. */
 const age = (fleet: Fleet, task: string): Promise<unknown> =>
   fleet.query("UPDATE skein_tasks SET updated_at = updated_at - 60000 WHERE id = $1", [task])
 
-/** Until a row says so. */
+/** Waits until a row has a value. */
 const status = (fleet: Fleet, task: string, status: string): Promise<void> =>
   fleet.eventually(`a row that is ${status}`, async () => {
     const [row] = await fleet.query<{ status: string }>("SELECT status FROM skein_tasks WHERE id = $1", [task])
     return row?.status === status
   })
 
-/** The front server is killed while it submits: there is no task, in the table or in the engine, and none is counted. */
+/**
+ * The front server is killed while it submits: there is no task in the store or in the workflow engine, and none is
+ * counted.
+ */
 export const whileSubmitted = async (fleet: Fleet): Promise<void> => {
   const count = () =>
     fleet.query(
@@ -46,7 +50,10 @@ export const whileSubmitted = async (fleet: Fleet): Promise<void> => {
   await fleet.openDoor()
 }
 
-/** The front server is killed when the row is cancelled, and the engine does not know. A sweep tells it, and all is undone. */
+/**
+ * The front server is killed when the row is cancelled, and the workflow engine is not interrupted. The sweeper
+ * interrupts it, and all steps are compensated.
+ */
 export const whileCancelled = async (fleet: Fleet): Promise<void> => {
   const what = "killed while it cancels"
   const caller = await Caller.open(fleet.door)
@@ -74,7 +81,7 @@ export const whileCancelled = async (fleet: Fleet): Promise<void> => {
   await caller.close()
 }
 
-/** A worker is killed when the row is completed, and the engine does not know. Nothing of it runs again. */
+/** A worker is killed when the row is completed, and the execution has not ended. Nothing of it runs again. */
 export const whileEnded = async (fleet: Fleet): Promise<void> => {
   const what = "killed while it ends"
   const caller = await Caller.open(fleet.door)

@@ -1,5 +1,5 @@
 /**
- * Who calls, as the scenes need it: a client, in promises.
+ * A client with promises, for the scenarios.
  */
 import * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
@@ -12,10 +12,10 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { Gate } from "./tools.ts"
 
-/** What became of a call: its text, or why it failed. */
+/** The end of a call: its text, or why it failed. */
 export type Ended = string | ClientError["reason"]
 
-/** See the module's text. */
+/** A client of the front server. */
 export class Caller {
   readonly #client: Client.Client
   readonly #scope: Scope.Closeable
@@ -25,7 +25,7 @@ export class Caller {
     this.#scope = scope
   }
 
-  /** `answers`: it says yes to what it is asked. `tasks`: it knows tasks. */
+  /** `answers`: it accepts all questions. `tasks`: it supports tasks. */
   static async open(url: string, { answers = true, tasks = true } = {}): Promise<Caller> {
     const scope = Scope.makeUnsafe()
     const made = Client.make(NodeHttp.transport({ url }), {
@@ -44,7 +44,7 @@ export class Caller {
     return started
   }
 
-  /** Sees through what another client has started. */
+  /** Waits for a task that another client has started. */
   async take(handle: Handle): Promise<Ended> {
     return run(Effect.flatMap(this.#client.resumeTask(handle), ended))
   }
@@ -68,7 +68,7 @@ const ended = ({ result }: Pick<RemoteTask, "result">): Effect.Effect<Ended> =>
     return content?.type === "text" ? content.text : "?"
   })
 
-/** How a task ends, for who has started it. */
+/** The end of a task, for the client that has started it. */
 export const endOf = (task: RemoteTask): Promise<Ended> => run(ended(task))
 
 export const cancel = (task: RemoteTask): Promise<void> => run(task.cancel)

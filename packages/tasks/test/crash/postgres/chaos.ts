@@ -1,5 +1,5 @@
 /**
- * Orders, and what happens to their workers, their front server and their database until all of them are over.
+ * Orders, and incidents of their workers, their front server and their database until all of them have ended.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,7 +11,7 @@ import * as Clients from "../clients.ts"
 import { settled } from "../crash.ts"
 import type { Fleet } from "./fleet.ts"
 
-/** What can happen. It ends when everything is there again. */
+/** An incident. It ends when all processes are back. */
 export type Mishap = (fleet: Fleet, random: () => number) => Promise<void>
 
 const one = <A>(all: Iterable<A>, random: () => number): A => {
@@ -25,12 +25,12 @@ export const killed: Mishap = async (fleet, random) => {
   await fleet.join()
 }
 
-/** A worker is told to end, and another one started meanwhile. */
+/** A worker is shut down, and another one started meanwhile. */
 export const told: Mishap = async (fleet, random) => {
   await Promise.all([fleet.leave(one(fleet.workers, random), "SIGTERM"), fleet.join()])
 }
 
-/** A worker is stopped for longer than its tasks are kept for it, and goes on as if nothing had been. */
+/** A worker is stopped for longer than `lockExpiry`, and continues. */
 export const stopped = (milliseconds: number): Mishap => async (fleet, random) => {
   const worker = one(fleet.workers, random)
   worker.process.kill("SIGSTOP")
@@ -38,7 +38,7 @@ export const stopped = (milliseconds: number): Mishap => async (fleet, random) =
   worker.process.kill("SIGCONT")
 }
 
-/** Workers join, and others leave, gently or not: there is no moment at which all is quiet. */
+/** Workers join, and others are shut down or killed, without a pause. */
 export const churned: Mishap = async (fleet, random) => {
   await Promise.all([
     fleet.join(),
@@ -46,10 +46,10 @@ export const churned: Mishap = async (fleet, random) => {
   ])
 }
 
-/** The database is restarted, without a word to anybody. */
+/** The database is restarted without notice. */
 export const restarted: Mishap = ({ postgres }) => postgres.restartImmediate()
 
-/** The same, while a task undoes what it has done; or after a while, where none does. */
+/** The same, while a task compensates; or after a while, if no task does. */
 export const restartedUndoing: Mishap = async (fleet, random) => {
   const end = performance.now() + 4000
   const undoing = "SELECT FROM cluster_messages WHERE NOT processed AND message_id LIKE '%/step/release/1' LIMIT 1"
@@ -72,29 +72,29 @@ export const cut: Mishap = async (fleet) => {
   )
 }
 
-/** The front server is killed, with whoever waits for it. */
+/** The front server is killed, with the calls that wait. */
 export const shut: Mishap = async (fleet) => {
   await fleet.front?.kill("SIGKILL")
   await fleet.openDoor()
 }
 
-/** What is done, and how much of it. */
+/** The amount of work. */
 export interface Plan {
   readonly orders: number
   readonly concurrency: number
-  /** What happens, one after the other, again and again. */
+  /** The incidents, one after the other, repeated. */
   readonly mishaps: ReadonlyArray<Mishap>
-  /** How many of them, at most, and the milliseconds between two. */
+  /** The number of incidents, at most, and the milliseconds between two. */
   readonly most: number
   readonly pause: number
   readonly random: () => number
-  /** Half a minute without a change is not waited for at the end. */
+  /** Half a minute without a change is simulated at the end. */
   readonly later: boolean
 }
 
 export interface Report extends Summary {
   readonly mishaps: number
-  /** Questions that were put before one of them and answered after it. */
+  /** Questions that were asked before an incident and answered after it. */
   readonly survived: number
 }
 
@@ -116,7 +116,7 @@ const read = async (fleet: Fleet, before: ReadonlySet<string>): Promise<Found> =
   }
 }
 
-/** Runs it, and looks at what was left. */
+/** Runs the orders, and checks the result. */
 export const chaos = async (
   fleet: Fleet,
   { concurrency, most, orders, pause, random, ...plan }: Plan
@@ -149,7 +149,7 @@ export const chaos = async (
   const found = { ...await read(fleet, before), tally: await tally() - counted }
   const calls = fleet.outside.done.filter(({ task }) => !before.has(task) && found.tasks.some(({ id }) => id === task))
   const { problems, ...summary } = check(found, calls, acknowledged, cancelled)
-  // The sweep mends it, and it must not be.
+  // The sweeper repairs it, but it should not happen.
   const still = /resumed a stalled task/.test(fleet.said) ? ["a task stood still until the sweep found it"] : []
   const missing = acknowledged.size === orders ? [] : [`${acknowledged.size} orders of ${orders} were acknowledged`]
   return {

@@ -11,22 +11,22 @@ import { tables } from "../orders.ts"
 import { Outside } from "./outsideServer.ts"
 import type { Given } from "./process.ts"
 
-/** What holds for all processes of a fleet. */
+/** The options of all processes of a fleet. */
 export interface Options extends Omit<Given, "role" | "url" | "outside" | "port"> {
   readonly workers: number
 }
 
-/** What each step of a task has left. */
+/** The effects of each step of a task. */
 export type Traces = Readonly<Record<string, string>>
 
-/** See the module's text. */
+/** The processes on one database. */
 export class Fleet {
   readonly postgres: Postgres
   readonly url: string
   readonly outside: Outside
   readonly workers = new Set<Child>()
   front: Child | undefined
-  /** Where the front server listens, also the next one. */
+  /** The URL of the front server, also of the next one. */
   door = ""
   readonly problems: Array<string> = []
   readonly #options: Options
@@ -48,7 +48,7 @@ export class Fleet {
     const url = await postgres.createDatabase()
     await Effect.runPromise(Effect.provide(tables, PgClient.layer({ url })))
     const fleet = new Fleet(postgres, url, await Outside.open(), options)
-    // Who wrote it.
+    // The process that wrote it.
     await fleet.query("ALTER TABLE ledger ADD COLUMN worker TEXT DEFAULT current_setting('application_name')")
     await Promise.all([fleet.openDoor(), ...Array.from({ length: options.workers }, () => fleet.join())])
     return fleet
@@ -65,14 +65,14 @@ export class Fleet {
     return [child, heard]
   }
 
-  /** A worker more. */
+  /** Starts a worker. */
   async join(): Promise<Child> {
     const [worker] = await this.#spawn("worker")
     this.workers.add(worker)
     return worker
   }
 
-  /** A worker less: gently, where it ends as it should, or by `SIGKILL`. Gives the milliseconds that it took. */
+  /** Stops a worker: by a shutdown, which must succeed, or by `SIGKILL`. Returns the milliseconds that it took. */
   async leave(worker: Child, signal: "SIGTERM" | "SIGKILL"): Promise<number> {
     this.workers.delete(worker)
     const begun = performance.now()
@@ -83,14 +83,14 @@ export class Fleet {
     return performance.now() - begun
   }
 
-  /** The front server; the next one is where the first one was. */
+  /** Starts the front server; the next one has the same address. */
   async openDoor(): Promise<void> {
     const [front, { url = "" }] = await this.#spawn("front", this.door === "" ? 0 : Number(new URL(this.door).port))
     this.front = front
     this.door = url
   }
 
-  /** Another front server, beside. */
+  /** Starts another front server. */
   async openOtherDoor(): Promise<string> {
     const [, { url = "" }] = await this.#spawn("front")
     return url
@@ -102,7 +102,7 @@ export class Fleet {
     throw new Error(`${pid} is no worker of this fleet`)
   }
 
-  /** Asks the database. */
+  /** Runs a query on the database. */
   async query<Row>(sql: string, parameters: ReadonlyArray<unknown> = []): Promise<ReadonlyArray<Row>> {
     const client = new Client({ connectionString: this.url })
     client.on("error", () => {})
@@ -114,7 +114,7 @@ export class Fleet {
     }
   }
 
-  /** Lets nobody write to a table, until it is called what this gives. */
+  /** Locks a table against writes. The returned function unlocks it. */
   async lock(table: string): Promise<() => Promise<void>> {
     const client = new Client({ connectionString: this.url })
     await client.connect()
@@ -122,7 +122,7 @@ export class Fleet {
     return () => client.end()
   }
 
-  /** Looks until something is so. */
+  /** Polls until a condition holds. */
   async eventually(what: string, look: () => Promise<boolean>, patience = 30_000): Promise<void> {
     const end = performance.now() + patience
     while (performance.now() < end) {
@@ -143,7 +143,7 @@ export class Fleet {
     })
   }
 
-  /** Waits until the table knows that the engine has nothing left to do for a task. */
+  /** Waits until a task is settled. */
   settled(task: string, what: string): Promise<void> {
     return this.eventually(`${what}: settled`, async () => {
       const [row] = await this.query<{ settled: number }>("SELECT settled FROM skein_tasks WHERE id = $1", [task])
@@ -151,13 +151,13 @@ export class Fleet {
     })
   }
 
-  /** Notes a problem where something is not as it should be. */
+  /** Records a problem if a condition does not hold. */
   same(what: string, found: unknown, wanted: unknown): void {
     const [is, should] = [JSON.stringify(found), JSON.stringify(wanted)]
     if (is !== should) this.problems.push(`${what}: ${is}, and not ${should}`)
   }
 
-  /** What a task has left: how often each step acted outside, with how many keys, and how often it was committed. */
+  /** The effects of a task: how often each step acted outside, with how many keys, and how often it was committed. */
   async traces(task: string): Promise<Traces> {
     const traces: Record<string, string> = {}
     const done = this.outside.done.filter((done) => done.task === task)
@@ -173,7 +173,7 @@ export class Fleet {
     return traces
   }
 
-  /** What processes have said on stderr that still run. */
+  /** What the running processes have written to stderr. */
   get said(): string {
     return [...this.#all].map(({ err, process }) => `${process.pid}:\n${err}`).join("\n")
   }

@@ -1,12 +1,12 @@
 /**
- * From hand to hand: tasks whose worker leaves gently or is killed while it undoes, questions that one front server has asked and another
- * one hears the answer of, calls whose front server is killed.
+ * Handovers: tasks whose worker is shut down or killed while it compensates, questions that one front server has
+ * asked and another receives the answer of, and calls whose front server is killed.
  */
 import { Caller, cancel, endOf } from "./caller.ts"
 import type { Fleet } from "./fleet.ts"
 import { whole } from "./zombies.ts"
 
-/** A worker is told to end in the middle of a step, and does not wait for it for ever. Nothing is undone. */
+/** A worker is shut down in the middle of a step, and waits for it for a limited time. Nothing is compensated. */
 export const gently = async (fleet: Fleet, where: "outside" | "between" | "inside"): Promise<void> => {
   const { outside } = fleet
   const what = `told to end ${where}`
@@ -24,7 +24,7 @@ export const gently = async (fleet: Fleet, where: "outside" | "between" | "insid
   await caller.close()
 }
 
-/** A worker goes while it undoes what a cancelled task has done: another one goes on with that. */
+/** A worker stops while it compensates a cancelled task: another one continues the compensations. */
 export const whileUndoing = async (fleet: Fleet, signal: "SIGTERM" | "SIGKILL"): Promise<void> => {
   const { outside } = fleet
   const what = `${signal} while it undoes`
@@ -50,7 +50,10 @@ export const whileUndoing = async (fleet: Fleet, signal: "SIGTERM" | "SIGKILL"):
   await caller.close()
 }
 
-/** Asked; then all that had to do with it is killed; another front server, elsewhere, hears the answer from another client. */
+/**
+ * A task asks; then all processes involved are killed; another front server, at another address, receives the answer
+ * from another client.
+ */
 export const questions = async (fleet: Fleet): Promise<void> => {
   const what = "asked before the kill, answered after it"
   const silent = await Caller.open(fleet.door, { answers: false })
@@ -70,7 +73,10 @@ export const questions = async (fleet: Fleet): Promise<void> => {
   await fleet.openDoor()
 }
 
-/** Calls that wait when their front server is killed: what knows its task sees its end, and the others' tasks end as well. */
+/**
+ * Waiting calls whose front server is killed: a client with the task id receives the end, and the other tasks end as
+ * well.
+ */
 export const waiting = async (fleet: Fleet): Promise<void> => {
   const { outside } = fleet
   const what = "the front server killed"

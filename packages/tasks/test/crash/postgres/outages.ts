@@ -1,5 +1,6 @@
 /**
- * The database goes, and comes back: every connection breaks, and what was being committed may have been, or not.
+ * Outages of the database: every connection breaks, and a transaction that was being committed may be committed or
+ * not.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Caller, endOf } from "./caller.ts"
@@ -7,10 +8,13 @@ import type { Fleet } from "./fleet.ts"
 import type { Gate } from "./tools.ts"
 import { whole } from "./zombies.ts"
 
-/** In each of these places there is a task when the database goes. */
+/** A task is at each of these points when the database stops. */
 const places: ReadonlyArray<Gate> = ["outside", "between", "inside", "end"]
 
-/** `pg_ctl restart -m immediate`, or `kill -9` of the server, and milliseconds without one. All tasks go on, also meanwhile. */
+/**
+ * `pg_ctl restart -m immediate`, or `kill -9` of the server, and milliseconds without a server. All tasks continue,
+ * also meanwhile.
+ */
 export const outage = async (fleet: Fleet, down: "restart" | number): Promise<void> => {
   const { outside, postgres } = fleet
   const what = down === "restart" ? "the database restarted" : `the database gone for ${down} ms`

@@ -1,5 +1,5 @@
 /**
- * The world outside of the database: a server of the test, where steps act, and where they can be made to wait.
+ * The outside world: a server of the test, in which steps act, and which can make them wait.
  */
 import * as Effect from "effect/Effect"
 import { once } from "node:events"
@@ -7,22 +7,22 @@ import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Call } from "../outsideLog.ts"
 
-/** What was done outside: by which process, and when by the clock of the test (`performance.now`). */
+/** An effect: by which process, and when by the clock of the test (`performance.now`). */
 export interface Done extends Call {
   readonly worker: number
   readonly at: number
 }
 
-/** Somebody who waits at a gate. */
+/** A process that waits at a gate. */
 interface Waiting {
   readonly gate: string
   readonly worker: number
   readonly response: ServerResponse
 }
 
-/** See the module's text. */
+/** The server. */
 export class Outside {
-  /** Everything that was done, in its order. */
+  /** All effects, in order. */
   readonly done: Array<Done> = []
   #keys = new Set<string>()
   #waiting: Array<Waiting> = []
@@ -36,7 +36,7 @@ export class Outside {
     else if (gate !== null) {
       const waiting = { gate, worker, response }
       this.#waiting.push(waiting)
-      // Gone: killed, or interrupted.
+      // The process was killed, or the step interrupted.
       response.on("close", () => this.#waiting = this.#waiting.filter((other) => other !== waiting))
     } else {
       const key = searchParams.get("key")!
@@ -63,30 +63,30 @@ export class Outside {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Who waits at a gate: the processes. */
+  /** The processes that wait at a gate. */
   at(gate: string): ReadonlyArray<number> {
     return this.#waiting.filter((waiting) => waiting.gate === gate).map(({ worker }) => worker)
   }
 
-  /** The gates that somebody waits at. */
+  /** The gates with waiting processes. */
   get gates(): ReadonlyArray<string> {
     return this.#waiting.map(({ gate }) => gate)
   }
 
-  /** Lets those pass who wait at a gate, or the one of them. */
+  /** Lets the processes that wait at a gate continue, or one of them. */
   open(gate: string, worker?: number): void {
     for (const waiting of this.#waiting) {
       if (waiting.gate === gate && (worker ?? waiting.worker) === waiting.worker) waiting.response.end()
     }
   }
 
-  /** Lets all pass who come to a gate, now and from now on: a task may have moved on to yet another process. */
+  /** Opens a gate for all processes, now and later: a task may have moved to yet another process. */
   openForGood(gate: string): void {
     this.#open.add(gate)
     this.open(gate)
   }
 
-  /** Waits until something is so: it is looked at with each call. */
+  /** Waits until a condition holds, which each request checks. */
   async until<A>(look: () => A | undefined | false, what: string, patience = 30_000): Promise<A> {
     const timer = Promise.withResolvers<never>()
     const late = setTimeout(() => timer.reject(new Error(`Never in ${patience} ms: ${what}`)), patience)
@@ -117,10 +117,10 @@ const get = (outside: string, path: string, query: Record<string, string>): Effe
     return (await fetch(`${outside}/${path}?${search}`, { signal })).text()
   })
 
-/** What a process does outside, and what of it is known there: by the key. */
+/** The effects that a process makes, and those that the outside world knows, by key. */
 export const world = (outside: string) => ({
   act: ({ key, order, step, task }: Call) => Effect.asVoid(get(outside, "act", { task, order: `${order}`, step, key })),
   known: (key: string) => Effect.map(get(outside, "known", { key }), (known) => known === "true"),
-  /** Waits until the test opens it. */
+  /** Waits until the test opens the gate. */
   gate: (gate: string) => Effect.asVoid(get(outside, "gate", { gate }))
 })

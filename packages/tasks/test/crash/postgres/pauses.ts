@@ -1,5 +1,5 @@
 /**
- * How long tasks stand still when workers come and go: tasks that act again and again, and when they did.
+ * How long tasks pause when workers come and go: tasks that act again and again, and the times of their effects.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Caller, cancel } from "./caller.ts"
@@ -8,25 +8,25 @@ import type { Done } from "./outsideServer.ts"
 
 /** Milliseconds. */
 export interface Figures {
-  /** From one act of a task that had to move to its next one. */
+  /** Between two effects of a task that had to move. */
   readonly pause: ReadonlyArray<number>
-  /** From what happened to the first act elsewhere. */
+  /** From the incident to the first effect elsewhere. */
   readonly takeover: ReadonlyArray<number>
-  /** From one act to the next, the longest: of each task that nothing happened to. */
+  /** The longest time between two effects, of each task without an incident. */
   readonly others: ReadonlyArray<number>
 }
 
-/** How many tasks there are, and the milliseconds between two acts of each. */
+/** The number of tasks, and the milliseconds between two effects of each. */
 const tasks = 18
 const every = 200
 
-/** What happens to workers: one is told to end, killed, or stopped; or one more joins. */
+/** The incidents of workers: one is shut down, killed, or stopped; or one more joins. */
 export type Going = "SIGTERM" | "SIGKILL" | "SIGSTOP" | "join"
 
-/** Milliseconds for which the others are looked at. */
+/** Milliseconds for which the other tasks are measured. */
 const watched = 4000
 
-/** Lets it happen so often, and gives all that was measured. */
+/** Repeats an incident, and returns all measurements. */
 export const pauses = async (fleet: Fleet, going: Going, rounds: number): Promise<Figures> => {
   const { outside } = fleet
   const caller = await Caller.open(fleet.door)

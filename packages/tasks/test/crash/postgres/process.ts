@@ -1,6 +1,6 @@
 /**
- * A process of the tests: a worker that is no server, or a front server that does no work. Its parent hears when it is ready, and where
- * it listens.
+ * A process of the tests: a worker that is not a server, or a front server that runs no tasks. It reports to its
+ * parent when it is ready, and its URL.
  */
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -15,15 +15,15 @@ import { orders } from "../orders.ts"
 import { world } from "./outsideServer.ts"
 import { tools } from "./tools.ts"
 
-/** What a process is told, as JSON. */
+/** The options of a process, as JSON. */
 export interface Given
   extends Pick<PostgresTasks.Options, "lockExpiry" | "sweepInterval" | "idleInTransactionTimeout">
 {
   readonly role: "worker" | "front"
-  /** Of the database, and of what is outside. */
+  /** The URLs of the database and of the outside world. */
   readonly url: string
   readonly outside: string
-  /** Of a front server: 0 for one that is free. */
+  /** The port of a front server: 0 for a free one. */
   readonly port: number
   /** Milliseconds, at most, that a step of an order takes before and after it acts. */
   readonly pace: number
@@ -45,7 +45,7 @@ const server = McpServer.layer(
 
 const say = (message: object) => Effect.sync(() => void process.send?.(message))
 
-// It does not outlive its parent.
+// It ends with its parent.
 process.on("disconnect", () => process.exit(1))
 if (role === "front") NodeHttp.runMain(server, { port, onListening: say })
 else {

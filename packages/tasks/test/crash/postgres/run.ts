@@ -1,5 +1,5 @@
 /**
- * All of it: `npm run crash -- postgres`.
+ * The whole run: `npm run crash -- postgres`.
  */
 import { randomFrom } from "../seededRandom.ts"
 import * as chaos from "./chaos.ts"
@@ -7,13 +7,13 @@ import { Fleet } from "./fleet.ts"
 import { type Going, pauses, told } from "./pauses.ts"
 import { scenes } from "./scenarios.ts"
 
-/** Milliseconds for which a worker that is stopped keeps its tasks here: the run need not take as long as life. */
+/** Milliseconds for which a stopped worker keeps its tasks here: shorter than by default, to shorten the run. */
 const lockExpiry = 2000
 
 /** The processes, with times that are shorter than by default. */
 export const short = { workers: 3, lockExpiry, sweepInterval: 1000, pace: 100 }
 
-/** What happens to orders. */
+/** The incidents of the orders. */
 export const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
   ["SIGKILL, and another worker", chaos.killed],
   ["SIGTERM, and another worker", chaos.told],
@@ -33,7 +33,7 @@ const goings: ReadonlyArray<readonly [Going, string]> = [
   ["join", "a worker joins"]
 ]
 
-/** Runs, prints what it finds, and gives what is wrong. `quick`: the scenes alone, and one round of orders. */
+/** Runs, prints the results, and returns the problems. `quick`: only the scenarios, and one round of orders. */
 export const run = async (
   { quick, seed }: { readonly quick: boolean; readonly seed: number },
   print: (line: string) => void
@@ -76,7 +76,7 @@ export const run = async (
   }
   if (quick) return problems
 
-  // As it is by default.
+  // The default.
   const plain = await Fleet.open({ workers: 3, pace: 100 })
   try {
     for (const [going, says] of goings) {

@@ -1,5 +1,5 @@
 /**
- * All scenes, by what they are about.
+ * All scenarios, by topic.
  */
 import { whileCancelled, whileEnded, whileSubmitted } from "./betweenCommits.ts"
 import type { Fleet } from "./fleet.ts"
@@ -7,7 +7,7 @@ import { gently, questions, waiting, whileUndoing } from "./handovers.ts"
 import { outage } from "./outages.ts"
 import { frozen, severed, zombie } from "./zombies.ts"
 
-/** What happens, and whether the short run has it, too. */
+/** A scenario, and whether the short run has it, too. */
 export interface Scene {
   readonly says: string
   readonly short?: boolean
@@ -24,7 +24,7 @@ const zombies = (["outside", "between", "inside"] as const).flatMap((where) =>
   }))
 )
 
-/** See the module's text. */
+/** All scenarios. */
 export const scenes: ReadonlyArray<Scene> = [
   ...zombies,
   {

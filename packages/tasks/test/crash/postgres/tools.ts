@@ -1,5 +1,5 @@
 /**
- * Tasks beside the orders: one that is made to wait where the test wants it, and one that beats time.
+ * Tasks besides the orders: one that waits where the test wants it, and one that acts at an interval.
  */
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Step from "@skein/tasks/Step"
@@ -10,10 +10,10 @@ import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
 import { world } from "./outsideServer.ts"
 
-/** Where a task can be held: in a step that acts outside, in a transactional one that has written, … */
+/** Where a task can wait: in a step that acts outside, in a transactional step that has written, … */
 export type Gate = "outside" | "between" | "inside" | "question" | "sleep" | "end" | "undo"
 
-/** Waits at those of its gates that it is told of. */
+/** Waits at the gates that it is given. */
 const held = (outside: string) =>
   Task.layer(
     Task.make("held", { input: { gates: Schema.Array(Schema.String) }, pollInterval: "100 millis" }),
@@ -45,7 +45,7 @@ const held = (outside: string) =>
       })
   )
 
-/** Acts, again and again: what comes between is the pause. */
+/** Acts again and again: the time between two effects is the pause. */
 const beats = (outside: string) =>
   Task.layer(
     Task.make("beats", { input: { every: Schema.Int, times: Schema.Int }, pollInterval: "1 second" }),

@@ -1,17 +1,20 @@
 /**
- * Workers that are stopped in the middle, lose their tasks to others, and go on as if nothing had been.
+ * Workers that are stopped in the middle, lose their tasks to others, and continue.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Caller, endOf } from "./caller.ts"
 import type { Fleet, Traces } from "./fleet.ts"
 
-/** Where it is stopped: in a step that acts outside, between two steps, in a transactional step that has written. */
+/**
+ * Where the worker is stopped: in a step that acts outside, between two steps, in a transactional step that has
+ * written.
+ */
 export type Where = "outside" | "between" | "inside"
 
-/** What a task that was held, and ended well, has left. */
+/** The effects of a task that waited, and ended with success. */
 export const whole: Traces = { outside: "one effect", last: "one effect", inside: "committed once" }
 
-/** Who of the two goes on first. Gives the milliseconds until there was an heir. */
+/** Which of the two workers continues first. Returns the milliseconds until another worker had the task. */
 export const zombie = async (fleet: Fleet, where: Where, first: "zombie" | "heir"): Promise<number> => {
   const { outside } = fleet
   const what = `stopped ${where}, the ${first} first`
@@ -24,13 +27,13 @@ export const zombie = async (fleet: Fleet, where: Where, first: "zombie" | "heir
   const heir = await outside.until(() => outside.at(gate).find((pid) => pid !== old), `${what}: an heir`)
   const took = performance.now() - begun
   const wake = () => {
-    // What it waits for is there when it wakes up.
+    // The response that it waits for is there when it continues.
     outside.open(gate, old)
     process.kill(old, "SIGCONT")
   }
   if (first === "zombie") {
     wake()
-    // It finds out by itself that it is one.
+    // It detects on its own that it has lost the task.
     await sleep(1200)
     outside.openForGood(gate)
   } else {
@@ -46,8 +49,8 @@ export const zombie = async (fleet: Fleet, where: Where, first: "zombie" | "heir
 }
 
 /**
- * One that is stopped in the middle of its commit, with the rows locked that others have to read. `wakes`: it goes on before the
- * database ends its transaction, and nobody has taken the step over.
+ * A worker that is stopped in the middle of its commit, with locked rows that others must read. `wakes`: it continues
+ * before the database ends its transaction, and before another worker takes the step over.
  */
 export const frozen = async (fleet: Fleet, wakes: boolean): Promise<number> => {
   const { outside } = fleet
@@ -88,7 +91,7 @@ export const severed = async (fleet: Fleet): Promise<void> => {
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND state = 'idle in transaction'",
     [`skein ${worker}`]
   )
-  // One that has lost its connection may wait yet: what lets it pass opens the gate for the next one, too.
+  // The run that has lost its connection may still wait: opening the gate lets the next run pass, too.
   outside.openForGood(gate)
   fleet.same(`${what}: its end`, await endOf(task), "Let go")
   fleet.same(`${what}: its traces`, await fleet.traces(task.id), whole)

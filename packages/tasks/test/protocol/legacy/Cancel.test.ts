@@ -30,7 +30,7 @@ describe("2025-11-25 · tasks/cancel", () => {
     ["failed", "fail", { how: "protocol" }]
   ] as const
   for (const [status, name, args] of over) {
-    it.effect(`MUST reject a task that is \`${status}\` already (${Object.values(args)[0]}), with -32602`, () =>
+    it.effect(`MUST reject a task that is already \`${status}\` (${Object.values(args)[0]}), with -32602`, () =>
       Effect.gen(function*() {
         const { connect } = yield* kit.set()
         const client = yield* connect()
@@ -44,7 +44,7 @@ describe("2025-11-25 · tasks/cancel", () => {
       }))
   }
 
-  it.effect("MUST reject a task that is `cancelled` already, with -32602", () =>
+  it.effect("MUST reject a task that is already `cancelled`, with -32602", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -54,7 +54,7 @@ describe("2025-11-25 · tasks/cancel", () => {
       expect([code, message]).toEqual([-32602, "Cannot cancel task: already in terminal status 'cancelled'"])
     }))
 
-  it.effect("of two that cancel at once one is told that it has, the other that it is over", () =>
+  it.effect("of two concurrent cancellations one succeeds, and the other reports that the task has ended", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -66,7 +66,7 @@ describe("2025-11-25 · tasks/cancel", () => {
       expect(answers.map(({ error, result }) => result?.status ?? error.code)).toEqual(["cancelled", -32602])
     }))
 
-  it.effect("`notifications/cancelled` for the call that made a task does not end the task", () =>
+  it.effect("`notifications/cancelled` for the call that created a task does not cancel the task", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()

@@ -6,14 +6,14 @@ import { validate, validated } from "../../../../server/test/kit.ts"
 import * as kit from "./kit.ts"
 
 describe("2025-11-25 · declaring tasks", () => {
-  it.effect("`tasks` says what can be a task: `tools/call`, with `cancel`; and no `list` to whom nobody knows", () =>
+  it.effect("`tasks` declares which requests can be tasks: `tools/call`, with `cancel`; without `list` for unidentified requestors", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const { received } = yield* connect()
       expect(received[0].result.capabilities.tasks).toEqual({ cancel: {}, requests: { tools: { call: {} } } })
     }))
 
-  it.effect("an identified requestor is offered `list` besides", () =>
+  it.effect("declares `list` too for an identified requestor", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const { received } = yield* connect({ principal: { id: "ann" } })
@@ -25,7 +25,7 @@ describe("2025-11-25 · declaring tasks", () => {
     }))
 
   for (const revision of Revision.all.filter((each) => each < "2025-11-25")) {
-    it.effect(`${revision} · knows no tasks: none are declared, their methods are not there, and \`task\` is ignored`, () =>
+    it.effect(`${revision} · has no tasks: declares none, rejects their methods, and ignores \`task\``, () =>
       Effect.gen(function*() {
         const { connect, fake } = yield* kit.set()
         const client = yield* connect({ revision })
@@ -51,7 +51,7 @@ describe("2025-11-25 · declaring tasks", () => {
 })
 
 describe("2025-11-25 · creating a task", () => {
-  it.effect("a call with `task` is answered at once with a `CreateTaskResult` that begins in `working`", () =>
+  it.effect("a call with `task` immediately returns a `CreateTaskResult` that begins in `working`", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -70,7 +70,7 @@ describe("2025-11-25 · creating a task", () => {
       })
     }))
 
-  it.effect("a task that is over at once has begun in `working` all the same", () =>
+  it.effect("a task that ends immediately has begun in `working` nevertheless", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -80,7 +80,7 @@ describe("2025-11-25 · creating a task", () => {
       expect((yield* client.result("tasks/get", { taskId: task.taskId })).status).toBe("completed")
     }))
 
-  it.effect("ids MUST be unique, and carry 128 bits or more", () =>
+  it.effect("ids MUST be unique, and have at least 128 bits", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set({ limits: { all: {}, perTool: {} } })
       const client = yield* connect()
@@ -89,7 +89,7 @@ describe("2025-11-25 · creating a task", () => {
       for (const id of ids) expect(Buffer.from(id, "base64url").length).toBeGreaterThanOrEqual(16)
     }))
 
-  it.effect("without a `ttl` there is the server's; receivers MAY override the requested one, up to `maxTtl`", () =>
+  it.effect("without a `ttl` uses the server's; receivers MAY override the requested one, up to `maxTtl`", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set({ ttl: "1 hour", maxTtl: "2 hours", pollInterval: "3 seconds" })
       const client = yield* connect()
@@ -108,7 +108,7 @@ describe("2025-11-25 · creating a task", () => {
       expect((yield* client.result("tasks/get", { taskId })).ttl).toBe(null)
     }))
 
-  it.effect("a `task` that is none is refused with -32602", () =>
+  it.effect("rejects an invalid `task` with -32602", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -128,7 +128,7 @@ describe("2025-11-25 · creating a task", () => {
       }))
   }
 
-  it.effect("a tool that requires a task: servers MUST return -32601 where a client does not ask for one", () =>
+  it.effect("a tool that requires a task: servers MUST return -32601 if a client does not request one", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* kit.set()
       const client = yield* connect()
@@ -146,7 +146,7 @@ describe("2025-11-25 · creating a task", () => {
       expect(fake.rows.size).toBe(0)
     }))
 
-  it.effect("a text for the model MAY come with it, as `model-immediate-response`", () =>
+  it.effect("a text for the model MAY be included, as `model-immediate-response`", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set({
         immediateResponse: ({ tool }) => tool === "sleep" ? "It sleeps" : undefined
@@ -158,7 +158,7 @@ describe("2025-11-25 · creating a task", () => {
       expect(other._meta).not.toHaveProperty(key)
     }))
 
-  it.effect("at a limit nothing is begun, and the client is told", () =>
+  it.effect("at a limit creates nothing, and returns an error", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* kit.set({ limits: { all: { live: 1 } } })
       const client = yield* connect()

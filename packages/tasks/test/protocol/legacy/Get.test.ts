@@ -5,7 +5,7 @@ import * as kit from "./kit.ts"
 const nobody = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 describe("2025-11-25 · tasks/get", () => {
-  it.effect("tells where a task stands, with when it was created and updated last, as ISO 8601", () =>
+  it.effect("returns the status of a task, with the times of its creation and last update in ISO 8601", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -29,7 +29,7 @@ describe("2025-11-25 · tasks/get", () => {
       })
     }))
 
-  it.effect("`failed` includes a tool result with `isError`, and SHOULD say what went wrong", () =>
+  it.effect("`failed` includes a tool result with `isError`, and SHOULD give the reason", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -41,7 +41,7 @@ describe("2025-11-25 · tasks/get", () => {
       })
     }))
 
-  it.effect("`failed` includes JSON-RPC protocol errors; a defect says nothing but a reference", () =>
+  it.effect("`failed` includes JSON-RPC protocol errors; a defect has only a reference", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -72,7 +72,7 @@ describe("2025-11-25 · tasks/get", () => {
       expect((yield* client.result("tasks/get", { taskId: other })).status).toBe("working")
     }))
 
-  it.effect("after its `ttl` a task is as unknown as one that never was", () =>
+  it.effect("after its `ttl` a task is as unknown as one that never existed", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -121,7 +121,7 @@ describe("2025-11-25 · tasks/result", () => {
       expect(yield* client.error("tasks/result", { taskId })).toEqual(direct)
     }))
 
-  it.effect("arguments that do not fit are the task's failure, as they are the call's", () =>
+  it.effect("invalid arguments fail the task, as they fail the call", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -148,7 +148,7 @@ describe("2025-11-25 · tasks/result", () => {
       expect(fake.watching).toBe(0)
     }))
 
-  it.effect("several may wait, and each is given the result; it can be fetched again until the `ttl` is over", () =>
+  it.effect("several requests may wait, and each receives the result; it can be read again until the `ttl` is over", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const one = yield* connect()
@@ -165,7 +165,7 @@ describe("2025-11-25 · tasks/result", () => {
       expect(results.map(({ result }) => result.content[0].text)).toEqual(Array(4).fill("A cake"))
     }))
 
-  it.effect("cancelling the call that waits leaves the task as it is, and nothing behind", () =>
+  it.effect("cancelling the waiting request does not change the task, and leaves nothing behind", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* kit.set()
       const client = yield* connect()
@@ -181,7 +181,7 @@ describe("2025-11-25 · tasks/result", () => {
       expect((yield* client.result("tasks/result", { taskId })).content[0].text).toBe("A cake")
     }))
 
-  it.effect("of a task that is cancelled there is no result: an error says so", () =>
+  it.effect("returns an error for a cancelled task, which has no result", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -194,7 +194,7 @@ describe("2025-11-25 · tasks/result", () => {
       expect(yield* client.error("tasks/result", { taskId })).toEqual(error)
     }))
 
-  it.effect("a task whose time is over while somebody waits is unknown then", () =>
+  it.effect("a task that expires while a request waits is unknown then", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* kit.set()
       const client = yield* connect()
@@ -208,7 +208,7 @@ describe("2025-11-25 · tasks/result", () => {
 
 describe("2025-11-25 · isolation", () => {
   for (const method of ["tasks/get", "tasks/result", "tasks/cancel"]) {
-    it.effect(`${method}: an unknown, a foreign and an expired id are -32602, and cannot be told apart`, () =>
+    it.effect(`${method}: an unknown, a foreign and an expired id have the same error, -32602`, () =>
       Effect.gen(function*() {
         const { connect } = yield* kit.set()
         const ann = yield* connect({ principal: { id: "ann" } })
@@ -227,14 +227,14 @@ describe("2025-11-25 · isolation", () => {
         expect((yield* ann.result("tasks/get", { taskId: foreign })).status).toBe("working")
       }))
 
-    it.effect(`${method}: without a task id it is -32602`, () =>
+    it.effect(`${method}: rejects a request without a task id with -32602`, () =>
       Effect.gen(function*() {
         const { connect } = yield* kit.set()
         expect((yield* (yield* connect()).error(method, {})).code).toBe(-32602)
       }))
   }
 
-  it.effect("a task is the principal's, in whatever session: they come back for it", () =>
+  it.effect("a task belongs to its principal, in any session", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const one = yield* connect({ principal: { id: "ann" } })
@@ -244,7 +244,7 @@ describe("2025-11-25 · isolation", () => {
       expect((yield* other.result("tasks/result", { taskId })).structuredContent).toEqual({ sum: 3 })
     }))
 
-  it.effect("an owner policy binds tasks to something else: whoever shares it shares them", () =>
+  it.effect("an owner policy binds tasks to another owner, which several principals may share", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set({ owner: ({ principal }) => principal?.id.split("@")[1] ?? null })
       const ann = yield* connect({ principal: { id: "ann@shop" } })

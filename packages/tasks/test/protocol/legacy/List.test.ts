@@ -42,7 +42,7 @@ describe("2025-11-25 · tasks/list", () => {
       expect(pages).toBe(4)
     }))
 
-  it.effect("those that were made in the same millisecond are each given once", () =>
+  it.effect("lists each of several tasks of one millisecond once", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set({ pageSize: 2 })
       const client = yield* connect(ann)
@@ -51,7 +51,7 @@ describe("2025-11-25 · tasks/list", () => {
       expect(entries.map(({ taskId }) => taskId).toSorted()).toEqual(ids.toSorted())
     }))
 
-  it.effect("a page that is full, with nothing behind it, has no `nextCursor`", () =>
+  it.effect("a full last page has no `nextCursor`", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set({ pageSize: 2 })
       const client = yield* connect(ann)
@@ -79,7 +79,7 @@ describe("2025-11-25 · tasks/list", () => {
       }
     }))
 
-  it.effect("somebody else's cursor opens nothing but a place in one's own list", () =>
+  it.effect("another caller's cursor is only a position in one's own list", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set({ pageSize: 1 })
       const client = yield* connect(ann)
@@ -102,7 +102,7 @@ describe("2025-11-25 · tasks/list", () => {
       expect((yield* client.result("tasks/list")).tasks).toEqual([])
     }))
 
-  it.effect("whoever is not identified SHOULD NOT be offered it: it is not declared, and -32601", () =>
+  it.effect("SHOULD NOT be offered to unidentified requestors: it is not declared, and returns -32601", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -110,7 +110,7 @@ describe("2025-11-25 · tasks/list", () => {
       expect((yield* client.error("tasks/list")).code).toBe(-32601)
     }))
 
-  it.effect("`list: \"always\"` offers it to them too, with the tasks of nobody, and not those of somebody", () =>
+  it.effect("`list: \"always\"` offers it to them too, with the tasks without an owner only", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set({ list: "always" })
       const client = yield* connect()
@@ -122,7 +122,7 @@ describe("2025-11-25 · tasks/list", () => {
       expect(tasks.map((task: kit.Json) => task.taskId)).toEqual([taskId])
     }))
 
-  it.effect("`list: \"never\"` offers it to nobody", () =>
+  it.effect("`list: \"never\"` offers it to no client", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set({ list: "never" })
       const client = yield* connect(ann)

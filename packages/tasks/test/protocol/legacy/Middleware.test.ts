@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as kit from "./kit.ts"
 
 describe("2025-11-25 · tasks/result behind middleware", () => {
-  it.effect("MUST block until the task is over: it has no time limit of its own, and takes nobody's turn", () =>
+  it.effect("MUST block until the task ends: has no time limit of its own, and does not count for concurrency", () =>
     Effect.gen(function*() {
       const limits = [Timeout.layer(), Concurrency.layer({ limit: 1, methods: "all" })]
       const { connect } = yield* kit.set({}, [...limits, kit.sleep])
@@ -19,7 +19,7 @@ describe("2025-11-25 · tasks/result behind middleware", () => {
       for (const id of waiting) expect((yield* client.answer(id)).error.message).toContain("cancelled")
     }))
 
-  it.effect("it has one where the host says so", () =>
+  it.effect("has a time limit if the application sets one", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set({}, [Timeout.layer({ methods: { "tasks/result": "1 hour" } }), kit.sleep])
       const client = yield* connect()

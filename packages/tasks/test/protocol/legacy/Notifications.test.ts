@@ -13,7 +13,7 @@ const heard = (client: KitClient.Client): ReadonlyArray<kit.Json> =>
     .map(({ method, params }) => method === progress ? params.progress : [params.status, params.statusMessage])
 
 describe("2025-11-25 · notifications of a task", () => {
-  it.effect("`notifications/tasks/status` tells each change with the full task, and SHOULD NOT name it in `_meta`", () =>
+  it.effect("`notifications/tasks/status` sends each change with the full task, and SHOULD NOT name it in `_meta`", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -41,7 +41,7 @@ describe("2025-11-25 · notifications of a task", () => {
       ])
     }))
 
-  it.effect("the handle comes first, and nothing after the end", () =>
+  it.effect("are sent after the task id, and not after the end", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -55,7 +55,7 @@ describe("2025-11-25 · notifications of a task", () => {
       expect(about.filter((each) => each === "completed").length).toBe(1)
     }))
 
-  it.effect("the handle comes first, also where a middleware holds it up until the task is over", () =>
+  it.effect("are sent after the task id, even if a middleware delays it until the task has ended", () =>
     Effect.gen(function*() {
       const slow = AuditLog.layer({ methods: ["tools/call"], sink: () => Effect.sleep("10 seconds") })
       const { connect } = yield* kit.set({}, [slow, kit.bake])
@@ -70,7 +70,7 @@ describe("2025-11-25 · notifications of a task", () => {
       expect(about).toEqual(["handle", progress, "completed"])
     }))
 
-  it.effect("a task that is over at once: the handle, and its end", () =>
+  it.effect("for a task that ends immediately: the id, and its end", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect()
@@ -80,7 +80,7 @@ describe("2025-11-25 · notifications of a task", () => {
       expect(about).toEqual(["handle", "completed"])
     }))
 
-  it.effect("the questions of a task are told as `input_required`, its failure as `failed`, its end as `cancelled`", () =>
+  it.effect("report questions as `input_required`, a failure as `failed`, a cancellation as `cancelled`", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const client = yield* connect({ capabilities: kit.forms })
@@ -96,7 +96,7 @@ describe("2025-11-25 · notifications of a task", () => {
       ])
     }))
 
-  it.effect("they go to the session that made the task, and to no other of the same principal", () =>
+  it.effect("are sent to the session that created the task, and to no other of the same principal", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const one = yield* connect({ principal: { id: "ann" } })
@@ -107,7 +107,7 @@ describe("2025-11-25 · notifications of a task", () => {
       expect(heard(other)).toEqual([])
     }))
 
-  it.effect("nothing is kept after the end of the task, nor after the end of the session", () =>
+  it.effect("leave nothing behind after the end of the task or of the session", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* kit.set()
       const client = yield* connect()
@@ -126,7 +126,7 @@ describe("2025-11-25 · notifications of a task", () => {
       expect(fake.find(taskId)!.state.status).toBe("working")
     }))
 
-  it.effect("to a slow reader no progress comes after the end", () =>
+  it.effect("send no progress after the end to a slow reader", () =>
     Effect.gen(function*() {
       const { connect } = yield* kit.set()
       const gate = new kit.Gate()
@@ -138,7 +138,8 @@ describe("2025-11-25 · notifications of a task", () => {
       const before = heard(client)
       gate.open()
       yield* kit.settle
-      // The first is on its way already; of the rest the last of each kind is told, and the end comes last.
+      // The first notification has already been sent; of the others the last of each kind is sent, and the end comes
+      // last.
       expect(before.length).toBe(1)
       expect(heard(client).slice(1)).toEqual([["working", "In the oven"], 2, ["completed", "In the oven"]])
     }))

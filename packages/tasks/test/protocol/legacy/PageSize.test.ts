@@ -8,7 +8,7 @@ import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
-it.effect("2025-11-25 · a server that does not bound its pages lists all tasks in one", () =>
+it.effect("2025-11-25 · a server with an unlimited page size lists all tasks in one page", () =>
   Effect.gen(function*() {
     const server = yield* McpServer.McpServer
     const client = yield* Client.make(InMemoryTransport.transport(server.serve), { revisions: ["2025-11-25"] })

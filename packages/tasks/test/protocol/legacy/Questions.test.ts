@@ -9,7 +9,7 @@ import * as Latch from "effect/Latch"
 import * as Schema from "effect/Schema"
 import * as kit from "./kit.ts"
 
-/** Asks for two things at once. */
+/** Asks two questions at once. */
 const both = Task.layer(Task.make("both"), () =>
   Effect.map(
     Effect.all([
@@ -19,7 +19,7 @@ const both = Task.layer(Task.make("both"), () =>
     ([{ left }, { right }]) => `${left} ${right}`
   ))
 
-/** Asks the model, and lives with its refusal. */
+/** Asks the model, and continues after its refusal. */
 const think = Task.layer(Task.make("think"), () =>
   Sampling.createMessage({ messages: "Think", maxTokens: 9 }).pipe(
     Effect.map(Sampling.text),
@@ -33,7 +33,7 @@ const set = Effect.map(kit.set({}, definitions), (made) => made)
 const messages = (questions: ReadonlyArray<kit.Json>) => questions.map(({ params }) => params.message)
 
 describe("2025-11-25 · input_required", () => {
-  it.effect("the receiver SHOULD move the task to `input_required`, and asks nobody who does not call `tasks/result`", () =>
+  it.effect("the receiver SHOULD move the task to `input_required`, and asks only clients that call `tasks/result`", () =>
     Effect.gen(function*() {
       const { connect } = yield* set
       const client = yield* connect(form.as)
@@ -90,7 +90,7 @@ describe("2025-11-25 · input_required", () => {
       expect(kit.asked(client).length).toBe(2)
     }))
 
-  it.effect("a question that is asked already is not asked again when another one comes", () =>
+  it.effect("a pending question is not asked again when another one comes", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set
       const client = yield* connect(form.as)
@@ -106,7 +106,7 @@ describe("2025-11-25 · input_required", () => {
       expect(kit.withdrawn(client)).toEqual([])
     }))
 
-  it.effect("each is asked by one call at a time: the last one; where it was asked before it is withdrawn", () =>
+  it.effect("each question is asked by one request at a time, the last one, and withdrawn from the request before", () =>
     Effect.gen(function*() {
       const { connect } = yield* set
       const one = yield* connect(form.as)
@@ -126,7 +126,7 @@ describe("2025-11-25 · input_required", () => {
       }
     }))
 
-  it.effect("when the call that asks is cancelled, its questions are withdrawn, and the one before it asks", () =>
+  it.effect("when the asking request is cancelled, its questions are withdrawn, and the request before it asks", () =>
     Effect.gen(function*() {
       const { connect } = yield* set
       const one = yield* connect(form.as)
@@ -143,7 +143,7 @@ describe("2025-11-25 · input_required", () => {
       expect((yield* one.result("tasks/get", { taskId })).status).toBe("input_required")
     }))
 
-  it.effect("when the session of the call that asks ends, the one before it asks", () =>
+  it.effect("when the session of the asking request ends, the request before it asks", () =>
     Effect.gen(function*() {
       const { connect } = yield* set
       const one = yield* connect(form.as)
@@ -159,7 +159,7 @@ describe("2025-11-25 · input_required", () => {
       expect(kit.asked(one).length).toBe(before + 1)
     }))
 
-  it.effect("an answer that comes from elsewhere wins: the question is withdrawn, and its late answer is nothing", () =>
+  it.effect("an answer from elsewhere wins: the question is withdrawn, and its late answer is ignored", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set
       const client = yield* connect(form.as)
@@ -174,7 +174,7 @@ describe("2025-11-25 · input_required", () => {
       expect(fake.answered).toEqual([["q1", kit.accept({ people: 7 })]])
     }))
 
-  it.effect("while an answer is being kept its question is asked of nobody else; and it is kept though its call is cancelled", () =>
+  it.effect("while an answer is being stored its question is not asked again; it is stored even if its request is cancelled", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set
       const one = yield* connect(form.as)
@@ -196,7 +196,7 @@ describe("2025-11-25 · input_required", () => {
       expect(messages(kit.asked(other))).toEqual(["Whose name?"])
     }))
 
-  it.effect("of two answers that come at once the first that is kept counts: the other is nothing", () =>
+  it.effect("of two concurrent answers the first that is stored counts", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set
       const client = yield* connect(form.as)
@@ -214,7 +214,7 @@ describe("2025-11-25 · input_required", () => {
       expect((yield* client.answer(waiting)).result.content[0].text).toBe("7 for Ann")
     }))
 
-  it.effect("an answer that cannot be kept leaves the question open: the call before it asks", () =>
+  it.effect("an answer that cannot be stored leaves the question open: the request before it asks", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set
       const one = yield* connect(form.as)
@@ -232,7 +232,7 @@ describe("2025-11-25 · input_required", () => {
       expect(fake.answered.map(([, answer]) => answer)).toEqual([kit.accept({ people: 2 })])
     }))
 
-  it.effect("questions are withdrawn before the end of the task is told", () =>
+  it.effect("questions are withdrawn before the end of the task is sent", () =>
     Effect.gen(function*() {
       const { connect } = yield* set
       const client = yield* connect(form.as)
@@ -247,7 +247,7 @@ describe("2025-11-25 · input_required", () => {
       expect(order.map(({ method }) => method)).toEqual([kit.cancelled, undefined])
     }))
 
-  it.effect("a client that has not declared that it can be asked is not asked: its call waits on", () =>
+  it.effect("a client without the capability is not asked: its request continues to wait", () =>
     Effect.gen(function*() {
       const { connect } = yield* set
       const able = yield* connect(form.as)
@@ -255,7 +255,7 @@ describe("2025-11-25 · input_required", () => {
       const taskId = yield* kit.make(able, "book")
       able.send("tasks/result", { taskId })
       yield* kit.settle
-      // It comes last, and takes nothing over.
+      // It is the last request, and is not asked.
       const waiting = unable.send("tasks/result", { taskId })
       yield* kit.settle
       expect(kit.asked(unable)).toEqual([])
@@ -276,7 +276,7 @@ describe("2025-11-25 · input_required", () => {
       expect(task.statusMessage).toContain("has not declared the capabilities for elicitation/create")
     }))
 
-  it.effect("an error is an answer: the user rejects a request for sampling", () =>
+  it.effect("an error is an answer: the user rejects a sampling request", () =>
     Effect.gen(function*() {
       const { connect } = yield* set
       const client = yield* connect({ capabilities: { sampling: {} } })
@@ -291,7 +291,7 @@ describe("2025-11-25 · input_required", () => {
       expect(result.content[0].text).toContain("User rejected sampling request")
     }))
 
-  it.effect("a user may take their time: nothing but the task's end ends a question", () =>
+  it.effect("a question has no time limit: only the end of the task ends it", () =>
     Effect.gen(function*() {
       const { connect } = yield* set
       const client = yield* connect(form.as)
@@ -303,7 +303,7 @@ describe("2025-11-25 · input_required", () => {
       expect(messages(kit.asked(client))).toEqual(["How many?", "Whose name?"])
     }))
 
-  it.effect("an answer that is none reaches whoever asked, as such", () =>
+  it.effect("the handler receives an invalid answer as it is", () =>
     Effect.gen(function*() {
       const { connect } = yield* set
       const client = yield* connect(form.as)
@@ -316,7 +316,7 @@ describe("2025-11-25 · input_required", () => {
       expect(result.content[0].text).toContain("elicitation/create")
     }))
 
-  it.effect("questions outlive the session that made the task: its owner answers them in another", () =>
+  it.effect("questions outlive the session that created the task: its owner answers them in another", () =>
     Effect.gen(function*() {
       const { connect } = yield* set
       const one = yield* connect(form.as)
@@ -332,7 +332,7 @@ describe("2025-11-25 · input_required", () => {
       expect((yield* other.answer(waiting)).result.content[0].text).toBe("3 for C")
     }))
 
-  it.effect("a task that was made in 2026-07-28 is answered by its owner in 2025-11-25", () =>
+  it.effect("a task of 2026-07-28 is answered by its owner in 2025-11-25", () =>
     Effect.gen(function*() {
       const { connect, fake } = yield* set
       const principal = { id: "ann" }

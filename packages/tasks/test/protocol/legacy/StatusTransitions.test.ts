@@ -1,4 +1,7 @@
-/** Whatever clients and the tool do, in whatever order: a task goes legal ways, and nobody who waits goes without its end. */
+/**
+ * Any actions of clients and of the tool, in any order: a task takes valid transitions only, and each waiting request
+ * receives its end.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import type { Outcome } from "@skein/tasks/TaskState"
 import * as Effect from "effect/Effect"
@@ -23,9 +26,9 @@ const Act = Schema.Struct({
     "cancel",
     "end"
   ]),
-  /** Which client, question or call. */
+  /** The index of a client, a question or a call. */
   which,
-  /** Whether all that it leads to happens before the next one. */
+  /** Whether all consequences happen before the next action. */
   settles: Schema.Boolean
 })
 const How = Schema.Literals(["result", "isError", "error"])
@@ -122,12 +125,12 @@ const play = (acts: ReadonlyArray<typeof Act.Type>, how: typeof How.Type) =>
     const last = yield* clients[0]!.result("tasks/get", { taskId })
     const history = fake.find(taskId)!.history
     legal(history)
-    // What clients see goes the same ways, with `failed` for a result with `isError`.
+    // Clients see the same transitions, with `failed` for a result with `isError`.
     legal([...seen, last.status])
     const cancelled = history.at(-1) === "cancelled"
     expect(last.status).toBe(cancelled ? "cancelled" : how === "result" ? "completed" : "failed")
 
-    // Nobody waits in vain, and all are told the same.
+    // All waiting requests return, with the same result.
     const end = yield* clients[0]!.request("tasks/result", { taskId })
     const told = ({ error, result }: kit.Json) => error ?? result
     if (cancelled) expect(end.error.code).toBe(-32800)
@@ -139,12 +142,12 @@ const play = (acts: ReadonlyArray<typeof Act.Type>, how: typeof How.Type) =>
       for (const answer of answers) expect(told(answer)).toEqual(told(end))
     }
 
-    // One cancellation at most has cancelled; the others were told that it is over.
+    // At most one cancellation succeeds; the others report that the task has ended.
     const answers = yield* Effect.forEach(cancels, ({ client, id }) => client.answer(id))
     expect(answers.filter(({ result }) => result?.status === "cancelled").length).toBe(cancelled ? 1 : 0)
     for (const { error } of answers) if (error !== undefined) expect(error.code).toBe(-32602)
 
-    // A question has one answer, and is open nowhere any more.
+    // A question has one answer, and is then open nowhere.
     const answered = fake.answered.map(([key]) => key)
     expect(new Set(answered).size).toBe(answered.length)
     for (const [index, client] of clients.entries()) {
@@ -153,7 +156,7 @@ const play = (acts: ReadonlyArray<typeof Act.Type>, how: typeof How.Type) =>
       expect(open).toEqual([])
     }
 
-    // And nothing is left behind.
+    // Nothing is left behind.
     yield* kit.settle
     expect(fake.watching).toBe(0)
     for (const { peer } of clients) expect([...peer.calls, ...peer.requests]).toEqual([])
@@ -167,7 +170,7 @@ describe("2025-11-25 · any interleaving", () => {
     { arbitrary: { runs: 150 } }
   )
 
-  it.effect("a cancellation and an end at once: whichever is first", () =>
+  it.effect("a concurrent cancellation and end: the first counts", () =>
     Effect.gen(function*() {
       for (const settles of [true, false]) {
         yield* play([

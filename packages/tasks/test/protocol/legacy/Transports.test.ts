@@ -16,7 +16,7 @@ import * as http from "../../../../server/test/http/kit.ts"
 import * as Talk from "../../../../server/test/oracle.ts"
 import * as kit from "./kit.ts"
 
-/** A server on a free port, on the real engine, and what its tools wait for. */
+/** A server on a free port, on the real engine, and the gates that its tools wait for. */
 const serve = (options: NodeHttp.Options = {}) =>
   Effect.gen(function*() {
     const gate = Latch.makeUnsafe(false)
@@ -126,7 +126,7 @@ describe("2025-11-25 · tasks over Streamable HTTP", () => {
       }
     })))
 
-  it.live("questions come on the stream of `tasks/result`, whose last message is the result", () =>
+  it.live("questions are sent on the stream of `tasks/result`, whose last message is the result", () =>
     Effect.scoped(Effect.gen(function*() {
       const { listening } = yield* serve()
       const session = yield* enter(listening)
@@ -141,7 +141,7 @@ describe("2025-11-25 · tasks over Streamable HTTP", () => {
       expect(yield* stream.ended).toBe("end")
     })))
 
-  it.live("a `tasks/result` that asks nothing is one JSON text, and a stream where the endpoint always streams", () =>
+  it.live("a `tasks/result` without questions is one JSON text, or a stream if the endpoint always streams", () =>
     Effect.scoped(Effect.gen(function*() {
       for (const alwaysStream of [false, true]) {
         const { gate, listening } = yield* serve({ alwaysStream })
@@ -154,7 +154,7 @@ describe("2025-11-25 · tasks over Streamable HTTP", () => {
       }
     })))
 
-  it.live("clients MAY disconnect from the stream of `tasks/result` at any time: the next call asks the question again", () =>
+  it.live("clients MAY disconnect from the stream of `tasks/result` at any time: the next request asks the question again", () =>
     Effect.scoped(Effect.gen(function*() {
       const { listening } = yield* serve()
       const session = yield* enter(listening)
@@ -170,7 +170,7 @@ describe("2025-11-25 · tasks over Streamable HTTP", () => {
       expect((yield* stream.message).result.content[0].text).toBe("A table for 2")
     })))
 
-  it.live("a question that is answered elsewhere is withdrawn on the stream that it came on", () =>
+  it.live("a question that is answered elsewhere is withdrawn on its stream", () =>
     Effect.scoped(Effect.gen(function*() {
       const { listening } = yield* serve()
       const [one, other] = [yield* enter(listening), yield* enter(listening)]
@@ -186,7 +186,7 @@ describe("2025-11-25 · tasks over Streamable HTTP", () => {
       }
     })))
 
-  it.live("notifications come on the stream by GET: progress with the token of the call, and the status", () =>
+  it.live("notifications are sent on the stream by GET: progress with the token of the call, and the status", () =>
     Effect.scoped(Effect.gen(function*() {
       const { gate, listening } = yield* serve()
       const session = yield* enter(listening)
@@ -204,7 +204,7 @@ describe("2025-11-25 · tasks over Streamable HTTP", () => {
       Talk.said(kit.revision, notice)
     })))
 
-  it.live("without sessions a client cannot be asked: what does not ask works, and its task is found again", () =>
+  it.live("without sessions a client cannot be asked: tasks without questions work, and can be read again", () =>
     Effect.scoped(Effect.gen(function*() {
       const { gate, listening } = yield* serve({ sessions: { stateless: true } })
       const lone = new Session(listening, { "mcp-protocol-version": kit.revision, "x-user": "ann" })
@@ -225,9 +225,9 @@ const message = (child: Child, wanted: (message: kit.Json) => boolean): Effect.E
   Effect.promise(() => child.stdout.when(() => child.messages().find(wanted)))
 
 describe("2025-11-25 · tasks over stdio", () => {
-  it.live("a task is made, asks, is answered, listed, and gives its result", () =>
+  it.live("creates a task, asks, receives the answer, lists it, and returns its result", () =>
     Effect.gen(function*() {
-      // From the folder of the fixtures that this runs.
+      // From the folder of the fixtures, in which this runs.
       const child = run("../../../../tasks/test/protocol/legacy/fixtures/booking.ts")
       const say = (body: kit.Json) =>
         void child.process.stdin!.write(`${JSON.stringify({ jsonrpc: "2.0", ...body })}\n`)

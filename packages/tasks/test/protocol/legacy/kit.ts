@@ -1,4 +1,4 @@
-/** What the tests of the tasks of 2025-11-25 share: a server with tools of all kinds, and raw clients. */
+/** Shared by the tests of the tasks of 2025-11-25: a server with tools of all kinds, and raw clients. */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
@@ -32,7 +32,7 @@ export const cancelled = "notifications/cancelled"
 
 const optional = { taskSupport: "optional" } as const
 
-/** Never ends by itself. */
+/** Never ends. */
 export const sleep = Tool.layer(Tool.make("sleep", { execution: optional }), () => Effect.never)
 export const required = Tool.layer(
   Tool.make("required", { execution: { taskSupport: "required" } }),
@@ -53,7 +53,7 @@ export const sum = Tool.layer(
 )
 class Cold extends Data.TaggedError("Cold")<{ readonly message: string }> {}
 
-/** Fails as a tool fails, or with an error of the protocol. */
+/** Fails like a tool, or with an error of the protocol. */
 export const fail = Tool.layer(
   Tool.make("fail", { input: { how: Schema.Literals(["tool", "protocol", "defect"]) }, execution: optional }),
   ({ how }): Effect.Effect<never, Cold | McpError.McpError> =>
@@ -85,7 +85,7 @@ export const bake = Task.layer(Task.make("bake"), () =>
 
 export const all = [sleep, required, plain, forbidden, sum, fail, book, bake]
 
-/** A reader who may be slow: while it is closed, what was sent is not read. */
+/** A reader that may be slow: while it is closed, sent messages are not read. */
 export class Gate {
   closed = false
   readonly #waiting: Array<(done: Effect.Effect<void>) => void> = []
@@ -111,7 +111,7 @@ export interface As {
 
 export const forms = { elicitation: { form: {} } }
 
-/** A server on the tests' engine, and its clients. */
+/** A server on the fake engine, and its clients. */
 export const set = (
   options: Tasks.Options = {},
   definitions: ReadonlyArray<McpServer.Definitions> = all
@@ -150,7 +150,7 @@ export const set = (
     }
   })
 
-/** Calls a tool as a task, and gives the id. */
+/** Calls a tool as a task, and returns the id. */
 export const make = (
   client: kit.Client,
   name: string,
@@ -162,7 +162,7 @@ export const make = (
     ({ task }) => task.taskId
   )
 
-/** Lets a time pass, and everything that it wakes. */
+/** Advances time, and lets all fibers that wake up continue. */
 export const pass = (time: Duration.Input) =>
   Effect.andThen(Effect.andThen(kit.settle, TestClock.adjust(time)), kit.settle)
 
@@ -180,6 +180,6 @@ export const reply = (client: kit.Client, { id }: kit.Json, result: JsonObject):
 
 export const accept = (content: JsonObject): JsonObject => ({ action: "accept", content })
 
-/** A client of a server that has no tasks. */
+/** A client of a server without tasks. */
 export const bare = (...definitions: ReadonlyArray<McpServer.Definitions>) =>
   kit.client(kit.server(...definitions) as kit.Server, revision)

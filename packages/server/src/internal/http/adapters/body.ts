@@ -18,8 +18,8 @@ export const decode = (bytes: ArrayBuffer | Uint8Array): Body => {
 }
 
 /**
- * Collects the chunks of a body. They are copied together as they arrive: a client may send each byte as a chunk of its own, and
- * separate chunks would take 200 times the memory.
+ * Collects the chunks of a body. They are copied together as they arrive: a client may send each byte as a chunk of its
+ * own, and separate chunks would take 200 times the memory.
  */
 export class BodyBuffer {
   #bytes: Uint8Array<ArrayBuffer> | undefined = undefined

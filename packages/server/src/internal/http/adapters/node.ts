@@ -59,7 +59,8 @@ export class NodeRequest implements HttpRequest {
       const query = target.indexOf("?")
       this.path = query === -1 ? target : target.slice(0, query)
     } else {
-      // "An origin server MUST ignore the received Host header field and instead use the host information of the request-target"
+      // "An origin server MUST ignore the received Host header field and instead use the host information of the
+      // request-target"
       const parts = absolute.exec(target)
       host = parts === null ? "" : parts[1]!
       this.path = parts === null ? target : parts[2] === "" ? "/" : parts[2]!
@@ -141,7 +142,8 @@ const read = (message: IncomingMessage, limit: number, done: (body: Body) => voi
 // The rest of a body is read after its answer up to here, so that the connection can be used again.
 const short = 64 * 1024
 
-// Of a longer body so much is read until the connection is closed: a client that is still sending has not read the answer yet.
+// Of a longer body so much is read until the connection is closed: a client that is still sending has not read the
+// answer yet.
 const lingered = 1024 * 1024
 
 /** Whether the unread rest of a body is, or may be, too long to read. */
@@ -150,8 +152,9 @@ const isLong = ({ headers }: IncomingMessage): boolean =>
   Number(headers["content-length"]) > short
 
 /**
- * Answers a request whose body is still arriving. The connection cannot be used again; but if it were closed now it would be reset,
- * and the answer lost, before a client that is still sending has read it. So more of the body is read, and dropped.
+ * Answers a request whose body is still arriving. The connection cannot be used again; but if it were closed now it
+ * would be reset, and the answer lost, before a client that is still sending has read it. So more of the body is read,
+ * and dropped.
  */
 const linger = (response: ServerResponse, body: string): void => {
   const { req: message } = response
@@ -173,8 +176,8 @@ const ignore = (): void => {}
 const uncork = (socket: Socket): void => socket.uncork()
 
 /**
- * The emitter of the `close` event of an answer's connection. An answer that is queued behind others on its connection has no socket
- * yet, and does not emit it; any number of them may be queued.
+ * The emitter of the `close` event of an answer's connection. An answer that is queued behind others on its connection
+ * has no socket yet, and does not emit it; any number of them may be queued.
  */
 const closes = (response: ServerResponse): ServerResponse | Socket =>
   response.socket === null ? response.req.socket.setMaxListeners(0) : response

@@ -23,8 +23,8 @@ const isAnswering = (socket: Duplex): boolean =>
   (socket as { readonly _httpMessage?: ServerResponse | null | undefined })._httpMessage?.headersSent === true
 
 /**
- * Answers bytes that Node cannot parse with a JSON-RPC error. If another answer has begun on the connection, the error would be read
- * as a part of it, so nothing is sent.
+ * Answers bytes that Node cannot parse with a JSON-RPC error. If another answer has begun on the connection, the error
+ * would be read as a part of it, so nothing is sent.
  */
 const refuseBytes = (error: Error & { readonly code?: string | undefined }, socket: Duplex): void => {
   if (!socket.writable || error.code === "ECONNRESET" || isAnswering(socket)) return void socket.destroy()

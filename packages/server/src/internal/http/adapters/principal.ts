@@ -13,8 +13,8 @@ import type { HttpAnswer } from "../adapter.ts"
 import { send } from "../refusals.ts"
 
 /**
- * The surrounding services, and those of the server before them, so that its loggers receive what an adapter logs. Requests must not
- * find a scope there: they would fill it.
+ * The surrounding services, and those of the server before them, so that its loggers receive what an adapter logs.
+ * Requests must not find a scope there: they would fill it.
  */
 export const adapterContext: Effect.Effect<Context.Context<never>, never, McpServer> = /* @__PURE__ */ Effect.map(
   /* @__PURE__ */ Effect.context<McpServer>(),

@@ -26,8 +26,8 @@ const isTooLarge = (error: HttpServerError): boolean =>
   error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
 
 /**
- * Reads a body without a `Content-Length`: `arrayBuffer` would store its chunks separately until the end. Bytes beyond the limit are
- * dropped, until the connection is closed. It calls back once, however the reading ends.
+ * Reads a body without a `Content-Length`: `arrayBuffer` would store its chunks separately until the end. Bytes beyond
+ * the limit are dropped, until the connection is closed. It calls back once, however the reading ends.
  */
 const collect = (
   stream: HttpServerRequest["stream"],
@@ -189,7 +189,8 @@ export class RouterAnswer implements HttpAnswer {
       headers: all,
       contentType: all["content-type"]!
     })
-    // The stream of the response is never started if the client disconnects early; the scope of the route is closed in any case.
+    // The stream of the response is never started if the client disconnects early; the scope of the route is closed in
+    // any case.
     const watched = Scope.addFinalizer(this.#scope, Effect.sync(() => this.left()))
     this.#settle(Effect.as(watched, response))
   }

@@ -14,15 +14,16 @@ export interface RequestInput {
   /** The authenticated sender. */
   readonly principal?: Principal | undefined
   /**
-   * The body, if it was read already: JSON, text or bytes. On Node behind Hono's adapter it is twice as fast to supply it, with
-   * `await c.req.text()`; but then the application has to bound its size.
+   * The body, if it was read already: JSON, text or bytes. On Node behind Hono's adapter it is twice as fast to supply
+   * it, with `await c.req.text()`; but then the application has to bound its size.
    */
   readonly body?: unknown
   /** Services for the handlers of this request. */
   readonly context?: Context.Context<never> | undefined
 }
 
-// The host, the path and the query of an absolute URL. The standard writes that of a request with a path, and without a user.
+// The host, the path and the query of an absolute URL. The standard writes that of a request with a path, and without a
+// user.
 const target = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i
 
 const encoder = /* @__PURE__ */ new TextEncoder()

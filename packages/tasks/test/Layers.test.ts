@@ -1,0 +1,40 @@
+/** The layers of `src/internal`: protocol → engine → store → text. Imports point down only. */
+import { expect, it } from "@effect/vitest"
+import { globSync, readFileSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+
+const source = join(import.meta.dirname, "../src")
+
+/** The layers, the lowest first. `vocabulary` are the public modules that every layer may import. */
+const layers = ["vocabulary", "text", "store", "engine", "protocol", "public"]
+const vocabulary = ["CurrentTask.ts", "Encryption.ts", "TaskEngine.ts", "TaskError.ts", "TaskState.ts"]
+
+const layerOf = (path: string): number => {
+  const [, folder = ""] = /^internal\/(\w+)/.exec(path) ?? []
+  return layers.indexOf(vocabulary.includes(path) ? "vocabulary" : folder === "" ? "public" : folder)
+}
+
+const importsOf = (path: string): ReadonlyArray<string> =>
+  Array.from(
+    readFileSync(join(source, path), "utf8").matchAll(/^(?:import|export) [^"]*?"(\.[^"]+)"/gm),
+    ([, specifier = ""]) => relative(source, join(source, dirname(path), specifier))
+  )
+
+const files = globSync("**/*.ts", { cwd: source }).filter((path) => path !== "index.ts")
+
+it("imports of the layers point down only", () => {
+  expect(files.filter((path) => layerOf(path) < 0)).toEqual([])
+  const upwards = files.flatMap((path) =>
+    importsOf(path)
+      .filter((imported) => layerOf(imported) > layerOf(path))
+      .map((imported) => `${path} imports ${imported}`)
+  )
+  // `Encryption` is vocabulary for the engines, and makes the cipher of the store.
+  expect(upwards).toEqual(["Encryption.ts imports internal/store/encryption.ts"])
+})
+
+it("the tasks of 2025-11-25 have one import from the rest", () => {
+  const isLegacy = (path: string) => path.startsWith("internal/protocol/legacy/")
+  const importers = files.filter((path) => !isLegacy(path) && importsOf(path).some(isLegacy))
+  expect(importers).toEqual(["Tasks.ts"])
+})
