@@ -63,7 +63,7 @@ export interface BaseOptions<R> {
    * Off by default.
    */
   readonly pauseTimeoutsWhileHandling?: boolean | undefined
-  /** Whether this side handles something for the peer that is not a request: `patient` counts that too. */
+  /** Whether this side handles something for the peer that is not a request: that pauses timeouts too. */
   readonly handlingOther?: boolean | undefined
   readonly limits?: Limits.Limits | undefined
 }
@@ -329,7 +329,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
 
   // ---- flow control and shutdown
 
-  /** Pauses or resumes reading, as the bounds require. While a call waits for its response, reading goes on. */
+  /** Pauses or resumes reading, as the bounds require. While a call waits for its response, reading continues. */
   #flow(): void {
     const stop = this.#end === undefined && (this.#calls?.size ?? 0) === 0 &&
       (this.#requests.full || this.#notifications?.full === true)

@@ -112,7 +112,7 @@ export interface Progress {
 /** The peer of a session, for the requests in it. */
 export interface SessionPeer {
   /**
-   * What was negotiated; undefined before `initialize` is handled, and on a connection with stateless requests only.
+   * The negotiated session; undefined before `initialize` is handled, and on a connection with stateless requests only.
    */
   session: Session | undefined
   /** Sends a request and waits for its response. Interrupting it sends `notifications/cancelled`. */

@@ -16,7 +16,7 @@ const revision = "2025-03-26"
 
 describe("batches", () => {
   for (const revision of Revision.all.filter((revision) => revision !== "2025-03-26")) {
-    it.effect(`${revision} · has no batches: one is refused whole, without an id, and nothing of it is run`, () =>
+    it.effect(`${revision} · has no batches: refuses one without an id, and runs none of its requests`, () =>
       Effect.gen(function*() {
         const { handlers, other } = yield* raw({ revision })
         other.json([request(1), request(2)])
@@ -28,7 +28,7 @@ describe("batches", () => {
       }))
   }
 
-  it.effect("2025-03-26 · initialize MUST NOT be part of a batch: before the handshake there are none", () =>
+  it.effect("2025-03-26 · initialize MUST NOT be part of a batch: refuses batches before the handshake", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({ revision })
       peer.session = undefined
@@ -37,7 +37,7 @@ describe("batches", () => {
       expect(handlers.started).toEqual([])
     }))
 
-  it.effect("2025-03-26 · MUST support receiving batches: answered together when the last member is, as each ended", () =>
+  it.effect("2025-03-26 · MUST support receiving batches: sends all responses together after the last one, in the order of their completion", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({ revision })
       other.json([request(1), request("b"), request(3)])
@@ -56,14 +56,14 @@ describe("batches", () => {
       expect([...peer.requests]).toEqual([])
     }))
 
-  it.effect("a batch of requests that do not suspend is answered at once, in order", () =>
+  it.effect("answers a batch of requests that do not suspend synchronously, in order", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({ revision, dispatch: echo })
       other.json([request(1, "ping"), request(2, "ping")])
       expect(other.messages).toEqual([[{ jsonrpc: "2.0", id: 1, result: {} }, { jsonrpc: "2.0", id: 2, result: {} }]])
     }))
 
-  it.effect("each bad member gets its own error; notifications and answers get none", () =>
+  it.effect("answers each invalid member with an error of its own, but not notifications and responses", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
       const { other, peer } = yield* raw({
@@ -96,7 +96,7 @@ describe("batches", () => {
       ])
     }))
 
-  it.effect("a batch of notifications and answers only is not answered; nor is one whose requests are all cancelled", () =>
+  it.effect("sends nothing for a batch of notifications and responses, or one whose requests are all cancelled", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ revision })
       other.json([notice("notifications/a"), { jsonrpc: "2.0", id: 5, result: {} }])
@@ -108,7 +108,7 @@ describe("batches", () => {
       expect([...peer.requests]).toEqual([])
     }))
 
-  it.effect("a cancelled member is left out, and the others are not kept waiting for it", () =>
+  it.effect("omits a cancelled request, and does not delay the others", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ revision })
       other.json([request(1), request(2), request(3)])
@@ -125,7 +125,7 @@ describe("batches", () => {
       expect(other.messages[1]).toEqual([{ jsonrpc: "2.0", id: 4, result: { done: 4 } }])
     }))
 
-  it.effect("a member may cancel one before it in the same batch", () =>
+  it.effect("cancels a request that precedes the cancellation in the same batch", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ revision })
       other.json([request(1), request(2), cancel(1)])
@@ -134,7 +134,7 @@ describe("batches", () => {
       expect(other.messages).toEqual([[{ jsonrpc: "2.0", id: 2, result: { done: 2 } }]])
     }))
 
-  it.effect("an id twice in one batch: the second gets -32600 in the batch's answer, and the first lives on", () =>
+  it.effect("refuses a duplicate id in one batch with -32600, and continues the first request", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ revision })
       other.json([request(1), request(1)])
@@ -143,7 +143,7 @@ describe("batches", () => {
       expect(other.messages[0].map((json: any) => [json.id, json.error?.code])).toEqual([[1, -32600], [1, undefined]])
     }))
 
-  it.effect("two batches in flight are answered apart", () =>
+  it.effect("answers two batches in flight separately", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ revision })
       other.json([request(1), request(2)])
@@ -155,7 +155,7 @@ describe("batches", () => {
       expect(other.messages.map((batch) => batch.map((json: any) => json.id))).toEqual([[4, 3], [1, 2]])
     }))
 
-  it.effect("answers and errors without JSON form become -32603 and do not cost the others theirs", () =>
+  it.effect("answers -32603 for a result or error without JSON form, and sends the other responses", () =>
     logged(() =>
       Effect.gen(function*() {
         const { other } = yield* raw({
@@ -177,7 +177,7 @@ describe("batches", () => {
       })
     ))
 
-  it.effect("surplus members at maxInFlightRequests and maxQueuedRequests are refused in the batch's answer", () =>
+  it.effect("refuses requests beyond maxInFlightRequests and maxQueuedRequests in the response of the batch", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ revision, limits: { maxInFlightRequests: 2, maxQueuedRequests: 0 } })
       other.json([request(1), request(2), request(3)])
@@ -192,7 +192,7 @@ describe("batches", () => {
       expect(other.paused).toBe(false)
     }))
 
-  it.effect("when the session ends, what a batch has so far is sent and the rest is dropped", () =>
+  it.effect("sends the responses of a batch that are complete when the session ends, and discards the other requests", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({ revision, limits: { drainTimeout: 100 } })
       other.json([request(1), request(2)])
@@ -203,7 +203,7 @@ describe("batches", () => {
       expect(other.messages).toEqual([[{ jsonrpc: "2.0", id: 1, result: { done: 1 } }]])
     }))
 
-  it.effect("a member that ends the session: the members after it are not run, and what was answered is sent", () =>
+  it.effect("does not run the members after one that ends the session, and sends the earlier responses", () =>
     Effect.gen(function*() {
       const started: Array<unknown> = []
       const { other, peer } = yield* raw({
@@ -225,7 +225,7 @@ describe("batches", () => {
       ]])
     }))
 
-  it.effect("calls are not affected by a batch that answers two of them, one of them badly", () =>
+  it.effect("settles two calls by one batch of responses, one of them invalid", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ revision })
       const good = yield* fork(peer.request("a"))

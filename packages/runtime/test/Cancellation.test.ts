@@ -7,7 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import { echo, failureOf, Handlers, logged, pair, poll, raw, settle } from "./kit.ts"
 
-describe("what the other side asked, and cancels", () => {
+describe("cancellation of an inbound request", () => {
   for (const revision of Revision.all) {
     it.effect(`${revision} · SHOULD stop processing and not send a response for the cancelled request`, () =>
       Effect.gen(function*() {
@@ -40,7 +40,7 @@ describe("what the other side asked, and cancels", () => {
       expect([...peer.requests].map((exchange) => exchange.id)).toEqual([2, 1])
     }))
 
-  it.effect("2025-11-25 · MUST NOT cancel initialize: it is answered all the same", () =>
+  it.effect("2025-11-25 · MUST NOT cancel initialize: answers it in spite of a cancellation", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw()
       other.request(1, "initialize")
@@ -50,7 +50,7 @@ describe("what the other side asked, and cancels", () => {
       expect(other.answers(1)).toHaveLength(1)
     }))
 
-  it.effect("a cancellation before the completion, in the same tick: nothing is answered", () =>
+  it.effect("sends no response if the cancellation precedes the completion in the same tick", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw()
       other.request(1)
@@ -60,7 +60,7 @@ describe("what the other side asked, and cancels", () => {
       expect(other.messages).toEqual([])
     }))
 
-  it.effect("a completion before the cancellation, in the same tick: answered once", () =>
+  it.effect("responds once if the completion precedes the cancellation in the same tick", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw()
       other.request(1)
@@ -70,7 +70,7 @@ describe("what the other side asked, and cancels", () => {
       expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { done: 1 } }])
     }))
 
-  it.effect("cancelled twice is cancelled once", () =>
+  it.effect("ignores a second cancellation", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
       other.request(1)
@@ -80,7 +80,7 @@ describe("what the other side asked, and cancels", () => {
       expect([...peer.requests]).toEqual([])
     }))
 
-  it.effect("a cancellation while the handler is in a finalizer is not repeated, and the finalizer ends", () =>
+  it.effect("lets a finalizer end if the request is cancelled again meanwhile", () =>
     Effect.gen(function*() {
       let finalized = 0
       yield* TestClock.adjust(0)
@@ -98,7 +98,7 @@ describe("what the other side asked, and cancels", () => {
       expect(other.messages).toEqual([])
     }))
 
-  it.effect("a handler that cannot be interrupted ends by itself, and nothing is answered or notified for it", () =>
+  it.effect("sends neither a response nor notifications for a cancelled handler that is uninterruptible", () =>
     Effect.gen(function*() {
       const handlers = new Handlers()
       const { other, peer } = yield* raw({
@@ -113,7 +113,7 @@ describe("what the other side asked, and cancels", () => {
       expect(other.messages).toEqual([])
     }))
 
-  it.effect("a handler that turns its interruption into a failure or a result is not answered either", () =>
+  it.effect("sends no response if a cancelled handler turns its interruption into a failure or a result", () =>
     Effect.gen(function*() {
       for (const recover of [Effect.succeed({}), Effect.fail(McpError.invalidParams()), Effect.die("late")]) {
         const { other } = yield* raw({
@@ -127,7 +127,7 @@ describe("what the other side asked, and cancels", () => {
       }
     }))
 
-  it.effect("the id of a request that was cancelled and has ended may be used again", () =>
+  it.effect("accepts the id of a request that was cancelled and has ended", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw()
       other.request(1)
@@ -137,7 +137,7 @@ describe("what the other side asked, and cancels", () => {
       expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { done: 1 } }])
     }))
 
-  it.effect("2025-11-25 · SHOULD log cancellation reasons: for debugging, and cut short", () =>
+  it.effect("2025-11-25 · SHOULD log cancellation reasons: logs a shortened reason at the level Debug", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const { other } = yield* raw()
@@ -149,7 +149,7 @@ describe("what the other side asked, and cancels", () => {
       })
     ))
 
-  it.effect("a cancelled request cannot say or ask anything any more", () =>
+  it.effect("sends no notifications and requests of a cancelled request", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const { other, peer } = yield* raw({
@@ -172,7 +172,7 @@ describe("what the other side asked, and cancels", () => {
     }))
 })
 
-describe("what this side asked, and cancels", () => {
+describe("cancellation of an outbound call", () => {
   it.effect("2025-11-25 · MUST only reference requests that were issued and are believed to be in progress", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
@@ -200,7 +200,7 @@ describe("what this side asked, and cancels", () => {
       expect(Exit.hasInterrupts(yield* Fiber.await(call))).toBe(true)
     }))
 
-  it.effect("what has crossed with a cancellation is told, once: the result of what was cancelled, and nothing else", () =>
+  it.effect("reports the late result of a cancelled call once, and no other late response", () =>
     Effect.gen(function*() {
       const heard: Array<unknown> = []
       const { other, peer } = yield* raw({ onLate: (method, result) => void heard.push([method, result]) })
@@ -224,7 +224,7 @@ describe("what this side asked, and cancels", () => {
       expect(heard).toEqual([["a", { late: 1 }]])
     }))
 
-  it.effect("so is what was too late; of more than 1,000 that were cancelled the oldest are forgotten", () =>
+  it.effect("reports the late result of a call that timed out, and remembers the last 1,000 cancelled calls", () =>
     Effect.gen(function*() {
       const heard: Array<string> = []
       const { other, peer } = yield* raw({ onLate: (method) => void heard.push(method) })
@@ -238,7 +238,7 @@ describe("what this side asked, and cancels", () => {
       expect(heard).toEqual(["m2", "m1001"])
     }))
 
-  it.effect("2025-11-25 · MUST NOT cancel initialize: interrupting it says nothing", () =>
+  it.effect("2025-11-25 · MUST NOT cancel initialize: sends nothing when it is interrupted", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       const call = yield* Effect.forkChild(peer.request("initialize"), { startImmediately: true })
@@ -246,7 +246,7 @@ describe("what this side asked, and cancels", () => {
       expect(other.messages.map((json) => json.method)).toEqual(["initialize"])
     }))
 
-  it.effect("an answer before the interruption, in the same tick: nothing is cancelled", () =>
+  it.effect("does not cancel a call whose response precedes the interruption in the same tick", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       const call = yield* Effect.forkChild(peer.request("a"), { startImmediately: true })
@@ -257,7 +257,7 @@ describe("what this side asked, and cancels", () => {
       expect(poll(call)).toBe("succeeded")
     }))
 
-  it.effect("late, unknown and duplicate answers are ignored", () =>
+  it.effect("ignores late, unknown and duplicate responses", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       other.answer(1)
@@ -275,7 +275,7 @@ describe("what this side asked, and cancels", () => {
       expect(other.messages).toHaveLength(1)
     }))
 
-  it.effect("an answer that is none fails the call, and is not answered", () =>
+  it.effect("fails the call of an invalid response, and does not answer it", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       const call = yield* Effect.forkChild(peer.request("a"), { startImmediately: true })
@@ -301,7 +301,7 @@ describe("what this side asked, and cancels", () => {
       expect(other.notices("notifications/cancelled")).toEqual([])
     }))
 
-  it.effect("across a link, interrupting a call interrupts the handler on the other side", () =>
+  it.effect("interrupts the handler of the peer when a call is interrupted, over an in-memory transport", () =>
     Effect.gen(function*() {
       let interrupted = false
       const [left, right] = yield* pair({

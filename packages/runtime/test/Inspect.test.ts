@@ -7,7 +7,7 @@ import { echo, logged, raw } from "./kit.ts"
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
 describe("Inspect", () => {
-  it.effect("shows a server, its sessions, and what runs in them: method, age and progress, as data", () =>
+  it.effect("returns a server, its sessions, and the method, age and progress of their requests", () =>
     Effect.gen(function*() {
       yield* TestClock.adjust("1 day")
       const first = yield* raw({ revision: "2025-06-18" })
@@ -75,14 +75,14 @@ describe("Inspect", () => {
       expect(JSON.parse(JSON.stringify(tree)).sessions[0].requests[0].progress.total).toBe(8)
     }))
 
-  it.effect("how many wait for room is shown", () =>
+  it.effect("returns the number of queued requests", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       for (const id of [1, 2, 3]) other.request(id)
       expect(yield* Inspect.session(peer)).toMatchObject({ requests: [{ id: 1 }], queued: 2 })
     }))
 
-  it.effect("progress that nobody asked for is seen here, and not sent", () =>
+  it.effect("returns progress without a progress token, which is not sent", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
       other.request(1)
@@ -91,7 +91,7 @@ describe("Inspect", () => {
       expect(other.messages).toEqual([])
     }))
 
-  it.effect("a cancelled request is shown as such for as long as its handler goes on", () =>
+  it.effect("returns a cancelled request until its handler has ended", () =>
     logged(() =>
       Effect.gen(function*() {
         const { other, peer } = yield* raw({ dispatch: () => Effect.uninterruptible(Effect.sleep(100)) as never })
@@ -105,7 +105,7 @@ describe("Inspect", () => {
       })
     ))
 
-  it.effect("is a picture: what happens later does not change it", () =>
+  it.effect("returns a snapshot that does not change later", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
       other.request(1)
@@ -115,7 +115,7 @@ describe("Inspect", () => {
       expect((yield* Inspect.session(peer)).requests).toEqual([])
     }))
 
-  it.effect("adds nothing to the cost of a request: one that does not suspend reads no clock", () =>
+  it.effect("costs a request nothing: one that does not suspend reads no clock", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ dispatch: echo })
       const seen: Array<string> = []

@@ -208,7 +208,7 @@ describe("after 10,000 sessions with random calls, cancellations and disconnects
 })
 
 describe("an idle session", () => {
-  it.live("has no fiber, and no timer; a call adds one timer, and the end takes everything away", () =>
+  it.live("has no fiber and no timer; a call adds one timer, and the end removes everything", () =>
     Effect.gen(function*() {
       const { counts, service } = census()
       const { alive } = yield* timers
@@ -227,7 +227,7 @@ describe("an idle session", () => {
       expect([counts.alive, alive.size]).toEqual([0, 0])
     }))
 
-  it.effect("is rid of the timer of its calls five seconds after the first of them, whatever their timeout", () =>
+  it.effect("stops the timer of its calls five seconds after the first call, regardless of their timeouts", () =>
     Effect.gen(function*() {
       const { counts, service } = census()
       const [left] = yield* Effect.provideService(pair(), Metric.FiberRuntimeMetrics, service)

@@ -11,7 +11,7 @@ import { echo, failureOf, Handlers, logged, pair, poll, raw, settle } from "./ki
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
 describe("the defaults", () => {
-  it("are what the documentation says", () => {
+  it("match the documentation", () => {
     expect(Limits.resolve()).toEqual({
       maxInFlightRequests: 1024,
       maxQueuedRequests: 256,
@@ -25,7 +25,7 @@ describe("the defaults", () => {
     })
   })
 
-  it("give way to what is set", () => {
+  it("are replaced by options", () => {
     expect(
       Limits.resolve({
         maxInFlightRequests: 1,
@@ -49,7 +49,7 @@ describe("the defaults", () => {
 })
 
 describe("maxInFlightRequests", () => {
-  it.effect("with no room to wait the reader is stopped, and goes on when one ends", () =>
+  it.effect("pauses the reader without a queue, and resumes it when a request ends", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ limits: { maxInFlightRequests: 2, maxQueuedRequests: 0 } })
       other.request(1)
@@ -66,7 +66,7 @@ describe("maxInFlightRequests", () => {
       expect(other.pauses).toBe(2)
     }))
 
-  it.effect("the defaults are 1,024, and 256 that wait", () =>
+  it.effect("is 1,024 by default, with 256 queued requests", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
       for (let id = 0; id < 1024 + 255; id++) other.request(id)
@@ -75,7 +75,7 @@ describe("maxInFlightRequests", () => {
       expect([handlers.started.length, peer.queued, other.paused]).toEqual([1024, 256, true])
     }))
 
-  it.effect("with 1, requests are handled one by one, in order", () =>
+  it.effect("handles requests one by one, in order, with 1", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       for (const id of [1, 2, 3]) other.request(id)
@@ -87,7 +87,7 @@ describe("maxInFlightRequests", () => {
       expect(other.messages.map((json) => json.id)).toEqual([1, 2, 3])
     }))
 
-  it.effect("what waits can be cancelled, and so can what it waits for: the reader still hears of it", () =>
+  it.effect("cancels queued and running requests while the reader is not paused", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       for (const id of [1, 2, 3]) other.request(id)
@@ -99,7 +99,7 @@ describe("maxInFlightRequests", () => {
       expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 3, result: { done: 3 } }])
     }))
 
-  it.effect("2025-11-25 · the receiver MUST respond promptly: a ping waits for nobody", () =>
+  it.effect("2025-11-25 · the receiver MUST respond promptly: answers a ping at the bound", () =>
     Effect.gen(function*() {
       const handlers = new Handlers()
       const { other } = yield* raw({
@@ -116,7 +116,7 @@ describe("maxInFlightRequests", () => {
       expect(other.answers(3)[0].error.code).toBe(-32603)
     }))
 
-  it.effect("initialize is not cancelled while it waits either", () =>
+  it.effect("does not cancel a queued initialize", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       other.request(1)
@@ -126,7 +126,7 @@ describe("maxInFlightRequests", () => {
       expect(handlers.started).toEqual([1, 2])
     }))
 
-  it.effect("the id of a request that waits is taken: a second one with it gets -32600, and the first lives on", () =>
+  it.effect("refuses the id of a queued request with -32600, and continues the first request", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       for (const id of [1, 2, 2]) other.request(id)
@@ -136,7 +136,7 @@ describe("maxInFlightRequests", () => {
       expect(other.answers(2)).toHaveLength(2)
     }))
 
-  it.effect("when the other side ends, what waits is handled too; when the session is closed, it is forgotten", () =>
+  it.effect("handles queued requests after the peer has ended, and discards them when the session is closed", () =>
     Effect.gen(function*() {
       for (const _tag of ["Ended", "Closed"] as const) {
         const { handlers, other, peer } = yield* raw({ limits: { maxInFlightRequests: 1 } })
@@ -152,7 +152,7 @@ describe("maxInFlightRequests", () => {
       }
     }))
 
-  it.effect("requests that do not suspend never reach it", () =>
+  it.effect("does not count requests that do not suspend", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({ dispatch: echo, limits: { maxInFlightRequests: 1 } })
       for (let id = 0; id < 100; id++) other.request(id, "ping")
@@ -160,7 +160,7 @@ describe("maxInFlightRequests", () => {
       expect(other.messages.every((json) => json.result !== undefined)).toBe(true)
     }))
 
-  it.effect("a transport that cannot stop reading refuses the surplus with -32603, and the others live on", () =>
+  it.effect("refuses further requests with -32603 on a transport that cannot pause, and continues the others", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({
         canPause: false,
@@ -180,7 +180,7 @@ describe("maxInFlightRequests", () => {
       expect(handlers.started).toEqual([1, 2, 4])
     }))
 
-  it.effect("a peer that waits for an answer goes on reading, refuses the surplus, and stops when it has its answer", () =>
+  it.effect("keeps reading while a call waits, refuses further requests, and pauses after the response", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { maxInFlightRequests: 1, maxQueuedRequests: 0 } })
       const call = yield* fork(peer.request("roots/list"))
@@ -198,7 +198,7 @@ describe("maxInFlightRequests", () => {
       expect(other.paused).toBe(false)
     }))
 
-  it.effect("handlers that all ask the other side at the bound get their answers", () =>
+  it.effect("delivers the responses of calls that all handlers make at the bound", () =>
     Effect.gen(function*() {
       const limits = { maxInFlightRequests: 4 }
       const [left] = yield* pair({ limits, right: (exchange) => exchange.request("roots/list") as never })
@@ -206,7 +206,7 @@ describe("maxInFlightRequests", () => {
       expect(answers).toHaveLength(4)
     }))
 
-  it.effect("across a link nothing is lost while the reader is stopped", () =>
+  it.effect("loses no message while the reader is paused, over an in-memory transport", () =>
     Effect.gen(function*() {
       const handlers = new Handlers()
       const [left, right] = yield* pair({ limits: { maxInFlightRequests: 3 }, right: handlers.parked })
@@ -223,7 +223,7 @@ describe("maxInFlightRequests", () => {
 })
 
 describe("maxPendingRequests", () => {
-  it.effect("at the bound a call fails with Limit and nothing is sent; when one ends there is room", () =>
+  it.effect("fails a call with Limit at the bound, sends nothing, and accepts a call when one ends", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { maxPendingRequests: 2 } })
       yield* fork(peer.request("a"))
@@ -240,7 +240,7 @@ describe("maxPendingRequests", () => {
       expect([...peer.calls].map((call) => call.method)).toEqual(["a", "d"])
     }))
 
-  it.effect("timeouts make room too", () =>
+  it.effect("accepts a call when one times out", () =>
     Effect.gen(function*() {
       const { peer } = yield* raw({ limits: { maxPendingRequests: 1, timeout: 10 } })
       const first = yield* fork(peer.request("a"))
@@ -252,7 +252,7 @@ describe("maxPendingRequests", () => {
 })
 
 describe("maxRunningNotifications", () => {
-  it.effect("at the bound the reader is stopped, and goes on when one ends", () =>
+  it.effect("pauses the reader at the bound, and resumes it when a handler ends", () =>
     Effect.gen(function*() {
       const gate = Deferred.makeUnsafe<void>()
       const { other } = yield* raw({
@@ -267,7 +267,7 @@ describe("maxRunningNotifications", () => {
       expect(other.paused).toBe(false)
     }))
 
-  it.effect("a transport that cannot stop reading drops the surplus; the log hears of the first, and of how many", () =>
+  it.effect("drops further notifications on a transport that cannot pause, and logs the first and their number", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const gate = Deferred.makeUnsafe<void>()
@@ -291,7 +291,7 @@ describe("maxRunningNotifications", () => {
       })
     ))
 
-  it.effect("handlers of notifications that ask the other side at the bound get their answers", () =>
+  it.effect("delivers the responses of calls that notification handlers make at the bound", () =>
     logged(() =>
       Effect.gen(function*() {
         let answered = 0
@@ -312,7 +312,7 @@ describe("maxRunningNotifications", () => {
       })
     ))
 
-  it.effect("progress and cancellations are not counted: the peer handles them itself, at once", () =>
+  it.effect("does not count progress and cancellations, which are handled immediately", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({
         canPause: false,
@@ -333,7 +333,7 @@ describe("maxRunningNotifications", () => {
 describe("maxBatchMessages", () => {
   const ping = (id: number) => ({ jsonrpc: "2.0", id, method: "ping" })
 
-  it.effect("a longer batch is refused whole with -32600, and nothing of it is run", () =>
+  it.effect("refuses a longer batch with -32600, and runs none of its requests", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({ revision: "2025-03-26", dispatch: echo, limits: { maxBatchMessages: 2 } })
       other.json([ping(1), ping(2), ping(3)])
@@ -345,7 +345,7 @@ describe("maxBatchMessages", () => {
       expect(other.messages[1]).toHaveLength(2)
     }))
 
-  it.effect("the default is 100", () =>
+  it.effect("is 100 by default", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({ revision: "2025-03-26", dispatch: echo })
       other.json(Array.from({ length: 100 }, (_, id) => ping(id)))
@@ -355,7 +355,7 @@ describe("maxBatchMessages", () => {
 })
 
 describe("a refused request", () => {
-  it.effect("leaves nothing behind, however many there are", () =>
+  it.effect("leaves nothing behind, for any number of them", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({
         canPause: false,

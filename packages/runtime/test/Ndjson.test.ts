@@ -53,41 +53,41 @@ describe("Ndjson.Reader", () => {
     expect(read([`${line("a")}\n${line("b")}\n`], { noEnd: true })).toEqual([note("a"), note("b")])
   })
 
-  it("takes CR LF as the end of a line, and skips blank lines and byte order marks", () => {
+  it("accepts CR LF, and skips blank lines and byte order marks", () => {
     expect(read([`\uFEFF${line("a")}\r\n\r\n  \t\n\n${line("b")}\r\n\uFEFF\n`])).toEqual([note("a"), note("b")])
   })
 
-  it("delivers a last line without a line break when the bytes end", () => {
+  it("delivers a last line without a line break at the end of the stream", () => {
     expect(read([`${line("a")}\n${line("b")}`])).toEqual([note("a"), note("b")])
     expect(read([`${line("a")}\n${line("b")}`], { noEnd: true })).toEqual([note("a")])
   })
 
-  it("a malformed line is a parse error, and the next line still works", () => {
+  it("reports a parse error for a malformed line, and reads the next line", () => {
     const messages = read([`{"jsonrpc": nope\n\u0000\n${line("b")}\n`])
     expect(messages.map((m) => m._tag === "Invalid" ? m.error.code : m)).toEqual([-32700, -32700, note("b")])
   })
 
-  it("a line that is nested too deep for a recursion hurts nobody", () => {
+  it("reports an error for a line that nests too deep, and reads the next line", () => {
     const deep = 500_000
     const messages = read([`${"[".repeat(deep)}${"]".repeat(deep)}\n${"{\"a\":".repeat(deep)}\n${line("b")}\n`])
     expect(messages.map((message) => message._tag)).toEqual(["Batch", "Invalid", "Notification"])
   })
 
-  it("puts a character together that was cut in two", () => {
+  it("joins a character that was split between two chunks", () => {
     const bytes = utf8.encode(`${line("é€😀")}\n`)
     for (let at = 0; at <= bytes.length; at++) {
       expect(read([bytes.slice(0, at), bytes.slice(at)])).toEqual([note("é€😀")])
     }
   })
 
-  it("reads what is not UTF-8 with replacement characters", () => {
+  it("reads invalid UTF-8 as replacement characters", () => {
     const bytes = Buffer.from(line("a?b"))
     bytes[bytes.indexOf("?")] = 0xff
     expect(read([bytes, "\n"])).toEqual([note("a\uFFFDb")])
     expect(read([Uint8Array.from(bytes), "\n"])).toEqual([note("a\uFFFDb")])
   })
 
-  it("a line of the longest length is read, one byte more is one error, and the next line still works", () => {
+  it("reads a line of maxLineBytes, reports one error for a longer one, and reads the next line", () => {
     const text = line("abc")
     for (const chunks of [[`${text}\n${text}!\n${text}\n`], [...`${text}\n${text}!\n${text}\n`]]) {
       expect(read(chunks, { maxLineBytes: text.length })).toEqual([note("abc"), longNote(text.length), note("abc")])
@@ -95,14 +95,14 @@ describe("Ndjson.Reader", () => {
     expect(read([`${text}!`], { maxLineBytes: text.length })).toEqual([longNote(text.length)])
   })
 
-  it("the longest line is 4 MiB by default", () => {
+  it("reads lines of 4 MiB by default", () => {
     expect(Ndjson.defaultMaxLineBytes).toBe(4 * 1024 * 1024)
     const pad = Ndjson.defaultMaxLineBytes - line("").length
     expect(read([line("x".repeat(pad)), "\n"])).toEqual([note("x".repeat(pad))])
     expect(read([line("x".repeat(pad + 1)), "\n"])).toEqual([longNote(Ndjson.defaultMaxLineBytes)])
   })
 
-  it("a line over the limit is skipped in bounded memory", () => {
+  it("skips a line over the limit in bounded memory", () => {
     const messages: Array<JsonRpc.Inbound> = []
     const reader = new Ndjson.Reader({ message: (message) => messages.push(message), maxLineBytes: 1024 * 1024 })
     const chunk = Buffer.alloc(64 * 1024, "x")
@@ -115,7 +115,7 @@ describe("Ndjson.Reader", () => {
     expect(messages).toEqual([tooLong(1024 * 1024, 7), note("b")])
   })
 
-  it("a line that dribbles in byte by byte costs no more than its bytes", () => {
+  it("stores a line that arrives byte by byte in twice its size at most", () => {
     const messages: Array<JsonRpc.Inbound> = []
     const reader = new Ndjson.Reader({ message: (message) => messages.push(message) })
     const byte = Uint8Array.of(120)
@@ -128,7 +128,7 @@ describe("Ndjson.Reader", () => {
     expect(messages).toEqual([note("x".repeat(1024 * 1024))])
   })
 
-  it("tells of a skipped line whom it concerns, wherever the id stands", () => {
+  it("reports the id of a skipped line, wherever it is in the line", () => {
     const big = "y\\\"\\\\".repeat(50)
     const cases: ReadonlyArray<readonly [string, JsonRpc.Id | undefined, boolean, boolean?]> = [
       [`{"jsonrpc":"2.0","id":12,"method":"m","params":{"x":"${big}"}}`, 12, false],
@@ -154,7 +154,7 @@ describe("Ndjson.Reader", () => {
     }
   })
 
-  it("delivers nothing while paused, and all of it in order when resumed", () => {
+  it("delivers nothing while paused, and everything in order when resumed", () => {
     const seen: Array<unknown> = []
     const reader = new Ndjson.Reader({
       message: (message) => {
@@ -176,7 +176,7 @@ describe("Ndjson.Reader", () => {
     expect(seen).toEqual(["a", "b", "c", "d", "e", "end"])
   })
 
-  it("never calls back from within a call back", () => {
+  it("never nests callbacks", () => {
     let depth = 0
     const seen: Array<string> = []
     const reader = new Ndjson.Reader({
@@ -194,7 +194,7 @@ describe("Ndjson.Reader", () => {
     expect(seen).toEqual(["a", "b", "a+", "b+", "a++", "b++"])
   })
 
-  it("goes on after a call back that throws", () => {
+  it("continues after a callback that throws", () => {
     const seen: Array<string> = []
     const reader = new Ndjson.Reader({
       message: (message) => {
@@ -207,7 +207,7 @@ describe("Ndjson.Reader", () => {
     expect(seen).toEqual(["a", "b", "c"])
   })
 
-  it("delivers nothing after it was stopped, not even from within a call back", () => {
+  it("delivers nothing after stop, even if a callback calls it", () => {
     let seen = 0
     const reader = new Ndjson.Reader({
       message: () => {
@@ -303,7 +303,7 @@ describe("Ndjson.Writer", () => {
     return { writes, state, writer }
   }
 
-  it("the messages of one tick leave in one write", async () => {
+  it("writes the messages of one tick together", async () => {
     const { writer, writes } = setup()
     expect(writer.send(note("a"))).toBe(true)
     expect(writer.send(note("b"))).toBe(true)
@@ -315,7 +315,7 @@ describe("Ndjson.Writer", () => {
     expect(writes.length).toBe(2)
   })
 
-  it("with a turn's end, the first messages of a turn leave at once, and all others together", async () => {
+  it("writes the first messages of a turn immediately and the others together, with atTurnEnd", async () => {
     const writes: Array<string> = []
     const ends: Array<() => void> = []
     const writer = new Ndjson.Writer({
@@ -336,13 +336,13 @@ describe("Ndjson.Writer", () => {
     expect(ends.length).toBe(2)
   })
 
-  it("does not collect more than a chunk before it writes", () => {
+  it("writes as soon as 2 Ki characters are collected", () => {
     const { writer, writes } = setup()
     writer.send(note("x".repeat(70_000)))
     expect(writes.length).toBe(1)
   })
 
-  it("says false while the other side is slow, collects meanwhile, and says when it is over", () => {
+  it("returns false while the peer is slow, collects meanwhile, and calls back when it takes more", () => {
     const { state, writer, writes } = setup()
     state.taking = false
     writer.send(note("a"))
@@ -364,7 +364,7 @@ describe("Ndjson.Writer", () => {
     expect(drained).toBe(2)
   })
 
-  it("takes messages until the bound is met, and then gives up once", () => {
+  it("accepts messages up to the bound, and calls overflow once", () => {
     const { state, writer } = setup({ maxBufferedChars: 1000 })
     state.taking = false
     state.waiting = 900
@@ -391,7 +391,7 @@ describe("Ndjson.Writer", () => {
     expect([writes[1], writer.stop()]).toEqual([1, 2].map(() => names.map((name) => `${line(name)}\n`).join("")))
   })
 
-  it("what waits costs little more memory than its characters", () => {
+  it("stores waiting messages in little more memory than their characters", () => {
     const { state, writer } = setup()
     state.taking = false
     writer.send(note("first"))
@@ -410,12 +410,12 @@ describe("Ndjson.Writer", () => {
     expect(writer.stop().length).toBe(characters)
   })
 
-  it("at most 64 Mi wait by default", () => {
+  it("has a bound of 64 Mi characters by default", () => {
     expect(Ndjson.defaultMaxBufferedChars).toBe(64 * 1024 * 1024)
     expect(setup().writer.maxBufferedChars).toBe(64 * 1024 * 1024)
   })
 
-  it("throws what has no JSON form, and nothing of it is sent", () => {
+  it("throws for a message without JSON form, and sends nothing of it", () => {
     const { writer, writes } = setup()
     expect(() => writer.send({ _tag: "Notification", method: "m", params: { x: 1n } })).toThrow(TypeError)
     writer.send(note("a"))
@@ -423,7 +423,7 @@ describe("Ndjson.Writer", () => {
     expect(writes).toEqual([`${line("a")}\n`])
   })
 
-  it("wakes who waits when it is stopped, and gives back what was not written", () => {
+  it("calls waiting callbacks on stop, and returns the unwritten text", () => {
     const { state, writer } = setup()
     state.taking = false
     writer.send(note("a"))

@@ -57,7 +57,7 @@ const setup = (options?: NodeStreams.Options) =>
   }))
 
 describe("NodeStreams", () => {
-  it.effect("keeps what arrived before it was opened, and delivers messages in order", () =>
+  it.effect("delivers messages that arrived before open, in order", () =>
     Effect.gen(function*() {
       const { connection, input } = yield* setup()
       input.write(line("a"))
@@ -70,7 +70,7 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("the input's end is Ended, after its last line, and what is sent still goes out", () =>
+  it.effect("reports Ended after the last line of the input, and still sends messages", () =>
     Effect.gen(function*() {
       const { connection, input, output } = yield* setup()
       const { ends, seen } = listen(connection)
@@ -92,7 +92,7 @@ describe("NodeStreams", () => {
       expect(ends.length).toBe(1)
     }))
 
-  it.effect("an input that is cut is Ended without the rest of its line", () =>
+  it.effect("reports Ended for an input that closes, and drops the rest of its line", () =>
     Effect.gen(function*() {
       const { connection, input } = yield* setup()
       const { ends, seen } = listen(connection)
@@ -105,7 +105,7 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("an input that breaks is Lost, and so is an output", () =>
+  it.effect("reports Lost when the input or the output fails", () =>
     Effect.gen(function*() {
       for (const which of ["input", "output"] as const) {
         const streams = yield* setup()
@@ -122,7 +122,7 @@ describe("NodeStreams", () => {
       }
     }))
 
-  it.effect("a hang-up of either side is Ended, whichever error says so, and what is sent then is dropped", () =>
+  it.effect("reports Ended when either stream is closed by the peer, for each error code, and drops later messages", () =>
     Effect.gen(function*() {
       for (const which of ["input", "output"] as const) {
         for (const code of ["EPIPE", "ECONNRESET"]) {
@@ -138,7 +138,7 @@ describe("NodeStreams", () => {
       }
     }))
 
-  it.effect("tells an end that came before it was opened", () =>
+  it.effect("reports an end that preceded open", () =>
     Effect.gen(function*() {
       const { connection, output } = yield* setup()
       output.destroy()
@@ -174,7 +174,7 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("goes on reading only when all that had been collected is taken", () =>
+  it.effect("resumes reading when the collected messages are written", () =>
     Effect.gen(function*() {
       const { connection, input, output } = yield* setup()
       const { seen } = listen(connection)
@@ -194,7 +194,7 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("an input that ends and closes while it is paused is delivered to its end", () =>
+  it.effect("delivers all of an input that ends and closes while it is paused", () =>
     Effect.gen(function*() {
       const { connection, input } = yield* setup()
       const seen: Array<string> = []
@@ -217,7 +217,7 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("reads on while the output is backed up when it does not throttle", () =>
+  it.effect("keeps reading while the output is backed up, without throttle", () =>
     Effect.gen(function*() {
       const { connection, input, output } = yield* setup({ throttle: false })
       output.holding = true
@@ -230,7 +230,7 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("delivers nothing between pause and resume, whatever the output does", () =>
+  it.effect("delivers nothing between pause and resume, also when the output drains", () =>
     Effect.gen(function*() {
       const { connection, input, output } = yield* setup()
       const { seen } = listen(connection)
@@ -248,7 +248,7 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("an input that somebody else pauses flows again, unless nothing is to be read", () =>
+  it.effect("resumes an input that other code has paused, unless reading is paused", () =>
     Effect.gen(function*() {
       const { connection, input } = yield* setup()
       const { ends, seen } = listen(connection)
@@ -270,7 +270,7 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("a side that never reads is Lost when the bound is met", () =>
+  it.effect("reports Lost at maxBufferedChars for a peer that never reads", () =>
     Effect.gen(function*() {
       const { connection, output } = yield* setup({ maxBufferedChars: 1000 })
       const { ends } = listen(connection)
@@ -288,7 +288,7 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("close waits for what was sent, two seconds by default, and may be called again", () =>
+  it.effect("waits in close until the messages are written, two seconds by default, and may be closed again", () =>
     Effect.gen(function*() {
       const { connection, output } = yield* setup()
       const { ends } = listen(connection)
@@ -308,7 +308,7 @@ describe("NodeStreams", () => {
       yield* tick
     }))
 
-  it.effect("close flushes what this tick has sent, and leaves the output open", () =>
+  it.effect("flushes the messages of this tick in close, and leaves the output open", () =>
     Effect.gen(function*() {
       const { connection, output } = yield* setup()
       connection.send(note("a"))
@@ -317,7 +317,7 @@ describe("NodeStreams", () => {
       expect(output.writableEnded).toBe(false)
     }))
 
-  it.effect("a scope that closes takes every listener away", () =>
+  it.effect("removes every listener when the scope closes", () =>
     Effect.gen(function*() {
       const input = new PassThrough()
       const output = new Slow()
@@ -334,7 +334,7 @@ describe("NodeStreams", () => {
       expect(output.taken.length).toBe(20)
     }))
 
-  it.live("2026-07-28 · the wire format works unchanged over Unix domain sockets", () =>
+  it.live("2026-07-28 · the wire format works over Unix domain sockets", () =>
     Effect.gen(function*() {
       const path = join(tmpdir(), `skein-${process.pid}-${Date.now()}.sock`)
       const server = createServer({ allowHalfOpen: true })

@@ -13,7 +13,7 @@ import { census, Counterpart, echo, failureOf, logged, pair, poll, raw, session,
 
 const uuid = /^[0-9a-f-]{36}$/
 
-describe("requests of the other side", () => {
+describe("inbound requests", () => {
   for (const revision of Revision.sessionEra) {
     it.effect(`${revision} · ping: MUST respond promptly with an empty response, both ways, also while work is in flight`, () =>
       Effect.gen(function*() {
@@ -32,7 +32,7 @@ describe("requests of the other side", () => {
       }))
   }
 
-  it.effect("each runs in a fiber of its own, and they are answered in the order in which they end", () =>
+  it.effect("runs each in a fiber of its own, and answers them in the order of their completion", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
       other.request(1)
@@ -52,7 +52,7 @@ describe("requests of the other side", () => {
       expect([...peer.requests]).toEqual([])
     }))
 
-  it.effect("one that does not suspend is answered at once, and is never in the table", () =>
+  it.effect("answers a request that does not suspend synchronously, and never lists it", () =>
     Effect.gen(function*() {
       const seen: Array<number> = []
       const peers: Array<Peer.Peer> = []
@@ -69,7 +69,7 @@ describe("requests of the other side", () => {
       expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { seen: 1, method: "tools/list" } }])
     }))
 
-  it.effect("2025-11-25 · the request ID MUST NOT have been used: one in flight gets -32600, and the first lives on", () =>
+  it.effect("2025-11-25 · the request ID MUST NOT have been used: refuses the id of one in flight with -32600, and continues the first", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw()
       other.request(1)
@@ -86,7 +86,7 @@ describe("requests of the other side", () => {
       expect(other.messages).toHaveLength(2)
     }))
 
-  it.effect("a cancellation after a refused duplicate still reaches the first", () =>
+  it.effect("cancels the first request after a refused duplicate", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw()
       other.request(1)
@@ -96,7 +96,7 @@ describe("requests of the other side", () => {
       expect(other.messages).toHaveLength(1)
     }))
 
-  it.effect("a refusal of identify is written in the revision that it names, and nothing is dispatched", () =>
+  it.effect("writes a refusal of identify in its revision, and dispatches nothing", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({
         identify: ({ id }) => ({
@@ -114,7 +114,7 @@ describe("requests of the other side", () => {
       expect(handlers.started).toEqual([])
     }))
 
-  it.effect("what cannot be read is answered with its error, and with its id where there is one", () =>
+  it.effect("answers an invalid message with its error, and with its id if it has one", () =>
     Effect.gen(function*() {
       const { other } = yield* raw()
       other.json({ jsonrpc: "1.0", id: 4, method: "a" })
@@ -126,7 +126,7 @@ describe("requests of the other side", () => {
       ])
     }))
 
-  it.effect("2025-11-25 · MUST NOT send a response to a notification, whatever is wrong with it; the log says it", () =>
+  it.effect("2025-11-25 · MUST NOT send a response to a notification: logs an invalid one", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const seen: Array<string> = []
@@ -145,7 +145,7 @@ describe("requests of the other side", () => {
       })
     ))
 
-  it.effect("handlers get the services of the context that the peer was made in, and the request", () =>
+  it.effect("provides handlers with the services of the peer's context, and the request", () =>
     Effect.gen(function*() {
       class Word extends Context.Service<Word, string>()("test/Word") {}
       const other = new Counterpart()
@@ -217,7 +217,7 @@ describe("defects", () => {
   ]
 
   for (const [name, dispatch] of cases) {
-    it.effect(`a handler that ${name} answers -32603 with a reference and nothing else, and the log has the cause`, () =>
+    it.effect(`a handler that ${name} answers -32603 with only a reference, and logs the cause`, () =>
       logged((lines) =>
         Effect.gen(function*() {
           const { other, peer } = yield* raw({
@@ -244,7 +244,7 @@ describe("defects", () => {
       ))
   }
 
-  it.effect("the log quotes what the request names, but no more than 256 characters of it", () =>
+  it.effect("logs at most 256 characters of the target of a request", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const { other } = yield* raw({ dispatch: () => Effect.die("broken") })
@@ -254,7 +254,7 @@ describe("defects", () => {
       })
     ))
 
-  it.effect("a defect harms no other request in flight", () =>
+  it.effect("does not affect other requests in flight", () =>
     logged(() =>
       Effect.gen(function*() {
         const { handlers, other, peer } = yield* raw()
@@ -272,7 +272,7 @@ describe("defects", () => {
       })
     ))
 
-  it.effect("an identify that throws, or refuses with data that has no JSON form, answers -32603 with a reference", () =>
+  it.effect("answers -32603 with a reference if identify throws, or refuses with data without JSON form", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const { other } = yield* raw({
@@ -292,14 +292,14 @@ describe("defects", () => {
       })
     ))
 
-  it.effect("a result that writes itself as an object is written as that", () =>
+  it.effect("writes a result by its toJSON", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({ dispatch: () => odd({ hidden: 1, toJSON: () => ({ shown: 2 }) }) })
       other.request(1)
       expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { shown: 2 } }])
     }))
 
-  it.effect("a result that is JSON text already is written as it is", () =>
+  it.effect("writes a result that is JSON text unchanged", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({ dispatch: () => Effect.succeed(new JsonRpc.Encoded(`{"tools":[]}`)) })
       other.request(1, "tools/list")
@@ -307,8 +307,8 @@ describe("defects", () => {
     }))
 })
 
-describe("notifications of the other side", () => {
-  it.effect("are started in the order in which they came, and do not wait for each other", () =>
+describe("inbound notifications", () => {
+  it.effect("start in order, and do not wait for each other", () =>
     Effect.gen(function*() {
       const seen: Array<unknown> = []
       const { other } = yield* raw({
@@ -320,7 +320,7 @@ describe("notifications of the other side", () => {
       expect(other.messages).toEqual([])
     }))
 
-  it.effect("one whose handler throws or dies is logged, is not answered, and harms nothing", () =>
+  it.effect("are logged if the handler throws or dies, and not answered", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const { other } = yield* raw({
@@ -343,7 +343,7 @@ describe("notifications of the other side", () => {
       })
     ))
 
-  it.effect("without a handler they are ignored", () =>
+  it.effect("are ignored without a handler", () =>
     Effect.gen(function*() {
       const { other } = yield* raw()
       other.notify("notifications/unknown")
@@ -351,7 +351,7 @@ describe("notifications of the other side", () => {
     }))
 })
 
-describe("requests of this side", () => {
+describe("outbound requests", () => {
   it.effect("2025-11-25 · IDs MUST NOT be null and MUST NOT be used again", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
@@ -363,7 +363,7 @@ describe("requests of this side", () => {
       expect(other.requests().map((json) => json.id)).toEqual([1, 2, 3])
     }))
 
-  it.effect("an error of the other side is read in the session's revision", () =>
+  it.effect("read an error of the peer in the revision of the session", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ revision: "2025-06-18" })
       const call = yield* Effect.forkChild(peer.request("resources/read"), { startImmediately: true })
@@ -371,7 +371,7 @@ describe("requests of this side", () => {
       expect(failureOf(call)).toMatchObject({ _tag: "McpError", reason: "ResourceNotFound", message: "gone" })
     }))
 
-  it.effect("parameters without JSON form fail the call; nothing is sent and nothing is left", () =>
+  it.effect("fail for parameters without JSON form, send nothing and leave nothing behind", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       const error = yield* Effect.flip(peer.request("a", { big: 1n }))
@@ -380,7 +380,7 @@ describe("requests of this side", () => {
       expect([...peer.calls]).toEqual([])
     }))
 
-  it.effect("a connection that is lost while the request is sent fails it, and leaves no timer", () =>
+  it.effect("fail if the connection is lost while the request is sent, and leave no timer", () =>
     Effect.gen(function*() {
       const { counts, service } = census()
       const { other, peer } = yield* raw().pipe(Effect.provideService(Metric.FiberRuntimeMetrics, service))
@@ -396,7 +396,7 @@ describe("requests of this side", () => {
       expect(counts.alive).toBe(0)
     }))
 
-  it.effect("a question of a handler is about its request, and so is its cancellation", () =>
+  it.effect("are sent about the inbound request of a handler, and so is their cancellation", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({
         dispatch: (exchange) => exchange.request("roots/list") as Effect.Effect<never, never>
@@ -409,7 +409,7 @@ describe("requests of this side", () => {
       ])
     }))
 
-  it.effect("2026-07-28 · a handler cannot ask with a request, and the request goes on", () =>
+  it.effect("2026-07-28 · fail with Unsupported in a handler, which continues", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({
         revision: "2026-07-28",
@@ -430,7 +430,7 @@ describe("requests of this side", () => {
       }])
     }))
 
-  it.effect("a call that nobody answers waits, and says so in the table", () =>
+  it.effect("are listed while they wait", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       const call = yield* Effect.forkChild(peer.request("a"), { startImmediately: true })
@@ -441,7 +441,7 @@ describe("requests of this side", () => {
       expect([...peer.calls]).toEqual([])
     }))
 
-  it.effect("notify sends, and a session that was negotiated can be read", () =>
+  it.effect("notify sends a notification, and the session can be read", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ revision: "2025-06-18" })
       yield* peer.notify("notifications/initialized")

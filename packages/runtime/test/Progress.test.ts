@@ -66,7 +66,7 @@ describe("progress that a handler reports", () => {
       expect(exchange.lastProgress).toEqual({ progress: 1 })
     }))
 
-  it.effect("waits while the other side is slow to read, and goes on when it has read", () =>
+  it.effect("waits while the peer is slow to read, and continues when it has read", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({
         dispatch: (exchange) =>
@@ -81,7 +81,7 @@ describe("progress that a handler reports", () => {
       expect(other.waiters).toBe(0)
     }))
 
-  it.effect("a cancellation reaches a handler that waits for a slow reader, and it leaves no waiter", () =>
+  it.effect("cancels a handler that waits for a slow reader, and leaves no waiter", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({
         dispatch: (exchange) => Effect.as(exchange.progress({ progress: 1 }), {})
@@ -110,7 +110,7 @@ describe("progress that a call asked for", () => {
       ])
     }))
 
-  it.effect("is told in order, only while it grows, and never after the end", () =>
+  it.effect("is reported in order, only while it grows, and never after the end", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       const seen: Array<unknown> = []
@@ -131,7 +131,7 @@ describe("progress that a call asked for", () => {
       expect(other.messages).toHaveLength(1)
     }))
 
-  it.effect("a number that is too large for one is none: the report is ignored, and so is such a total", () =>
+  it.effect("ignores a report or a total that is too large for a double", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       const seen: Array<unknown> = []
@@ -145,7 +145,7 @@ describe("progress that a call asked for", () => {
       expect(seen).toEqual([{ progress: 1 }, { progress: 2 }])
     }))
 
-  it.effect("a callback that throws is logged, and harms neither the call nor the connection", () =>
+  it.effect("logs a callback that throws, and continues the call and the connection", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const { other, peer } = yield* raw()
@@ -162,7 +162,7 @@ describe("progress that a call asked for", () => {
       })
     ))
 
-  it.effect("a callback may end its call, and nothing more is told", () =>
+  it.effect("reports nothing more after a callback has ended its call", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       const seen: Array<number> = []
@@ -180,7 +180,7 @@ describe("progress that a call asked for", () => {
       expect(other.notices("notifications/cancelled")).toHaveLength(1)
     }))
 
-  it.effect("both ways across a link", () =>
+  it.effect("works in both directions over an in-memory transport", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
       const working: RequestContext.Dispatcher = (exchange) =>
@@ -200,7 +200,7 @@ describe("progress that a call asked for", () => {
       expect(seen.filter((line) => line.startsWith("right"))).toEqual(["right 1", "right 2", "right 3"])
     }))
 
-  it.effect("a slow reader slows both a handler's progress and a session's notices down, and loses none", () =>
+  it.effect("slows the progress of handlers and the notifications of a session down for a slow reader, and loses none", () =>
     Effect.gen(function*() {
       const handlers = new Handlers()
       const { other, peer } = yield* raw({ dispatch: handlers.parked })

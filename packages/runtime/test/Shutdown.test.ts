@@ -28,7 +28,7 @@ describe("the end of a session", () => {
   ]
 
   for (const end of reasons) {
-    it.effect(`${end._tag} is told as the reason; calls fail with it; the connection is closed; the scope too`, () =>
+    it.effect(`${end._tag} is the reason: calls fail with it, the connection and the scope are closed`, () =>
       Effect.gen(function*() {
         const { other, peer } = yield* raw()
         let closed = false
@@ -51,7 +51,7 @@ describe("the end of a session", () => {
       }))
   }
 
-  it.effect("its transport hears of each request that is not answered: cancelled, interrupted, or too late", () =>
+  it.effect("reports each request without a response to the transport: cancelled, interrupted, or too late", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ dispatch: () => Effect.never })
       for (const id of [1, 2]) other.json({ jsonrpc: "2.0", id, method: "a" })
@@ -95,7 +95,7 @@ describe("the end of a session", () => {
       }))
   }
 
-  it.effect("the first reason stays", () =>
+  it.effect("keeps the first reason", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       peer.close({ _tag: "Expired" })
@@ -105,7 +105,7 @@ describe("the end of a session", () => {
       expect(other.closes).toBe(1)
     }))
 
-  it.effect("afterwards nothing is run, sent or asked", () =>
+  it.effect("runs and sends nothing afterwards", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
       peer.close({ _tag: "Closed" })
@@ -120,7 +120,7 @@ describe("the end of a session", () => {
       expect(peer.scope.state._tag).toBe("Closed")
     }))
 
-  it.effect("requests in flight are interrupted at once when the session is closed, expires or is lost; none is answered", () =>
+  it.effect("interrupts requests in flight when the session is closed, expires or is lost, and answers none", () =>
     Effect.gen(function*() {
       for (const end of reasons.filter((end) => end._tag !== "Ended")) {
         const { handlers, other, peer } = yield* raw()
@@ -134,7 +134,7 @@ describe("the end of a session", () => {
       }
     }))
 
-  it.effect("notifications that are being handled are interrupted too", () =>
+  it.effect("interrupts the handlers of notifications", () =>
     Effect.gen(function*() {
       let interrupted = false
       const { other, peer } = yield* raw({
@@ -146,7 +146,7 @@ describe("the end of a session", () => {
       expect(yield* peer.ended).toEqual({ _tag: "Closed" })
     }))
 
-  it.effect("waits for the finalizers of what was interrupted", () =>
+  it.effect("waits for the finalizers of interrupted handlers", () =>
     Effect.gen(function*() {
       yield* TestClock.adjust(0)
       let finalized = 0
@@ -164,7 +164,7 @@ describe("the end of a session", () => {
       expect([finalized, poll(ended), other.closes]).toEqual([6, "succeeded", 1])
     }))
 
-  it.effect("the scope that the peer was made in closes the session as Closed, and waits for it", () =>
+  it.effect("closes with the scope of the peer, as Closed, and the scope waits for it", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const { handlers, other, peer } = yield* raw().pipe(Effect.provideService(Scope.Scope, scope))
@@ -176,8 +176,8 @@ describe("the end of a session", () => {
     }))
 })
 
-describe("when the other side has ended", () => {
-  it.effect("requests in flight finish and are answered, and then the connection is closed", () =>
+describe("when the peer has ended", () => {
+  it.effect("answers requests in flight, and then closes the connection", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
       const ended = yield* fork(peer.ended)
@@ -196,7 +196,7 @@ describe("when the other side has ended", () => {
       expect(other.closes).toBe(1)
     }))
 
-  it.effect("the last answer is sent before the connection is closed, also when it is a failure or a defect", () =>
+  it.effect("sends the last response before it closes the connection, also a failure or a defect", () =>
     logged(() =>
       Effect.gen(function*() {
         for (const outcome of [Effect.succeed({}), Effect.die("broken")]) {
@@ -210,7 +210,7 @@ describe("when the other side has ended", () => {
       })
     ))
 
-  it.effect("they have the drain grace, 5 seconds by default, and are interrupted then", () =>
+  it.effect("interrupts requests in flight after drainTimeout, 5 seconds by default", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
       const ended = yield* fork(peer.ended)
@@ -224,7 +224,7 @@ describe("when the other side has ended", () => {
       expect(other.messages).toEqual([])
     }))
 
-  it.effect("progress still goes out, and a question fails at once", () =>
+  it.effect("still sends progress, and fails calls immediately", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw()
       other.request(1, "a", { _meta: { progressToken: 1 } })
@@ -235,7 +235,7 @@ describe("when the other side has ended", () => {
       expect(yield* Effect.flip(exchange.request("roots/list"))).toMatchObject({ reason: { _tag: "Closed" } })
     }))
 
-  it.effect("close does not wait for them any more; the reason stays Ended", () =>
+  it.effect("stops waiting for them on close, and keeps the reason Ended", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({ limits: { drainTimeout: "1 hour" } })
       other.request(1)
@@ -247,7 +247,7 @@ describe("when the other side has ended", () => {
       expect(yield* peer.ended).toEqual({ _tag: "Ended" })
     }))
 
-  it.effect("the scope that the peer was made in does not wait for them either", () =>
+  it.effect("stops waiting for them when the scope of the peer closes", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const { handlers, other } = yield* raw({ limits: { drainTimeout: "1 hour" } }).pipe(
@@ -259,7 +259,7 @@ describe("when the other side has ended", () => {
       expect(handlers.interrupted).toEqual([1])
     }))
 
-  it.effect("a session with nothing in flight ends without waiting", () =>
+  it.effect("ends without waiting if nothing is in flight", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ dispatch: echo })
       other.request(1, "ping")
@@ -269,7 +269,7 @@ describe("when the other side has ended", () => {
 })
 
 describe("a handler that ignores its interruption", () => {
-  it.effect("does not block the end for longer than the grace, 5 seconds by default, and the log says which", () =>
+  it.effect("delays the end by at most interruptTimeout, 5 seconds by default, and is logged", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const { other, peer } = yield* raw({
@@ -292,7 +292,7 @@ describe("a handler that ignores its interruption", () => {
       })
     ))
 
-  it.effect("the grace is one for everything: handlers and finalizers of the session's scope wait at the same time", () =>
+  it.effect("shares interruptTimeout with the finalizers of the session's scope", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const { other, peer } = yield* raw({ dispatch: stubborn, limits: { interruptTimeout: 100 } })
@@ -311,7 +311,7 @@ describe("a handler that ignores its interruption", () => {
       })
     ))
 
-  it.effect("when it ends after all, nothing is answered and nothing is left", () =>
+  it.effect("sends no response when it ends later, and leaves nothing behind", () =>
     logged(() =>
       Effect.gen(function*() {
         const handlers = new Handlers()
@@ -330,7 +330,7 @@ describe("a handler that ignores its interruption", () => {
       })
     ))
 
-  it.effect("after Ended it has the drain grace, and then the grace for its interruption", () =>
+  it.effect("has drainTimeout after Ended, and then interruptTimeout", () =>
     logged(() =>
       Effect.gen(function*() {
         const { other, peer } = yield* raw({ dispatch: stubborn, limits: { drainTimeout: 30, interruptTimeout: 20 } })
@@ -344,7 +344,7 @@ describe("a handler that ignores its interruption", () => {
       })
     ))
 
-  it.effect("the scope that the peer was made in waits for the grace and no longer", () =>
+  it.effect("delays the scope of the peer by at most interruptTimeout", () =>
     logged(() =>
       Effect.gen(function*() {
         const scope = yield* Scope.make()
@@ -362,7 +362,7 @@ describe("a handler that ignores its interruption", () => {
 })
 
 describe("a handler that ends its own session", () => {
-  it.effect("and does not suspend is answered, before the connection is closed", () =>
+  it.effect("and does not suspend is answered before the connection is closed", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({
         dispatch: () =>
@@ -419,7 +419,7 @@ describe("a handler that ends its own session", () => {
       expect(other.messages).toEqual([])
     }))
 
-  it.effect("so may a notification's handler, whether it suspends or not", () =>
+  it.effect("of a notification may end the session too, whether it suspends or not", () =>
     Effect.gen(function*() {
       for (const rest of [Effect.void, Effect.never]) {
         const { other, peer } = yield* raw({
@@ -435,8 +435,8 @@ describe("a handler that ends its own session", () => {
     }))
 })
 
-describe("a stopped reader", () => {
-  it.effect("goes on when the session is closed", () =>
+describe("a paused reader", () => {
+  it.effect("resumes when the session is closed", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { maxInFlightRequests: 1, maxQueuedRequests: 0 } })
       other.request(1)
@@ -446,7 +446,7 @@ describe("a stopped reader", () => {
       expect(yield* peer.ended).toEqual({ _tag: "Closed" })
     }))
 
-  it.effect("on a link hears of the end after what was said before it", () =>
+  it.effect("receives the end after all messages before it, over an in-memory transport", () =>
     Effect.gen(function*() {
       const handlers = new Handlers()
       const [left, right] = yield* pair({
@@ -469,7 +469,7 @@ describe("a stopped reader", () => {
 })
 
 describe("a connection that is over when the peer opens it", () => {
-  it.effect("ends the session at once", () =>
+  it.effect("ends the session immediately", () =>
     Effect.gen(function*() {
       const other = new Counterpart()
       const open = other.open.bind(other)

@@ -1,4 +1,4 @@
-/** The notifications of a subscription, and the call that hears them. */
+/** The notifications of a subscription, delivered to the call that opened it. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -40,7 +40,7 @@ const listening = (count: number, onNotification?: (method: string) => void) =>
   })
 
 describe("a subscription", () => {
-  it.effect("2026-07-28 · the value is the JSON-RPC ID of the request: each call hears its own, in order, interleaved or not", () =>
+  it.effect("2026-07-28 · the value is the JSON-RPC ID of the request: delivers to each call its own notifications, in order", () =>
     Effect.gen(function*() {
       const { all, heard, ids, other, tell } = yield* listening(2)
       tell("a", ids[1])
@@ -55,7 +55,7 @@ describe("a subscription", () => {
       expect(all).toEqual(["a", "b", "c", "d", ...Array.from({ length: 6 }, () => "foreign"), "without", "odd"])
     }))
 
-  it.effect("2026-07-28 · nothing is heard after the response that ends it, nor after it was cancelled", () =>
+  it.effect("2026-07-28 · delivers nothing after its response, nor after its cancellation", () =>
     Effect.gen(function*() {
       const { fibers, heard, ids, other, tell } = yield* listening(2)
       other.answer(ids[0], { _meta: { [key]: ids[0] } })
@@ -67,7 +67,7 @@ describe("a subscription", () => {
       expect(other.notices("notifications/cancelled").map(({ params }) => params.requestId)).toEqual([ids[1]])
     }))
 
-  it.effect("2026-07-28 · a server that cancels it ends it, with Closed; of any other request it is ignored", () =>
+  it.effect("2026-07-28 · ends with Closed when the server cancels it; other requests ignore that", () =>
     Effect.gen(function*() {
       const { fibers, heard, ids, other, peer, tell } = yield* listening(1)
       const call = yield* fork(peer.request("tools/call"))
@@ -80,7 +80,7 @@ describe("a subscription", () => {
       expect(heard).toEqual([[]])
     }))
 
-  it.effect("an infinite timeout never passes, whatever other calls do", () =>
+  it.effect("never times out with an infinite timeout, while other calls do", () =>
     Effect.gen(function*() {
       const { fibers, heard, ids, peer, tell } = yield* listening(1)
       const call = yield* fork(peer.request("tools/call", {}, { timeout: 1000 }))
@@ -92,7 +92,7 @@ describe("a subscription", () => {
       expect(poll(fibers[0]!)).toBe("running")
     }))
 
-  it.effect("a listener that throws is logged, and hears the next one", () =>
+  it.effect("logs a callback that throws, and calls it for the next notification", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const { heard, ids, tell } = yield* listening(1, (method) => {

@@ -52,7 +52,7 @@ describe("timeouts", () => {
       expect(failureOf(long)).toMatchObject({ ...timedOut, message: "No response to long within 20000 ms (timeout)" })
     }))
 
-  it.effect("a shorter timeout that starts later is kept on time, and the longer one after it too", () =>
+  it.effect("expires a shorter timeout that starts later on time, and then the longer one", () =>
     Effect.gen(function*() {
       const { peer } = yield* raw()
       const long = yield* fork(peer.request("long", {}, { timeout: 1000 }))
@@ -80,7 +80,7 @@ describe("timeouts", () => {
       expect(poll(second)).toBe("failed")
     }))
 
-  it.effect("2025-11-25 · MAY reset the timeout clock on progress: a call that progresses waits on", () =>
+  it.effect("2025-11-25 · MAY reset the timeout clock on progress: extends the wait of a call with progress", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { timeout: 100 } })
       const call = yield* fork(peer.request("a", {}, { onProgress: () => {} }))
@@ -95,7 +95,7 @@ describe("timeouts", () => {
       expect(failureOf(call)).toMatchObject(timedOut)
     }))
 
-  it.effect("progress that does not grow, that is none, or that is another call's, does not reset the timeout", () =>
+  it.effect("does not reset the timeout for progress that does not grow, is invalid, or belongs to another call", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { timeout: 100 } })
       const call = yield* fork(peer.request("a", {}, { onProgress: () => {} }))
@@ -125,7 +125,7 @@ describe("timeouts", () => {
       expect(other.notices("notifications/cancelled")).toHaveLength(1)
     }))
 
-  it.effect("the maximum may be set for the peer and for the call, and is under the timeout where it is shorter", () =>
+  it.effect("accepts a maximum for the peer and for the call, which may be shorter than the timeout", () =>
     Effect.gen(function*() {
       const { peer } = yield* raw({ limits: { maxTimeout: 500 } })
       const first = yield* fork(peer.request("a"))
@@ -136,7 +136,7 @@ describe("timeouts", () => {
       expect(poll(first)).toBe("failed")
     }))
 
-  it.effect("a timeout of zero fails at once, and an infinite one never", () =>
+  it.effect("fails immediately with a timeout of zero, and never with an infinite one", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { maxTimeout: "Infinity" } })
       const none = yield* fork(peer.request("a", {}, { timeout: 0 }))
@@ -148,7 +148,7 @@ describe("timeouts", () => {
       expect(yield* Fiber.join(ever)).toEqual({ late: true })
     }))
 
-  it.effect("2025-11-25 · MUST NOT cancel initialize: when it times out nothing is said", () =>
+  it.effect("2025-11-25 · MUST NOT cancel initialize: sends nothing when it times out", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       const call = yield* fork(peer.request("initialize"))
@@ -157,7 +157,7 @@ describe("timeouts", () => {
       expect(other.messages).toHaveLength(1)
     }))
 
-  it.effect("an answer in the tick of the timeout: whichever comes first counts, and only that", () =>
+  it.effect("settles once if the response arrives in the tick of the timeout", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { timeout: 100 } })
       const answered = yield* fork(peer.request("a"))
@@ -173,7 +173,7 @@ describe("timeouts", () => {
       expect(other.notices("notifications/cancelled")).toHaveLength(1)
     }))
 
-  it.effect("an interruption in the tick of the timeout cancels once", () =>
+  it.effect("cancels once if the interruption comes in the tick of the timeout", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { timeout: 100 } })
       const call = yield* fork(peer.request("a"))
@@ -183,7 +183,7 @@ describe("timeouts", () => {
       expect(other.notices("notifications/cancelled")).toHaveLength(1)
     }))
 
-  it.effect("many calls in one tick time out together, each told once; one that an earlier failure ends is interrupted", () =>
+  it.effect("times many calls out in one tick, each once; one that an earlier failure ends is interrupted", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { timeout: 100 } })
       const second: { fiber: Fiber.Fiber<unknown, unknown> | undefined } = { fiber: undefined }
@@ -198,7 +198,7 @@ describe("timeouts", () => {
       expect([...peer.calls]).toEqual([])
     }))
 
-  it.effect("a call that is made while another times out is kept on time too", () =>
+  it.effect("expires a call on time that is made while another one times out", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { timeout: 100 } })
       const again = yield* fork(Effect.catch(peer.request("a"), () => peer.request("again", {}, { timeout: 50 })))
@@ -214,7 +214,7 @@ describe("timeouts", () => {
       expect(other.notices("notifications/cancelled")).toHaveLength(3)
     }))
 
-  it.effect("a session that a timed out call closes ends the other calls, and no timer is left", () =>
+  it.effect("ends the other calls when a call that timed out closes the session, and leaves no timer", () =>
     Effect.gen(function*() {
       const { counts, service } = census()
       const { other, peer } = yield* raw({ limits: { timeout: 100 } }).pipe(
@@ -233,7 +233,7 @@ describe("timeouts", () => {
       expect(other.notices("notifications/cancelled")).toHaveLength(1)
     }))
 
-  it.effect("across a link, a call that times out interrupts the handler on the other side", () =>
+  it.effect("interrupts the handler of the peer when a call times out, over an in-memory transport", () =>
     Effect.gen(function*() {
       const [left, right] = yield* pair({ right: () => Effect.never })
       const call = yield* fork(left.request("a", {}, { timeout: "1 second" }))
@@ -257,7 +257,7 @@ describe("a wall clock that is set", () => {
   }
 
   for (const offset of [-3_600_000, 3_600_000]) {
-    it.effect(`by ${offset / 1000} seconds neither lengthens nor shortens a timeout, nor an age`, () =>
+    it.effect(`by ${offset / 1000} seconds changes neither a timeout nor an age`, () =>
       set((wall) =>
         Effect.gen(function*() {
           const { other, peer } = yield* raw({ limits: { timeout: "10 seconds" } })
@@ -285,7 +285,7 @@ describe("a wall clock that is set", () => {
 })
 
 describe("a handler's own timeout", () => {
-  it.effect("ends the handler and not the request's other bounds: what it makes of it is answered", () =>
+  it.effect("ends the handler, whose outcome is the response", () =>
     logged(() =>
       Effect.gen(function*() {
         const { other } = yield* raw({

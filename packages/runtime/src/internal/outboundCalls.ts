@@ -1,7 +1,7 @@
 /**
  * The requests that this side sent and that wait for a response.
  *
- * One timer fiber serves them all. It sleeps until the earliest deadline that it knows, or for a few seconds at most,
+ * One timer fiber serves them all. It sleeps until the earliest known deadline, or for a few seconds at most,
  * so that a response need not touch it. It ends when no call is left, and with the peer at the latest.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"

@@ -28,7 +28,7 @@ import { StatelessRequests } from "./stateless.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
 const bodyTooLarge = invalid(413, "Content Too Large", { connection: "close" })
-const initializeTooLarge = invalid(413, "Content Too Large: the client says too much of itself")
+const initializeTooLarge = invalid(413, "Content Too Large: initialize exceeds maxInitializeChars, or 1,000 values")
 const notUtf8 = fromError(McpError.parseError("Parse error: not valid UTF-8"))
 const tooManyBodies: Refused = {
   ...busy("Service Unavailable: too many bodies at once"),

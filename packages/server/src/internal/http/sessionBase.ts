@@ -78,7 +78,7 @@ export abstract class HttpSessionBase implements MultiStreamConnection {
   }
 
   /**
-   * When the session expires, if nothing happens until then. A client that goes on without `notifications/initialized`
+   * When the session expires, if nothing happens until then. A client that continues without `notifications/initialized`
    * counts as initialized; nothing unsolicited is sent to it.
    */
   expiresAt(now: number): number {

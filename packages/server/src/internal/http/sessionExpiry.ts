@@ -11,7 +11,7 @@ const minPause = 1_000
 const maxDelay = 0x7fffffff
 
 /**
- * Sleeps until the earliest deadline that it knows, and then calls `expire`, which returns the next deadline, or
+ * Sleeps until the earliest known deadline, and then calls `expire`, which returns the next deadline, or
  * `Infinity`. A deadline that was postponed meanwhile costs one call.
  */
 export class ExpiryTimer {
@@ -45,7 +45,7 @@ export class ExpiryTimer {
     this.#timer = this.#run(Effect.andThen(Effect.sleep(wait), Effect.sync(() => this.check())))
   }
 
-  /** Expires now what is due. */
+  /** Checks now. */
   check(): void {
     const now = this.#now()
     this.disarm()

@@ -23,7 +23,7 @@ const inFlight = invalid(400, "Invalid Request: a request with this id is in fli
 const twice = invalid(400, "Invalid Request: two requests of the batch have the same id, or one is in flight already")
 const noBatches = invalid(400, "Invalid Request: only revision 2025-03-26 has batches")
 // "The `initialize` request MUST NOT be part of a JSON-RPC batch" (2025-03-26, lifecycle).
-const noInitialize = invalid(400, "Invalid Request: initialize is no part of a batch")
+const noInitialize = invalid(400, "Invalid Request: initialize must not be part of a batch")
 const unknownEvent = invalid(400, "Bad Request: the events after this Last-Event-ID are not there, or not any more")
 const over = invalid(404, "Not Found: the session is over")
 

@@ -1,4 +1,4 @@
-/** A peer that is patient: its calls do not run out of time while it has a question of the other side's to answer. */
+/** The timeouts of calls while this side handles requests of the peer. */
 import * as Revision from "@skein/protocol/Revision"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -13,9 +13,9 @@ const open = (
   limits: { readonly timeout?: number; readonly maxTimeout?: number; readonly maxInFlightRequests?: number } = {}
 ) => raw({ patient: true, limits: { timeout: 100, ...limits } })
 
-describe("a patient peer", () => {
+describe("pauseTimeoutsWhileHandling", () => {
   for (const revision of Revision.sessionEra) {
-    it.effect(`${revision} · a call waits for as long as its server waits for the user, and its timeout starts anew after that`, () =>
+    it.effect(`${revision} · pauses the timeout of a call while the server waits for input, and restarts it afterwards`, () =>
       Effect.gen(function*() {
         const { handlers, other, peer } = yield* raw({ patient: true, revision, limits: { timeout: 100 } })
         const call = yield* fork(peer.request("tools/call"))
@@ -36,7 +36,7 @@ describe("a patient peer", () => {
       }))
   }
 
-  it.effect("a peer that is not patient, as it is by default, lets the call run out of time", () =>
+  it.effect("lets a call time out by default", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { timeout: 100 } })
       const call = yield* fork(peer.request("tools/call"))
@@ -45,7 +45,7 @@ describe("a patient peer", () => {
       expect(failureOf(call)).toMatchObject(timedOut)
     }))
 
-  it.effect("2025-11-25 · SHOULD always enforce a maximum timeout: a question holds a call no longer than its maxTimeout", () =>
+  it.effect("2025-11-25 · SHOULD always enforce a maximum timeout: pauses a call no longer than its maxTimeout", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* open({ maxTimeout: 1000 })
       const call = yield* fork(peer.request("a"))
@@ -61,7 +61,7 @@ describe("a patient peer", () => {
       expect(failureOf(call)).toMatchObject({ ...timedOut, message: "No response to a within 1000 ms (maxTimeout)" })
     }))
 
-  it.effect("the hour of maxTimeout, by default, holds for questions too", () =>
+  it.effect("pauses a call no longer than an hour by default", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ patient: true })
       const call = yield* fork(peer.request("a"))
@@ -72,7 +72,7 @@ describe("a patient peer", () => {
       expect(failureOf(call)).toMatchObject(timedOut)
     }))
 
-  it.effect("of several questions the last one to be answered counts", () =>
+  it.effect("pauses a call until the last of several input requests is answered", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* open()
       const call = yield* fork(peer.request("a"))
@@ -89,7 +89,7 @@ describe("a patient peer", () => {
       expect(failureOf(call)).toMatchObject(timedOut)
     }))
 
-  it.effect("a question that waits because maxInFlightRequests of them are answered holds the call as well", () =>
+  it.effect("pauses a call for a queued input request too", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* open({ maxInFlightRequests: 1 })
       const call = yield* fork(peer.request("a"))
@@ -106,7 +106,7 @@ describe("a patient peer", () => {
       expect(poll(call)).toBe("failed")
     }))
 
-  it.effect("a question that the server takes back holds the call no longer", () =>
+  it.effect("stops pausing when the server cancels its input request", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* open()
       const call = yield* fork(peer.request("a"))
@@ -121,7 +121,7 @@ describe("a patient peer", () => {
       expect(poll(call)).toBe("failed")
     }))
 
-  it.effect("a call that is made while a question is open is held as well, whatever its own timeout", () =>
+  it.effect("pauses a call that is made while an input request is open", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* open()
       other.request("q")
@@ -136,7 +136,7 @@ describe("a patient peer", () => {
       expect(poll(long)).toBe("failed")
     }))
 
-  it.effect("an answer that comes while a question is open ends the call, and progress goes on counting", () =>
+  it.effect("settles a paused call with its response, and still counts progress", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* open()
       const seen: Array<number> = []
@@ -150,7 +150,7 @@ describe("a patient peer", () => {
       expect(seen).toEqual([1])
     }))
 
-  it.effect("a question that is answered at once, as a ping is, does not prolong anything", () =>
+  it.effect("does not restart timeouts for a request that is answered synchronously", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({
         patient: true,

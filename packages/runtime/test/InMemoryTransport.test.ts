@@ -22,8 +22,8 @@ const note = (n: number) => JsonRpc.notification("n", { n })
 const numbers = (messages: ReadonlyArray<JsonRpc.Inbound>) =>
   messages.map((message) => message._tag === "Notification" ? message.params?.["n"] : message._tag)
 
-describe("a link", () => {
-  it.effect("delivers in order, both ways, and never inside send", () =>
+describe("InMemoryTransport.make", () => {
+  it.effect("delivers in order, in both directions, and never inside send", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make()
       const left = listen(a)
@@ -38,7 +38,7 @@ describe("a link", () => {
       expect(numbers(left.received)).toEqual([10, 11, 12, 13, 14])
     }))
 
-  it.effect("what is sent means what it means on a wire: undefined members go, dates become text, batches arrive whole", () =>
+  it.effect("encodes messages: drops undefined members, writes dates as text, delivers batches as one message", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make()
       const right = listen(b)
@@ -60,7 +60,7 @@ describe("a link", () => {
       ])
     }))
 
-  it.effect("the second side is told who the first one is, and nobody else is told anything", () =>
+  it.effect("passes the principal to the second side only", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make({ principal: { id: "ada" } })
       const origins: Array<Connection.Origin | undefined> = []
@@ -75,7 +75,7 @@ describe("a link", () => {
       expect(origins).toEqual([{ principal: { id: "ada" } }, undefined])
     }))
 
-  it.effect("send throws what encode throws, and then nothing was sent", () =>
+  it.effect("throws the errors of encode, and then sends nothing", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make()
       const right = listen(b)
@@ -85,7 +85,7 @@ describe("a link", () => {
       expect(numbers(right.received)).toEqual([1])
     }))
 
-  it.effect("what arrives before open is kept for the receiver", () =>
+  it.effect("delivers messages that arrived before open", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make()
       a.send(note(1))
@@ -95,7 +95,7 @@ describe("a link", () => {
       expect(numbers(right.received)).toEqual([1])
     }))
 
-  it.effect("pause stops reading in the middle of what waits, and resume goes on", () =>
+  it.effect("stops in the middle of the waiting messages on pause, and continues on resume", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make()
       const received: Array<JsonRpc.Inbound> = []
@@ -113,7 +113,7 @@ describe("a link", () => {
       expect(numbers(received)).toEqual([0, 1, 2, 3, 4])
     }))
 
-  it.effect("at highWaterMark send answers false, takes the message all the same, and drained waits for room", () =>
+  it.effect("returns false at highWaterMark, accepts the message, and drained waits until the peer reads", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make({ highWaterMark: 2 })
       const right = listen(b)
@@ -131,7 +131,7 @@ describe("a link", () => {
       yield* a.drained
     }))
 
-  it.effect("the default is 1,024", () =>
+  it.effect("has a highWaterMark of 1,024 by default", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make()
       b.pause!()
@@ -139,7 +139,7 @@ describe("a link", () => {
       expect(a.send(note(1024))).toBe(false)
     }))
 
-  it.effect("close tells the other side Ended after what was said, and this side Closed; both once", () =>
+  it.effect("reports Ended to the peer after all messages, and Closed to this side, once each", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make()
       const left = listen(a)
@@ -159,7 +159,7 @@ describe("a link", () => {
       expect([left.received.length, right.received.length]).toEqual([0, 1])
     }))
 
-  it.effect("a side that is stopped hears that it was closed, and of the other's end when it has read everything", () =>
+  it.effect("reports Closed to a paused side, and Ended once it has read all messages", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make()
       const left = listen(a)
@@ -185,7 +185,7 @@ describe("a link", () => {
       expect(idle.ends).toEqual([{ _tag: "Ended" }])
     }))
 
-  it.effect("who waits for a slow reader is woken when either side closes", () =>
+  it.effect("resumes drained when either side closes", () =>
     Effect.gen(function*() {
       for (const closer of [0, 1] as const) {
         const link = yield* InMemoryTransport.make({ highWaterMark: 1 })
@@ -201,7 +201,7 @@ describe("a link", () => {
       }
     }))
 
-  it.effect("who waits for a side that was never opened is woken too", () =>
+  it.effect("resumes drained when a side closes that was never opened", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make({ highWaterMark: 1 })
       a.send(note(1))
@@ -211,7 +211,7 @@ describe("a link", () => {
       expect(poll(waiting)).toBe("succeeded")
     }))
 
-  it.effect("the scope closes both sides", () =>
+  it.effect("closes both sides with the scope", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const [a, b] = yield* InMemoryTransport.make().pipe(Effect.provideService(Scope.Scope, scope))
@@ -222,7 +222,7 @@ describe("a link", () => {
       expect([left.ends, right.ends]).toEqual([[{ _tag: "Closed" }], [{ _tag: "Ended" }]])
     }))
 
-  it.live("two sides that talk without a pause do not keep timers waiting", () =>
+  it.live("does not starve timers while both sides send continuously", () =>
     Effect.gen(function*() {
       const [left] = yield* pair()
       let stop = false
@@ -242,8 +242,8 @@ describe("a link", () => {
     }))
 })
 
-describe("a transport in memory", () => {
-  it.effect("each connection is a link of its own, and is closed with what serves it", () =>
+describe("InMemoryTransport.transport", () => {
+  it.effect("makes a separate pair for each connection, and closes it together with its server", () =>
     Effect.gen(function*() {
       const served: Array<ReturnType<typeof listen>> = []
       const log: Array<string> = []
@@ -270,7 +270,7 @@ describe("a transport in memory", () => {
       expect(numbers(served[1]!.received)).toEqual([2, 3])
     }))
 
-  it.effect("at the bound it says that the other side is slow, as a link does", () =>
+  it.effect("returns false at highWaterMark", () =>
     Effect.gen(function*() {
       const connection = yield* InMemoryTransport.transport(() => Effect.void, { highWaterMark: 2 }).connect
       expect([connection.send(note(1)), connection.send(note(2))]).toEqual([true, false])
