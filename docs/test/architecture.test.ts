@@ -1,0 +1,63 @@
+/** `architecture.md` against the code: every `file: function` that it names exists. */
+import { describe, expect, it } from "@effect/vitest"
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { docs, read } from "./blocks.ts"
+
+const page = read("architecture.md")
+const packages = join(docs, "../packages")
+
+/** The path of a module that the page names by its package and its path in `src`. */
+const pathOf = (name: string): string => join(packages, name.replace("/", "/src/"))
+
+const hops = Array.from(
+  page.matchAll(/`((?:protocol|runtime|server|client|tasks|cli)\/[\w/]+\.ts): ([\w.#]+)`/g),
+  ([, file = "", name = ""]) => ({ file, name })
+)
+
+/** Whether a source declares a function, a class, a constant or a method of this name. */
+const declares = (source: string, name: string): boolean => {
+  const escaped = name.replaceAll(/[#$]/g, "\\$&")
+  const declaration = `(?:const|class|function|get|readonly) ${escaped}\\b`
+  const method = `^  (?:static |override |async )*${escaped}(?:<[^>]*>)?\\(`
+  const property = `^  (?:readonly )?${escaped}\\b[^\\n]*=`
+  return new RegExp(`${declaration}|${method}|${property}`, "m").test(source)
+}
+
+describe("architecture.md", () => {
+  it("names at least 40 functions by their files", () => {
+    expect(hops.length).toBeGreaterThanOrEqual(40)
+  })
+
+  it.each(hops)("names an existing function: $file: $name", ({ file, name }) => {
+    const path = pathOf(file)
+    expect(existsSync(path), path).toBe(true)
+    const source = readFileSync(path, "utf8")
+    for (const part of name.split(".")) expect(declares(source, part), `${file} declares ${part}`).toBe(true)
+  })
+
+  it("names existing files in the table of places", () => {
+    const table = page.slice(page.indexOf("## Where to change what"), page.indexOf("## Glossary"))
+    const named = Array.from(
+      table.matchAll(/`((?:protocol|runtime|server|client|tasks)\/[\w/]+\.ts)`/g),
+      ([, file = ""]) => file
+    )
+    expect(named.length).toBeGreaterThan(10)
+    expect(named.filter((file) => !existsSync(pathOf(file)))).toEqual([])
+  })
+
+  it("lists the layers of the client's pipeline in their order", () => {
+    const source = readFileSync(pathOf("client/internal/calls/pipeline.ts"), "utf8")
+    const [, body = ""] = /layers: ReadonlyArray<CallLayer> = \[([^\]]*)\]/.exec(source) ?? []
+    const layers = Array.from(body.matchAll(/^  (\w+),?$/gm), ([, name = ""]) => name)
+    const rows = Array.from(page.matchAll(/^\| `(\w+)` +\|/gm), ([, name = ""]) => name)
+    expect(layers.length).toBeGreaterThan(5)
+    expect(rows.filter((row) => layers.includes(row))).toEqual(layers)
+  })
+
+  it("has a glossary of at most twenty terms", () => {
+    const rows = page.slice(page.indexOf("## Glossary")).split("\n").filter((line) => line.startsWith("| ")).slice(2)
+    expect(rows.length).toBeGreaterThan(10)
+    expect(rows.length).toBeLessThanOrEqual(20)
+  })
+})
