@@ -222,7 +222,7 @@ describe("programs/tasksTerms.ts", () => {
       expect((yield* client.listTools()).map(({ name }) => name).toSorted())
         .toEqual(["order", "task_answer", "task_cancel", "task_list", "task_status"])
       const told = textOf(yield* until(yield* Effect.forkChild(client.callTool("order", { cakes: 2 }))))
-      expect(told).toContain("It waits for answers")
+      expect(told).toContain("The task needs answers")
       const [, taskId] = /Task ([\w-]{32}) /.exec(told) ?? []
       yield* client.callTool("task_answer", { taskId, content: { sure: true } })
       yield* settled
@@ -261,7 +261,7 @@ describe("programs/tasksLook.ts", () => {
       const task = isTask(yield* client.startTask("bake", { cakes: 1 }))
       expect(yield* here(Look.still("ada"))).toEqual([])
       yield* pass(1.5, 0.5)
-      expect(yield* here(Look.still("ada"))).toMatchObject([{ id: task.id, message: "The dough rests" }])
+      expect(yield* here(Look.still("ada"))).toMatchObject([{ id: task.id, statusMessage: "The dough rests" }])
       expect(yield* here(Look.still(null))).toEqual([])
       expect(yield* here(Look.counts)).toEqual([
         { tool: "bake", status: "working", count: 1, waiting: 0, since: 0 }
