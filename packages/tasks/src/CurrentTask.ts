@@ -10,22 +10,22 @@ import type * as Schema from "effect/Schema"
 /** How a step runs and is recorded. */
 export interface StepOptions<A, E> {
   /**
-   * The schema of the recorded value, which is stored as JSON. Default: no value is recorded. It must stay able to decode the values of
-   * tasks that exist.
+   * The schema of the recorded value, which is stored as JSON. Default: no value is recorded. It must stay able to
+   * decode the values of tasks that exist.
    */
   readonly success?: Schema.ConstraintCodec<A, unknown> | undefined
   /** The schema of the recorded failure. A step without it must not fail. */
   readonly error?: Schema.ConstraintCodec<E, unknown> | undefined
   /**
-   * The schedule of retries after a failure. Default: no retry. Each attempt is recorded with its time, so that the schedule continues
-   * where it was when the task moves to another process. A pause of more than 5 seconds is durable and takes no memory; a shorter one
-   * starts again after a restart. A defect is not retried.
+   * The schedule of retries after a failure. Default: no retry. Each attempt is recorded with its time, so that the
+   * schedule continues where it was when the task moves to another process. A pause of more than 5 seconds is durable
+   * and takes no memory; a shorter one starts again after a restart. A defect is not retried.
    */
   readonly retry?: Schedule.Schedule<unknown, E> | undefined
   /**
-   * Whether the step's writes with the engine's `SqlClient` are committed together with its record: the step then runs exactly once. A
-   * failure rolls the writes back. Such a step must be short and do nothing but SQL; on SQLite all other statements wait for it. Default
-   * `false`: the step runs *at least* once.
+   * Whether the step's writes with the engine's `SqlClient` are committed together with its record: the step then runs
+   * exactly once. A failure rolls the writes back. Such a step must be short and do nothing but SQL; on SQLite all
+   * other statements wait for it. Default `false`: the step runs *at least* once.
    */
   readonly transactional?: boolean | undefined
 }
@@ -54,8 +54,9 @@ export class CurrentTask extends Context.Service<CurrentTask, {
 export const id: Effect.Effect<string, never, CurrentTask> = /* @__PURE__ */ Effect.map(CurrentTask, ({ id }) => id)
 
 /**
- * Sets the status message of the task, for people and models. Clients receive the last message, and may not receive the ones before. A
- * message that was set before a restart is not set again. A message of more than 4,096 characters is cut.
+ * Sets the status message of the task, for people and models. Clients receive the last message, and may not receive the
+ * ones before. A message that was set before a restart is not set again. A message of more than 4,096 characters is
+ * cut.
  *
  * @example
  * const progress = Task.setStatusMessage("The dough rests")

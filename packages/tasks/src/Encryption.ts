@@ -1,13 +1,14 @@
 /**
- * Encryption of the texts that tasks store: arguments, results and errors, questions and answers, results of steps, status messages.
- * Without a key nothing is encrypted.
+ * Encryption of the texts that tasks store: arguments, results and errors, questions and answers, results of steps,
+ * status messages. Without a key nothing is encrypted.
  *
- * The algorithm is AES-256-GCM, with keys derived by HKDF-SHA256. Each text is bound to its task and its use: a text that was moved to
- * another task, or from a result to an argument, is not decrypted. The columns by which tasks are found stay readable: ids, tools, pools,
- * owners, capabilities of callers, statuses, progress numbers and times; and also the names of steps and sleeps, and the keys of questions.
+ * The algorithm is AES-256-GCM, with keys derived by HKDF-SHA256. Each text is bound to its task and its use: a text
+ * that was moved to another task, or from a result to an argument, is not decrypted. The columns by which tasks are
+ * found stay readable: ids, tools, pools, owners, capabilities of callers, statuses, progress numbers and times; and
+ * also the names of steps and sleeps, and the keys of questions.
  *
- * A read of a task whose texts cannot be decrypted fails with the `TaskError` reason `KeyError`. A worker leaves such a task as it is, logs
- * that, and retries: a process with a wrong key changes nothing.
+ * A read of a task whose texts cannot be decrypted fails with the `TaskError` reason `KeyError`. A worker leaves such a
+ * task as it is, logs that, and retries: a process with a wrong key changes nothing.
  *
  * @example
  * // SKEIN_TASK_KEYS="<new key>,<old key>", each from `openssl rand -base64 32`
@@ -23,20 +24,23 @@ import { KeyError, TaskError } from "./TaskError.ts"
 
 export type { Cipher } from "./internal/store/encryption.ts"
 
-/** A secret: at least 32 bytes, or a text of at least 32 bytes in UTF-8, from a random source (`openssl rand -base64 32`). */
+/**
+ * A secret: at least 32 bytes, or a text of at least 32 bytes in UTF-8, from a random source (`openssl rand -base64
+ * 32`).
+ */
 export type Key = Uint8Array | string | Redacted.Redacted<string>
 
 /** The keys. */
 export interface Options {
   /**
-   * The first key encrypts, and all of them decrypt. To change the key, first add the new key in the *second* place in every process, then
-   * move it to the first place, and remove the old key when the last task that it encrypted is deleted. Nonces are random: a key is safe
-   * for 2^32 texts.
+   * The first key encrypts, and all of them decrypt. To change the key, first add the new key in the *second* place in
+   * every process, then move it to the first place, and remove the old key when the last task that it encrypted is
+   * deleted. Nonces are random: a key is safe for 2^32 texts.
    */
   readonly keys: ReadonlyArray<Key>
   /**
-   * Whether texts that are not encrypted are read, until the tasks from before there was a key are deleted. With it, anyone who can write
-   * to the database can insert texts. Default `false`: such a text fails with `KeyError`.
+   * Whether texts that are not encrypted are read, until the tasks from before there was a key are deleted. With it,
+   * anyone who can write to the database can insert texts. Default `false`: such a text fails with `KeyError`.
    */
   readonly readPlaintext?: boolean | undefined
 }
@@ -75,8 +79,8 @@ const invalid = (message: string): Effect.Effect<never, TaskError> =>
 export const layer = (options: Options): Layer.Layer<never, TaskError> => Layer.effect(Encryption, make(options))
 
 /**
- * The same with keys from configuration: one variable, the keys separated by commas. A missing variable is an error, so that texts do not
- * stay unencrypted by mistake.
+ * The same with keys from configuration: one variable, the keys separated by commas. A missing variable is an error, so
+ * that texts do not stay unencrypted by mistake.
  *
  * @example
  * const Engine = SqliteTasks.layer({ filename: "tasks.db" }).pipe(Layer.provide(Encryption.layerConfig("TASK_KEYS")))

@@ -1,6 +1,7 @@
 /**
- * Tasks that end with the process: the same engine as the others, on a SQLite database in memory. For tests, and for servers whose tasks
- * may be lost at a restart. The engine logs that at its start, on stderr: on stdio, stdout belongs to the protocol.
+ * Tasks that end with the process: the same engine as the others, on a SQLite database in memory. For tests, and for
+ * servers whose tasks may be lost at a restart. The engine logs that at its start, on stderr: on stdio, stdout belongs
+ * to the protocol.
  *
  * Node warns on stderr that `node:sqlite` is experimental; `node --disable-warning=ExperimentalWarning` prevents that.
  *
@@ -27,7 +28,12 @@ const notice = Effect.provideService(
   true
 )
 
-/** The engine, and the `SqlClient` for transactional steps: the same database in memory. */
+/**
+ * The engine, and the `SqlClient` for transactional steps: the same database in memory.
+ *
+ * @example
+ * const Engine = MemoryTasks.layer({ pollInterval: "100 millis" })
+ */
 export const layer = (options: Options = {}): Layer.Layer<TaskEngine.TaskEngine | SqlClient, TaskError> =>
   Layer.effectDiscard(notice).pipe(
     Layer.provideMerge(engine.layerSingle(options)),

@@ -1,8 +1,10 @@
 /**
- * Tasks in PostgreSQL, for any number of processes: servers that run tasks, workers that are not servers, and servers that run no tasks.
+ * Tasks in PostgreSQL, for any number of processes: servers that run tasks, workers that are not servers, and servers
+ * that run no tasks.
  *
- * The processes find each other through the database, and open no port. A task runs in one of them at a time. Another process continues
- * it when the first one ends: at once after an ordinary shutdown, and after `lockExpiry` when the process was killed, stopped or cut off.
+ * The processes find each other through the database, and open no port. A task runs in one of them at a time. Another
+ * process continues it when the first one ends: at once after an ordinary shutdown, and after `lockExpiry` when the
+ * process was killed, stopped or cut off.
  *
  * @example
  * const Engine = Layer.unwrap(
@@ -26,22 +28,24 @@ import type { TaskError } from "./TaskError.ts"
 
 /** The database, and the part of this process. */
 export interface Options extends PgClient.Options, TaskEngine.Options {
-  /** Whether this process runs tasks. `false`: it submits and reads them, and other processes run them. Default `true`. */
+  /**
+   * Whether this process runs tasks. `false`: it submits and reads them, and other processes run them. Default `true`.
+   */
   readonly runTasks?: boolean | undefined
   /**
-   * The pools of this worker: it runs the tasks of these pools, and no others. Default `["default"]`, the pool of tasks that name none. A
-   * database holds at most 9,999 different pools.
+   * The pools of this worker: it runs the tasks of these pools, and no others. Default `["default"]`, the pool of tasks
+   * that name none. A database holds at most 9,999 different pools.
    */
   readonly pools?: ReadonlyArray<string> | undefined
   /**
-   * How long a worker that was killed, stopped or cut off keeps its tasks before other workers continue them: 5 seconds by default, at
-   * least 1. A worker that does not renew its locks within this time loses its tasks as well.
+   * How long a worker that was killed, stopped or cut off keeps its tasks before other workers continue them: 5 seconds
+   * by default, at least 1. A worker that does not renew its locks within this time loses its tasks as well.
    */
   readonly lockExpiry?: Duration.Input | undefined
   /**
-   * How long a transaction may pause between two statements before the database ends it together with its connection. Default: two thirds
-   * of `lockExpiry`, so that rows which a stopped worker has locked are free when another worker takes its tasks over. With a longer time
-   * the other processes wait, also those that submit tasks.
+   * How long a transaction may pause between two statements before the database ends it together with its connection.
+   * Default: two thirds of `lockExpiry`, so that rows which a stopped worker has locked are free when another worker
+   * takes its tasks over. With a longer time the other processes wait, also those that submit tasks.
    */
   readonly idleInTransactionTimeout?: Duration.Input | undefined
 }
@@ -56,9 +60,14 @@ const client = (options: PgClient.Options): Layer.Layer<PgClient.PgClient | SqlC
   )
 
 /**
- * The engine, and the `SqlClient` for transactional steps: their tables are in the same database as those of the engine.
+ * The engine, and the `SqlClient` for transactional steps: their tables are in the same database as those of the
+ * engine.
  *
- * Fails with `TaskError` `StoreError` if the database cannot be reached at first. Later on all operations wait until it is back.
+ * Fails with `TaskError` `StoreError` if the database cannot be reached at first. Later on all operations wait until it
+ * is back.
+ *
+ * @example
+ * const Engine = PostgresTasks.layer({ url, pools: ["default", "gpu"] })
  */
 export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | SqlClient, TaskError> => {
   const resolved = engine.resolveOptions(options)

@@ -1,8 +1,8 @@
 /**
  * Durable tasks in a SQLite file, run by one process, without a database server.
  *
- * The process locks the file while it runs: two processes on one file would run its tasks twice. Use `PostgresTasks` for several
- * processes.
+ * The process locks the file while it runs: two processes on one file would run its tasks twice. Use `PostgresTasks`
+ * for several processes.
  *
  * Node warns on stderr that `node:sqlite` is experimental; `node --disable-warning=ExperimentalWarning` prevents that.
  *
@@ -26,8 +26,9 @@ export interface Options extends TaskEngine.Options {
   /** The file. It is created if it does not exist, readable for its owner only (mode 600). Its folder must exist. */
   readonly filename: string
   /**
-   * `"normal"` (default): durable data survives any end of the process, such as `kill -9`; a power failure may revert the last moments.
-   * `"full"`: durable data survives a power failure as well, at the cost of one `fsync` per transaction.
+   * `"normal"` (default): durable data survives any end of the process, such as `kill -9`; a power failure may revert
+   * the last moments. `"full"`: durable data survives a power failure as well, at the cost of one `fsync` per
+   * transaction.
    */
   readonly synchronous?: "normal" | "full" | undefined
 }
@@ -39,7 +40,9 @@ const openError = (error: SqlError): TaskError => {
   return new TaskError({ reason: isLocked ? new FileLocked(details) : new StoreError(details) })
 }
 
-/** Creates the file for its owner only: it holds what callers have sent, and most systems let everybody read new files. */
+/**
+ * Creates the file for its owner only: it holds what callers have sent, and most systems let everybody read new files.
+ */
 const createFile = (filename: string): Effect.Effect<void> =>
   filename === ":memory:" || filename.startsWith("file:")
     ? Effect.void
@@ -48,8 +51,11 @@ const createFile = (filename: string): Effect.Effect<void> =>
 /**
  * The engine, and the `SqlClient` for transactional steps: their tables are in the same file as those of the engine.
  *
- * Fails with `TaskError` `FileLocked` if another process, or another layer in this process, has the file open, and with `StoreError` if
- * the file cannot be opened.
+ * Fails with `TaskError` `FileLocked` if another process, or another layer in this process, has the file open, and with
+ * `StoreError` if the file cannot be opened.
+ *
+ * @example
+ * const Engine = SqliteTasks.layer({ filename: "tasks.db", synchronous: "full" })
  */
 export const layer = (
   { filename, synchronous, ...options }: Options

@@ -1,18 +1,18 @@
 /**
  * Steps, durable sleeps and compensations: the parts of a task that must not run twice.
  *
- * The handler of a task may run many times: it starts from its beginning after its process has ended, and after each question and each long
- * sleep. A step that has ended does not run again: its result is recorded under its name. So every effect on the outside world must be in a
- * step. Code between steps should be fast, and do the same in each run.
+ * The handler of a task may run many times: it starts from its beginning after its process has ended, and after each
+ * question and each long sleep. A step that has ended does not run again: its result is recorded under its name. So
+ * every effect on the outside world must be in a step. Code between steps should be fast, and do the same in each run.
  *
- * - The name of a step is unique in its task. In a loop, each iteration needs its own name (`charge/${order}`). Two steps with one name are
- *   a defect. A step that is renamed in a new version of the code runs again in existing tasks.
- * - A step runs *at least* once: a process may end after the step has acted and before its result is recorded. `execute` receives an
- *   idempotency key, which is the same in each attempt of this step in this task, and differs from all others. A step that does nothing but
- *   SQL can be `transactional`, and runs exactly once.
+ * - The name of a step is unique in its task. In a loop, each iteration needs its own name (`charge/${order}`). Two
+ *   steps with one name are a defect. A step that is renamed in a new version of the code runs again in existing tasks.
+ * - A step runs *at least* once: a process may end after the step has acted and before its result is recorded.
+ *   `execute` receives an idempotency key, which is the same in each attempt of this step in this task, and differs
+ *   from all others. A step that does nothing but SQL can be `transactional`, and runs exactly once.
  * - A step must not contain another step, a sleep, a compensation or a question: each of them is a defect there.
- * - `Effect.timeout` around a question or a sleep ends with the process. For a durable limit, use the question's own `timeout`, or race it
- *   with `Step.sleep`.
+ * - `Effect.timeout` around a question or a sleep ends with the process. For a durable limit, use the question's own
+ *   `timeout`, or race it with `Step.sleep`.
  *
  * @example
  * const pay = Task.layer(order, ({ amount }) =>
@@ -32,8 +32,8 @@ import { CurrentTask, type StepOptions, type UndoReason } from "./CurrentTask.ts
 export type { StepOptions, UndoReason } from "./CurrentTask.ts"
 
 /**
- * Runs a step, or returns its recorded result. Fails with the step's own failure, after the retries of its `retry` schedule. The message of
- * a defect is recorded too, and later runs die with that message.
+ * Runs a step, or returns its recorded result. Fails with the step's own failure, after the retries of its `retry`
+ * schedule. The message of a defect is recorded too, and later runs die with that message.
  *
  * Without a `success` schema no value is recorded or returned. A step that can fail needs an `error` schema.
  *
@@ -56,9 +56,9 @@ export type RequiresErrorSchema<E> = [E] extends [never] ? unknown
   : { readonly error: Schema.ConstraintCodec<E, unknown> }
 
 /**
- * Sleeps, across restarts. It ends when the time has passed by the clock of the machine, at most one `pollInterval` of the engine later. The
- * task takes no memory meanwhile. A sleep of up to 5 seconds is in memory, and starts again after a restart. In a compensation all sleeps
- * are in memory.
+ * Sleeps, across restarts. It ends when the time has passed by the clock of the machine, at most one `pollInterval` of
+ * the engine later. The task takes no memory meanwhile. A sleep of up to 5 seconds is in memory, and starts again after
+ * a restart. In a compensation all sleeps are in memory.
  *
  * @example
  * const rest = Step.sleep("rest", "12 hours")
@@ -67,11 +67,11 @@ export const sleep = (name: string, duration: Duration.Input): Effect.Effect<voi
   Effect.flatMap(CurrentTask, (task) => task.sleep(name, duration))
 
 /**
- * Adds a compensation. It runs when the task fails (an error, or a result with `isError`) or is cancelled, after the compensations that
- * were added later. It does not run when a worker stops and the task continues elsewhere.
+ * Adds a compensation. It runs when the task fails (an error, or a result with `isError`) or is cancelled, after the
+ * compensations that were added later. It does not run when a worker stops and the task continues elsewhere.
  *
- * The steps of a compensation are durable: each runs once, even if the process ends meanwhile. A compensation cannot ask for input. A
- * failure of a compensation is logged, and the others run.
+ * The steps of a compensation are durable: each runs once, even if the process ends meanwhile. A compensation cannot
+ * ask for input. A failure of a compensation is logged, and the others run.
  *
  * @example
  * const release = Step.compensate((reason) => Step.run("release", {}, () => releaseVan(reason)))

@@ -1,10 +1,10 @@
 /**
  * Tasks: tools with a durable handler.
  *
- * A task is defined like a tool, with additional options for its tasks. Its handler consists of steps (`Step.run`). All code between the
- * steps runs again when this process or another continues the task, and receives the recorded results of the steps. `Elicitation`,
- * `Sampling` and `Roots` ask as in any tool, and their answers are recorded too. Anything that may differ between two runs must come from a
- * step: the time, a random number, the response of a service.
+ * A task is defined like a tool, with additional options for its tasks. Its handler consists of steps (`Step.run`). All
+ * code between the steps runs again when this process or another continues the task, and receives the recorded results
+ * of the steps. `Elicitation`, `Sampling` and `Roots` ask as in any tool, and their answers are recorded too. Anything
+ * that may differ between two runs must come from a step: the time, a random number, the response of a service.
  *
  * @example
  * const bake = Task.make("bake", {
@@ -49,16 +49,16 @@ export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>
   /**
    * Whether a call may return a task.
    *
-   * - `optional`, the default: in 2025-11-25 a call returns a task if the client requests one; since 2026-07-28 it does for every client
-   *   that declares the extension, unless `asTask` returns `false`. Other calls wait for the result.
-   * - `required`: a call that cannot return a task is rejected, with `-32601` in 2025-11-25 and `-32021` since 2026-07-28. Calls in older
-   *   revisions wait for the result.
+   * - `optional`, the default: in 2025-11-25 a call returns a task if the client requests one; since 2026-07-28 it does
+   *   for every client that declares the extension, unless `asTask` returns `false`. Other calls wait for the result.
+   * - `required`: a call that cannot return a task is rejected, with `-32601` in 2025-11-25 and `-32021` since
+   *   2026-07-28. Calls in older revisions wait for the result.
    * - `forbidden`: every call waits for the result. Its execution is durable nevertheless.
    *
-   * A call that waits asks the task's questions as its own, and reports its progress. When the client cancels the call, or its connection
-   * is lost, the task is cancelled too. When the server stops, the task is not cancelled: it continues when a process runs again, and its
-   * result is stored for its `ttl`, although the client has no id to read it by. A task whose client of 2026-07-28 was asked and did not
-   * call again also stays for its `ttl`.
+   * A call that waits asks the task's questions as its own, and reports its progress. When the client cancels the call,
+   * or its connection is lost, the task is cancelled too. When the server stops, the task is not cancelled: it
+   * continues when a process runs again, and its result is stored for its `ttl`, although the client has no id to read
+   * it by. A task whose client of 2026-07-28 was asked and did not call again also stays for its `ttl`.
    */
   readonly taskSupport?: "forbidden" | "optional" | "required" | undefined
 }
@@ -100,7 +100,10 @@ export const make = <const Name extends string, Input extends Tool.Shape = {}, O
  * The options for the tasks of an ordinary tool, whose handler has no steps. Pass them as `extensions` of the tool.
  *
  * @example
- * const slow = Tool.make("slow", { execution: { taskSupport: "optional" }, extensions: Task.policy({ ttl: "1 hour" }) })
+ * const slow = Tool.make("slow", {
+ *   execution: { taskSupport: "optional" },
+ *   extensions: Task.policy({ ttl: "1 hour" })
+ * })
  */
 export const policy = (
   options: ToolPolicyOptions,
@@ -114,15 +117,17 @@ type Body<Input, Output, E, R> = (input: Input) => Effect.Effect<Tool.Answer<Out
 type BodyServices<R> = Tool.Needed<Exclude<R, CurrentTask>>
 
 /**
- * Offers a task with its handler. `Tasks.layer` must be among the definitions of the server; without it the server dies at its start.
+ * Offers a task with its handler. `Tasks.layer` must be among the definitions of the server; without it the server dies
+ * at its start.
  *
- * - The value of the handler is the result of the call, as in a tool. A failure becomes a result with `isError` and the `message` of the
- *   error. In both cases the task is `completed`; in 2025-11-25 a task with `isError` is `failed`.
+ * - The value of the handler is the result of the call, as in a tool. A failure becomes a result with `isError` and the
+ *   `message` of the error. In both cases the task is `completed`; in 2025-11-25 a task with `isError` is `failed`.
  * - An `McpError` becomes a JSON-RPC error, and the task is `failed`. So does a defect, as `-32603` with a reference.
- * - When a task is cancelled, by its client or at the end of its time to live, the handler is interrupted, and its compensations run. When
- *   the process stops, the handler is interrupted without compensations, and runs again when a process has the task.
- * - The handler's request (`McpRequest`) is that of the task. Of the call it has the id of the principal, the capabilities of the client
- *   and the arguments.
+ * - When a task is cancelled, by its client or at the end of its time to live, the handler is interrupted, and its
+ *   compensations run. When the process stops, the handler is interrupted without compensations, and runs again when a
+ *   process has the task.
+ * - The handler's request (`McpRequest`) is that of the task. Of the call it has the id of the principal, the
+ *   capabilities of the client and the arguments.
  *
  * @example
  * const baking = Task.layer(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes)))
@@ -134,8 +139,8 @@ export const layer = <Name extends string, Input, Output, E extends HandlerError
   Layer.merge(Tool.layer(asDurable(task), withCurrentTask(body)), requireTasksLayer)
 
 /**
- * Offers a task with its handler until the scope closes, while the server runs. Fails like `layer`. In a server without `Tasks.layer` each
- * call is a defect.
+ * Offers a task with its handler until the scope closes, while the server runs. Fails like `layer`. In a server without
+ * `Tasks.layer` each call is a defect.
  *
  * @example
  * const addBaking = Catalog.persistent(Task.add(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes))))
@@ -147,7 +152,8 @@ export const add = <Name extends string, Input, Output, E extends HandlerError =
   Tool.add(asDurable(task), withCurrentTask(body))
 
 /**
- * Replaces the tool or task with the same name until the scope closes. Tasks of the replaced definition continue with the new handler.
+ * Replaces the tool or task with the same name until the scope closes. Tasks of the replaced definition continue with
+ * the new handler.
  *
  * @example
  * const bakeFaster = Catalog.persistent(Task.replace(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes))))
@@ -159,15 +165,16 @@ export const replace = <Name extends string, Input, Output, E extends HandlerErr
   Tool.replace(asDurable(task), withCurrentTask(body))
 
 /**
- * Offers a task that is prepared in the call, before the task starts and while the client is connected. The prepared value is stored with
- * the arguments, as JSON by its schema, and passed to the handler.
+ * Offers a task that is prepared in the call, before the task starts and while the client is connected. The prepared
+ * value is stored with the arguments, as JSON by its schema, and passed to the handler.
  *
- * - `prepare` has the request of the call: the claims of its principal and its credentials are not available in the task.
- * - `prepare` asks for input through the call, even if the client then gets a task: "servers … SHOULD resolve all MRTR exchanges
- *   synchronously before responding with a `CreateTaskResult`" (the extension, "Task Creation").
+ * - `prepare` has the request of the call: the claims of its principal and its credentials are not available in the
+ *   task.
+ * - `prepare` asks for input through the call, even if the client then gets a task: "servers … SHOULD resolve all MRTR
+ *   exchanges synchronously before responding with a `CreateTaskResult`" (the extension, "Task Creation").
  * - `prepare` is an ordinary tool handler: it is not durable, and since 2026-07-28 it runs again with each answer.
- * - A failure of `prepare` is the result of the call, as in a tool, and no task starts. In 2025-11-25, where a call that requests a task
- *   cannot return a tool result, it is `-32602`.
+ * - A failure of `prepare` is the result of the call, as in a tool, and no task starts. In 2025-11-25, where a call
+ *   that requests a task cannot return a tool result, it is `-32602`.
  *
  * @example
  * const order = Task.layerPrepared(
@@ -223,7 +230,10 @@ export const layerPrepared = <
 
 const missingTasksLayer = new Error("task definitions require `Tasks.layer`: add it to the definitions of the server")
 
-/** Checks that a server has `Tasks.layer`, after all of its definitions were added. It is one layer, so that the check runs once per server. */
+/**
+ * Checks that a server has `Tasks.layer`, after all of its definitions were added. It is one layer, so that the check
+ * runs once per server.
+ */
 const requireTasksLayer: Layer.Layer<never, never, Catalog> = Extension.effect(
   Effect.map(Catalog, (catalog) => ({
     name: "require Tasks.layer",

@@ -1,6 +1,6 @@
 /**
- * The service that stores and runs tasks. Its layers are `MemoryTasks`, `SqliteTasks` and `PostgresTasks`. An application uses it to read
- * and cancel tasks, and to answer their questions, without regard to their owners.
+ * The service that stores and runs tasks. Its layers are `MemoryTasks`, `SqliteTasks` and `PostgresTasks`. An
+ * application uses it to read and cancel tasks, and to answer their questions, without regard to their owners.
  *
  * @example
  * const cancelOldest = Effect.gen(function*() {
@@ -23,25 +23,29 @@ import type { ListPosition, NewTask, Outcome, Owner, State } from "./TaskState.t
 /** Options of every engine, for each of the stores. */
 export interface Options {
   /**
-   * How often the engine reads its store for events that no notification reports, such as the end of a durable sleep: 500 milliseconds
-   * by default.
+   * How often the engine reads its store for events that no notification reports, such as the end of a durable sleep:
+   * 500 milliseconds by default.
    */
   readonly pollInterval?: Duration.Input | undefined
-  /** The shortest time between two writes of a task's progress: 100 milliseconds by default. The last report is always written. */
+  /**
+   * The shortest time between two writes of a task's progress: 100 milliseconds by default. The last report is always
+   * written.
+   */
   readonly progressInterval?: Duration.Input | undefined
   /**
-   * How often the engine compares tasks with their executions and repairs differences, and the time until the first comparison: one minute
-   * by default.
+   * How often the engine compares tasks with their executions and repairs differences, and the time until the first
+   * comparison: one minute by default.
    */
   readonly sweepInterval?: Duration.Input | undefined
   /**
-   * How long an expired task may take to run its compensations: 1 hour by default. Then the engine deletes it with a log line, whatever it
-   * has not compensated: for instance because its pool has no workers, or no worker has its tool.
+   * How long an expired task may take to run its compensations: 1 hour by default. Then the engine deletes it with a
+   * log line, whatever it has not compensated: for instance because its pool has no workers, or no worker has its tool.
    */
   readonly undoTimeout?: Duration.Input | undefined
   /**
-   * How long a worker that stops, or that hands tasks over to another worker, waits for a step that ignores its interruption: 2 seconds by
-   * default. Then the step runs again, elsewhere or later. Its task makes no progress meanwhile.
+   * How long a worker that stops, or that hands tasks over to another worker, waits for a step that ignores its
+   * interruption: 2 seconds by default. Then the step runs again, elsewhere or later. Its task makes no progress
+   * meanwhile.
    */
   readonly interruptTimeout?: Duration.Input | undefined
 }
@@ -52,8 +56,9 @@ export interface TaskRequest extends RequestContext {
 }
 
 /**
- * Returns the handler for the name of a tool; `undefined` for an unknown tool, whose tasks then wait with a status message. A `durable`
- * handler consists of steps, and the code between them may run again. Any other handler is one step.
+ * Returns the handler for the name of a tool; `undefined` for an unknown tool, whose tasks then wait with a status
+ * message. A `durable` handler consists of steps, and the code between them may run again. Any other handler is one
+ * step.
  */
 export type Handlers = (tool: string) =>
   | {
@@ -65,11 +70,13 @@ export type Handlers = (tool: string) =>
 /** The service that stores and runs tasks. */
 export class TaskEngine extends Context.Service<TaskEngine, {
   /**
-   * Creates a task. When this succeeds the task is durable: it can be read, and it runs even if this process ends. Fails with
-   * `LimitExceeded` at a limit of `NewTask.limits`.
+   * Creates a task. When this succeeds the task is durable: it can be read, and it runs even if this process ends.
+   * Fails with `LimitExceeded` at a limit of `NewTask.limits`.
    */
   readonly submit: (task: NewTask) => Effect.Effect<State, TaskError>
-  /** The state of a task; `undefined` for an unknown id, and for a task that was deleted or has expired by the clock. */
+  /**
+   * The state of a task; `undefined` for an unknown id, and for a task that was deleted or has expired by the clock.
+   */
   readonly get: (id: string) => Effect.Effect<State | undefined, TaskError>
   /** The tasks of these owners, newest first, without questions and outcomes. */
   readonly list: (
@@ -77,25 +84,25 @@ export class TaskEngine extends Context.Service<TaskEngine, {
     options: { readonly after?: ListPosition | undefined; readonly limit: number }
   ) => Effect.Effect<ReadonlyArray<State>, TaskError>
   /**
-   * Cancels a task: first its stored status, then its run, which is interrupted and compensates. Returns `false` if the task has already
-   * ended or does not exist.
+   * Cancels a task: first its stored status, then its run, which is interrupted and compensates. Returns `false` if the
+   * task has already ended or does not exist.
    */
   readonly cancel: (id: string, statusMessage?: string) => Effect.Effect<boolean, TaskError>
   /** Answers an open question. The first answer counts. Returns `false` for a question that is not open. */
   readonly answer: (id: string, key: string, answer: JsonObject) => Effect.Effect<boolean, TaskError>
   /**
-   * Lets a task that has ended expire ten seconds from now instead of at the end of its time to live. It is deleted after its
-   * compensations, and counts as retained until then. Does nothing for a task that has not ended.
+   * Lets a task that has ended expire ten seconds from now instead of at the end of its time to live. It is deleted
+   * after its compensations, and counts as retained until then. Does nothing for a task that has not ended.
    */
   readonly expireSoon: (id: string) => Effect.Effect<void, TaskError>
   /**
-   * The current state of a task, and its later states; of several quick changes, only the last state. It ends after a final state, or when
-   * the task is deleted.
+   * The current state of a task, and its later states; of several quick changes, only the last state. It ends after a
+   * final state, or when the task is deleted.
    */
   readonly watch: (id: string) => Stream.Stream<State, TaskError>
   /**
-   * Runs tasks with these handlers until the scope closes. Then the runs are interrupted without compensations, and continue elsewhere or
-   * later. Does nothing on an engine that runs no tasks (`PostgresTasks.Options.runTasks`).
+   * Runs tasks with these handlers until the scope closes. Then the runs are interrupted without compensations, and
+   * continue elsewhere or later. Does nothing on an engine that runs no tasks (`PostgresTasks.Options.runTasks`).
    */
   readonly runTasks: (handlers: Handlers) => Effect.Effect<void, never, Scope.Scope>
 }>()("@skein/tasks/TaskEngine") {}

@@ -23,8 +23,8 @@ export class FileLocked extends Data.TaggedError("FileLocked")<{
 }> {}
 
 /**
- * The encryption keys are missing, invalid or do not decrypt a stored text (`Encryption`). A text that was changed in the database fails
- * in the same way.
+ * The encryption keys are missing, invalid or do not decrypt a stored text (`Encryption`). A text that was changed in
+ * the database fails in the same way.
  */
 export class KeyError extends Data.TaggedError("KeyError")<{ readonly message: string }> {}
 
@@ -32,8 +32,8 @@ export class KeyError extends Data.TaggedError("KeyError")<{ readonly message: s
 export type Reason = LimitExceeded | StoreError | FileLocked | KeyError
 
 /**
- * An operation on a task failed. The `message` is that of the reason, for the log: clients receive it only for `LimitExceeded`, and in
- * other words.
+ * An operation on a task failed. The `message` is that of the reason, for the log: clients receive it only for
+ * `LimitExceeded`, and in other words.
  */
 export class TaskError extends Data.TaggedError("TaskError")<{ readonly reason: Reason }> {
   override readonly cause = this.reason

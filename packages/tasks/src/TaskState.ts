@@ -7,7 +7,10 @@ import type { ErrorObject, TaskStatus } from "@skein/protocol/Task"
 import type { Principal } from "@skein/runtime/Connection"
 import type { Progress } from "@skein/runtime/RequestContext"
 
-/** The owner of a task: the id of a principal, or the text of an owner policy; `null`: every caller that has the task id. */
+/**
+ * The owner of a task: the id of a principal, or the text of an owner policy; `null`: every caller that has the task
+ * id.
+ */
 export type Owner = string | null
 
 /** The limits on numbers of tasks. A number that is `undefined` sets no limit. */

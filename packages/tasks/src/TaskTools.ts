@@ -1,10 +1,11 @@
 /**
- * Tools with which a model uses long tasks in a client without tasks: `task_status` waits for a task and returns its status and result,
- * `task_answer` answers its questions, `task_cancel` cancels it, and `task_list` lists the tasks of an identified caller.
+ * Tools with which a model uses long tasks in a client without tasks: `task_status` waits for a task and returns its
+ * status and result, `task_answer` answers its questions, `task_cancel` cancels it, and `task_list` lists the tasks of
+ * an identified caller.
  *
- * With these tools, a call of a task waits no longer than `maxWait`. Then it returns a text with the task id and how to continue. It does so
- * immediately when the task asks something that the client cannot be asked. Since the model can answer forms, a task may ask forms in any
- * client. Clients with tasks do not see the tools.
+ * With these tools, a call of a task waits no longer than `maxWait`. Then it returns a text with the task id and how to
+ * continue. It does so immediately when the task asks something that the client cannot be asked. Since the model can
+ * answer forms, a task may ask forms in any client. Clients with tasks do not see the tools.
  *
  * @example
  * const Server = McpServer.layer({ name: "bakery", version: "1.0.0" },
@@ -25,14 +26,14 @@ import { declaresTasks } from "./internal/protocol/toolCall.ts"
 /** The tools for models. */
 export interface Options {
   /**
-   * How long a call of a task waits for the result, and `task_status` waits for a change (at most one hour): 20 seconds by default. It
-   * should be shorter than the request timeout of clients, which often is one minute.
+   * How long a call of a task waits for the result, and `task_status` waits for a change (at most one hour): 20 seconds
+   * by default. It should be shorter than the request timeout of clients, which often is one minute.
    */
   readonly maxWait?: Duration.Input | undefined
   /**
-   * Which callers see the tools. Default: those without tasks. Since 2026-07-28 clients declare tasks with each request. In 2025-11-25
-   * clients do not declare that they create tasks; a client that receives tasks (`tasks` among its capabilities) counts as one with tasks.
-   * It must be fast.
+   * Which callers see the tools. Default: those without tasks. Since 2026-07-28 clients declare tasks with each
+   * request. In 2025-11-25 clients do not declare that they create tasks; a client that receives tasks (`tasks` among
+   * its capabilities) counts as one with tasks. It must be fast.
    */
   readonly visible?: Visible | undefined
 }
@@ -44,8 +45,8 @@ const hasTasks = ({ capabilities, revision }: Caller): boolean =>
     : revision === "2025-11-25" && capabilities["tasks"] !== undefined
 
 /**
- * Offers the tools. `Tasks.layer` must be among the definitions of the server; without it the server dies at its start. Fails with
- * `DefinitionError` `Duplicate` if the server has a tool with one of these names.
+ * Offers the tools. `Tasks.layer` must be among the definitions of the server; without it the server dies at its start.
+ * Fails with `DefinitionError` `Duplicate` if the server has a tool with one of these names.
  *
  * The tools respect the owners of tasks: a caller cannot find out about tasks of others.
  *

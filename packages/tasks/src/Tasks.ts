@@ -1,10 +1,10 @@
 /**
- * Tasks for a server: tool calls that take minutes or days, survive the end of the process, and are read, answered and cancelled by
- * their id.
+ * Tasks for a server: tool calls that take minutes or days, survive the end of the process, and are read, answered and
+ * cancelled by their id.
  *
- * `Tasks.layer` is one of the definitions of a server. It needs an engine: `MemoryTasks`, `SqliteTasks` or `PostgresTasks`. With it,
- * the tools of `Task.layer` can run as tasks, and so can tools with `execution: { taskSupport: "optional" }`. A process with the same
- * definitions that serves no transport is a worker.
+ * `Tasks.layer` is one of the definitions of a server. It needs an engine: `MemoryTasks`, `SqliteTasks` or
+ * `PostgresTasks`. With it, the tools of `Task.layer` can run as tasks, and so can tools with `execution: {
+ * taskSupport: "optional" }`. A process with the same definitions that serves no transport is a worker.
  *
  * @example
  * const Server = McpServer.layer({ name: "bakery", version: "1.0.0" }, Task.layer(bake, baking), Tasks.layer()).pipe(
@@ -32,16 +32,16 @@ export interface Options extends TaskPolicyOptions {
   /** The numbers of tasks. At a limit a call is rejected with `-32603`, and no task is created. */
   readonly limits?: LimitOptions | undefined
   /**
-   * How many tasks one `subscriptions/listen` may watch: 100 by default. With more ids only the first ones are watched, and the
-   * acknowledgement lists them.
+   * How many tasks one `subscriptions/listen` may watch: 100 by default. With more ids only the first ones are watched,
+   * and the acknowledgement lists them.
    */
   readonly maxWatchedTasks?: number | undefined
   /**
    * Which clients of 2025-11-25 may list tasks (`tasks/list`).
    *
    * - `identified`, the default: callers with an owner, by their principal for instance. They list their own tasks.
-   * - `always`: callers without an owner too. **They list the tasks of all callers without an owner**: for a server with one user, on
-   *   stdio.
+   * - `always`: callers without an owner too. **They list the tasks of all callers without an owner**: for a server
+   *   with one user, on stdio.
    * - `never`: no client.
    */
   readonly list?: "identified" | "always" | "never" | undefined
@@ -55,8 +55,9 @@ export interface Options extends TaskPolicyOptions {
 }
 
 /**
- * Offers tasks, in 2025-11-25 and since 2026-07-28, and runs them in this process unless its engine runs none. Options for single tools
- * are in `Task.make` and `Task.policy`. A second `Tasks.layer` in one server is a defect when the server is built.
+ * Offers tasks, in 2025-11-25 and since 2026-07-28, and runs them in this process unless its engine runs none. Options
+ * for single tools are in `Task.make` and `Task.policy`. A second `Tasks.layer` in one server is a defect when the
+ * server is built.
  *
  * @example
  * Tasks.layer({ ttl: "2 days", limits: { perOwner: { live: 20 } } })

@@ -25,7 +25,7 @@ const files = globSync("**/*.ts", { cwd: source }).filter((path) => path !== "in
 it("imports of the layers point down only", () => {
   expect(files.filter((path) => layerOf(path) < 0)).toEqual([])
   const upwards = files.flatMap((path) =>
-    importsOf(path)
+    [...new Set(importsOf(path))]
       .filter((imported) => layerOf(imported) > layerOf(path))
       .map((imported) => `${path} imports ${imported}`)
   )

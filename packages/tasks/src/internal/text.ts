@@ -5,8 +5,8 @@ import { isObject } from "@skein/protocol/JsonRpc"
 import type { Outcome } from "../TaskState.ts"
 
 /**
- * Characters (UTF-16 units) of a status message, or of a message about progress. Each change and each listing writes, reads and sends
- * the message again, so it is short.
+ * Characters (UTF-16 units) of a status message, or of a message about progress. Each change and each listing writes,
+ * reads and sends the message again, so it is short.
  */
 export const maxLineChars = 4096
 
@@ -18,7 +18,9 @@ export const truncateLine = (text: string): string => {
   return `${text.slice(0, length)}…`
 }
 
-/** Shortens the task ids in a log line: the whole id may be enough to use the task, and eight characters identify it. */
+/**
+ * Shortens the task ids in a log line: the whole id may be enough to use the task, and eight characters identify it.
+ */
 export const redactTaskIds = (text: string): string => text.replace(/(?<![\w-])[\w-]{32}(?![\w-])/g, shortTaskId)
 
 /** The first eight characters of a task id, for the log. See `redactTaskIds`. */
@@ -31,7 +33,10 @@ const maxFailureChars = 500
 export const isErrorResult = (outcome: Outcome): boolean =>
   outcome._tag === "Result" && outcome.result["isError"] === true
 
-/** The reason for a failure, in one line: listings have no outcomes. `undefined` for a success, and for a failure without a text. */
+/**
+ * The reason for a failure, in one line: listings have no outcomes. `undefined` for a success, and for a failure
+ * without a text.
+ */
 export const failureMessage = (outcome: Outcome): string | undefined => {
   if (outcome._tag === "Error") return truncateLine(outcome.error.message)
   if (!isErrorResult(outcome)) return undefined

@@ -1,9 +1,9 @@
 /**
  * Steps as activities of the workflow engine, and retries of its store errors.
  *
- * The workflow engine turns errors of its store into defects. A run whose worker is cut off, or was stopped for a while and has lost the
- * task to another worker, receives them too. It must not fail its task because of them: it waits until the store is back, or until the
- * workflow engine ends the run.
+ * The workflow engine turns errors of its store into defects. A run whose worker is cut off, or was stopped for a while
+ * and has lost the task to another worker, receives them too. It must not fail its task because of them: it waits until
+ * the store is back, or until the workflow engine ends the run.
  */
 import * as Cause from "effect/Cause"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
@@ -30,7 +30,9 @@ const isStoreFailure = (cause: Cause.Cause<unknown>): boolean =>
     Cause.isInterruptReason(reason) || (Cause.isDieReason(reason) && isStoreDefect(reason.defect))
   )
 
-/** The retries of store errors: after 200 milliseconds at first, then with growing pauses of up to 10 seconds, forever. */
+/**
+ * The retries of store errors: after 200 milliseconds at first, then with growing pauses of up to 10 seconds, forever.
+ */
 export const retrySchedule = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced("10 seconds")])
 
 /** Retries an effect of the workflow engine while its defect is a store error. */
@@ -51,7 +53,10 @@ const findRequest = (
     Effect.orDie(storage.requestIdForPrimaryKey({ address: messageAddresses(execution)[0]!, tag, id }))
   )
 
-/** The rank of a deferred: a number that grows from one done deferred of the execution to the next, and `lastRank` before it is done. */
+/**
+ * The rank of a deferred: a number that grows from one done deferred of the execution to the next, and `lastRank`
+ * before it is done.
+ */
 export const makeRank =
   (storage: MessageStorage["Service"]) => (execution: string, deferred: string): Effect.Effect<bigint> =>
     Effect.map(findRequest(storage, execution, "deferred", deferred), Option.getOrElse(() => lastRank))
@@ -63,9 +68,10 @@ const wasCutOff = (cause: Cause.Cause<never>): boolean =>
 /**
  * Executes steps as activities.
  *
- * A run that is cut off sends the workflow engine a message about the activity it waited for. That message may reach the activity in
- * another process, where the task continues. There it interrupts a transactional activity before it has begun, and the workflow engine
- * records the interruption as its end. In that case this deletes the record and starts the activity again.
+ * A run that is cut off sends the workflow engine a message about the activity it waited for. That message may reach
+ * the activity in another process, where the task continues. There it interrupts a transactional activity before it has
+ * begun, and the workflow engine records the interruption as its end. In that case this deletes the record and starts
+ * the activity again.
  */
 export const makeExecuteActivity = (
   engine: WorkflowEngine["Service"],

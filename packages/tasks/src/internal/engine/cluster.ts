@@ -40,8 +40,8 @@ export interface Options {
 export type ClusterServices = WorkflowEngine | Sharding.Sharding | MessageStorage
 
 /**
- * The settings of both kinds. `maxResidentEntities` is unbounded, because with a bound the runner reads the store again and again: the
- * limits on tasks bound the number of executions.
+ * The settings of both kinds. `maxResidentEntities` is unbounded, because with a bound the runner reads the store again
+ * and again: the limits on tasks bound the number of executions.
  */
 export const shardingSettings = ({ pollInterval, interruptTimeout }: Options) =>
   ({
@@ -52,7 +52,10 @@ export const shardingSettings = ({ pollInterval, interruptTimeout }: Options) =>
     simulateRemoteSerialization: false
   }) as const
 
-/** The cluster of a single process. Its one runner owns all shards, so there are few, and locks and assignments are not refreshed. */
+/**
+ * The cluster of a single process. Its one runner owns all shards, so there are few, and locks and assignments are not
+ * refreshed.
+ */
 export const layerSingle = (options: Options): Layer.Layer<ClusterServices, never, SqlClient.SqlClient | Digest> =>
   ClusterWorkflowEngine.layer.pipe(
     Layer.provideMerge(Sharding.layer),

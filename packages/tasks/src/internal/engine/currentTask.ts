@@ -35,8 +35,9 @@ export const makeTaskRequest = (run: Run, current: CurrentTask["Service"]): Task
 }
 
 /**
- * Sets the status message. Code between steps sets its messages again in each run, so these are counted, and only messages beyond the
- * stored count are written. Messages in steps are not counted. In a step, a failed write is only logged: the step may be a transaction.
+ * Sets the status message. Code between steps sets its messages again in each run, so these are counted, and only
+ * messages beyond the stored count are written. Messages in steps are not counted. In a step, a failed write is only
+ * logged: the step may be a transaction.
  */
 const setStatusMessage = (run: Run, text: string): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {

@@ -1,6 +1,6 @@
 /**
- * The task engine: a store of tasks, and one execution of one workflow for each task. The store decides the status of a task; the
- * workflow engine decides where and when its handler runs.
+ * The task engine: a store of tasks, and one execution of one workflow for each task. The store decides the status of a
+ * task; the workflow engine decides where and when its handler runs.
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as EntityId from "effect/cluster/EntityId"
@@ -58,7 +58,10 @@ const expireSoonMs = 10_000
 /** Milliseconds for which ended executions are collected, to mark them in one statement. */
 const settleDelayMs = 200
 
-/** Milliseconds between two checks for tasks that other processes left, at most: alone in the store, and with other processes. */
+/**
+ * Milliseconds between two checks for tasks that other processes left, at most: alone in the store, and with other
+ * processes.
+ */
 const maxSweepPauseMs = { alone: 60_000, shared: 10_000 }
 
 interface TaskRef {
@@ -122,7 +125,8 @@ const make = (options: Options) =>
       yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(moveCheckMs), moveRuns)))
     }
 
-    // A process that runs no tasks registers the workflow as well: without it, it could not address messages to executions.
+    // A process that runs no tasks registers the workflow as well: without it, it could not address messages to
+    // executions.
     yield* workflowEngine.register(TaskRun, ({ taskId }, execution) => runExecution(engine, taskId, execution))
     yield* indexMessages()
     // This finalizer runs just before the cluster interrupts the runs.
@@ -200,8 +204,8 @@ const make = (options: Options) =>
   })
 
 /**
- * Abandons a run once the cluster has begun to shut down, which follows at once. Before that, the workflow engine would take the run for
- * interrupted.
+ * Abandons a run once the cluster has begun to shut down, which follows immediately. Before that, the workflow engine would
+ * take the run for interrupted.
  */
 const abandonOnShutdown = (sharding: Sharding["Service"]): Effect.Effect<never> =>
   Effect.flatMap(
@@ -221,7 +225,10 @@ export const layerSingle = (options: PublicOptions): Layer.Layer<TaskEngine, Tas
   )
 }
 
-/** The states of a task: the current one, and the latest after each notification, until a final one or until the task is deleted. */
+/**
+ * The states of a task: the current one, and the latest after each notification, until a final one or until the task is
+ * deleted.
+ */
 const watch = (store: TaskStore["Service"], id: string): Stream.Stream<State, TaskError> =>
   Stream.unwrap(Effect.gen(function*() {
     const changed = Latch.makeUnsafe(true)

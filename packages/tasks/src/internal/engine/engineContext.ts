@@ -60,8 +60,8 @@ const isTemporaryStoreError = (error: TaskError): boolean => error.reason._tag =
 const isTemporary = (error: TaskError): boolean => isTemporaryStoreError(error) || isKeyError(error)
 
 /**
- * Retries while the store cannot be reached, and while an encryption key is missing: another worker may have it, or this one after its
- * next configuration. Any other error is a defect, for instance a value that cannot be stored.
+ * Retries while the store cannot be reached, and while an encryption key is missing: another worker may have it, or
+ * this one after its next configuration. Any other error is a defect, for instance a value that cannot be stored.
  */
 export const awaitStore = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, never, R> =>
   // A schedule costs more than most of these effects, so it is created only after an error.

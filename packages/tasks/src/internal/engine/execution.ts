@@ -1,9 +1,9 @@
 /**
  * The execution of a task: the body of its workflow, from the stored task to its end.
  *
- * The stored status decides. A task that is completed or failed needs no execution. For a cancelled task the execution replays a durable
- * handler up to the point that it had reached, because only the handler knows its compensations, and then runs these. The workflow engine
- * is interrupted as well, so no step starts again meanwhile.
+ * The stored status decides. A task that is completed or failed needs no execution. For a cancelled task the execution
+ * replays a durable handler up to the point that it had reached, because only the handler knows its compensations, and
+ * then runs these. The workflow engine is interrupted as well, so no step starts again meanwhile.
  */
 import * as McpError from "@skein/protocol/McpError"
 import * as Cause from "effect/Cause"
@@ -33,8 +33,8 @@ import { abandonRun, interruptSignal } from "./workflow.ts"
 type ExecutionEffect<A> = Effect.Effect<A, never, EngineServices | Scope.Scope>
 
 /**
- * Milliseconds that an execution waits in memory for a handler. A process without any handlers is starting or ending, so the wait is
- * longer there.
+ * Milliseconds that an execution waits in memory for a handler. A process without any handlers is starting or ending,
+ * so the wait is longer there.
  */
 const handlerWaitMs = { withoutHandlers: 30_000, withHandlers: 500 }
 
@@ -95,9 +95,9 @@ const runWithHandler = (
   })
 
 /**
- * Waits for a handler: first in memory, then suspended, with checks that become rarer. It also ends when a worker adds handlers in this
- * process. The execution of a cancelled task must not be suspended: the workflow engine would end it, and nothing would be compensated.
- * It waits in memory until the task is deleted.
+ * Waits for a handler: first in memory, then suspended, with checks that become rarer. It also ends when a worker adds
+ * handlers in this process. The execution of a cancelled task must not be suspended: the workflow engine would end it,
+ * and nothing would be compensated. It waits in memory until the task is deleted.
  */
 const waitForHandler = (
   engine: EngineContext,
@@ -149,7 +149,10 @@ const suspendAtEnd = (run: Run): Effect.Effect<never> => {
   return suspend(run.instance)
 }
 
-/** Runs the handler to its end and stores its outcome. Returns `true` if another worker of this process must run it again. */
+/**
+ * Runs the handler to its end and stores its outcome. Returns `true` if another worker of this process must run it
+ * again.
+ */
 const runForward = (run: Run, { handler }: FoundHandler): ExecutionEffect<boolean> =>
   Effect.gen(function*() {
     const { instance } = run
@@ -200,8 +203,8 @@ const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome):
   })
 
 /**
- * Replays the handler of a cancelled task up to the point that it had reached. The workflow engine then runs the finalizer of
- * `undoWhenCancelled`. No step starts again, and code between two steps has `maxGapMs`.
+ * Replays the handler of a cancelled task up to the point that it had reached. The workflow engine then runs the
+ * finalizer of `undoWhenCancelled`. No step starts again, and code between two steps has `maxGapMs`.
  */
 const replayCancelled = (run: Run, { handler }: FoundHandler): ExecutionEffect<boolean> =>
   Effect.gen(function*() {
@@ -224,23 +227,25 @@ const callHandler = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<
   Effect.suspend(() => handler.run(makeTaskRequest(run, makeCurrentTask(run))))
 
 /**
- * Adds the finalizer that runs the compensations of a cancelled task; the workflow engine calls it at the end of the execution. A run is
- * also interrupted when its worker stops, and then continues elsewhere: only `instance.interrupted` marks a cancellation. A run that is
- * stopped and cancelled may not know all compensations yet. It leaves them to the sweeper, which starts the execution again.
+ * Adds the finalizer that runs the compensations of a cancelled task; the workflow engine calls it at the end of the
+ * execution. A run is also interrupted when its worker stops, and then continues elsewhere: only `instance.interrupted`
+ * marks a cancellation. A run that is stopped and cancelled may not know all compensations yet. It leaves them to the
+ * sweeper, which starts the execution again.
  */
 const undoWhenCancelled = (run: Run): Effect.Effect<void, never, EngineServices> =>
   Workflow.addFinalizer((exit) =>
     Exit.isFailure(exit) && run.instance.interrupted && run.reachedEnd
-      // The task is settled before the execution ends: the sweeper takes an ended execution of an unsettled task for not compensated.
+      // The task is settled before the execution ends: the sweeper takes an ended execution of an unsettled task for
+      // not compensated.
       ? Effect.andThen(whileOwned(run, undoAll(run, "cancelled")), awaitStore(run.engine.store.settle(run.task.id)))
       : Effect.void
   )
 
 /**
- * Runs the compensations for as long as this process owns the execution. The workflow engine does not interrupt finalizers: it would wait
- * for a step that must run in another process, or again in this one, and that step would wait for the end of this run. So this checks
- * whether the run must end; another process or the next run then starts the remaining compensations. An interruption by a client only
- * means that the task is cancelled.
+ * Runs the compensations for as long as this process owns the execution. The workflow engine does not interrupt
+ * finalizers: it would wait for a step that must run in another process, or again in this one, and that step would wait
+ * for the end of this run. So this checks whether the run must end; another process or the next run then starts the
+ * remaining compensations. An interruption by a client only means that the task is cancelled.
  */
 const whileOwned = (run: Run, effect: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.gen(function*() {
@@ -272,7 +277,10 @@ const undoAll = (run: Run, reason: UndoReason): Effect.Effect<void> =>
           : Effect.logError(`task ${run.task.tool}: a compensation failed`, cause)), { discard: true })
   })
 
-/** Whether another run continues the compensations of a cancelled task; otherwise a compensation has interrupted itself and has failed. */
+/**
+ * Whether another run continues the compensations of a cancelled task; otherwise a compensation has interrupted itself
+ * and has failed.
+ */
 const isHandedOver = ({ instance, isReleased }: Run, cause: Cause.Cause<unknown>): boolean =>
   isReleased || instance.suspended || instance.abandoned ||
   cause.reasons.some((reason) => reason.annotations.has(ClusterSchema.Abandon.key))

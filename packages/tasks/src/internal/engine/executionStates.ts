@@ -1,5 +1,6 @@
 /**
- * The states of executions, read from the tables of the cluster: many in one statement, since the workflow engine reports one at a time.
+ * The states of executions, read from the tables of the cluster: many in one statement, since the workflow engine
+ * reports one at a time.
  */
 import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"

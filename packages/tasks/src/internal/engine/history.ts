@@ -1,6 +1,7 @@
 /**
- * The order in which earlier runs received events: ended steps, ended sleeps, answered questions. A later run receives them in the same
- * order. Otherwise a branch could get ahead of another one that it came after, and win a race or interrupt the others by its failure.
+ * The order in which earlier runs received events: ended steps, ended sleeps, answered questions. A later run receives
+ * them in the same order. Otherwise a branch could get ahead of another one that it came after, and win a race or
+ * interrupt the others by its failure.
  *
  * A handler without concurrent branches receives its events in order anyway, and does not use this.
  */
@@ -10,7 +11,9 @@ import type { TaskError } from "../../TaskError.ts"
 import { Database } from "../store/database.ts"
 import { entityType, interruptSignal } from "./workflow.ts"
 
-/** Reads the events of an execution: their names in order, each with its rank, a number that grows from event to event. */
+/**
+ * Reads the events of an execution: their names in order, each with its rank, a number that grows from event to event.
+ */
 export type ReadHistory = (execution: string) => Effect.Effect<ReadonlyMap<string, bigint>, TaskError>
 
 /** The rank of events that have not happened: greater than all others. */
@@ -20,7 +23,10 @@ export const lastRank = 2n ** 64n
 const isEngineEvent = (name: string): boolean =>
   name === interruptSignal.name || name.startsWith("DurableClock/handler/")
 
-/** Reads the tables of a cluster. A step ends with its reply; each other event is a message. `prefix` is that of the tables. */
+/**
+ * Reads the tables of a cluster. A step ends with its reply; each other event is a message. `prefix` is that of the
+ * tables.
+ */
 export const makeReadHistory = (sql: SqlClient.SqlClient, prefix = "cluster"): ReadHistory => {
   const database = new Database(sql)
   const result = database.resultTagOf("replies.payload")
@@ -93,7 +99,10 @@ export class History {
     }
   }
 
-  /** Drops pending events with a lower rank: the run does not reach them, because its code has changed or was interrupted there. */
+  /**
+   * Drops pending events with a lower rank: the run does not reach them, because its code has changed or was
+   * interrupted there.
+   */
   skipBefore(rank: bigint): void {
     for (const [name, each] of this.#pending ?? []) {
       if (each >= rank) return

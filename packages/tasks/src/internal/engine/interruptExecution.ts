@@ -1,9 +1,10 @@
 /**
  * Interrupts the execution of a cancelled task.
  *
- * The workflow engine has two ways: a durable signal, which also wakes a suspended execution, and a message that cuts off a running one. If
- * the execution has just been resumed, the message cuts off the run that was about to process the signal, and nothing resumes it again. So
- * the message is only sent to a running execution, and the execution is checked until it has ended.
+ * The workflow engine has two ways: a durable signal, which also wakes a suspended execution, and a message that cuts
+ * off a running one. If the execution has just been resumed, the message cuts off the run that was about to process the
+ * signal, and nothing resumes it again. So the message is only sent to a running execution, and the execution is
+ * checked until it has ended.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -27,7 +28,9 @@ const isInterruptRequested = (engine: Engine, execution: string): Effect.Effect<
     Option.isSome
   )
 
-/** Interrupts an execution, or resumes one that was interrupted and is still suspended. Returns whether it has ended. */
+/**
+ * Interrupts an execution, or resumes one that was interrupted and is still suspended. Returns whether it has ended.
+ */
 export const interruptExecution = (engine: Engine, execution: string): Effect.Effect<boolean> =>
   Effect.gen(function*() {
     const result = yield* resultOf(engine, execution)

@@ -1,9 +1,10 @@
 /**
  * The storage of the cluster's messages and of the replies to them.
  *
- * An interrupted run clears its timers, even one that fires at that moment, and a deleted task clears all of its messages. The cluster
- * writes the reply to a cleared message nevertheless, and that reply would stay forever, since a reply is only found by its message. This
- * storage writes a reply only if its message exists, and deletes both together.
+ * An interrupted run clears its timers, even one that fires at that moment, and a deleted task clears all of its
+ * messages. The cluster writes the reply to a cleared message nevertheless, and that reply would stay forever, since a
+ * reply is only found by its message. This storage writes a reply only if its message exists, and deletes both
+ * together.
  */
 import { PersistenceError } from "effect/cluster/ClusterError"
 import * as MessageStorage from "effect/cluster/MessageStorage"

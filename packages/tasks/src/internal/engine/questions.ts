@@ -1,5 +1,6 @@
 /**
- * The questions of a task: requests for input that the store keeps until they are answered, independently of the process that asked.
+ * The questions of a task: requests for input that the store keeps until they are answered, independently of the
+ * process that asked.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { CallOptions } from "@skein/runtime/RequestContext"
@@ -20,8 +21,8 @@ const canonical = (value: unknown): string =>
       : value)
 
 /**
- * The params that identify a question: without the `elicitationId` of a URL elicitation (2025-11-25), which is new each time that the
- * question is asked.
+ * The params that identify a question: without the `elicitationId` of a URL elicitation (2025-11-25), which is new each
+ * time that the question is asked.
  */
 const stableParams = (params: JsonObject | undefined): JsonObject | undefined => {
   if (params?.["elicitationId"] === undefined) return params
@@ -30,8 +31,8 @@ const stableParams = (params: JsonObject | undefined): JsonObject | undefined =>
 }
 
 /**
- * The key of a question, the same in each run: the key that the handler gave, or a fingerprint of the question; with a number if the run
- * has used it before. It does not depend on the order of different questions.
+ * The key of a question, the same in each run: the key that the handler gave, or a fingerprint of the question; with a
+ * number if the run has used it before. It does not depend on the order of different questions.
  */
 const questionKey = (
   run: Run,
@@ -52,9 +53,9 @@ const questionKey = (
   )
 
 /**
- * Asks a question and returns its answer. Fails with `TimedOut` after the `timeout` of the call, if it has one, and with `Closed` while
- * the task compensates. A question that loses a race is withdrawn, and loses the race in each run: it can no longer be answered or time
- * out.
+ * Asks a question and returns its answer. Fails with `TimedOut` after the `timeout` of the call, if it has one, and
+ * with `Closed` while the task compensates. A question that loses a race is withdrawn, and loses the race in each run:
+ * it can no longer be answered or time out.
  */
 export const ask = (
   run: Run,
@@ -79,8 +80,8 @@ export const ask = (
   })
 
 /**
- * Dies if another question waits under the same given key. The order of the two could differ in another run, and each would receive the
- * answer to the other.
+ * Dies if another question waits under the same given key. The order of the two could differ in another run, and each
+ * would receive the answer to the other.
  */
 const exclusively = <A, E>(
   run: Run,
@@ -148,8 +149,8 @@ const waitForAnswer = (
     (ranks) => ranks.reduce((a, b) => a < b ? a : b)
   )
   const events = { events: names, rank }
-  // The handler does not know an answer that arrives during the wait, so a lost race discards it. An answer that the first check finds
-  // may have won a race in an earlier run, so it stays.
+  // The handler does not know an answer that arrives during the wait, so a lost race discards it. An answer that the
+  // first check finds may have won a race in an earlier run, so it stays.
   const wait = Effect.onInterrupt(suspension.wait({ ...events, deferreds: names, check: ended }), markLost(true))
   return Effect.flatMap(Effect.onInterrupt(run.preventSuspension(firstCheck), markLost(false)), (end) => {
     if (end === undefined) return wait

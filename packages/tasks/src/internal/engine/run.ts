@@ -1,5 +1,6 @@
 /**
- * One run of a task's handler, from its beginning: the names it has claimed, the parts it has reached, and how it is suspended.
+ * One run of a task's handler, from its beginning: the names it has claimed, the parts it has reached, and how it is
+ * suspended.
  */
 import * as Clock from "effect/Clock"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
@@ -33,7 +34,7 @@ export const CurrentStep = Context.Reference<string | undefined>("@skein/tasks/C
 /** The services in the context of every fiber of a run. */
 export type EngineServices = WorkflowEngine | WorkflowInstance
 
-/** What a run is made of. */
+/** The parts of a run. */
 export interface RunOptions {
   readonly engine: EngineContext
   readonly task: StoredTask
@@ -109,14 +110,17 @@ export class Run implements ActiveRun {
     return this.isStopping || this.isReleased || this.isMoved || this.instance.suspended || this.instance.interrupted
   }
 
-  /** Whether nothing new may start. The next run executes the parts that finalizers try to start now, if it reaches them. */
+  /**
+   * Whether nothing new may start. The next run executes the parts that finalizers try to start now, if it reaches
+   * them.
+   */
   get #startsNothing(): boolean {
     return this.undoReason === undefined && (this.isStopping || this.instance.suspended)
   }
 
   /**
-   * Whether the run continues although all of its known parts wait. The run of a cancelled task collects compensations, so it must reach
-   * the end of each branch.
+   * Whether the run continues although all of its known parts wait. The run of a cancelled task collects compensations,
+   * so it must reach the end of each branch.
    */
   get runsToEnd(): boolean {
     return this.task.status === "cancelled" && this.hasBranches
@@ -161,8 +165,8 @@ export class Run implements ActiveRun {
   })
 
   /**
-   * Suspends the run. It interrupts the root fiber as well as the waiting one: `catchCause` and the like are skipped only in a fiber that
-   * is interrupted itself.
+   * Suspends the run. It interrupts the root fiber as well as the waiting one: `catchCause` and the like are skipped
+   * only in a fiber that is interrupted itself.
    */
   readonly suspend: Effect.Effect<never> = Effect.suspend(() => {
     this.instance.suspended = true
@@ -189,8 +193,8 @@ export class Run implements ActiveRun {
   }
 
   /**
-   * Whether another process must continue the execution. The workflow engine starts no step of it here, and the other process waits until
-   * this run has ended. The compensations of a cancelled task check this themselves.
+   * Whether another process must continue the execution. The workflow engine starts no step of it here, and the other
+   * process waits until this run has ended. The compensations of a cancelled task check this themselves.
    */
   get #belongsElsewhere(): boolean {
     return this.undoReason !== "cancelled" && this.task.status !== "cancelled" &&
@@ -209,7 +213,10 @@ export class Run implements ActiveRun {
     return this.#recording > 0 || (!this.durable && !this.suspension.isWaiting)
   }
 
-  /** Whether the task was cancelled after the run began. A transaction that has lost its connection must not retry forever. */
+  /**
+   * Whether the task was cancelled after the run began. A transaction that has lost its connection must not retry
+   * forever.
+   */
   #wasCancelled(transactional: boolean): Effect.Effect<boolean> {
     const load = this.engine.store.load(this.task.id)
     return Effect.map(transactional ? Effect.orDie(load) : awaitStore(load), (now) => now?.status === "cancelled")
@@ -223,8 +230,8 @@ export class Run implements ActiveRun {
   }
 
   /**
-   * Waits until the handler has received every event that came before the end of a step, in an earlier run or just now in another branch.
-   * A run without branches receives events in their order and does not wait.
+   * Waits until the handler has received every event that came before the end of a step, in an earlier run or just now
+   * in another branch. A run without branches receives events in their order and does not wait.
    */
   #awaitTurn(step: string): Effect.Effect<void> {
     const { history, suspension } = this
@@ -261,9 +268,10 @@ export class Run implements ActiveRun {
   }
 
   /**
-   * Executes an effect once, as an activity of the workflow engine, and records the text that it returns; later runs return the recorded
-   * text. `decode` converts the text to the result. The effect is uninterruptible, except for the parts that it restores. If the text of a
-   * transactional effect is not recorded, then its writes are rolled back as well.
+   * Executes an effect once, as an activity of the workflow engine, and records the text that it returns; later runs
+   * return the recorded text. `decode` converts the text to the result. The effect is uninterruptible, except for the
+   * parts that it restores. If the text of a transactional effect is not recorded, then its writes are rolled back as
+   * well.
    */
   record<A, R>(
     { attempt, decode, name, transactional = false }: RecordOptions<A>,
@@ -290,7 +298,8 @@ export class Run implements ActiveRun {
               Effect.map(Clock.currentTimeMillis, (now) => end(Exit.isSuccess(exit) ? exit.value : undefined, now))
           )
         })
-        // The workflow engine may not have processed the cancellation yet, or may start the step while the run is interrupted.
+        // The workflow engine may not have processed the cancellation yet, or may start the step while the run is
+        // interrupted.
         if (isForward && isCancelled) return restore(suspendStep)
         if (!isForward || !this.isStopping) return act
         // After an interruption for another reason, the next run waits for the step that this one has begun.

@@ -25,8 +25,9 @@ import { Database, storeError } from "../store/database.ts"
 const channel = "skein_messages"
 
 /**
- * Runners that find each other and their messages only through the database: they open no port. A process that writes a message for
- * another runner notifies all runners of its shard, in the same transaction. The runner that owns the shard then polls.
+ * Runners that find each other and their messages only through the database: they open no port. A process that writes a
+ * message for another runner notifies all runners of its shard, in the same transaction. The runner that owns the shard
+ * then polls.
  */
 export const layerRunners: Layer.Layer<
   Runners.Runners,
@@ -66,13 +67,13 @@ export const layerMessageListener: Layer.Layer<never, TaskError, PgClient | Shar
 )
 
 /**
- * Makes sure that unprocessed messages are read again. The cluster reads a message again only after ten minutes, or after a reset of its
- * shard, and it does not reset shards in two cases:
+ * Makes sure that unprocessed messages are read again. The cluster reads a message again only after ten minutes, or
+ * after a reset of its shard, and it does not reset shards in two cases:
  *
- * - A runner resets the shards that it takes over once, and continues if that fails or takes long. Here the reset is retried until it
- *   succeeds.
- * - A read whose response is lost because the database has become unavailable may have happened all the same. Here the next read resets
- *   the shards first.
+ * - A runner resets the shards that it takes over once, and continues if that fails or takes long. Here the reset is
+ *   retried until it succeeds.
+ * - A read whose response is lost because the database has become unavailable may have happened all the same. Here the
+ *   next read resets the shards first.
  */
 export const layerRereadMessages: Layer.Layer<MessageStorage, never, MessageStorage> = Layer.effect(
   MessageStorage,
@@ -103,9 +104,9 @@ export const layerRereadMessages: Layer.Layer<MessageStorage, never, MessageStor
 )
 
 /**
- * Avoids a warning at shutdown. A runner that stops unregisters itself and then reads the list of runners once more; if it was the only
- * one, the cluster warns that there are "no healthy runners", which nobody can act on. Here a runner that has unregistered sees the list
- * from before.
+ * Avoids a warning at shutdown. A runner that stops unregisters itself and then reads the list of runners once more; if
+ * it was the only one, the cluster warns that there are "no healthy runners", which nobody can act on. Here a runner
+ * that has unregistered sees the list from before.
  */
 export const layerQuietUnregister: Layer.Layer<RunnerStorage, never, RunnerStorage> = Layer.effect(
   RunnerStorage,
@@ -129,11 +130,12 @@ export const layerQuietUnregister: Layer.Layer<RunnerStorage, never, RunnerStora
 const secondReset = { schedule: Schedule.spaced("2 seconds"), times: 1 }
 
 /**
- * Before a runner writes the last reply to a message, it confirms that it still owns the message's shard: one commit, and one read of all
- * locks. Here concurrent confirmations share the next read instead of running one after the other.
+ * Before a runner writes the last reply to a message, it confirms that it still owns the message's shard: one commit,
+ * and one read of all locks. Here concurrent confirmations share the next read instead of running one after the other.
  *
- * A runner that was stopped and continues reads messages until it finds that their shards belong to others; those messages would not be
- * read again for ten minutes. So a runner that has lost shards, or may have lost them, resets these shards.
+ * A runner that was stopped and continues reads messages until it finds that their shards belong to others; those
+ * messages would not be read again for ten minutes. So a runner that has lost shards, or may have lost them, resets
+ * these shards.
  */
 export const layerConfirmShards: Layer.Layer<RunnerStorage, never, RunnerStorage | MessageStorage> = Layer.effect(
   RunnerStorage,

@@ -56,8 +56,8 @@ export const timerOf = (
 const elapsed = Effect.succeed(Effect.void)
 
 /**
- * Sleeps durably, under a name that is unique in the task. A sleep that ended in an earlier run still waits for its turn: it may have lost
- * a race, which it must lose again.
+ * Sleeps durably, under a name that is unique in the task. A sleep that ended in an earlier run still waits for its
+ * turn: it may have lost a race, which it must lose again.
  */
 export const sleepDurably = (run: Run, name: string, milliseconds: number): Effect.Effect<void> => {
   const timer = timerOf(run, name, milliseconds)

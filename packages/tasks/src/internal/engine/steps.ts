@@ -126,8 +126,8 @@ const attemptStep = <A, E, R>(
   const decode = (text: string) =>
     Effect.flatMap(awaitStore(store.decrypt(text, associatedData)), (text) => {
       const recorded = JSON.parse(text) as RecordedExit
-      // The record may be of another execution of the step: the defect is not recorded if the database was unavailable, and then the step
-      // ran again, here or elsewhere.
+      // The record may be of another execution of the step: the defect is not recorded if the database was unavailable,
+      // and then the step ran again, here or elsewhere.
       return defect !== undefined && "d" in recorded ? Effect.failCause(defect) : codec.decode(recorded)
     })
   return run.record(
@@ -137,8 +137,8 @@ const attemptStep = <A, E, R>(
 }
 
 /**
- * Rolls the writes of a transactional step back if it is interrupted: the workflow engine does not record an interrupted step, even one
- * that came to its end, but commits its transaction.
+ * Rolls the writes of a transactional step back if it is interrupted: the workflow engine does not record an
+ * interrupted step, even one that came to its end, but commits its transaction.
  */
 const rollbackOnInterrupt = <A, E, R>(
   { engine: { sql } }: Run,
@@ -146,7 +146,8 @@ const rollbackOnInterrupt = <A, E, R>(
   restore: Restore
 ): Effect.Effect<A, E, R> => {
   const execute = (statement: string) => Effect.orDie(Effect.withTracerEnabled(sql.unsafe(statement), false))
-  // Fails if the fiber has been interrupted meanwhile. It takes no time, so no interruption can come between it and the end.
+  // Fails if the fiber has been interrupted meanwhile. It takes no time, so no interruption can come between it and the
+  // end.
   const unlessInterrupted = restore(Effect.void)
   return Effect.andThen(
     execute("SAVEPOINT skein_step"),
@@ -177,7 +178,10 @@ const exitOf = <A, E, R>(
     )
   })
 
-/** Retries by a schedule. The schedule receives the recorded time of each failure, so that it continues where it was after a restart. */
+/**
+ * Retries by a schedule. The schedule receives the recorded time of each failure, so that it continues where it was
+ * after a restart.
+ */
 const withRetries = <A, E, R>(
   run: Run,
   name: string,
@@ -209,8 +213,8 @@ const pauseUntil = (run: Run, name: string, at: number): Effect.Effect<void> =>
   })
 
 /**
- * Implements `Once.once` of `@skein/server`. The result of the effect is recorded as JSON. A failure is not: the attempt leaves no result,
- * and the next call of `once` tries again.
+ * Implements `Once.once` of `@skein/server`. The result of the effect is recorded as JSON. A failure is not: the
+ * attempt leaves no result, and the next call of `once` tries again.
  */
 export const once = <E, R>(run: Run, key: string, effect: Effect.Effect<unknown, E, R>): Effect.Effect<unknown, E, R> =>
   Effect.withFiber((fiber) => {

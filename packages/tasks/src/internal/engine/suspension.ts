@@ -1,9 +1,10 @@
 /**
- * The events that a run waits for and that may take long: answers, and the ends of sleeps. Once every fiber of a run waits for such an
- * event, the run is suspended and takes no memory until an event arrives.
+ * The events that a run waits for and that may take long: answers, and the ends of sleeps. Once every fiber of a run
+ * waits for such an event, the run is suspended and takes no memory until an event arrives.
  *
- * The workflow engine interrupts a run, steps included, when an awaited deferred is done. So the run names its deferreds to the workflow
- * engine only when it is about to be suspended. While steps still execute, it checks for events at intervals instead.
+ * The workflow engine interrupts a run, steps included, when an awaited deferred is done. So the run names its
+ * deferreds to the workflow engine only when it is about to be suspended. While steps still execute, it checks for
+ * events at intervals instead.
  */
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -47,14 +48,15 @@ export interface Suspension {
   /** Checks for events now. */
   readonly checkNow: () => void
   /**
-   * Waits until `check` returns an effect, and continues with that. Of several events that have arrived, the fibers continue in the order
-   * of their ranks; each one continues after the fiber before it waits again or has received its next event. So a branch that has lost a
-   * race loses it in each later run too, even if its own event has arrived meanwhile.
+   * Waits until `check` returns an effect, and continues with that. Of several events that have arrived, the fibers
+   * continue in the order of their ranks; each one continues after the fiber before it waits again or has received its
+   * next event. So a branch that has lost a race loses it in each later run too, even if its own event has arrived
+   * meanwhile.
    */
   readonly wait: <A, E>(wait: Wait<A, E>) => Effect.Effect<A, E>
 }
 
-/** What a fiber waits for. */
+/** The event that a fiber waits for. */
 export interface Wait<A, E> {
   /** The names of its events in the history of the run. */
   readonly events: ReadonlyArray<string>
@@ -67,8 +69,8 @@ export interface Wait<A, E> {
 }
 
 /**
- * Milliseconds that code between two steps may take while another branch waits. Slower code is suspended together with that branch, and
- * starts again in the next run.
+ * Milliseconds that code between two steps may take while another branch waits. Slower code is suspended together with
+ * that branch, and starts again in the next run.
  */
 export const maxGapMs = 2000
 
@@ -125,8 +127,9 @@ export const makeSuspension = (run: SuspendableRun): Suspension => {
   }
 
   /**
-   * Resumes fibers whose event has arrived: all that no earlier event is expected before, or just the first one if the run is otherwise
-   * idle (`isIdle`). `skipMissing`: the earlier events do not come, and the first fiber is resumed without them.
+   * Resumes fibers whose event has arrived: all that no earlier event is expected before, or just the first one if the
+   * run is otherwise idle (`isIdle`). `skipMissing`: the earlier events do not come, and the first fiber is resumed
+   * without them.
    */
   const deliver = (isIdle: boolean, skipMissing: boolean) =>
     Effect.gen(function*() {
@@ -153,8 +156,9 @@ export const makeSuspension = (run: SuspendableRun): Suspension => {
     })
 
   /**
-   * Suspends the run. The waiting fibers are children of the run's root fiber, except for detached ones. The run is marked as suspended
-   * before any of them ends: the first one may end the run, and the workflow engine could then take it for interrupted.
+   * Suspends the run. The waiting fibers are children of the run's root fiber, except for detached ones. The run is
+   * marked as suspended before any of them ends: the first one may end the run, and the workflow engine could then take
+   * it for interrupted.
    */
   const suspend = Effect.suspend(() => {
     run.instance.suspended = true
@@ -162,7 +166,9 @@ export const makeSuspension = (run: SuspendableRun): Suspension => {
     return run.interruptSelf
   })
 
-  /** Waits for activity for up to `maxGapMs`: code between two steps takes time, and does not announce its next step. */
+  /**
+   * Waits for activity for up to `maxGapMs`: code between two steps takes time, and does not announce its next step.
+   */
   const startsSoon = Effect.raceFirst(
     Effect.as(hasActivity.await, true),
     Effect.as(Effect.sleep(maxGapMs), false)
@@ -233,14 +239,17 @@ export const makeSuspension = (run: SuspendableRun): Suspension => {
   }
 }
 
-/** Lets the fiber that was resumed before continue, and win a race or interrupt others if that takes no more than these turns. */
+/**
+ * Lets the fiber that was resumed before continue, and win a race or interrupt others if that takes no more than these
+ * turns.
+ */
 export const yieldToResumed = Effect.repeat(Effect.yieldNow, { times: 3 })
 
 const yieldTwice = Effect.andThen(Effect.yieldNow, Effect.yieldNow)
 
 /**
- * Waits until no activity is running. Yields twice first, so that fibers that were already runnable can start an activity or begin to
- * wait. Unlike the workflow engine's own wait, it can be interrupted.
+ * Waits until no activity is running. Yields twice first, so that fibers that were already runnable can start an
+ * activity or begin to wait. Unlike the workflow engine's own wait, it can be interrupted.
  */
 const awaitIdle = (state: WorkflowInstance["Service"]["activityState"]): Effect.Effect<void> =>
   Effect.andThen(

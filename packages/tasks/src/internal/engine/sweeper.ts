@@ -1,8 +1,8 @@
 /**
  * The sweeper: repairs differences between tasks and their executions, and deletes expired tasks.
  *
- * Of all processes that run the tasks of a pool, one at a time sweeps it. Processes that run no tasks delete expired tasks too: there may
- * be no others.
+ * Of all processes that run the tasks of a pool, one at a time sweeps it. Processes that run no tasks delete expired
+ * tasks too: there may be no others.
  */
 import * as McpError from "@skein/protocol/McpError"
 import * as Clock from "effect/Clock"
@@ -38,14 +38,22 @@ export interface SweeperOptions {
 /** Milliseconds without a change after which a task is compared with its execution. */
 const quietMs = 30_000
 
-/** The number of tasks that are read together, and the milliseconds between two such reads, which leave time for other work. */
+/**
+ * The number of tasks that are read together, and the milliseconds between two such reads, which leave time for other
+ * work.
+ */
 const pageSize = 500
 const pagePauseMs = 10
 
-/** Milliseconds between two checks for tasks that have expired or must compensate. They double while nothing happens. */
+/**
+ * Milliseconds between two checks for tasks that have expired or must compensate. They double while nothing happens.
+ */
 const minPauseMs = { expired: 1000, undoing: 5000 }
 
-/** Milliseconds, at most, from the forced settlement of a task to its deletion, in which its waiting execution can notice it. */
+/**
+ * Milliseconds, at most, from the forced settlement of a task to its deletion, in which its waiting execution can
+ * notice it.
+ */
 const forcedSettleLeadMs = 60_000
 
 /** Wakes the deletion of expired tasks before its next check if a new task expires earlier. */
@@ -75,7 +83,10 @@ export class ExpiryAlarm {
 type ReadPage = (after: SweepRow | undefined) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
 type Visit = (row: SweepRow, id: string, execution: ExecutionState | undefined) => Effect.Effect<unknown, TaskError>
 
-/** Visits each task of a listing, which may change meanwhile, with its execution. A visit that fails is left to the next time. */
+/**
+ * Visits each task of a listing, which may change meanwhile, with its execution. A visit that fails is left to the next
+ * time.
+ */
 const forEachTask = (
   { engine: { pools }, findExecutions }: SweeperOptions,
   readPage: ReadPage,
@@ -132,15 +143,16 @@ const needsInterrupt = (execution: ExecutionState | undefined): boolean =>
   execution?.state !== "complete" && !(execution?.state === "open" && execution.interruptRequested)
 
 /**
- * Whether a live task is suspended, although it has no open question and expects no other event. That should not happen, and resuming a
- * task does no harm.
+ * Whether a live task is suspended, although it has no open question and expects no other event. That should not
+ * happen, and resuming a task does no harm.
  */
 const isStalled = ({ status }: SweepRow, execution: ExecutionState | undefined): boolean =>
   execution?.state === "suspended" && status === "working" && !execution.expectsEvent
 
 /**
- * Restarts an execution that has ended before its task was settled: the workflow engine takes an execution for interrupted that its worker
- * has abandoned meanwhile, and then skips the compensations. A task that has compensated is settled before its execution ends.
+ * Restarts an execution that has ended before its task was settled: the workflow engine takes an execution for
+ * interrupted that its worker has abandoned meanwhile, and then skips the compensations. A task that has compensated is
+ * settled before its execution ends.
  */
 const restartUndo = ({ sharding }: SweeperOptions): Visit => (_row, _id, execution) =>
   execution?.state === "complete"
@@ -148,8 +160,8 @@ const restartUndo = ({ sharding }: SweeperOptions): Visit => (_row, _id, executi
     : Effect.void
 
 /**
- * Cancels an expired task, and deletes it once its execution has ended and has compensated, or after `undoTimeout`. `onProgress` is called
- * when the task has changed.
+ * Cancels an expired task, and deletes it once its execution has ended and has compensated, or after `undoTimeout`.
+ * `onProgress` is called when the task has changed.
  */
 const expire =
   ({ engine: { store, workflowEngine }, storage, undoTimeout }: SweeperOptions, onProgress: () => void): Visit =>
@@ -184,7 +196,9 @@ const expire =
 const logFailure = (effect: Effect.Effect<void, TaskError>): Effect.Effect<void> =>
   Effect.catchCause(effect, (cause) => Effect.logWarning("failed to sweep tasks; trying again later", cause))
 
-/** Deletes expired tasks, forever. Any number of processes may do it. `leastMs` is the shortest time between two checks. */
+/**
+ * Deletes expired tasks, forever. Any number of processes may do it. `leastMs` is the shortest time between two checks.
+ */
 export const removeExpired = (sweeper: SweeperOptions, leastMs = minPauseMs.expired): Effect.Effect<never> => {
   const { engine: { store }, expiryAlarm, maxInterval } = sweeper
   return Effect.suspend(() => {

@@ -1,6 +1,7 @@
 /**
- * The request that the handler of a task receives: the stored part of the call that created the task. Requests to the client become
- * questions of the task, progress is written to its row, and notifications about the request are dropped, since the request has ended.
+ * The request that the handler of a task receives: the stored part of the call that created the task. Requests to the
+ * client become questions of the task, progress is written to its row, and notifications about the request are dropped,
+ * since the request has ended.
  */
 import { type ErrorObject, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -71,8 +72,8 @@ export class TaskRequestContext extends RequestContext implements TaskRequest {
 }
 
 /**
- * The member of an answer that is a refusal. A client refuses a question with a JSON-RPC error ("User rejected sampling request", -1).
- * The store keeps the refusal as the answer: an object with this one member, which no other answer has.
+ * The member of an answer that is a refusal. A client refuses a question with a JSON-RPC error ("User rejected sampling
+ * request", -1). The store keeps the refusal as the answer: an object with this one member, which no other answer has.
  */
 const refusalMember = "@skein/tasks/refused"
 

@@ -1,6 +1,6 @@
 /**
- * The ends of steps that are not recorded yet. A cancellation may cut a run off while a step ends, or just after. The run that then
- * collects the compensations of the task finds the end of the step here, if it is in the same process.
+ * The ends of steps that are not recorded yet. A cancellation may cut a run off while a step ends, or just after. The
+ * run that then collects the compensations of the task finds the end of the step here, if it is in the same process.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,10 @@ const retentionMs = 60_000
 export class UnrecordedSteps {
   readonly #steps = new Map<string, { readonly end: Deferred.Deferred<string | undefined>; endedAt: number }>()
 
-  /** Records that a step starts. The returned function takes its end: the text to record, or `undefined` if there is none. */
+  /**
+   * Records that a step starts. The returned function takes its end: the text to record, or `undefined` if there is
+   * none.
+   */
   begin(key: string): (text: string | undefined, now: number) => void {
     const end = Deferred.makeUnsafe<string | undefined>()
     const entry = { end, endedAt: Infinity }

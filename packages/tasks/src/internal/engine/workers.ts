@@ -23,12 +23,18 @@ export interface ActiveRun {
   readonly move: () => void
 }
 
-/** How many waiting executions are resumed when handlers are added. The others check by their own timers, every 15 seconds. */
+/**
+ * How many waiting executions are resumed when handlers are added. The others check by their own timers, every 15
+ * seconds.
+ */
 const maxWaiting = 10_000
 
 /** The handlers of this process. */
 export class Workers {
-  /** The executions that wait, suspended, for a handler, with their number of checks. The one that has not checked longest is first. */
+  /**
+   * The executions that wait, suspended, for a handler, with their number of checks. The one that has not checked
+   * longest is first.
+   */
   readonly #waiting = new Map<string, number>()
   readonly activeRuns = new Set<ActiveRun>()
   #all: ReadonlyArray<Handlers> = []
@@ -36,7 +42,10 @@ export class Workers {
   readonly #resume: (executionId: string) => Effect.Effect<void>
   readonly #interruptTimeout: Duration.Input
 
-  /** `resume` lets a waiting execution check again; `interruptTimeout` is how long runs may take to end when handlers are removed. */
+  /**
+   * `resume` lets a waiting execution check again; `interruptTimeout` is how long runs may take to end when handlers
+   * are removed.
+   */
   constructor(resume: (executionId: string) => Effect.Effect<void>, interruptTimeout: Duration.Input) {
     this.#resume = resume
     this.#interruptTimeout = interruptTimeout

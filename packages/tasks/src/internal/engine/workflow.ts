@@ -1,6 +1,6 @@
 /**
- * The one workflow that runs all tasks. The store has the tool of a task, its arguments and its caller. So a worker without the tool can
- * still own the execution, and wait for a handler.
+ * The one workflow that runs all tasks. The store has the tool of a task, its arguments and its caller. So a worker
+ * without the tool can still own the execution, and wait for a handler.
  */
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as EntityAddress from "effect/cluster/EntityAddress"

@@ -1,8 +1,8 @@
 /**
  * The part of a call that runs before its task starts, for `Task.layerPrepared`.
  *
- * The tool's own handler prepares, since it decodes the arguments: with `Preparing` in its context it stores the prepared value in a cell;
- * without, in the run of the task, it runs the body.
+ * The tool's own handler prepares, since it decodes the arguments: with `Preparing` in its context it stores the
+ * prepared value in a cell; without, in the run of the task, it runs the body.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -28,7 +28,10 @@ export class NotStarted {
   }
 }
 
-/** The prepared value is stored among the arguments, which are encrypted together. A client's value under this name is overwritten. */
+/**
+ * The prepared value is stored among the arguments, which are encrypted together. A client's value under this name is
+ * overwritten.
+ */
 const preparedMember = "@skein/tasks/prepared"
 
 /** Prepares a call. Returns the arguments of its task, or the result of a call that does not start one. */
@@ -49,8 +52,8 @@ export const preparedOf = ({ params }: RequestContext): unknown => argumentsOf(p
 export const clientArguments = ({ params }: RequestContext): JsonObject => withoutPrepared(argumentsOf(params))
 
 /**
- * Arguments without a prepared value. A client may send a value under its name, and a later version of the tool may read it when it runs
- * the task.
+ * Arguments without a prepared value. A client may send a value under its name, and a later version of the tool may
+ * read it when it runs the task.
  */
 export const withoutPrepared = (args: JsonObject): JsonObject => {
   if (!Object.hasOwn(args, preparedMember)) return args

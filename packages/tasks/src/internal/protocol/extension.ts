@@ -1,6 +1,6 @@
 /**
- * The extension `io.modelcontextprotocol/tasks` (2026-07-28): `tasks/get`, `tasks/update` and `tasks/cancel`, and `notifications/tasks`
- * through `subscriptions/listen` ("Task Status Notifications").
+ * The extension `io.modelcontextprotocol/tasks` (2026-07-28): `tasks/get`, `tasks/update` and `tasks/cancel`, and
+ * `notifications/tasks` through `subscriptions/listen` ("Task Status Notifications").
  */
 import * as Codec from "@skein/protocol/Codec"
 import { requestFields } from "@skein/protocol/Message"
@@ -25,8 +25,9 @@ import * as wire from "./wire.ts"
 export const capabilities: JsonObject = { extensions: { [Task.extension]: {} } }
 
 /**
- * `tasks/update` with answers of any shape. The decoding of the params does not have the questions: an answer to a question that is not
- * open must be ignored, whatever it is, and an answer to an open question is validated against that question.
+ * `tasks/update` with answers of any shape. The decoding of the params does not have the questions: an answer to a
+ * question that is not open must be ignored, whatever it is, and an answer to an open question is validated against
+ * that question.
  */
 const UpdateTask: Method.RequestMethod<
   { readonly taskId: string; readonly inputResponses: JsonObject },
@@ -38,7 +39,9 @@ const UpdateTask: Method.RequestMethod<
 
 /** The methods of the extension. */
 export const methods = (tasks: TaskService["Service"]): ReadonlyArray<ExtensionMethod> => {
-  /** "Servers MUST return this error for non-declaring clients issuing `tasks/get`, `tasks/update`, and `tasks/cancel`." */
+  /**
+   * "Servers MUST return this error for non-declaring clients issuing `tasks/get`, `tasks/update`, and `tasks/cancel`."
+   */
   const find = ({ caller }: RequestContext, id: string): Effect.Effect<State, McpError.McpError> =>
     declaresTasks(caller.capabilities) ? tasks.find(id, caller) : missingTasksCapability
 
@@ -86,7 +89,10 @@ const answerQuestions = (
     )
   })
 
-/** "Each notification carries a complete `DetailedTask` …, identical to what `tasks/get` would have returned at that moment." */
+/**
+ * "Each notification carries a complete `DetailedTask` …, identical to what `tasks/get` would have returned at that
+ * moment."
+ */
 const statusParams = (state: State, reader: Caller): JsonObject => {
   const params = Codec.encodeParams(Method.TaskStatus, reader.revision, wire.toDetailedTask(state, reader))
   if (Result.isSuccess(params)) return params.success

@@ -1,9 +1,9 @@
 /**
  * A call that waits for the result of its task, for clients without tasks and for calls that do not become tasks.
  *
- * It reports the progress of the task, and asks the task's questions as its own. When the client cancels the call, the task is cancelled;
- * when the server stops, it is not. Since 2026-07-28 the client calls again with its answers: the round keeps the id of the task. No other
- * client has the id, so the task is deleted soon after its result.
+ * It reports the progress of the task, and asks the task's questions as its own. When the client cancels the call, the
+ * task is cancelled; when the server stops, it is not. Since 2026-07-28 the client calls again with its answers: the
+ * round keeps the id of the task. No other client has the id, so the task is deleted soon after its result.
  */
 import type { ErrorObject, JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -47,7 +47,8 @@ export const runInline = (tasks: TaskService["Service"], call: ToolCall): Called
   const { exchange } = call
   const tools = modelToolsFor(tasks, call)
   return Effect.uninterruptibleMask((restore) =>
-    // Preparing is not in `once`, in which a handler may not ask for input: it runs in each round, with its recorded answers.
+    // Preparing is not in `once`, in which a handler may not ask for input: it runs in each round, with its recorded
+    // answers.
     Effect.flatMap(restore(tasks.prepare(call)), (args) => {
       if (args instanceof NotStarted) return Effect.succeed(args.result)
       // This is uninterruptible until the id is known: without the id, a started task could not be cancelled.
@@ -65,8 +66,8 @@ export const runInline = (tasks: TaskService["Service"], call: ToolCall): Called
 }
 
 /**
- * A call that is interrupted for the questions of a round comes again, and a server that stops does not end its tasks. After any other
- * interruption the result has no receiver.
+ * A call that is interrupted for the questions of a round comes again, and a server that stops does not end its tasks.
+ * After any other interruption the result has no receiver.
  */
 const onInterrupted = (tasks: TaskService["Service"], request: RequestContext, id: string): Effect.Effect<void> =>
   request.stopped || (request.state === "Replacing" && !request.cancelled)
@@ -115,10 +116,15 @@ const relayState = (
     if (state.progress !== undefined) yield* request.progress(state.progress)
   })
 
-/** The user may answer while the task exists; its end withdraws the question. In the request era the call itself ends. */
+/**
+ * The user may answer while the task exists; its end withdraws the question. In the request era the call itself ends.
+ */
 const noTimeout = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
 
-/** Asks one question through the call, and answers the task with the result. The handler receives a refusal of the client. */
+/**
+ * Asks one question through the call, and answers the task with the result. The handler receives a refusal of the
+ * client.
+ */
 const relayQuestion = (
   tasks: TaskService["Service"],
   request: RequestContext,

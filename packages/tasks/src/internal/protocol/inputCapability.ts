@@ -6,7 +6,10 @@ import * as Method from "@skein/protocol/Method"
 import type { Caller } from "@skein/runtime/RequestContext"
 import type { Question } from "../../TaskState.ts"
 
-/** A caller with all input capabilities, for a task with `inputFrom: "anyone"`: its questions wait for a client that declares them. */
+/**
+ * A caller with all input capabilities, for a task with `inputFrom: "anyone"`: its questions wait for a client that
+ * declares them.
+ */
 export const withAllInputCapabilities = (caller: Caller): Caller => ({
   ...caller,
   capabilities: {
@@ -18,8 +21,8 @@ export const withAllInputCapabilities = (caller: Caller): Caller => ({
 })
 
 /**
- * Whether a client declares the capabilities that a question needs. It may be a different client from the one that created the task. A
- * client that does not declare them MUST NOT be asked.
+ * Whether a client declares the capabilities that a question needs. It may be a different client from the one that
+ * created the task. A client that does not declare them MUST NOT be asked.
  */
 export const canAsk = (caller: Caller, { method, params }: Pick<Question, "method" | "params">): boolean => {
   const { revision } = caller

@@ -1,6 +1,6 @@
 /**
- * Calls of tasks whose model has tools for tasks (`TaskTools`), from clients without tasks: the call waits for a while, and then returns
- * the status of the task and how to continue.
+ * Calls of tasks whose model has tools for tasks (`TaskTools`), from clients without tasks: the call waits for a while,
+ * and then returns the status of the task and how to continue.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Capabilities from "@skein/protocol/Capabilities"
@@ -27,8 +27,8 @@ export const modelToolsFor = (
 }
 
 /**
- * A caller that can be asked forms, since its model answers them. Revisions before 2025-06-18 have no forms: the task of an older client
- * asks as in 2025-06-18, and only the model reads the question.
+ * A caller that can be asked forms, since its model answers them. Revisions before 2025-06-18 have no forms: the task
+ * of an older client asks as in 2025-06-18, and only the model reads the question.
  */
 export const withFormCapability = ({ capabilities, info, principal, revision }: Caller): Caller => ({
   revision: revision < "2025-06-18" ? "2025-06-18" : revision,
@@ -40,7 +40,10 @@ export const withFormCapability = ({ capabilities, info, principal, revision }: 
   }
 })
 
-/** Waits for the end of a task, or returns its status: after `maxWait`, or once the task asks something that the client cannot answer. */
+/**
+ * Waits for the end of a task, or returns its status: after `maxWait`, or once the task asks something that the client
+ * cannot answer.
+ */
 export const orStatusAfterMaxWait = (
   tasks: TaskService["Service"],
   { maxWait }: ModelTools,
@@ -77,8 +80,8 @@ const currentStatus = (
   )
 
 /**
- * "Servers MUST provide structured results that conform to this schema": for a tool with an output schema, a status is a result with
- * `isError`.
+ * "Servers MUST provide structured results that conform to this schema": for a tool with an output schema, a status is
+ * a result with `isError`.
  */
 const statusResult = ({ tool }: ToolCall, state: State): CallToolResult => ({
   content: [

@@ -9,24 +9,28 @@ import * as Duration from "effect/Duration"
 import type { Limits, Owner, State, TaskLimits } from "../../TaskState.ts"
 
 /**
- * Returns the owner of a caller's tasks, as a text. All callers with the same owner see the task, cancel it and answer its questions.
- * `null`: every caller that has the task id. It must be fast, and return the same owner for the same caller at any time, in any process.
+ * Returns the owner of a caller's tasks, as a text. All callers with the same owner see the task, cancel it and answer
+ * its questions. `null`: every caller that has the task id. It must be fast, and return the same owner for the same
+ * caller at any time, in any process.
  *
- * Two policies of one server must not use the same text for different owners (use `team:acme`, not `acme`): tasks are counted and listed by
- * that text. The policy of `Tasks.layer` decides about the tasks of tools that no longer exist.
+ * Two policies of one server must not use the same text for different owners (use `team:acme`, not `acme`): tasks are
+ * counted and listed by that text. The policy of `Tasks.layer` decides about the tasks of tools that no longer exist.
  */
 export type OwnerPolicy = (caller: Caller) => Owner
 
 /** The options for tasks, of a server and of a tool. The options of a tool come first. */
 export interface TaskPolicyOptions {
   /**
-   * The time to live of a task, from its creation. Then the task is cancelled if it has not ended, and deleted. Default 24 hours; `null`:
-   * never. A client of 2025-11-25 may request another time, up to `maxTtl`.
+   * The time to live of a task, from its creation. Then the task is cancelled if it has not ended, and deleted. Default
+   * 24 hours; `null`: never. A client of 2025-11-25 may request another time, up to `maxTtl`.
    */
   readonly ttl?: Duration.Input | null | undefined
   /** The longest time to live, whatever `ttl` or a client requests. Default 30 days; `null`: no limit. */
   readonly maxTtl?: Duration.Input | null | undefined
-  /** The interval at which clients are asked to poll a task. Clients that poll more often are not rejected. Default one second. */
+  /**
+   * The interval at which clients are asked to poll a task. Clients that poll more often are not rejected. Default one
+   * second.
+   */
   readonly pollInterval?: Duration.Input | undefined
   /** The owner of tasks. Default: the id of the caller's principal, and `null` for a caller without one. */
   readonly owner?: OwnerPolicy | undefined
@@ -34,23 +38,27 @@ export interface TaskPolicyOptions {
 
 /** The options for the tasks of a tool. */
 export interface ToolPolicyOptions extends TaskPolicyOptions {
-  /** The pool of workers that run its tasks (`PostgresTasks.Options.pools`). A task whose pool has no worker waits for one. Default `default`. */
+  /**
+   * The pool of workers that run its tasks (`PostgresTasks.Options.pools`). A task whose pool has no worker waits for
+   * one. Default `default`.
+   */
   readonly pool?: string | undefined
   /**
-   * The limits on tasks of this tool, in place of `Tasks.Options.limits.perTool`. At a limit a call is rejected with `-32603`, and no task
-   * is created.
+   * The limits on tasks of this tool, in place of `Tasks.Options.limits.perTool`. At a limit a call is rejected with
+   * `-32603`, and no task is created.
    */
   readonly limits?: Limits | undefined
   /**
-   * Decides whether a call becomes a task, since 2026-07-28 and for clients that declare the extension. Default: always. With `false` the
-   * call waits for its result. It must be fast. It is not called for a tool that requires tasks.
+   * Decides whether a call becomes a task, since 2026-07-28 and for clients that declare the extension. Default:
+   * always. With `false` the call waits for its result. It must be fast. It is not called for a tool that requires
+   * tasks.
    */
   readonly asTask?: ((call: { readonly args: JsonObject; readonly caller: Caller }) => boolean) | undefined
   /**
-   * The clients that a task may ask for input. `caller`, the default: only the client that made the call; a question that it has not
-   * declared support for fails immediately with `MissingCapability`, as in an ordinary call. `anyone`: such a question waits, while the
-   * task exists, for a client that reads the task and declares support. In either case only clients that declare support receive a
-   * question. A call that waits for its task asks its own client only.
+   * The clients that a task may ask for input. `caller`, the default: only the client that made the call; a question
+   * that it has not declared support for fails immediately with `MissingCapability`, as in an ordinary call. `anyone`:
+   * such a question waits, while the task exists, for a client that reads the task and declares support. In either case
+   * only clients that declare support receive a question. A call that waits for its task asks its own client only.
    */
   readonly inputFrom?: "caller" | "anyone" | undefined
 }

@@ -4,7 +4,10 @@ import * as Method from "@skein/protocol/Method"
 import { isFinal, type Question, type State } from "../../TaskState.ts"
 import { taskOf } from "./wire.ts"
 
-/** Whether a question is a form. A model can answer forms, after it has asked its user; only the client can answer other questions. */
+/**
+ * Whether a question is a form. A model can answer forms, after it has asked its user; only the client can answer other
+ * questions.
+ */
 export const isForm = ({ method, params }: Question): boolean =>
   method === Method.Elicit.name && (params?.["mode"] ?? "form") === "form" && isObject(params?.["requestedSchema"])
 

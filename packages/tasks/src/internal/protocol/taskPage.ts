@@ -10,8 +10,9 @@ import type { ListPosition, Owner, State } from "../../TaskState.ts"
 import { type TaskService, withMcpErrors } from "./taskService.ts"
 
 /**
- * Reads one page of the tasks of these owners, in one read of the store, without questions and outcomes. Two tools may name different
- * owners by the same text: the page leaves out tasks that the caller may not see, so it may be shorter than `pageSize`.
+ * Reads one page of the tasks of these owners, in one read of the store, without questions and outcomes. Two tools may
+ * name different owners by the same text: the page leaves out tasks that the caller may not see, so it may be shorter
+ * than `pageSize`.
  */
 export const taskPage = (
   tasks: TaskService["Service"],
@@ -39,7 +40,10 @@ export const taskPage = (
 /** The kind of these cursors, for `Cursor`. */
 const cursorKind = "tasks"
 
-/** The cursor of the position after a task. It names a position in the caller's own list, and gives no access to any other. */
+/**
+ * The cursor of the position after a task. It names a position in the caller's own list, and gives no access to any
+ * other.
+ */
 export const cursorOf = ({ createdAt, id }: ListPosition): string => Cursor.encode(cursorKind, `${createdAt} ${id}`)
 
 /** Reads a cursor. "Invalid or nonexistent cursor in `tasks/list`: `-32602`." */

@@ -42,15 +42,15 @@ export class TaskService extends Context.Service<TaskService, {
   /** Whether a caller may see a task. */
   readonly canSee: (caller: Caller, task: Pick<State, "owner" | "tool">) => boolean
   /**
-   * The task with this id, if the caller may see it. All other ids have the same error, and each takes one read of the store, so that a
-   * caller cannot find out about tasks of others.
+   * The task with this id, if the caller may see it. All other ids have the same error, and each takes one read of the
+   * store, so that a caller cannot find out about tasks of others.
    */
   readonly find: (id: string, caller: Caller) => Effect.Effect<State, McpError.McpError>
   /** The arguments that the task of a call starts with, or the result of a call that ends before its task starts. */
   readonly prepare: (call: ToolCall) => Handled<JsonObject | NotStarted>
   /**
-   * Creates the task of a prepared call. The task is durable when this succeeds. `inputCaller` is the client that the task may ask for
-   * input: the caller by default.
+   * Creates the task of a prepared call. The task is durable when this succeeds. `inputCaller` is the client that the
+   * task may ask for input: the caller by default.
    */
   readonly submit: (
     call: ToolCall,
@@ -59,11 +59,14 @@ export class TaskService extends Context.Service<TaskService, {
     inputCaller?: Caller
   ) => Effect.Effect<State, McpError.McpError>
   /**
-   * Prepares and submits. `ttlMs` is the time to live that the client requests. A client that cancels its call during this never
-   * receives the task id, so the task is cancelled too.
+   * Prepares and submits. `ttlMs` is the time to live that the client requests. A client that cancels its call during
+   * this never receives the task id, so the task is cancelled too.
    */
   readonly start: (call: ToolCall, ttlMs?: number) => Handled<State | NotStarted>
-  /** The same, for revisions in which the response is a task or an error: fails with `InvalidParams` if the task does not start. */
+  /**
+   * The same, for revisions in which the response is a task or an error: fails with `InvalidParams` if the task does
+   * not start.
+   */
   readonly startOrFail: (call: ToolCall, ttlMs?: number) => Handled<State>
 }>()("@skein/tasks/TaskService") {}
 
@@ -79,7 +82,10 @@ export const findTaskService = ({ extensions }: Catalog["Service"]): TaskService
 /** One error for ids that never existed, for expired tasks and for tasks of others. */
 const taskNotFound = Effect.fail(McpError.invalidParams("Task not found: the id is unknown, or the task has expired"))
 
-/** The client receives a limit as an error. Any other failure is a defect: the log has it, and the client receives a reference. */
+/**
+ * The client receives a limit as an error. Any other failure is a defect: the log has it, and the client receives a
+ * reference.
+ */
 const toMcpError = (error: TaskError): Effect.Effect<never, McpError.McpError> =>
   error.reason._tag === "LimitExceeded"
     ? Effect.fail(
@@ -95,8 +101,8 @@ export const withMcpErrors = <A, R>(effect: Effect.Effect<A, TaskError, R>): Eff
   Effect.catch(effect, toMcpError)
 
 /**
- * Cancels a task whose caller has gone, and lets it expire soon. Waits at most 5 seconds: when the store does not respond, the task
- * continues.
+ * Cancels a task whose caller has gone, and lets it expire soon. Waits at most 5 seconds: when the store does not
+ * respond, the task continues.
  */
 export const cancelUnwanted = ({ engine }: TaskService["Service"], id: string): Effect.Effect<void> =>
   Effect.catchCause(

@@ -1,9 +1,11 @@
 /**
  * Decides whether a tool call becomes a task, waits for a task, or runs as an ordinary call.
  *
- * - Since 2026-07-28 the server decides. A client that declares the extension gets a task of every tool that supports tasks, unless the
- *   tool's `asTask` returns `false`. Other clients get no task; if the tool requires one, the call fails with `-32021`.
- * - In 2025-11-25 the client decides, with `task` in its params, within the tool's `taskSupport`. Other calls fail with `-32601`.
+ * - Since 2026-07-28 the server decides. A client that declares the extension gets a task of every tool that supports
+ *   tasks, unless the tool's `asTask` returns `false`. Other clients get no task; if the tool requires one, the call
+ *   fails with `-32021`.
+ * - In 2025-11-25 the client decides, with `task` in its params, within the tool's `taskSupport`. Other calls fail with
+ *   `-32601`.
  * - Older revisions have no tasks.
  *
  * The call of a durable tool that does not become a task waits for one.
@@ -32,7 +34,10 @@ export const declaresTasks = (capabilities: JsonObject): boolean => {
 /** The error for a client that uses the extension without declaring it: `-32021`, since 2026-07-28. */
 export const missingTasksCapability = Effect.fail(McpError.missingRequiredClientCapability(requiredCapabilities))
 
-/** Handles all tool calls. `callWithTask` handles calls with `task` of 2025-11-25, and returns `undefined` for any other call. */
+/**
+ * Handles all tool calls. `callWithTask` handles calls with `task` of 2025-11-25, and returns `undefined` for any other
+ * call.
+ */
 export const handleCall = (
   tasks: TaskService["Service"],
   callWithTask: (call: ToolCall) => Called | undefined

@@ -1,6 +1,6 @@
 /**
- * Converts tasks, questions and outcomes to the protocol's types for the revision of their reader. `Method` encodes these types: it writes
- * `ttlMs` as `ttl` in 2025-11-25, for instance.
+ * Converts tasks, questions and outcomes to the protocol's types for the revision of their reader. `Method` encodes
+ * these types: it writes `ttlMs` as `ttl` in 2025-11-25, for instance.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Codec from "@skein/protocol/Codec"
@@ -39,8 +39,8 @@ export const toTask = (state: State): Wire.Task => {
 }
 
 /**
- * A task as 2025-11-25 and the tools for models show it: a result with `isError` makes it `failed`. "For `tools/call` specifically, this
- * includes cases where the tool call result has `isError` set to true".
+ * A task as 2025-11-25 and the tools for models show it: a result with `isError` makes it `failed`. "For `tools/call`
+ * specifically, this includes cases where the tool call result has `isError` set to true".
  */
 export const taskOf = (state: State): Wire.Task => {
   const task = toTask(state)
@@ -51,8 +51,9 @@ export const taskOf = (state: State): Wire.Task => {
 export const toCreateTaskResult = (state: State): Wire.CreateTaskResult => ({ resultType: "task", ...toTask(state) })
 
 /**
- * A task with the members that depend on its status, for a reader. "Servers MUST NOT send an `inputRequests` that the client has not
- * declared support for in its capabilities" (2026-07-28, multi round-trip requests): such questions wait for another client.
+ * A task with the members that depend on its status, for a reader. "Servers MUST NOT send an `inputRequests` that the
+ * client has not declared support for in its capabilities" (2026-07-28, multi round-trip requests): such questions wait
+ * for another client.
  */
 export const toDetailedTask = (state: State, reader: Caller): Wire.DetailedTask => {
   const { revision } = reader
@@ -135,13 +136,15 @@ export const errorObjectOf = (state: State, revision: Revision): Wire.ErrorObjec
 
 /** The result of a task as the call would have returned it, encoded in the revision of its reader. */
 export const resultOf = ({ outcome }: State, revision: Revision): JsonObject => {
-  const kept = outcome?._tag === "Result" ? outcome.result : { content: [] }
-  const written = Codec.encodeResult(Method.CallTool, revision, kept as unknown as CallToolResult)
+  const stored = outcome?._tag === "Result" ? outcome.result : { content: [] }
+  const written = Codec.encodeResult(Method.CallTool, revision, stored as unknown as CallToolResult)
   const value = encodedOrThrow(written, "the result of a task")
-  return value instanceof Encoded ? kept : value
+  return value instanceof Encoded ? stored : value
 }
 
-/** The response to a call whose task has ended: its result or its error. A cancelled task is a result with `isError`. */
+/**
+ * The response to a call whose task has ended: its result or its error. A cancelled task is a result with `isError`.
+ */
 export const callOutcome = (state: State): Effect.Effect<CallToolResult, McpError.McpError> => {
   const { statusMessage, outcome, status } = state
   if (outcome?._tag === "Result") return Effect.succeed(outcome.result as unknown as CallToolResult)

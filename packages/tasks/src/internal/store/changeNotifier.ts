@@ -10,8 +10,8 @@ import type { Database, Parameter, Row } from "./database.ts"
 export const channel = "skein_tasks"
 
 /**
- * Listens for the notifications of all processes: calls `onPayload` for each payload on the channel, and `onGap` when notifications may
- * have been lost. It listens when the effect ends, and stops when the scope closes.
+ * Listens for the notifications of all processes: calls `onPayload` for each payload on the channel, and `onGap` when
+ * notifications may have been lost. It listens when the effect ends, and stops when the scope closes.
  */
 export type ListenForChanges = (
   channel: string,
@@ -20,8 +20,8 @@ export type ListenForChanges = (
 ) => Effect.Effect<void, TaskError, Scope.Scope>
 
 /**
- * The listeners of this process. A listener is called once for all changes of one turn of the event loop, and never within a transaction.
- * A task without listeners costs nothing.
+ * The listeners of this process. A listener is called once for all changes of one turn of the event loop, and never
+ * within a transaction. A task without listeners costs nothing.
  */
 export class ChangeListeners {
   readonly #listeners = new Map<string, Set<() => void>>()
@@ -122,8 +122,8 @@ export class ChangeNotifier {
   }
 
   /**
-   * Prepares a statement that changes at most one task, and returns its `id` and optionally more columns. `also`: further parts of the
-   * statement's `WITH` on PostgreSQL, in which `changed` is the changed row.
+   * Prepares a statement that changes at most one task, and returns its `id` and optionally more columns. `also`:
+   * further parts of the statement's `WITH` on PostgreSQL, in which `changed` is the changed row.
    */
   prepare(
     text: string,

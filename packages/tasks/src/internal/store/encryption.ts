@@ -1,6 +1,6 @@
 /**
- * Encrypts texts with WebCrypto: AES-256-GCM, with keys derived by HKDF-SHA256. An encrypted text names its key by a hint of four bytes, so
- * that decryption tries one key only.
+ * Encrypts texts with WebCrypto: AES-256-GCM, with keys derived by HKDF-SHA256. An encrypted text names its key by a
+ * hint of four bytes, so that decryption tries one key only.
  */
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
@@ -8,11 +8,17 @@ import * as Result from "effect/Result"
 import { KeyError, TaskError } from "../../TaskError.ts"
 import { redactTaskIds } from "../text.ts"
 
-/** Encrypts and decrypts stored texts. `Encryption.make` returns one; an application may implement another, on a key service for instance. */
+/**
+ * Encrypts and decrypts stored texts. `Encryption.make` returns one; an application may implement another, on a key
+ * service for instance.
+ */
 export interface Cipher {
   /** Encrypts a text. `associatedData` names the task and the use of the text. It is authenticated, and not secret. */
   readonly encrypt: (text: string, associatedData: string) => Effect.Effect<string, TaskError>
-  /** Decrypts a text. Fails with `KeyError` for a text that was not encrypted with the same associated data and one of the keys. */
+  /**
+   * Decrypts a text. Fails with `KeyError` for a text that was not encrypted with the same associated data and one of
+   * the keys.
+   */
   readonly decrypt: (encrypted: string, associatedData: string) => Effect.Effect<string, TaskError>
   /** Whether texts that are not encrypted are read. See `Encryption.Options`. */
   readonly readPlaintext: boolean

@@ -15,7 +15,7 @@ import { escape, permanentError, toJson } from "./storedText.ts"
 /** A task id: 192 random bits, as 32 characters. */
 const newId = (): string => Base64Url.encode(globalThis.crypto.getRandomValues(new Uint8Array(24)))
 
-const tooLong = (what: string) => permanentError(`the ${what} of a task exceeds ${maxNameChars} characters`)
+const tooLong = (name: string) => permanentError(`the ${name} of a task exceeds ${maxNameChars} characters`)
 
 const newState = (id: string, { caller, owner, pollIntervalMs, pool, tool, ttlMs }: NewTask, now: number): State => ({
   id,
@@ -87,11 +87,11 @@ export const make = ({ changes, database, texts }: StoreContext) => {
           args
         ]
         const inserted = insertTask(...row, ...quotas.limitParameters(task.limits, counts))
-        const begun = Effect.flatMap(inserted, (rows) =>
+        const created = Effect.flatMap(inserted, (rows) =>
           rows.length === 0
             ? Effect.flatMap(counted.limitError(counts, task.limits), Effect.fail)
             : Effect.andThen(then(state), counted.increment(counts, task.limits)))
-        return Effect.as(database.transaction(begun), state)
+        return Effect.as(database.transaction(created), state)
       })
     })
   }

@@ -1,6 +1,6 @@
 /**
- * The tables and their versions. A published migration never changes: a later one alters the tables. All statements can run twice, and one
- * process at a time runs them.
+ * The tables and their versions. A published migration never changes: a later one alters the tables. All statements can
+ * run twice, and one process at a time runs them.
  */
 import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
@@ -108,7 +108,9 @@ const version = (database: Database): Effect.Effect<number, TaskError> =>
       )
       : Effect.succeed(0))
 
-/** Migrates the tables to the version of this program. If they have it already, it takes no lock and changes nothing. */
+/**
+ * Migrates the tables to the version of this program. If they have it already, it takes no lock and changes nothing.
+ */
 export const migrate = (database: Database): Effect.Effect<void, TaskError> =>
   Effect.flatMap(version(database), (before) => {
     if (before > migrations.length) return Effect.fail(newerVersion(before))
@@ -135,8 +137,8 @@ export const migrate = (database: Database): Effect.Effect<void, TaskError> =>
   })
 
 /**
- * Creates an index on the cluster's messages by execution. Without it, clearing the messages of an execution reads the whole table. The
- * tables of the cluster must exist. `prefix` is that of these tables.
+ * Creates an index on the cluster's messages by execution. Without it, clearing the messages of an execution reads the
+ * whole table. The tables of the cluster must exist. `prefix` is that of these tables.
  */
 export const indexMessages = (prefix = "cluster"): Effect.Effect<void, TaskError, SqlClient.SqlClient> =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => {

@@ -1,6 +1,6 @@
 /**
- * The questions of tasks. Each transaction that changes a question changes its task first, so that transactions do not deadlock, and so
- * that the task counts its open questions.
+ * The questions of tasks. Each transaction that changes a question changes its task first, so that transactions do not
+ * deadlock, and so that the task counts its open questions.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
- * The numbers of tasks: of all, of a tool, of an owner. Each transaction changes the counters last, and in this order, so that transactions
- * do not deadlock, and wait for a counter no longer than a commit takes.
+ * The numbers of tasks: of all, of a tool, of an owner. Each transaction changes the counters last, and in this order,
+ * so that transactions do not deadlock, and wait for a counter no longer than a commit takes.
  */
 import * as Effect from "effect/Effect"
 import { LimitExceeded, TaskError } from "../../TaskError.ts"
@@ -43,7 +43,10 @@ export const limitReached = `EXISTS (
 const addToCounts = `ON CONFLICT (kind, name) DO UPDATE SET
   live = skein_task_counts.live + excluded.live, retained = skein_task_counts.retained + excluded.retained`
 
-/** Counts the end of the task in the row `changed`, on PostgreSQL. On SQLite, where a statement changes one table only, a trigger does it. */
+/**
+ * Counts the end of the task in the row `changed`, on PostgreSQL. On SQLite, where a statement changes one table only,
+ * a trigger does it.
+ */
 export const countEnd = `INSERT INTO skein_task_counts (kind, name, live, retained)
   SELECT kinds.kind, CASE kinds.kind WHEN 0 THEN '' WHEN 1 THEN changed.tool ELSE changed.owner END, -1, 0
   FROM changed CROSS JOIN (VALUES (0), (1), (2)) AS kinds(kind) ORDER BY kinds.kind ${addToCounts}`
@@ -89,7 +92,10 @@ export const make = (database: Database) => {
     add(live, retained, tool, live, retained, owner, live, retained)
 
   return {
-    /** Counts a new task. Fails with `LimitExceeded` if a concurrent transaction has reached a limit; then this one must be rolled back. */
+    /**
+     * Counts a new task. Fails with `LimitExceeded` if a concurrent transaction has reached a limit; then this one must
+     * be rolled back.
+     */
     increment: (key: QuotaKey, limits: TaskLimits): Effect.Effect<void, TaskError> =>
       Effect.flatMap(change(key, 1, 1), (rows) => {
         const error = findExceeded(rows, key, limits, 0)

@@ -158,18 +158,21 @@ export const toState = (row: Row, texts: StoredTexts): Effect.Effect<State, Task
 
 const missingKeyMessage = "The status message is encrypted with a key that is not configured here"
 
-/** Decodes a state of a listing. A task whose texts cannot be decrypted is listed without them, and does not fail the listing. */
+/**
+ * Decodes a state of a listing. A task whose texts cannot be decrypted is listed without them, and does not fail the
+ * listing.
+ */
 export const toListed = (row: Row, texts: StoredTexts): Effect.Effect<State, TaskError> =>
   Effect.catch(toState(row, texts), (error) =>
     error.reason._tag === "KeyError"
       ? read({ ...row, message: missingKeyMessage, progress_message: null }, stateWith([]))
       : Effect.fail(error))
 
-/** The columns of `toWork`. */
-export const workColumns = "id, tool, pool, owner, status, settled, said, waits, caller, args"
+/** The columns of `toStoredTask`. */
+export const taskColumns = "id, tool, pool, owner, status, settled, said, waits, caller, args"
 
 /** Decodes a task for a worker. */
-export const toWork = (row: Row, texts: StoredTexts): Effect.Effect<StoredTask, TaskError> =>
+export const toStoredTask = (row: Row, texts: StoredTexts): Effect.Effect<StoredTask, TaskError> =>
   Effect.flatMap(texts.decrypt(text(row, "args"), associatedData.args(text(row, "id"))), (args) =>
     read(row, (row) => ({
       id: text(row, "id"),

@@ -1,8 +1,8 @@
 /**
  * The store of tasks on SQLite or PostgreSQL, composed of the modules beside it.
  *
- * Transactions lock rows in this order, so that PostgreSQL finds no deadlock: the task, its questions, the rows of the workflow engine in
- * the same transaction, the counters.
+ * Transactions lock rows in this order, so that PostgreSQL finds no deadlock: the task, its questions, the rows of the
+ * workflow engine in the same transaction, the counters.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -82,7 +82,10 @@ type Listen = (
   onGap: () => void
 ) => Effect.Effect<void, SqlError, Scope.Scope>
 
-/** The store of a process among others, on PostgreSQL. It needs one connection besides the pool of the client: for notifications. */
+/**
+ * The store of a process among others, on PostgreSQL. It needs one connection besides the pool of the client: for
+ * notifications.
+ */
 export const layerListening = (
   client: { readonly listen: Listen }
 ): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>

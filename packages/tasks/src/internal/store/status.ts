@@ -14,10 +14,10 @@ import {
   ownerToRow,
   stateColumns,
   type StoreContext,
+  taskColumns,
   toListed,
   toState,
-  toWork,
-  workColumns
+  toStoredTask
 } from "./rows.ts"
 import { escape } from "./storedText.ts"
 
@@ -44,7 +44,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
   const selectState = database.prepare(
     `SELECT ${stateColumns(isPostgres)} FROM skein_tasks WHERE id = ? AND expires_at > ?`
   )
-  const selectTask = database.prepare(`SELECT ${workColumns} FROM skein_tasks WHERE id = ?`)
+  const selectTask = database.prepare(`SELECT ${taskColumns} FROM skein_tasks WHERE id = ?`)
   const listOne = database.prepare(listOf(1))
   const updateMessage = changes.prepare(
     `UPDATE skein_tasks SET message = ?, version = version + 1, updated_at = ${greatest}(updated_at, ?)
@@ -71,7 +71,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
     )
 
   const load = (id: string): Effect.Effect<StoredTask | undefined, TaskError> =>
-    Effect.flatMap(selectTask(id), ([row]) => row === undefined ? Effect.undefined : toWork(row, texts))
+    Effect.flatMap(selectTask(id), ([row]) => row === undefined ? Effect.undefined : toStoredTask(row, texts))
 
   const list = (
     owners: ReadonlyArray<Owner>,

@@ -11,8 +11,8 @@ export const encryptedPrefix = "sealed:"
 const escapedPrefix = "json:"
 
 /**
- * Escapes NUL characters and lone surrogates, which PostgreSQL and SQLite do not store. Different texts stay different. JSON texts need no
- * escaping: JSON escapes both.
+ * Escapes NUL characters and lone surrogates, which PostgreSQL and SQLite do not store. Different texts stay different.
+ * JSON texts need no escaping: JSON escapes both.
  */
 export const escape = (text: string): string =>
   text.includes("\0") || text.startsWith(escapedPrefix) || text.startsWith(encryptedPrefix) || !text.isWellFormed()
@@ -23,7 +23,9 @@ export const escape = (text: string): string =>
 export const unescape = (stored: string): string =>
   stored.startsWith(escapedPrefix) ? JSON.parse(stored.slice(escapedPrefix.length)) as string : stored
 
-/** The cause of a `StoreError` that a retry does not help: the value cannot be stored, or the stored value is invalid. */
+/**
+ * The cause of a `StoreError` that a retry does not help: the value cannot be stored, or the stored value is invalid.
+ */
 export class PermanentFailure extends Error {}
 
 /** Whether a retry does not help. */

@@ -1,6 +1,6 @@
 /**
- * The notifications about a task to the session that created it: `notifications/tasks/status`, and the progress of the call that became the
- * task. They end with the session or the task, and are not stored for later.
+ * The notifications about a task to the session that created it: `notifications/tasks/status`, and the progress of the
+ * call that became the task. They end with the session or the task, and are not stored for later.
  */
 import { type Id, isId, isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { related } from "@skein/protocol/LegacyTask"
@@ -33,8 +33,8 @@ const progressParamsOf = (id: string, progressToken: Id, { message, progress, to
 })
 
 /**
- * Waits until the response with the task id is sent: a client cannot use notifications about an unknown task. Then it releases the request,
- * whose arguments may be large, since the notifications may continue for days.
+ * Waits until the response with the task id is sent: a client cannot use notifications about an unknown task. Then it
+ * releases the request, whose arguments may be large, since the notifications may continue for days.
  */
 const afterResponse = (request: RequestContext): Effect.Effect<unknown> => {
   let pending: RequestContext | undefined = request
@@ -90,8 +90,8 @@ const notifyChanges = (
     const task = taskOf(state)
     const hasChanged = task.status !== last.status || task.statusMessage !== last.statusMessage
     last = task
-    // "Progress notifications MUST stop after completion": the last progress is sent before the end. The end has a key of its own: of
-    // several notifications with one key, a slow reader receives the last in the position of the first.
+    // "Progress notifications MUST stop after completion": the last progress is sent before the end. The end has a key
+    // of its own: of several notifications with one key, a slow reader receives the last in the position of the first.
     const sendProgress = hasProgress
       ? Extension.tell(caller, `${key} progress`, {
         method: Method.Progress.name,

@@ -1,11 +1,12 @@
 /**
  * Asks the questions of tasks through the pending `tasks/result` requests of 2025-11-25.
  *
- * "The requestor should call `tasks/result` to receive input requests": the open questions of a task are sent on the stream of such a
- * request, all at once. Each question is asked by one request at a time: the last one whose client can answer it. A client that has lost
- * the stream of an earlier request sends another one, and the newest is the most likely to be connected. A question is withdrawn where it
- * was asked before, and when it was answered elsewhere, has timed out, or its task has ended. When the request that asks a question ends,
- * the request before it asks the question.
+ * "The requestor should call `tasks/result` to receive input requests": the open questions of a task are sent on the
+ * stream of such a request, all at once. Each question is asked by one request at a time: the last one whose client can
+ * answer it. A client that has lost the stream of an earlier request sends another one, and the newest is the most
+ * likely to be connected. A question is withdrawn where it was asked before, and when it was answered elsewhere, has
+ * timed out, or its task has ended. When the request that asks a question ends, the request before it asks the
+ * question.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { withRelated } from "@skein/protocol/LegacyTask"
@@ -55,7 +56,10 @@ class ResultRequest {
   }
 }
 
-/** Asks a question, encoded for this revision. An invalid answer is returned as it is: the handler of the task decodes it. */
+/**
+ * Asks a question, encoded for this revision. An invalid answer is returned as it is: the handler of the task decodes
+ * it.
+ */
 const ask = (
   request: RequestContext,
   state: State,
@@ -174,7 +178,10 @@ export class LegacyQuestions {
     this.#engine = engine
   }
 
-  /** Lets a request ask the questions of a task until the scope closes. The returned function takes each new state of the task. */
+  /**
+   * Lets a request ask the questions of a task until the scope closes. The returned function takes each new state of
+   * the task.
+   */
   add(state: State, request: RequestContext): Effect.Effect<(state: State) => void, never, Scope.Scope> {
     return Effect.flatMap(FiberSet.makeRuntime<never, void, never>(), (fork) =>
       Effect.map(

@@ -1,6 +1,7 @@
 /**
- * The tasks of 2025-11-25, in which the client makes a call a task: `tools/call` with `task`, `tasks/get`, `tasks/result`, `tasks/list`,
- * `tasks/cancel`, and the notifications of a session ("Tasks" in the utilities of the specification).
+ * The tasks of 2025-11-25, in which the client makes a call a task: `tools/call` with `task`, `tasks/get`,
+ * `tasks/result`, `tasks/list`, `tasks/cancel`, and the notifications of a session ("Tasks" in the utilities of the
+ * specification).
  *
  * Delete this folder, and its one import in `Tasks.ts`, to drop the tasks of 2025-11-25.
  */
@@ -60,7 +61,8 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
 
   #start(call: ToolCall, ttlMs: number | undefined): Called {
     const support = this.#tasks.policyFor(call.tool)?.support ?? "forbidden"
-    // "If `execution.taskSupport` is not present or `forbidden`, … servers SHOULD return a -32601 (Method not found) error."
+    // "If `execution.taskSupport` is not present or `forbidden`, … servers SHOULD return a -32601 (Method not found)
+    // error."
     if (support === "forbidden") {
       const message = `Method not found: ${call.params.name} does not support task-augmented calls`
       return Effect.fail(new McpError.McpError({ reason: "MethodNotFound", message }))
@@ -85,8 +87,8 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
   }
 
   /**
-   * "It MUST block the response until the task reaches a terminal status." The end of the request does not change the task. A task that
-   * expires before its end is then reported as unknown.
+   * "It MUST block the response until the task reaches a terminal status." The end of the request does not change the
+   * task. A task that expires before its end is then reported as unknown.
    */
   #result(taskId: string, request: RequestContext): Effect.Effect<JsonObject, McpError.McpError> {
     return Effect.flatMap(this.#tasks.find(taskId, request.caller), (state) =>
@@ -105,8 +107,8 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
   }
 
   /**
-   * "For `tasks/list` requests, receivers MUST ensure the returned task list includes only tasks associated with the requestor's
-   * authorization context."
+   * "For `tasks/list` requests, receivers MUST ensure the returned task list includes only tasks associated with the
+   * requestor's authorization context."
    */
   #list(cursor: string | undefined, caller: Caller): Effect.Effect<ListTasksResult, McpError.McpError> {
     const owners = this.#listableOwners(caller)
@@ -121,8 +123,8 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
   }
 
   /**
-   * The owners whose tasks a caller may list. "Receivers that cannot identify requestors SHOULD NOT declare the `tasks.list` capability":
-   * tasks without an owner are listed only with `list: "always"`.
+   * The owners whose tasks a caller may list. "Receivers that cannot identify requestors SHOULD NOT declare the
+   * `tasks.list` capability": tasks without an owner are listed only with `list: "always"`.
    */
   #listableOwners(caller: Caller): ReadonlyArray<Owner> {
     const { list } = this.#tasks.settings
@@ -149,6 +151,9 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
 
 const cancelledByRequest = "The task was cancelled by request"
 
-/** "Receivers MUST reject cancellation requests for tasks already in a terminal status with error code -32602 (Invalid params)." */
+/**
+ * "Receivers MUST reject cancellation requests for tasks already in a terminal status with error code -32602 (Invalid
+ * params)."
+ */
 const alreadyTerminal = (state: State): Effect.Effect<never, McpError.McpError> =>
   Effect.fail(McpError.invalidParams(`Cannot cancel task: already in terminal status '${taskOf(state).status}'`))

@@ -18,14 +18,14 @@ export const statusParamsOf = (task: Task): JsonObject =>
   Result.getOrThrow(Codec.encodeParams(Method.LegacyTaskStatus, legacyRevision, task))
 
 /**
- * The error code for the result of a cancelled task: a cancelled request has neither a result nor an error of its own. Other protocols on
- * JSON-RPC use this code for cancelled requests. It is outside of the range that JSON-RPC reserves.
+ * The error code for the result of a cancelled task: a cancelled request has neither a result nor an error of its own.
+ * Other protocols on JSON-RPC use this code for cancelled requests. It is outside of the range that JSON-RPC reserves.
  */
 const cancelledCode = -32800
 
 /**
- * "Receivers MUST return from `tasks/result` exactly what the underlying request would have returned, whether that is a successful
- * result or a JSON-RPC error"; with the related task in its `_meta`.
+ * "Receivers MUST return from `tasks/result` exactly what the underlying request would have returned, whether that is a
+ * successful result or a JSON-RPC error"; with the related task in its `_meta`.
  */
 export const payloadOf = (state: State): Effect.Effect<JsonObject, McpError.McpError> =>
   Effect.suspend(() => {
