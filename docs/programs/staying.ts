@@ -40,7 +40,7 @@ export const careful = (args: ReadonlyArray<string>, tell: (text: string) => voi
       args,
       env: { TEA_TOKEN: "s3cret", TERM: undefined },
       stderr: tell,
-      graces: { stdin: "5 seconds" }
+      closeTimeout: "5 seconds"
     }),
     { reconnect: true }
   )

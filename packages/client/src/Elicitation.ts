@@ -42,9 +42,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type { RequestingServer } from "./RequestingServer.ts"
-import { capture, type Needed } from "./internal/input/captured.ts"
+import { capture, type Needed } from "./internal/input/captureServices.ts"
 import * as Form from "./internal/input/form.ts"
-import { Elicitation, type Forms, malformed } from "./internal/input/services.ts"
+import { Elicitation, type ElicitationHandler, invalidRequest } from "./internal/input/services.ts"
 import * as Url from "./internal/input/url.ts"
 
 /** A form to fill in. */
@@ -158,10 +158,10 @@ export const layer = <RF = never, RU = never>(
 ): Layer.Layer<Elicitation, never, Needed<RF | RU>> =>
   Layer.effect(
     Elicitation,
-    Effect.map(capture<RF | RU>(), (provide): Forms => ({
+    Effect.map(capture<RF | RU>(), (provide): ElicitationHandler => ({
       form: form && (({ message, requestedSchema }, asker, forms) =>
-        Result.match(Form.read(requestedSchema, maxFields, forms), {
-          onFailure: malformed,
+        Result.match(Form.readForm(requestedSchema, maxFields, forms), {
+          onFailure: invalidRequest,
           onSuccess: (read) => {
             const { defaults, settle } = read
             const problem = (content: Content) => Result.getOrUndefined(Result.flip(settle(content)))
@@ -172,11 +172,11 @@ export const layer = <RF = never, RU = never>(
           }
         })),
       url: url && (({ elicitationId, message, url: text }, asker, required) =>
-        Result.match(Url.read(text), {
-          onFailure: malformed,
+        Result.match(Url.parseUrl(text), {
+          onFailure: invalidRequest,
           onSuccess: (address) => {
             const { host } = address
-            const warnings = Url.warnings(address)
+            const warnings = Url.urlWarnings(address)
             const request = { server: asker, message, url: address, host, warnings, elicitationId, required }
             return Result.succeed(provide(Effect.suspend(() => url(request))))
           }

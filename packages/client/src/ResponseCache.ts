@@ -112,23 +112,23 @@ export type Options = OwnOptions | SharedOptions
 const idOf = ({ method, params, partition, server }: Key): string =>
   JSON.stringify([server, method, params, partition ?? null])
 
-const isMeant = (stale: Stale, key: Key): boolean =>
+const isAffected = (stale: Stale, key: Key): boolean =>
   stale.server === key.server &&
   (stale.method === undefined || stale.method === key.method) &&
   (stale.params === undefined || stale.params.includes(key.params))
 
-interface Kept {
+interface StoredEntry {
   readonly key: Key
   readonly entry: Entry
   readonly size: number
 }
 
 /** A store in memory. Entries are kept as text, so that nobody who got one can change what the next one gets. */
-export const memory = (
+export const make = (
   { maxEntries = 1_000, maxTotalChars = 16 * 1024 * 1024 }: MemoryOptions = {}
 ): Store => {
   // By their last use: the one that was used least recently comes first.
-  const entries = new Map<string, Kept>()
+  const entries = new Map<string, StoredEntry>()
   let size = 0
 
   const remove = (id: string): void => {
@@ -137,7 +137,7 @@ export const memory = (
     entries.delete(id)
     size -= kept.size
   }
-  const put = (id: string, kept: Kept): void => {
+  const put = (id: string, kept: StoredEntry): void => {
     entries.set(id, kept)
     size += kept.size
     for (const oldest of entries.keys()) {
@@ -165,7 +165,7 @@ export const memory = (
       }),
     invalidate: (stale) =>
       Effect.sync(() => {
-        for (const [id, { key }] of entries) if (isMeant(stale, key)) remove(id)
+        for (const [id, { key }] of entries) if (isAffected(stale, key)) remove(id)
       })
   }
 }

@@ -22,8 +22,8 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { RequestingServer } from "./RequestingServer.ts"
-import { capture, type Needed } from "./internal/input/captured.ts"
-import { problem } from "./internal/input/uris.ts"
+import { capture, type Needed } from "./internal/input/captureServices.ts"
+import { rootUriProblem } from "./internal/input/url.ts"
 import { Roots } from "./internal/input/services.ts"
 
 export type {
@@ -38,7 +38,7 @@ export class InvalidRoot extends Data.TaggedError("InvalidRoot")<{ readonly uri:
 
 const invalid = (roots: ReadonlyArray<Root>): ReadonlyArray<InvalidRoot> =>
   roots.flatMap(({ uri }) => {
-    const wrong = problem(uri)
+    const wrong = rootUriProblem(uri)
     return wrong === undefined ? [] : [new InvalidRoot({ uri, message: `${JSON.stringify(uri)} ${wrong}` })]
   })
 
@@ -47,7 +47,7 @@ const withoutInvalid = (roots: ReadonlyArray<Root>): Effect.Effect<ReadonlyArray
   if (wrong.length === 0) return Effect.succeed(roots)
   return Effect.as(
     Effect.logError("Roots were left out", ...wrong.map(({ message }) => message)),
-    roots.filter(({ uri }) => problem(uri) === undefined)
+    roots.filter(({ uri }) => rootUriProblem(uri) === undefined)
   )
 }
 

@@ -27,9 +27,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type { RequestingServer } from "./RequestingServer.ts"
-import { capture, type Needed } from "./internal/input/captured.ts"
+import { capture, type Needed } from "./internal/input/captureServices.ts"
 import { imbalance, usesTools } from "./internal/input/messages.ts"
-import { malformed, type Refusal, Sampling, unasked } from "./internal/input/services.ts"
+import { invalidRequest, type Refusal, Sampling, undeclaredFeature } from "./internal/input/services.ts"
 
 /** What the model is asked, and by whom. */
 export interface Request extends Omit<Wire.CreateMessageRequestParams, "_meta" | "task"> {
@@ -100,19 +100,19 @@ export const layer = <R = never>(
     Effect.map(capture<R>(), (provide) => ({
       tools,
       context,
-      put: (given, asker) => {
+      handle: (given, server) => {
         const { _meta: _, includeContext, task: __, ...params } = given
         // "The client MUST return an error if this field is provided but ClientCapabilities.sampling.tools is not
         // declared."
         if (!tools && (params.tools !== undefined || params.toolChoice !== undefined)) {
-          return unasked("The client did not declare sampling.tools")
+          return undeclaredFeature("The client did not declare sampling.tools")
         }
         const wrong = imbalance(params.messages)
-        if (wrong !== undefined) return malformed(wrong)
+        if (wrong !== undefined) return invalidRequest(wrong)
         const request: Request = {
           ...params,
           ...(context && includeContext !== undefined ? { includeContext } : undefined),
-          server: asker
+          server
         }
         const answered = Effect.mapError(provide(Effect.suspend(() => handler(request))), refusal)
         return Result.succeed(Effect.flatMap(answered, (answer) => check(request, answer)))

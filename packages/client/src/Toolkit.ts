@@ -38,7 +38,7 @@ import { partsOf } from "./internal/toolkit/content.ts"
 import type { RequestOptions } from "./internal/calls/options.ts"
 import { ToolFailure } from "./internal/toolkit/failure.ts"
 import { handler } from "./internal/toolkit/handler.ts"
-import { distinct } from "./internal/toolkit/names.ts"
+import { uniqueNames } from "./internal/toolkit/names.ts"
 import { listAll, type Listed, type ToolClient, type ToolPool, type ToolSource } from "./internal/toolkit/source.ts"
 
 export type { ToolClient, ToolPool, ToolSource }
@@ -63,7 +63,7 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
   /** Whether tools are asked for progress: true by default. */
   readonly progress?: boolean | undefined
   /** How many reports of progress wait for a model's stream: 16 by default. The oldest is dropped for the newest, never the result. */
-  readonly maxReports?: number | undefined
+  readonly maxBufferedReports?: number | undefined
   /** Which calls wait for the host's approval: none by default. See `effect/ai`. */
   readonly needsApproval?: ((server: string | undefined, tool: RemoteTool) => boolean) | undefined
   /** How long the lists of servers are waited for that are given by name: 30 seconds by default. A pool has its own timeout. */
@@ -131,7 +131,7 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
   options: Options<Mode> = {}
 ): Effect.Effect<Toolkit<Mode>, ClientError> =>
   Effect.gen(function*() {
-    const { maxReports = 16, maxTools = 512, needsApproval, progress = true, request } = options
+    const { maxBufferedReports = 16, maxTools = 512, needsApproval, progress = true, request } = options
     const { failureMode = "return" } = options as Options
     const listed = yield* listAll(source, options.listTimeout ?? "30 seconds")
     const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
@@ -146,7 +146,7 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
       yield* Effect.logWarning(`${omitted.length} tools of ${all.length} were left out of a toolkit (maxTools)`)
     }
     const offered = all.slice(0, maxTools)
-    const names = distinct(offered.map(({ server, tool }) => ({ server, tool: tool.name })))
+    const names = uniqueNames(offered.map(({ server, tool }) => ({ server, tool: tool.name })))
     const tools = offered.map(({ server, tool }, at): Dynamic =>
       annotated(
         AiTool.dynamic(names[at]!, {
@@ -164,7 +164,7 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
     const kit: AiToolkit.Toolkit<Record<string, Dynamic>> = AiToolkit.make(...tools)
     // By entries, so that a tool that is called `__proto__` stays one.
     const handlers = yield* kit.toHandlers(Object.fromEntries(
-      offered.map((origin, at) => [names[at]!, handler(origin, { failureMode, maxReports, progress, request })])
+      offered.map((origin, at) => [names[at]!, handler(origin, { failureMode, maxBufferedReports, progress, request })])
     ))
     const { handle, tools: byName } = yield* Effect.provideContext(kit, handlers)
     const toolkit: Toolkit = {

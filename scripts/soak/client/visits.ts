@@ -114,8 +114,8 @@ const processes: Visits = {
           revision: revisions[n % 2]!,
           faults: fault === undefined ? [] : [Scenario.rule("request", fault)]
         })
-        const graces = { stdin: 100, term: 500 }
-        return yield* visit(Stdio.transport({ command, args, graces }), n, `key ${n}`, fault === undefined)
+        const timeouts = { closeTimeout: 100, termTimeout: 500 }
+        return yield* visit(Stdio.transport({ command, args, ...timeouts }), n, `key ${n}`, fault === undefined)
       })))
 }
 

@@ -19,7 +19,7 @@ import type { Notification } from "../Notification.ts"
 import type { Resolved } from "../Reconnect.ts"
 import type { Options as TaskSettings } from "../RemoteTask.ts"
 import type * as ResponseCache from "../ResponseCache.ts"
-import { Answers, type Options as AnswersOptions } from "./input/inputRequests.ts"
+import { InputRequestHandler, type Options as AnswersOptions } from "./input/inputRequests.ts"
 import * as Cache from "./cache/cache.ts"
 import { call, type Desk, send } from "./calls/call.ts"
 import { Changes } from "./subscriptions/changes.ts"
@@ -30,7 +30,7 @@ import { bounds, type Staying } from "./connection/bounds.ts"
 import { type Heartbeat, heartbeat } from "./connection/heartbeat.ts"
 import { type Line, serverProfileOf } from "./connection/connection.ts"
 import { type Lister, Relist } from "./calls/paramHeaders.ts"
-import { Notices } from "./broadcast.ts"
+import { Broadcast } from "./broadcast.ts"
 import { type Bounds, walk } from "./calls/pages.ts"
 import { createdIn } from "./legacyTasks/requestTask.ts"
 import { finish } from "./tasks/load.ts"
@@ -52,7 +52,7 @@ interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettin
 export class ClientDesk implements Desk, Shared, Settings, Lister {
   keeper: Keeper = undefined!
   readonly context: Context.Context<never>
-  readonly answers: Answers
+  readonly answers: InputRequestHandler
   readonly options: Options
   readonly policy: Resolved | undefined
   readonly patience: Patience
@@ -61,7 +61,7 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
   #cache: Cache.Cached | undefined = undefined
   #definitions: Definitions | undefined = undefined
   #changes: Changes | undefined = undefined
-  #notices: Notices<Notification> | undefined = undefined
+  #notices: Broadcast<Notification> | undefined = undefined
   #relist: Relist | undefined = undefined
   #tasks: Tasks | undefined = undefined
 
@@ -74,7 +74,7 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
     const { patience, policy } = bounds(options, transport)
     this.#transport = transport
     this.options = options
-    this.answers = new Answers(context, options)
+    this.answers = new InputRequestHandler(context, options)
     this.context = context
     this.#scope = scope
     this.policy = policy
@@ -117,8 +117,8 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
     return this.#changes ??= new Changes(this.#buffer, this.#scope)
   }
 
-  get notices(): Notices<Notification> {
-    return this.#notices ??= new Notices(this.#buffer)
+  get notices(): Broadcast<Notification> {
+    return this.#notices ??= new Broadcast(this.#buffer)
   }
 
   get tasks(): Tasks {
@@ -226,7 +226,7 @@ export class ClientDesk implements Desk, Shared, Settings, Lister {
   }
 
   get listened(): boolean {
-    return this.#notices?.listened === true
+    return this.#notices?.hasListeners === true
   }
 
   get #buffer(): number {

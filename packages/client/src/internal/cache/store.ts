@@ -23,7 +23,7 @@ export interface Settings {
 }
 
 /** An entry as it should be, and newer than what made it stale; the store may be anybody's. */
-const sound = (entry: Entry | undefined, since: number): Entry | undefined =>
+const validEntry = (entry: Entry | undefined, since: number): Entry | undefined =>
   typeof entry?.text === "string" && Number.isFinite(entry.receivedAt) && entry.receivedAt > since &&
     typeof entry.ttlMs === "number" && entry.ttlMs > 0
     ? entry
@@ -37,7 +37,7 @@ const maxWaiting = 1_000
 const everything = "*"
 
 /** See the module's text. */
-export class Keeping {
+export class CacheStore {
   readonly #settings: Settings
   /** So that an entry that became stale while it was written is removed after it was. */
   readonly #order = Semaphore.makeUnsafe(1)
@@ -45,13 +45,13 @@ export class Keeping {
   readonly #waiting = new Map<string, Stale>()
   readonly #since = new Map<string, number>()
   readonly #changes = new Map<string, number>()
-  #telling = false
-  #restsUntil = 0
-  #used = false
+  #isInvalidating = false
+  #pausedUntil = 0
+  #isUsed = false
 
   constructor(settings: Settings) {
     this.#settings = settings
-    this.#used = settings.timeout !== undefined
+    this.#isUsed = settings.timeout !== undefined
   }
 
   get now(): number {
@@ -69,15 +69,15 @@ export class Keeping {
    */
   get(method: string, params: string): Effect.Effect<Entry | undefined> {
     const { partition, store } = this.#settings
-    if (!this.#used) return Effect.succeed(undefined)
-    this.#tell()
+    if (!this.#isUsed) return Effect.succeed(undefined)
+    this.#invalidateWaiting()
     const at = (partition: string | undefined) => this.#guarded(() => store.get(this.#key(method, params, partition)))
     // As it is now: the store may find an entry, and be told that it is stale before this side hears of it.
     const since = this.#staleSince(method)
-    const shared = Effect.map(at(undefined), (entry) => sound(entry, since))
+    const shared = Effect.map(at(undefined), (entry) => validEntry(entry, since))
     if (partition === undefined) return shared
     return Effect.zipWith(shared, at(partition), (one, other) => {
-      const own = sound(other, since)
+      const own = validEntry(other, since)
       return one === undefined || (own !== undefined && own.receivedAt >= one.receivedAt) ? own : one
     }, { concurrent: this.#settings.timeout !== undefined })
   }
@@ -86,7 +86,7 @@ export class Keeping {
   set(method: string, params: string, entry: Entry, isPublic: boolean, changes: number): Effect.Effect<void> {
     const { partition, store } = this.#settings
     if (!isPublic && partition === undefined) return Effect.void
-    this.#used = true
+    this.#isUsed = true
     const key = this.#key(method, params, isPublic ? undefined : partition)
     return Effect.asVoid(
       this.#inOrder(() => this.changes(method) === changes ? store.set(key, entry) : Effect.void)
@@ -97,10 +97,10 @@ export class Keeping {
   stale(method?: string, params?: ReadonlyArray<string>): void {
     const name = method ?? everything
     this.#changes.set(name, (this.#changes.get(name) ?? 0) + 1)
-    if (!this.#used) return
+    if (!this.#isUsed) return
     this.#since.set(name, this.now)
     this.#note({ server: this.#settings.server, method, params })
-    this.#tell()
+    this.#invalidateWaiting()
   }
 
   #note(stale: Stale): void {
@@ -121,13 +121,13 @@ export class Keeping {
   }
 
   /** Tells the store what is stale, one after the other. What it does not take it is told again, the next time. */
-  #tell(): void {
-    if (this.#telling || this.#waiting.size === 0 || this.#rests) return
-    this.#telling = true
-    this.#settings.fork(Effect.ensuring(this.#tellAll(), Effect.sync(() => void (this.#telling = false))))
+  #invalidateWaiting(): void {
+    if (this.#isInvalidating || this.#waiting.size === 0 || this.#isPaused) return
+    this.#isInvalidating = true
+    this.#settings.fork(Effect.ensuring(this.#invalidateAll(), Effect.sync(() => void (this.#isInvalidating = false))))
   }
 
-  #tellAll(): Effect.Effect<void> {
+  #invalidateAll(): Effect.Effect<void> {
     return Effect.suspend(() => {
       const [next] = this.#waiting
       if (next === undefined) {
@@ -137,15 +137,15 @@ export class Keeping {
       const [id, stale] = next
       this.#waiting.delete(id)
       return Effect.flatMap(this.#inOrder(() => this.#settings.store.invalidate(stale)), (told) => {
-        if (told) return this.#tellAll()
+        if (told) return this.#invalidateAll()
         this.#note(stale)
         return Effect.void
       })
     })
   }
 
-  get #rests(): boolean {
-    return this.#restsUntil > 0 && this.now < this.#restsUntil
+  get #isPaused(): boolean {
+    return this.#pausedUntil > 0 && this.now < this.#pausedUntil
   }
 
   /** Whether it was done. */
@@ -159,19 +159,19 @@ export class Keeping {
     const { timeout } = this.#settings
     if (timeout === undefined) return Effect.orDie(Effect.suspend(ask))
     return Effect.suspend(() => {
-      if (this.#rests) return Effect.succeed(undefined)
+      if (this.#isPaused) return Effect.succeed(undefined)
       return Effect.suspend(ask).pipe(
         Effect.timeoutOption(timeout),
         Effect.flatMap((given) =>
-          Option.isSome(given) ? Effect.succeed(given.value) : this.#rest(timeout, "it took too long")
+          Option.isSome(given) ? Effect.succeed(given.value) : this.#pause(timeout, "it took too long")
         ),
-        Effect.catchCause((cause) => this.#rest(timeout, Cause.pretty(cause)))
+        Effect.catchCause((cause) => this.#pause(timeout, Cause.pretty(cause)))
       )
     })
   }
 
-  #rest(timeout: number, why: string): Effect.Effect<undefined> {
-    this.#restsUntil = this.now + 10 * timeout
+  #pause(timeout: number, why: string): Effect.Effect<undefined> {
+    this.#pausedUntil = this.now + 10 * timeout
     return Effect.as(
       Effect.logWarning(`The store of responses is not asked for ${10 * timeout} ms: ${why}`),
       undefined

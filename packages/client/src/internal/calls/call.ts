@@ -15,7 +15,7 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Change } from "../../Changes.ts"
 import { ClientError, Closed, InvalidResponse, LimitExceeded, Timeout, Unsupported } from "../../ClientError.ts"
-import type { Answers } from "../input/inputRequests.ts"
+import type { InputRequestHandler } from "../input/inputRequests.ts"
 import { type CallTime, timeLeft } from "./deadline.ts"
 import type { Cached, Got } from "../cache/cache.ts"
 import type { Definitions } from "./toolCatalog.ts"
@@ -38,7 +38,7 @@ export interface Desk {
   readonly enforceCapabilities: boolean
   /** How often one request may be answered with questions. */
   readonly maxRounds: number
-  readonly answers: Answers
+  readonly answers: InputRequestHandler
   readonly definitions: Definitions
   readonly tasks: Tasks
   /** Sees a call through to its result that was answered with a task. */

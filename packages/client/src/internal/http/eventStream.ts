@@ -4,12 +4,13 @@
  */
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
-import type { Road } from "./protocol.ts"
+import type { HttpChannel } from "./protocol.ts"
 import { mediaType } from "./refusal.ts"
 import type { Resolved, ResolvedResumption } from "./settings.ts"
 import { Reader } from "./sse.ts"
-import type { WireReply, WireRequest } from "./httpClient.ts"
+import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 // What every header field can hold, and no server refuses for its length: 4,096 characters, as of a session's id, and so no option. A
 // stream whose ids are longer is not resumed.
@@ -22,7 +23,7 @@ const lost = (message: string, cause?: unknown): TransportError =>
   new TransportError({ reason: new ConnectionLost({ message, cause }) })
 
 /** An error after which a stream is not asked for again. */
-export class Final {
+export class PermanentFailure {
   readonly error: TransportError
   constructor(error: TransportError) {
     this.error = error
@@ -30,7 +31,7 @@ export class Final {
 }
 
 /** What one connection of a stream came to: it ended, it broke or could not be had, or there is no more to come. */
-export type Outcome = undefined | TransportError | Final
+export type Outcome = undefined | TransportError | PermanentFailure
 
 /** See the module's text. */
 export class EventStream {
@@ -38,16 +39,16 @@ export class EventStream {
   readonly #maxMessageBytes: number
   readonly #onData: (data: string) => void
   #lastId = ""
-  #retry: number | undefined
+  #retryDelay: number | undefined
   // The ids that earlier connections brought, and that this one does, each in their order.
-  #before: Set<string> | undefined
-  #seen: Set<string> | undefined
+  #previousIds: Set<string> | undefined
+  #ids: Set<string> | undefined
   // Attempts in a row that brought no event, and that brought no message.
-  #attempts = 0
-  #reconnects = 0
-  #opened = false
+  #attemptsWithoutEvent = 0
+  #attemptsWithoutMessage = 0
+  #wasOpened = false
   // Whether the last attempt brought the stream, for a while.
-  #had = false
+  #wasOpen = false
   /** Whether the last attempt was answered at all. */
   reached = false
 
@@ -64,15 +65,15 @@ export class EventStream {
 
   /** Whether it was ever had. */
   get opened(): boolean {
-    return this.#opened
+    return this.#wasOpened
   }
 
   /** Reads a response to its end. */
-  read(reply: WireReply): Effect.Effect<Outcome> {
+  read(reply: HttpResponse): Effect.Effect<Outcome> {
     return Effect.suspend(() => {
-      this.#opened = true
-      this.#had = true
-      this.#remember()
+      this.#wasOpened = true
+      this.#wasOpen = true
+      this.#mergeIds()
       let tooLarge: TransportError | undefined
       const reader = new Reader(this, this.#maxMessageBytes)
       const pieces = reply.pieces((text) => {
@@ -82,18 +83,20 @@ export class EventStream {
         return tooLarge
       })
       return Effect.match(pieces, {
-        onFailure: (error): Outcome => tooLarge === undefined ? error : new Final(tooLarge),
-        onSuccess: (): Outcome => tooLarge === undefined ? undefined : new Final(tooLarge)
+        onFailure: (error): Outcome => tooLarge === undefined ? error : new PermanentFailure(tooLarge),
+        onSuccess: (): Outcome => tooLarge === undefined ? undefined : new PermanentFailure(tooLarge)
       })
     })
   }
 
   /** Reads a response as `read` does, and starts the counts anew if that took long. */
-  timed(reply: WireReply): Effect.Effect<Outcome> {
+  readTimed(reply: HttpResponse): Effect.Effect<Outcome> {
     return Effect.clockWith((clock) => {
       const begun = clock.currentTimeMillisUnsafe()
       return Effect.map(this.read(reply), (outcome) => {
-        if (clock.currentTimeMillisUnsafe() - begun >= this.#settings.stableAfter) this.#attempts = this.#reconnects = 0
+        if (clock.currentTimeMillisUnsafe() - begun >= this.#settings.stableAfter) {
+          this.#attemptsWithoutEvent = this.#attemptsWithoutMessage = 0
+        }
         return outcome
       })
     })
@@ -103,19 +106,19 @@ export class EventStream {
   pause(last: TransportError | undefined): Effect.Effect<void, TransportError> {
     return Effect.suspend(() => {
       const { maxAttempts, maxReconnects } = this.#settings
-      const given = this.#attempts >= maxAttempts
-        ? `${this.#attempts} attempts to resume the stream brought nothing (maxAttempts)`
-        : this.#reconnects >= maxReconnects
-        ? `${this.#reconnects} attempts to resume the stream brought no message (maxReconnects)`
+      const given = this.#attemptsWithoutEvent >= maxAttempts
+        ? `${this.#attemptsWithoutEvent} attempts to resume the stream brought nothing (maxAttempts)`
+        : this.#attemptsWithoutMessage >= maxReconnects
+        ? `${this.#attemptsWithoutMessage} attempts to resume the stream brought no message (maxReconnects)`
         : undefined
       if (given !== undefined) {
         return Effect.fail(lost(last === undefined ? given : `${given}: ${last.message}`, last))
       }
-      const attempt = this.#attempts++
-      this.#reconnects++
-      const retry = this.#retry
-      const had = this.#had
-      this.#had = false
+      const attempt = this.#attemptsWithoutEvent++
+      this.#attemptsWithoutMessage++
+      const retry = this.#retryDelay
+      const had = this.#wasOpen
+      this.#wasOpen = false
       // "The client MUST respect the `retry` field, waiting the given number of milliseconds."
       if (had && retry !== undefined) return Effect.sleep(retry)
       const least = Math.max(retry ?? 0, Math.min(last?.retryAfter ?? 0, maxRetryAfter))
@@ -126,32 +129,32 @@ export class EventStream {
   // ---- what the reader tells
 
   event(type: string, data: string, id: string | undefined): void {
-    this.#attempts = 0
+    this.#attemptsWithoutEvent = 0
     if (id !== undefined) {
       this.#lastId = id
       if (id !== "" && this.#isKnown(id)) return
     }
     if (data === "" || type !== "message") return
-    this.#reconnects = 0
+    this.#attemptsWithoutMessage = 0
     this.#onData(data)
   }
 
   retry(millis: number): void {
-    this.#retry = millis
+    this.#retryDelay = millis
   }
 
   /** Whether an earlier connection has brought the event already. */
   #isKnown(id: string): boolean {
-    if (this.#before?.has(id) === true) return true
-    bounded(this.#seen ??= new Set(), id, this.#settings.maxEventIds)
+    if (this.#previousIds?.has(id) === true) return true
+    bounded(this.#ids ??= new Set(), id, this.#settings.maxEventIds)
     return false
   }
 
-  #remember(): void {
-    if (this.#seen === undefined) return
-    const before = this.#before ??= new Set()
-    for (const id of this.#seen) bounded(before, id, this.#settings.maxEventIds)
-    this.#seen = undefined
+  #mergeIds(): void {
+    if (this.#ids === undefined) return
+    const before = this.#previousIds ??= new Set()
+    for (const id of this.#ids) bounded(before, id, this.#settings.maxEventIds)
+    this.#ids = undefined
   }
 }
 
@@ -169,42 +172,87 @@ export const backoff = (settings: ResolvedResumption, attempt: number): Effect.E
   })
 
 /** How a stream is asked for. */
-export interface Following {
-  readonly road: Road
+export interface StreamRequest {
+  readonly channel: HttpChannel
   readonly stream: EventStream
-  readonly request: (lastId: string | undefined) => WireRequest
+  readonly request: (lastId: string | undefined) => HttpRequest
   /** Hears that the stream is there again, and that what was said meanwhile is not told. */
-  readonly reopened?: (() => void) | undefined
+  readonly onReopened?: (() => void) | undefined
   /** Whether nothing more is expected of it. */
-  readonly over: () => boolean
+  readonly isOver: () => boolean
   /** What a response is that brings no stream: something that may pass, or the end of it. */
-  readonly judge: (reply: WireReply) => Effect.Effect<Outcome>
+  readonly onResponse: (reply: HttpResponse) => Effect.Effect<Outcome>
 }
 
 /** Asks for the stream once, and reads it. */
-export const ask = ({ judge, reopened, request, road, stream }: Following): Effect.Effect<Outcome> =>
+export const readOnce = (
+  { channel, onReopened, onResponse, request, stream }: StreamRequest
+): Effect.Effect<Outcome> =>
   Effect.suspend(() => {
     stream.reached = false
     const { lastId, opened } = stream
     return Effect.catch(
-      road.exchange(request(lastId), (reply): Effect.Effect<Outcome> => {
+      channel.exchange(request(lastId), (reply): Effect.Effect<Outcome> => {
         stream.reached = true
         const { status } = reply
-        if (status < 200 || status >= 300 || mediaType(reply) !== "text/event-stream") return judge(reply)
-        if (opened && lastId === undefined) reopened?.()
-        return stream.timed(reply)
+        if (status < 200 || status >= 300 || mediaType(reply) !== "text/event-stream") return onResponse(reply)
+        if (opened && lastId === undefined) onReopened?.()
+        return stream.readTimed(reply)
       }),
       // What the transport itself refuses, a redirect to another origin say, will not pass.
-      (error) => Effect.succeed<Outcome>(error.reason._tag === "MessageRejected" ? new Final(error) : error)
+      (error) => Effect.succeed<Outcome>(error.reason._tag === "MessageRejected" ? new PermanentFailure(error) : error)
     )
   })
 
 /** Follows a stream that ended, or broke, before it was over; fails when it cannot be had any more. */
-export const follow = (following: Following, outcome: Outcome): Effect.Effect<void, TransportError> => {
-  if (following.over()) return Effect.void
-  if (outcome instanceof Final) return Effect.fail(outcome.error)
+export const follow = (following: StreamRequest, outcome: Outcome): Effect.Effect<void, TransportError> => {
+  if (following.isOver()) return Effect.void
+  if (outcome instanceof PermanentFailure) return Effect.fail(outcome.error)
   return Effect.flatMap(
     following.stream.pause(outcome),
-    () => Effect.flatMap(ask(following), (next) => follow(following, next))
+    () => Effect.flatMap(readOnce(following), (next) => follow(following, next))
   )
+}
+
+// How long an answered stream may stay open, in milliseconds. Sweeps are this far apart, so the actual time is up to twice this.
+const lingerTimeout = 1_000
+
+/**
+ * Streams that have brought the response to their request and are still open. The server "SHOULD terminate the stream" after the
+ * response. Waiting for that for a moment leaves the HTTP connection usable for the next request. A stream that stays open is
+ * aborted. One fiber watches all streams, and runs only while there are any.
+ */
+export class AnsweredStreams {
+  readonly #channel: HttpChannel
+  #fresh: Set<Fiber.Fiber<void>> | undefined = undefined
+  #stale: Set<Fiber.Fiber<void>> | undefined = undefined
+  #watching = false
+
+  constructor(channel: HttpChannel) {
+    this.#channel = channel
+  }
+
+  add(fiber: Fiber.Fiber<void>): void {
+    if (this.#stale?.has(fiber) === true) return
+    ;(this.#fresh ??= new Set()).add(fiber)
+    if (this.#watching) return
+    this.#watching = true
+    this.#channel.fork(this.#watch)
+  }
+
+  delete(fiber: Fiber.Fiber<void>): void {
+    if (this.#fresh?.delete(fiber) !== true) this.#stale?.delete(fiber)
+  }
+
+  get #watch(): Effect.Effect<void> {
+    return Effect.flatMap(Effect.sleep(lingerTimeout), () => this.#sweep())
+  }
+
+  #sweep(): Effect.Effect<void> {
+    for (const fiber of this.#stale ?? []) fiber.interruptUnsafe()
+    this.#stale = this.#fresh?.size === 0 ? undefined : this.#fresh
+    this.#fresh = undefined
+    this.#watching = this.#stale !== undefined
+    return this.#watching ? this.#watch : Effect.void
+  }
 }

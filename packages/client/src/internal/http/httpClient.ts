@@ -6,7 +6,7 @@ import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 
 /** One HTTP request. */
-export interface WireRequest {
+export interface HttpRequest {
   readonly method: "GET" | "POST" | "DELETE"
   readonly url: URL
   readonly headers: Headers
@@ -14,10 +14,10 @@ export interface WireRequest {
 }
 
 /** What came back. The body is read once, by one of the two, or not at all. */
-export interface WireReply {
+export interface HttpResponse {
   readonly status: number
   /** What it was asked with, where headers of the host's are among that: none of it is quoted. The exchange sets it. */
-  sent?: Headers | undefined
+  sentHeaders?: Headers | undefined
   /** A header, by its name in lower case. */
   readonly header: (name: string) => string | undefined
   /** The whole body. One of more bytes than that fails with `Lost`. */
@@ -30,15 +30,15 @@ export interface WireReply {
 }
 
 /** See the module's text. */
-export interface Wire {
+export interface HttpClient {
   /**
    * Sends a request and hands the reply over. What is left of the exchange when `use` ends, or is interrupted, is aborted, and its
    * connection is not used again. Where no connection could be made the error is `Open` and `undelivered`, where one broke it is
    * `Lost`. A page is not told which: `Open`.
    */
   readonly exchange: <A, E>(
-    request: WireRequest,
-    use: (reply: WireReply) => Effect.Effect<A, E>
+    request: HttpRequest,
+    use: (reply: HttpResponse) => Effect.Effect<A, E>
   ) => Effect.Effect<A, E | TransportError>
   /** Closes the connections that wait for a next request. */
   readonly close: Effect.Effect<void>

@@ -8,17 +8,17 @@ import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { Resolved } from "./settings.ts"
-import type { WireReply, WireRequest } from "./httpClient.ts"
+import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /**
  * Opens another lane, once a server has refused `initialize` in the way that one of 2024-11-05 does (2025-11-25, transports,
  * backwards compatibility), or where that is known already. Where it fails, the refusal of `initialize` stands. Whoever opens it
  * sends `initialize` through it next.
  */
-export type OpenLane = (road: Road, settings: Resolved) => Effect.Effect<Lane, TransportError>
+export type OpenProtocol = (road: HttpChannel, settings: Resolved) => Effect.Effect<HttpProtocol, TransportError>
 
 /** See the module's text. */
-export interface Lane {
+export interface HttpProtocol {
   /** Sends a message. Never blocks and never throws: what comes of it is told to the road. */
   readonly send: (message: JsonRpc.Outbound, headers: Headers | undefined) => void
   /** Says good-bye to the server. It is given a grace; what is still under way then is interrupted. */
@@ -29,14 +29,14 @@ export interface Lane {
 }
 
 /** What a lane lies on: the connection, as a lane sees it. */
-export interface Road {
+export interface HttpChannel {
   readonly url: URL
   /**
    * Exchanges with the headers and the credentials of the transport, and with its rule for redirects. `use` sees any other status.
    */
   readonly exchange: <A, E>(
-    request: WireRequest,
-    use: (reply: WireReply) => Effect.Effect<A, E>
+    request: HttpRequest,
+    use: (reply: HttpResponse) => Effect.Effect<A, E>
   ) => Effect.Effect<A, E | TransportError>
   /** Runs in the scope of the connection; what fails is a defect, and is logged. */
   readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
@@ -45,7 +45,7 @@ export interface Road {
   /** A request of this side's will not be answered. */
   readonly refused: (id: JsonRpc.Id, error: TransportError) => void
   /** What the server says unasked may have been missed; with an error, no more of it will come. See `Receiver`. */
-  readonly missed: (error?: TransportError) => void
+  readonly gap: (error?: TransportError) => void
   /** It is over. */
   readonly end: (end: End) => void
   /** Bytes in one message, or in one event of a stream. */

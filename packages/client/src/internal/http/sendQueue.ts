@@ -5,25 +5,25 @@
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import type { Road } from "./protocol.ts"
+import type { HttpChannel } from "./protocol.ts"
 import { errorText, refusal } from "./refusal.ts"
 import type { Resolved } from "./settings.ts"
 import { backoff } from "./eventStream.ts"
-import type { WireReply, WireRequest } from "./httpClient.ts"
+import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** How something is sent. */
-export interface Posting {
+export interface SendOptions {
   /** Whether it is sent again when the network fails (`maxAnswerTries`), so that it may arrive twice. */
-  readonly insist: boolean
+  readonly retry: boolean
   /** Whether it waits until what was sent so before has arrived, or has not: what a server is told stays in order. */
   readonly ordered: boolean
   /** Hears what became of it. */
-  readonly done: (error: TransportError | undefined) => void
+  readonly onDone: (error: TransportError | undefined) => void
 }
 
 /** See the module's text. */
-export class Posts {
-  readonly #road: Road
+export class SendQueue {
+  readonly #channel: HttpChannel
   readonly #settings: Resolved
   #count = 0
   // The last of those that stay in order, while it is on its way.
@@ -31,8 +31,8 @@ export class Posts {
   // Each goes on when the count is at most its own.
   #waiting: Array<{ readonly count: number; readonly resume: (effect: Effect.Effect<void>) => void }> | undefined
 
-  constructor(road: Road, settings: Resolved) {
-    this.#road = road
+  constructor(channel: HttpChannel, settings: Resolved) {
+    this.#channel = channel
     this.#settings = settings
   }
 
@@ -42,12 +42,12 @@ export class Posts {
 
   /** Waits until one more may be sent. */
   get drained(): Effect.Effect<void> {
-    return this.#below(this.#settings.maxConcurrentPosts - 1)
+    return this.#atMost(this.#settings.maxConcurrentPosts - 1)
   }
 
   /** Waits until nothing is on its way. */
   get idle(): Effect.Effect<void> {
-    return this.#below(0)
+    return this.#atMost(0)
   }
 
   /** Ends the connection where that many messages, those that `waiting` counts among them, are not taken by the server. */
@@ -56,23 +56,23 @@ export class Posts {
     if (this.#count + waiting < maxUndeliveredMessages) return false
     const message =
       `The server has not taken ${maxUndeliveredMessages} messages that it was sent (maxUndeliveredMessages)`
-    this.#road.end({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message }) }) })
+    this.#channel.end({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message }) }) })
     return true
   }
 
-  send(request: WireRequest, { done, insist, ordered }: Posting): void {
+  send(request: HttpRequest, { onDone, ordered, retry }: SendOptions): void {
     if (this.overflows()) return
     this.#count++
-    const told = Effect.match(this.#deliver(request, insist ? this.#settings.maxAnswerTries : 1, 0), {
-      onFailure: (error) => done(error),
-      onSuccess: () => done(undefined)
+    const told = Effect.match(this.#deliver(request, retry ? this.#settings.maxAnswerTries : 1, 0), {
+      onFailure: (error) => onDone(error),
+      onSuccess: () => onDone(undefined)
     })
     const sending = Effect.onExitPrimitive(told, () => {
-      this.#over()
+      this.#onSent()
       return undefined
     })
     const before = ordered ? this.#last : undefined
-    const fiber = this.#road.fork(before === undefined ? sending : Effect.andThen(Fiber.await(before), sending))
+    const fiber = this.#channel.fork(before === undefined ? sending : Effect.andThen(Fiber.await(before), sending))
     if (!ordered || fiber.pollUnsafe() !== undefined) return
     this.#last = fiber
     fiber.addObserver(() => {
@@ -80,9 +80,12 @@ export class Posts {
     })
   }
 
-  #deliver(request: WireRequest, tries: number, tried: number): Effect.Effect<void, TransportError> {
+  #deliver(request: HttpRequest, tries: number, tried: number): Effect.Effect<void, TransportError> {
     const once = Effect.flatMap(
-      Effect.timeoutOption(this.#road.exchange(request, (reply) => this.#accepted(reply)), this.#settings.postTimeout),
+      Effect.timeoutOption(
+        this.#channel.exchange(request, (reply) => this.#accepted(reply)),
+        this.#settings.postTimeout
+      ),
       (inTime) =>
         inTime._tag === "Some" ? Effect.void : Effect.fail(
           new TransportError({
@@ -100,7 +103,7 @@ export class Posts {
       ))
   }
 
-  #accepted(reply: WireReply): Effect.Effect<void, TransportError> {
+  #accepted(reply: HttpResponse): Effect.Effect<void, TransportError> {
     // What is read to its end leaves the connection for the next request.
     return Effect.flatMap(
       errorText(reply, this.#settings),
@@ -111,7 +114,7 @@ export class Posts {
     )
   }
 
-  #over(): void {
+  #onSent(): void {
     this.#count--
     const waiting = this.#waiting
     if (waiting === undefined) return
@@ -119,7 +122,7 @@ export class Posts {
     for (const { count, resume } of waiting) if (this.#count <= count) resume(Effect.void)
   }
 
-  #below(count: number): Effect.Effect<void> {
+  #atMost(count: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
       if (this.#count <= count) return resume(Effect.void)
       const waiter = { count, resume }

@@ -5,9 +5,9 @@ import { keys } from "@skein/protocol/Header"
 import type { Headers } from "@skein/runtime/Connection"
 import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
-import type { Road } from "./protocol.ts"
+import type { HttpChannel } from "./protocol.ts"
 import { isSessionId, isVersion, SessionHeaders } from "./requestHeaders.ts"
-import type { WireReply, WireRequest } from "./httpClient.ts"
+import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 const gone = "The session is gone: the server does not know it any more"
 
@@ -18,21 +18,21 @@ const unknown = /\b(?:server not initialized|(?:in)?valid.*session id)\b/i
 const unopened = new SessionHeaders(undefined, undefined)
 
 /** Who has the requests of a session. */
-export interface Owner {
+export interface SessionRequests {
   /** Waits for the requests that the server has not taken yet, where there are any. */
-  readonly untaken: Effect.Effect<void> | undefined
+  readonly unaccepted: Effect.Effect<void> | undefined
 }
 
 /** See the module's text. */
 export class Session {
-  readonly #road: Road
-  readonly #owner: Owner
+  readonly #channel: HttpChannel
+  readonly #owner: SessionRequests
   #id: string | undefined
   #headers = unopened
   #gone = false
 
-  constructor(road: Road, owner: Owner) {
-    this.#road = road
+  constructor(channel: HttpChannel, owner: SessionRequests) {
+    this.#channel = channel
     this.#owner = owner
   }
 
@@ -54,7 +54,7 @@ export class Session {
   }
 
   /** Takes the id from the response to `initialize`; `false` if it is none. */
-  learn(reply: WireReply): boolean {
+  readId(reply: HttpResponse): boolean {
     const id = reply.header(keys.sessionId)
     if (id === undefined) return true
     if (!isSessionId(id)) return false
@@ -64,12 +64,12 @@ export class Session {
   }
 
   /** `initialize` was answered with this revision. */
-  agreed(version: unknown): void {
+  setRevision(version: unknown): void {
     this.#headers = new SessionHeaders(this.#id, isVersion(version) ? version : undefined)
   }
 
   /** Whether a status of a response to a request of the session says that it is gone. */
-  isForgotten(status: number | undefined): boolean {
+  isNotFound(status: number | undefined): boolean {
     return status === 404 && this.#id !== undefined
   }
 
@@ -77,7 +77,7 @@ export class Session {
    * Whether a refusal says so in other words. A session that is not known has to be answered with 404, but many servers answer with
    * 400, and would do so for ever.
    */
-  isUnknown(status: number, said: string): boolean {
+  isUnknownSession(status: number, said: string): boolean {
     return status === 400 && this.#id !== undefined && unknown.test(said)
   }
 
@@ -86,34 +86,34 @@ export class Session {
    * session." The request itself, if it waits for an answer, is refused before. The others that are on their way will hear the same,
    * and may be made again then: a grace is what they have for that.
    */
-  forgotten(): void {
+  onNotFound(): void {
     if (this.#gone) return
     this.#gone = true
-    const end = () => this.#road.end({ _tag: "Lost", cause: this.lost })
-    const others = this.#owner.untaken
+    const end = () => this.#channel.end({ _tag: "Lost", cause: this.lostError })
+    const others = this.#owner.unaccepted
     if (others === undefined) end()
-    else this.#road.fork(Effect.map(others, end))
+    else this.#channel.fork(Effect.map(others, end))
   }
 
   /** Why a request is not answered that the server may have handled before. */
-  get lost(): TransportError {
+  get lostError(): TransportError {
     return new TransportError({ reason: new ConnectionLost({ message: gone, status: 404 }) })
   }
 
   /** Why a request is not answered that the server did not take. */
-  refused(status = 404): TransportError {
+  refusedError(status = 404): TransportError {
     return new TransportError({ reason: new MessageRejected({ message: gone, status }), undelivered: true })
   }
 
   /** Asks for a stream. */
-  get(lastId: string | undefined): WireRequest {
-    return { method: "GET", url: this.#road.url, headers: this.#headers.got(lastId) }
+  getRequest(lastId: string | undefined): HttpRequest {
+    return { method: "GET", url: this.#channel.url, headers: this.#headers.got(lastId) }
   }
 
   /** Ends it, where there is one. */
-  get delete(): WireRequest | undefined {
+  get deleteRequest(): HttpRequest | undefined {
     return this.#id === undefined || this.#gone
       ? undefined
-      : { method: "DELETE", url: this.#road.url, headers: this.#headers.deleted }
+      : { method: "DELETE", url: this.#channel.url, headers: this.#headers.deleted }
   }
 }

@@ -19,7 +19,14 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { ClientError, InputRefused, LimitExceeded } from "../../ClientError.ts"
 import type * as TaskReceiver from "../../TaskReceiver.ts"
-import { answers as unanswered, askerOf, capabilitiesOf, provided, put, type Services } from "./ask.ts"
+import {
+  capabilitiesOf,
+  handleInputRequest,
+  handlersFrom,
+  type InputHandlers,
+  refusalOf as unanswered,
+  requestingServerOf
+} from "./handlers.ts"
 import type { Refusal } from "./services.ts"
 import { type Bounds, Visits } from "./visits.ts"
 import type { Line } from "../connection/connection.ts"
@@ -36,12 +43,12 @@ export interface Options {
   readonly taskReceiver?: TaskReceiver.Options | false | undefined
 }
 
-const questions: ReadonlyMap<string, Method.AnyRequest> = new Map(
+const inputMethods: ReadonlyMap<string, Method.AnyRequest> = new Map(
   [Method.CreateMessage, Method.ListRoots, Method.Elicit].map((method) => [method.name, method as Method.AnyRequest])
 )
 
 /** The params without what asks for a task. */
-const plain = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => {
+const withoutTask = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => {
   const { task: _, ...rest } = params
   return rest
 }
@@ -59,49 +66,52 @@ const relatedOf = ({ caller, params }: RequestContext): JsonRpc.JsonObject | und
 const refuse = (error: McpError.McpError): Ready => Result.fail(error)
 
 /** What a request of the server comes to. */
-const ready = (services: Services, exchange: RequestContext, declared: boolean): Ready => {
+const prepare = (services: InputHandlers, exchange: RequestContext, declared: boolean): Ready => {
   const { caller: { info, revision }, method: name, params } = exchange
-  const method = Method.request(name, revision) === undefined ? undefined : questions.get(name)
+  const method = Method.request(name, revision) === undefined ? undefined : inputMethods.get(name)
   if (method === undefined) return refuse(McpError.methodNotFound(name))
   const refused = unanswered(services, name)
   if (refused !== undefined && Result.isFailure(refused)) return refuse(refused.failure.error)
   // "Receivers that do not declare the task capability for a request type MUST process requests of that type normally, ignoring any
   // task-augmentation metadata if present."
-  const given = declared || params === undefined || !Object.hasOwn(params, "task") ? params : plain(params)
+  const given = declared || params === undefined || !Object.hasOwn(params, "task") ? params : withoutTask(params)
   const read = Codec.decodeParams(method, revision, given)
   if (Result.isFailure(read)) return refuse(McpError.invalidParams(read.failure))
   const question = { method: name, params: read.success } as InputRequest
   const related = relatedOf(exchange)
-  return Result.mapBoth(put(services, question, askerOf(services, info, revision, undefined)), {
-    onFailure: ({ error }) => error,
-    onSuccess: (asked) =>
-      Effect.flatMap(Effect.mapError(asked, ({ error }) => error), (result) => {
-        const written = Codec.encodeResult(method, revision, result)
-        if (Result.isFailure(written)) return Effect.die(written.failure)
-        // What was not text before is not text now.
-        const answer = written.success as JsonRpc.JsonObject
-        return Effect.succeed(related === undefined ? answer : { ...answer, ...related })
-      })
-  })
+  return Result.mapBoth(
+    handleInputRequest(services, question, requestingServerOf(services, info, revision, undefined)),
+    {
+      onFailure: ({ error }) => error,
+      onSuccess: (asked) =>
+        Effect.flatMap(Effect.mapError(asked, ({ error }) => error), (result) => {
+          const written = Codec.encodeResult(method, revision, result)
+          if (Result.isFailure(written)) return Effect.die(written.failure)
+          // What was not text before is not text now.
+          const answer = written.success as JsonRpc.JsonObject
+          return Effect.succeed(related === undefined ? answer : { ...answer, ...related })
+        })
+    }
+  )
 }
 
-interface Asked {
+interface InputContext {
   readonly key: string
   readonly question: InputRequest
   readonly method: string
 }
 
 // To the server it is a method that is not there; the host wants to know what is missing.
-const unprovided: Readonly<Record<InputRequest["method"], string>> = {
+const serviceNames: Readonly<Record<InputRequest["method"], string>> = {
   "elicitation/create": "Elicitation",
   "roots/list": "Roots",
   "sampling/createMessage": "Sampling"
 }
 
-const failed = ({ key, method, question }: Asked, { cause, error, reason: Reason }: Refusal): ClientError => {
+const callError = ({ key, method, question }: InputContext, { cause, error, reason: Reason }: Refusal): ClientError => {
   const asked = `${quoted(key)} (${question.method})`
   const why = error.reason === "MethodNotFound"
-    ? `the client was made without the service ${unprovided[question.method]}`
+    ? `the client was made without the service ${serviceNames[question.method]}`
     : error.message
   const message = `The server asks ${asked} before it answers ${method}: ${why}`
   return new ClientError({ reason: new Reason({ message, cause }), method })
@@ -112,17 +122,17 @@ export type ReadyReply = readonly [key: string, reply: Effect.Effect<InputRespon
 
 /** Answers one question of a round. What the handler dies of is logged, and fails the call. */
 const reply = (
-  asked: Asked,
+  asked: InputContext,
   effect: Effect.Effect<InputResponse, Refusal>
 ): Effect.Effect<InputResponse, ClientError> =>
   effect.pipe(
-    Effect.mapError((refusal) => failed(asked, refusal)),
+    Effect.mapError((refusal) => callError(asked, refusal)),
     Effect.catchCauseIf(
       (cause) => !Cause.hasFails(cause),
       (cause) =>
         Effect.andThen(
           Effect.logError(`${asked.question.method} was not answered, for ${asked.method}`, cause),
-          Effect.fail(failed(asked, {
+          Effect.fail(callError(asked, {
             reason: InputRefused,
             error: McpError.internal(),
             cause: Cause.squash(cause)
@@ -132,15 +142,15 @@ const reply = (
   )
 
 /** See the module's text. */
-export class Answers {
-  readonly #services: Services
+export class InputRequestHandler {
+  readonly #services: InputHandlers
   readonly #options: Options
   #visits: Visits | undefined = undefined
   #receiving: Receiving | undefined = undefined
 
   /** Answers as the services say that are in the context. */
   constructor(context: Context.Context<never>, options: Options) {
-    this.#services = provided(context, options.label)
+    this.#services = handlersFrom(context, options.label)
     this.#options = options
   }
 
@@ -161,7 +171,7 @@ export class Answers {
   dispatch(exchange: RequestContext, peer: Peer): ReturnType<Dispatcher> {
     if (exchange.method === "ping") return Effect.succeed({})
     const { taskReceiver } = this.#options
-    const question = () => ready(this.#services, exchange, taskReceiver !== false)
+    const question = () => prepare(this.#services, exchange, taskReceiver !== false)
     if (taskReceiver !== false && concernsTasks(this.#services, exchange)) {
       return (this.#receiving ??= new Receiving(taskReceiver)).answer(exchange, peer, question)
     }
@@ -203,12 +213,12 @@ export class Answers {
     questions: InputRequests,
     count: number
   ): Result.Result<ReadonlyArray<ReadyReply>, ClientError> {
-    const asker = askerOf(this.#services, line.agreement.info, line.revision, method)
+    const asker = requestingServerOf(this.#services, line.agreement.info, line.revision, method)
     const replies: Array<ReadyReply> = []
     for (const [key, question] of Object.entries(questions)) {
       const asked = { key, question, method }
-      const ready = put(this.#services, question, asker, count)
-      if (Result.isFailure(ready)) return Result.fail(failed(asked, ready.failure))
+      const ready = handleInputRequest(this.#services, question, asker, count)
+      if (Result.isFailure(ready)) return Result.fail(callError(asked, ready.failure))
       replies.push([key, reply(asked, ready.success)])
     }
     return Result.succeed(replies)
@@ -227,7 +237,7 @@ export class Answers {
       (this.#visits ??= new Visits()).attend(
         url,
         error,
-        askerOf(this.#services, agreement.info, revision, method),
+        requestingServerOf(this.#services, agreement.info, revision, method),
         this.bounds,
         options.maxTimeout ?? Limits.resolve(this.#options.limits).maxTimeout
       ))

@@ -23,11 +23,11 @@ export const isEmpty = ({ prompts, resources, taskIds, tools, uris }: Honoured):
   !tools && !prompts && !resources && uris.length === 0 && taskIds.length === 0
 
 /** The error of a stream that would never say anything. */
-export const nothing = (message: string, cause?: ClientError): ClientError =>
+export const unsupported = (message: string, cause?: ClientError): ClientError =>
   new ClientError({ reason: new Unsupported({ message, cause }), method: Method.SubscriptionsListen.name })
 
 /** A filter as `subscriptions/listen` has it. */
-export const written = ({ prompts, resources, taskIds, tools, uris }: Honoured): SubscriptionFilter => ({
+export const toSubscriptionFilter = ({ prompts, resources, taskIds, tools, uris }: Honoured): SubscriptionFilter => ({
   ...(tools ? { toolsListChanged: true } : undefined),
   ...(prompts ? { promptsListChanged: true } : undefined),
   ...(resources ? { resourcesListChanged: true } : undefined),
@@ -39,7 +39,7 @@ export const written = ({ prompts, resources, taskIds, tools, uris }: Honoured):
  * Reads what an acknowledgment agrees to, as far as it was asked for. By hand, for a member that is malformed is only not agreed to.
  * A server may write a URI otherwise than it was asked for, but not more of them; what names a task is never rewritten.
  */
-export const agreed = (params: JsonRpc.JsonObject | undefined, wanted: Honoured): Honoured => {
+export const acknowledgedFilter = (params: JsonRpc.JsonObject | undefined, wanted: Honoured): Honoured => {
   const raw = params?.["notifications"]
   const said = JsonRpc.isObject(raw) ? raw : {}
   const { resourceSubscriptions: uris, taskIds } = said

@@ -13,14 +13,14 @@ const overflow: Gap = { _tag: "Gap", reason: "Overflow", cause: undefined }
 export type Batch = Effect.Effect<readonly [Change, ...Array<Change>], ClientError>
 
 /** See the module's text. */
-export class Inbox {
+export class ChangeQueue {
   readonly #size: number
-  #waiting: Array<Change> = []
+  #changes: Array<Change> = []
   /** Whether the oldest were dropped, and the last word about the subscription among them. */
-  #lost = false
+  #hasDropped = false
   #subscribed: Subscribed | undefined = undefined
   #failure: Cause.Cause<ClientError> | undefined = undefined
-  #wake: ((batch: Batch) => void) | undefined = undefined
+  #resume: ((batch: Batch) => void) | undefined = undefined
 
   constructor(size: number) {
     this.#size = Math.max(1, size)
@@ -28,12 +28,12 @@ export class Inbox {
 
   /** Takes a change; where there is no room the oldest is dropped. */
   offer(change: Change): void {
-    if (this.#waiting.length >= this.#size) {
-      const dropped = this.#waiting.shift()!
+    if (this.#changes.length >= this.#size) {
+      const dropped = this.#changes.shift()!
       if (dropped._tag === "Subscribed") this.#subscribed = dropped
-      this.#lost = true
+      this.#hasDropped = true
     }
-    this.#waiting.push(change)
+    this.#changes.push(change)
     this.#deliver()
   }
 
@@ -45,34 +45,34 @@ export class Inbox {
 
   /** Waits for something to come. One reader at a time. */
   get batch(): Batch {
-    return Effect.suspend(() => this.#waiting.length > 0 || this.#failure !== undefined ? this.#take() : this.#come)
+    return Effect.suspend(() => this.#changes.length > 0 || this.#failure !== undefined ? this.#take() : this.#next)
   }
 
-  get #come(): Batch {
+  get #next(): Batch {
     return Effect.callback((resume) => {
-      this.#wake = resume
+      this.#resume = resume
       return Effect.sync(() => {
-        this.#wake = undefined
+        this.#resume = undefined
       })
     })
   }
 
   #deliver(): void {
-    const wake = this.#wake
-    this.#wake = undefined
+    const wake = this.#resume
+    this.#resume = undefined
     // Taken when the reader runs, so that what comes until then is in the same batch.
     wake?.(Effect.suspend(() => this.#take()))
   }
 
   #take(): Batch {
-    const [first, ...rest] = this.#waiting
+    const [first, ...rest] = this.#changes
     if (first === undefined) return Effect.failCause(this.#failure!)
     const told: ReadonlyArray<Change> = this.#subscribed === undefined ? [] : [this.#subscribed]
-    const batch: readonly [Change, ...Array<Change>] = this.#lost
+    const batch: readonly [Change, ...Array<Change>] = this.#hasDropped
       ? [overflow, ...told, first, ...rest]
       : [first, ...rest]
-    this.#waiting = []
-    this.#lost = false
+    this.#changes = []
+    this.#hasDropped = false
     this.#subscribed = undefined
     return Effect.succeed(batch)
   }

@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 import type { ClientError } from "../../ClientError.ts"
 import type { Handle, RemoteTask, State } from "../../RemoteTask.ts"
 import { checkResult, readResult } from "../calls/call.ts"
-import { Notices } from "../broadcast.ts"
+import { Broadcast } from "../broadcast.ts"
 import { fromRequest } from "../calls/failure.ts"
 import { Course } from "./poller.ts"
 import { cancelled, closed, isUnknown, withHandle } from "./failures.ts"
@@ -39,7 +39,7 @@ export class Follower implements RemoteTask, Followed {
   cancelling = false
   readonly #course: Course
   readonly #outcome = Deferred.makeUnsafe<CallToolResult, ClientError>()
-  readonly #notices: Notices<State>
+  readonly #notices: Broadcast<State>
   #state: State
   #failed: ClientError | undefined = undefined
   #waiting = 0
@@ -52,7 +52,7 @@ export class Follower implements RemoteTask, Followed {
     this.settings = terms.desk.tasks.settings
     this.told = told
     this.#state = stateOf(told, terms.reports?.latest)
-    this.#notices = new Notices(bufferSize, () => this.#state)
+    this.#notices = new Broadcast(bufferSize, () => this.#state)
     this.#course = new Course(this)
   }
 
@@ -155,7 +155,7 @@ export class Follower implements RemoteTask, Followed {
 
   #become(state: State): void {
     this.#state = state
-    this.#notices.tell(state)
+    this.#notices.publish(state)
   }
 
   /** The result of a task that has ended, read as that of the call, and checked. */

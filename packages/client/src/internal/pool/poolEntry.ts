@@ -53,11 +53,11 @@ export interface Server {
 /** What all entries of a pool share. */
 export interface Shared {
   /** One permit for each server that may be opened at the same time. */
-  readonly doors: Semaphore
+  readonly openPermits: Semaphore
   readonly timeout: Duration.Input
   readonly policy: Reconnect.Resolved
   /** Some state has changed. */
-  readonly changed: () => void
+  readonly onChange: () => void
 }
 
 const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> =>
@@ -67,17 +67,17 @@ const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> 
   })
 
 /** See the module's text. */
-export class Member {
+export class PoolEntry {
   readonly name: string
   state: State = { _tag: "Opening", attempt: 1 }
   readonly #server: Server
   readonly #shared: Shared
   readonly #scope: Scope.Closeable
   #fiber: Fiber.Fiber<void> | undefined
-  #settled = Deferred.makeUnsafe<Client.Client, ClientError>()
+  #result = Deferred.makeUnsafe<Client.Client, ClientError>()
   #attempt = 1
-  #turn = 0
-  #left = false
+  #restarts = 0
+  #isClosed = false
 
   constructor(name: string, server: Server, shared: Shared, scope: Scope.Closeable) {
     this.name = name
@@ -90,7 +90,7 @@ export class Member {
   readonly client: Effect.Effect<Client.Client, ClientError> = Effect.suspend(() => {
     switch (this.state._tag) {
       case "Opening":
-        return Deferred.await(this.#settled)
+        return Deferred.await(this.#result)
       case "Open":
         return Effect.succeed(this.state.client)
       case "Broken":
@@ -100,58 +100,58 @@ export class Member {
 
   /** Begins to open it. */
   readonly start: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.andThen(Scope.addFinalizer(this.#scope, Effect.sync(() => this.#leave())), this.#begin)
+    Effect.andThen(Scope.addFinalizer(this.#scope, Effect.sync(() => this.#setClosed())), this.#begin)
   )
 
   /** Ends it, waits until it has ended, and begins anew. Of several at the same time the last one begins. */
   readonly restart: Effect.Effect<void> = Effect.uninterruptible(Effect.suspend(() => {
-    const turn = ++this.#turn
+    const turn = ++this.#restarts
     const last = this.#fiber
-    this.#become({ _tag: "Opening", attempt: 1 })
+    this.#setState({ _tag: "Opening", attempt: 1 })
     return Effect.andThen(
       last === undefined ? Effect.void : Fiber.interrupt(last),
-      Effect.suspend(() => turn === this.#turn ? this.#begin : Effect.void)
+      Effect.suspend(() => turn === this.#restarts ? this.#begin : Effect.void)
     )
   }))
 
   /** Ends it for good, uninterruptibly. Who waits for it hears of that at once. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
-    this.#leave()
+    this.#setClosed()
     return Scope.close(this.#scope, Exit.void)
   })
 
   get #begin(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.#left) return Effect.void
+      if (this.#isClosed) return Effect.void
       this.#attempt = 1
-      this.#become({ _tag: "Opening", attempt: 1 })
+      this.#setState({ _tag: "Opening", attempt: 1 })
       return Effect.map(Effect.forkIn(this.#run, this.#scope), (fiber) => {
         this.#fiber = fiber
       })
     })
   }
 
-  #leave(): void {
-    if (this.#left) return
+  #setClosed(): void {
+    if (this.#isClosed) return
     const error = new ClientError({ reason: new Closed({ message: `The pool has let go of ${this.name}` }) })
-    this.#become({ _tag: "Broken", error, attempt: this.#attempt, retryAt: undefined })
-    this.#left = true
+    this.#setState({ _tag: "Broken", error, attempt: this.#attempt, retryAt: undefined })
+    this.#isClosed = true
   }
 
-  #become(state: State): void {
-    if (this.#left) return
+  #setState(state: State): void {
+    if (this.#isClosed) return
     const before = this.state._tag
     this.state = state
-    if (state._tag === "Open") Deferred.doneUnsafe(this.#settled, Exit.succeed(state.client))
-    else if (state._tag === "Broken") Deferred.doneUnsafe(this.#settled, Exit.fail(state.error))
-    else if (before !== "Opening") this.#settled = Deferred.makeUnsafe()
-    this.#shared.changed()
+    if (state._tag === "Open") Deferred.doneUnsafe(this.#result, Exit.succeed(state.client))
+    else if (state._tag === "Broken") Deferred.doneUnsafe(this.#result, Exit.fail(state.error))
+    else if (before !== "Opening") this.#result = Deferred.makeUnsafe()
+    this.#shared.onChange()
   }
 
   get #opening(): Effect.Effect<Client.Client, ClientError, Scope.Scope> {
     const { name } = this
     const { options, timeout = this.#shared.timeout, transport } = this.#server
-    return this.#shared.doors.withPermit(
+    return this.#shared.openPermits.withPermit(
       Client.make(transport, { label: name, ...options }).pipe(
         Effect.catchDefect((cause) =>
           Effect.fail(
@@ -171,20 +171,20 @@ export class Member {
    * One life: opens, waits for the end, and says when to try again. The state is changed before the scope is closed, which may take a
    * while.
    */
-  get #life(): Effect.Effect<number | undefined> {
+  get #runOnce(): Effect.Effect<number | undefined> {
     const { policy } = this.#shared
     return Effect.scoped(Effect.gen({ self: this }, function*() {
       const opened = yield* Effect.result(this.#opening)
       let error: ClientError
       if (Result.isSuccess(opened)) {
         const since = yield* Clock.currentTimeMillis
-        this.#become({ _tag: "Open", client: opened.success })
+        this.#setState({ _tag: "Open", client: opened.success })
         error = yield* ended(this.name, opened.success)
         if ((yield* Clock.currentTimeMillis) - since >= policy.stableAfter) this.#attempt = 1
       } else error = opened.failure
       const wait = Reconnect.delay(policy, this.#attempt, yield* Random.next, Reconnect.retryAfter(error))
       const retryAt = this.#attempt > policy.maxAttempts ? undefined : (yield* Clock.currentTimeMillis) + wait
-      this.#become({ _tag: "Broken", error, attempt: this.#attempt, retryAt })
+      this.#setState({ _tag: "Broken", error, attempt: this.#attempt, retryAt })
       return retryAt
     }))
   }
@@ -192,11 +192,11 @@ export class Member {
   get #run(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
       while (true) {
-        const retryAt = yield* this.#life
+        const retryAt = yield* this.#runOnce
         if (retryAt === undefined) return
         yield* Effect.sleep(Math.max(0, retryAt - (yield* Clock.currentTimeMillis)))
         this.#attempt++
-        this.#become({ _tag: "Opening", attempt: this.#attempt })
+        this.#setState({ _tag: "Opening", attempt: this.#attempt })
       }
     })
   }

@@ -11,22 +11,22 @@ import type { ClientError } from "../../ClientError.ts"
 import { send } from "../calls/call.ts"
 import type { Line } from "../connection/connection.ts"
 
-interface Watch {
+interface ResourceSubscription {
   readonly uri: string
   /** Of what is sent about one resource, the next waits for the answer to the one before: over HTTP they could overtake. */
-  readonly turn: Semaphore.Semaphore
+  readonly lock: Semaphore.Semaphore
   holders: number
   /** The server was asked, and may have heard it; and it has agreed. */
-  asked: boolean
-  agreed: boolean
+  isRequested: boolean
+  isActive: boolean
 }
 
 /** See the module's text. */
-export class Watched {
+export class SessionSubscriptions {
   readonly line: Line
   /** What outlives the runs: a server that is slow to answer `resources/unsubscribe` holds nobody up. */
   readonly #scope: Scope.Scope
-  readonly #watches = new Map<string, Watch>()
+  readonly #subscriptions = new Map<string, ResourceSubscription>()
 
   constructor(line: Line, scope: Scope.Scope) {
     this.line = line
@@ -35,60 +35,60 @@ export class Watched {
 
   /** Whether a run watches the resource, or one that it is a part of. */
   covers(uri: string): boolean {
-    for (const watched of this.#watches.keys()) {
+    for (const watched of this.#subscriptions.keys()) {
       if (isWithin(uri, watched)) return true
     }
     return false
   }
 
   /** Subscribes to a resource, unless that was done; until the scope closes. Fails as the server does. */
-  hold(uri: string, options: CallOptions): Effect.Effect<void, ClientError, Scope.Scope> {
+  subscribe(uri: string, options: CallOptions): Effect.Effect<void, ClientError, Scope.Scope> {
     return Effect.suspend(() => {
-      const watch = this.#watches.get(uri) ??
-        { uri, turn: Semaphore.makeUnsafe(1), holders: 0, asked: false, agreed: false }
-      this.#watches.set(uri, watch)
+      const watch = this.#subscriptions.get(uri) ??
+        { uri, lock: Semaphore.makeUnsafe(1), holders: 0, isRequested: false, isActive: false }
+      this.#subscriptions.set(uri, watch)
       watch.holders++
       return Effect.andThen(
         Effect.addFinalizer(() => this.#release(watch)),
-        watch.turn.withPermit(Effect.suspend(() => watch.agreed ? Effect.void : this.#subscribe(watch, options)))
+        watch.lock.withPermit(Effect.suspend(() => watch.isActive ? Effect.void : this.#subscribe(watch, options)))
       )
     })
   }
 
-  #subscribe(watch: Watch, options: CallOptions): Effect.Effect<void, ClientError> {
-    watch.asked = true
+  #subscribe(watch: ResourceSubscription, options: CallOptions): Effect.Effect<void, ClientError> {
+    watch.isRequested = true
     return send(this.line, Method.Subscribe.name, { uri: watch.uri }, options).pipe(
       Effect.tapError(({ reason }) =>
         Effect.sync(() => {
-          if (reason._tag === "ProtocolError") watch.asked = false
+          if (reason._tag === "ProtocolError") watch.isRequested = false
         })
       ),
       Effect.andThen(Effect.sync(() => {
-        watch.agreed = true
+        watch.isActive = true
       }))
     )
   }
 
-  #release(watch: Watch): Effect.Effect<void> {
+  #release(watch: ResourceSubscription): Effect.Effect<void> {
     return Effect.suspend(() => {
       watch.holders--
       if (watch.holders > 0) return Effect.void
-      const leaving = watch.turn.withPermit(Effect.suspend(() => this.#leave(watch)))
+      const leaving = watch.lock.withPermit(Effect.suspend(() => this.#unsubscribe(watch)))
       return Effect.asVoid(Effect.forkIn(leaving, this.#scope, { startImmediately: true }))
     })
   }
 
   /** Nobody watches it any more, unless somebody came in the meantime. */
-  #leave(watch: Watch): Effect.Effect<void> {
+  #unsubscribe(watch: ResourceSubscription): Effect.Effect<void> {
     if (watch.holders > 0) return Effect.void
-    const { asked, uri } = watch
-    watch.asked = false
-    watch.agreed = false
-    const left = asked ? Effect.ignore(send(this.line, Method.Unsubscribe.name, { uri }, {})) : Effect.void
+    const { isRequested, uri } = watch
+    watch.isRequested = false
+    watch.isActive = false
+    const left = isRequested ? Effect.ignore(send(this.line, Method.Unsubscribe.name, { uri }, {})) : Effect.void
     return Effect.andThen(
       left,
       Effect.sync(() => {
-        if (watch.holders === 0) this.#watches.delete(uri)
+        if (watch.holders === 0) this.#subscriptions.delete(uri)
       })
     )
   }
