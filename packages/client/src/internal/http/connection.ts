@@ -1,5 +1,5 @@
 /**
- * A connection over HTTP: it owns the wire, every fiber that speaks on it, and the lane that says how the server is spoken to.
+ * A connection over HTTP. It owns the HTTP client, the fibers of its requests, and the protocol: Streamable HTTP or HTTP+SSE.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Connection, End, Headers, Receiver, Transport } from "@skein/runtime/Connection"
@@ -17,15 +17,15 @@ import { resolve, type Resolved, type Settings } from "./settings.ts"
 import { Streamable, type StreamableChannel } from "./streamable.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
-/** How a server is spoken to. */
+/** The HTTP transport of a server. */
 export type HttpMode = "streamable" | "sse"
 
 const logDefect = (exit: Exit.Exit<void>): Effect.Effect<void> | undefined =>
   Exit.isFailure(exit) && Cause.hasDies(exit.cause)
-    ? Effect.logError("A defect in the HTTP transport", exit.cause)
+    ? Effect.logError("defect in the HTTP transport", exit.cause)
     : undefined
 
-/** See the module's text. */
+/** A connection to one server. */
 export class HttpConnection implements Connection, StreamableChannel {
   readonly sendsHeaders = true
   readonly url: URL
@@ -42,7 +42,7 @@ export class HttpConnection implements Connection, StreamableChannel {
   #receiver: Receiver | undefined
   #end: End | undefined
   #closing: Fiber.Fiber<void> | undefined
-  // What is told to the receiver comes one by one, and never while it is told something.
+  // Events for the receiver are delivered one by one: an event that occurs during a delivery waits.
   #isDelivering = false
   readonly #pending: Array<(receiver: Receiver) => void> = []
 
@@ -62,7 +62,7 @@ export class HttpConnection implements Connection, StreamableChannel {
     return this.#httpMode
   }
 
-  // ---- what a peer sees
+  // ---- for the peer
 
   open(receiver: Receiver): void {
     this.#receiver = receiver
@@ -79,12 +79,12 @@ export class HttpConnection implements Connection, StreamableChannel {
     return this.#end !== undefined ? Effect.void : this.#protocol.drained ?? Effect.void
   }
 
-  /** Closes it with that scope. */
+  /** Closes the connection with a scope. */
   closeWith(scope: Scope.Scope): Effect.Effect<void> {
     return Scope.addFinalizerExit(scope, () => this.close)
   }
 
-  /** Ends the connection, with a word to the server within `closeTimeout`. */
+  /** Closes the connection, after ending the session on the server within `closeTimeout`. */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#closing ??= this.#run(Effect.andThen(
@@ -97,7 +97,7 @@ export class HttpConnection implements Connection, StreamableChannel {
     })
   }
 
-  // ---- what a lane sees
+  // ---- for the protocol
 
   exchange<A, E>(
     request: HttpRequest,
@@ -109,7 +109,7 @@ export class HttpConnection implements Connection, StreamableChannel {
   fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
     const fiber = this.#run(Effect.onExitPrimitive(effect, logDefect))
     if (fiber.pollUnsafe() !== undefined) return fiber
-    // It may have been what ended the connection.
+    // The fiber itself may have ended the connection.
     if (this.#end !== undefined) fiber.interruptUnsafe()
     const fibers = this.#fibers ??= new Set()
     fibers.add(fiber)
@@ -136,9 +136,9 @@ export class HttpConnection implements Connection, StreamableChannel {
     this.#deliverNext((receiver) => receiver.end(end))
   }
 
-  // ---- the legacy pair of endpoints
+  // ---- HTTP+SSE of 2024-11-05
 
-  /** Speaks to the server as to one of 2024-11-05 from now on. */
+  /** Switches to HTTP+SSE. */
   get switchToSse(): Effect.Effect<void, TransportError> {
     return Effect.suspend(() =>
       Effect.map(this.#openLegacySse(this, this.#settings), (protocol) => {
@@ -148,13 +148,13 @@ export class HttpConnection implements Connection, StreamableChannel {
     )
   }
 
-  /** Sends a refused `initialize` once more in the other way, if the server knows that. */
+  /** Sends a refused `initialize` again over HTTP+SSE. Returns whether the server has that transport. */
   fallBackToSse(initialize: JsonRpc.Request): Effect.Effect<boolean> {
     return Effect.matchEffect(this.switchToSse, {
       onFailure: ({ message, status }) => {
-        // It has no such stream; or it has one, and something is wrong with it.
+        // A 4xx is the usual response of a server without that stream. Anything else is a fault worth a warning.
         const log = status !== undefined && status >= 400 ? Effect.logDebug : Effect.logWarning
-        return Effect.as(log(`HTTP+SSE cannot be spoken to the server either: ${message}`), false)
+        return Effect.as(log(`HTTP+SSE failed as well: ${message}`), false)
       },
       onSuccess: () => {
         this.#protocol.send(initialize, undefined)
@@ -183,13 +183,13 @@ export class HttpConnection implements Connection, StreamableChannel {
   }
 }
 
-/** One wire for each connection; the connection closes it. */
-export const transport = (makeWire: () => HttpClient, settings: Settings): Transport => {
+/** Makes a transport. Each connection has an HTTP client of its own and closes it. */
+export const transport = (makeClient: () => HttpClient, settings: Settings): Transport => {
   const connect = Effect.flatMap(Effect.context<Scope.Scope>(), (context) => {
     const resolved = resolve(settings, context)
     if (resolved instanceof TransportError) return Effect.fail(resolved)
     return Effect.uninterruptible(Effect.suspend(() => {
-      const connection = new HttpConnection(makeWire(), resolved, context, LegacySse.open)
+      const connection = new HttpConnection(makeClient(), resolved, context, LegacySse.open)
       return Effect.as(connection.closeWith(Context.get(context, Scope.Scope)), connection)
     }))
   })

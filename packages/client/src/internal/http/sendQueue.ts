@@ -1,6 +1,6 @@
 /**
- * What is sent and not answered: notifications, and answers to the server. "If the server accepts the input, the server MUST return
- * HTTP status code 202 Accepted with no body" (2025-11-25, transports); any 2xx is taken.
+ * Sends messages without a response: notifications, and responses to the server. "If the server accepts the input, the server MUST return
+ * HTTP status code 202 Accepted with no body" (2025-11-25, transports); any 2xx counts as accepted.
  */
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
@@ -11,24 +11,24 @@ import type { Resolved } from "./settings.ts"
 import { backoff } from "./eventStream.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
-/** How something is sent. */
+/** How a message is sent. */
 export interface SendOptions {
-  /** Whether it is sent again when the network fails (`maxAnswerTries`), so that it may arrive twice. */
+  /** Whether it is sent again when the network fails (`maxAnswerTries`). It may then arrive twice. */
   readonly retry: boolean
-  /** Whether it waits until what was sent so before has arrived, or has not: what a server is told stays in order. */
+  /** Whether it waits until the previous ordered message was accepted or has failed. */
   readonly ordered: boolean
-  /** Hears what became of it. */
+  /** Runs when it was accepted, or has failed. */
   readonly onDone: (error: TransportError | undefined) => void
 }
 
-/** See the module's text. */
+/** Counts and bounds the messages in flight. */
 export class SendQueue {
   readonly #channel: HttpChannel
   readonly #settings: Resolved
   #count = 0
-  // The last of those that stay in order, while it is on its way.
+  // The last ordered message, while it is in flight.
   #last: Fiber.Fiber<void> | undefined
-  // Each goes on when the count is at most its own.
+  // Each waiter continues when at most `count` messages are in flight.
   #waiting: Array<{ readonly count: number; readonly resume: (effect: Effect.Effect<void>) => void }> | undefined
 
   constructor(channel: HttpChannel, settings: Resolved) {
@@ -40,22 +40,21 @@ export class SendQueue {
     return this.#count >= this.#settings.maxConcurrentPosts
   }
 
-  /** Waits until one more may be sent. */
+  /** Waits until another message may be sent. */
   get drained(): Effect.Effect<void> {
     return this.#atMost(this.#settings.maxConcurrentPosts - 1)
   }
 
-  /** Waits until nothing is on its way. */
+  /** Waits until no message is in flight. */
   get idle(): Effect.Effect<void> {
     return this.#atMost(0)
   }
 
-  /** Ends the connection where that many messages, those that `waiting` counts among them, are not taken by the server. */
+  /** Ends the connection if the server has not accepted `maxUndeliveredMessages`, including the `waiting` ones. Returns whether it did. */
   overflows(waiting = 0): boolean {
     const { maxUndeliveredMessages } = this.#settings
     if (this.#count + waiting < maxUndeliveredMessages) return false
-    const message =
-      `The server has not taken ${maxUndeliveredMessages} messages that it was sent (maxUndeliveredMessages)`
+    const message = `The server has not accepted ${maxUndeliveredMessages} messages (maxUndeliveredMessages)`
     this.#channel.end({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message }) }) })
     return true
   }
@@ -104,7 +103,7 @@ export class SendQueue {
   }
 
   #accepted(reply: HttpResponse): Effect.Effect<void, TransportError> {
-    // What is read to its end leaves the connection for the next request.
+    // A body that is read to its end leaves the HTTP connection usable for the next request.
     return Effect.flatMap(
       errorText(reply, this.#settings),
       (text) =>

@@ -1,5 +1,5 @@
 /**
- * The streams of a session that are asked for by GET: the one that the server speaks on by itself, and those that broke off.
+ * The streams of a session that are requested by GET: the standalone SSE stream, and the streams of requests that broke off.
  */
 import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ import type { HttpResponse } from "./httpClient.ts"
 const refusalOf = (channel: HttpChannel, reply: HttpResponse): Effect.Effect<TransportError> =>
   Effect.flatMap(errorText(reply, channel), (text) => refusal(reply, text))
 
-/** How the stream of a request goes on until `over`. `gone` hears that it was asked for in a session that is gone. */
+/** The request that resumes the stream of a request until `over`. `gone` runs if the session no longer exists. */
 export const resumedRequestStream = (
   channel: HttpChannel,
   session: Session,
@@ -36,12 +36,12 @@ export const resumedRequestStream = (
   }
 })
 
-/** Nothing is listened to, since the host wants it so. */
+/** The error of `changes` with the option `standaloneStream: false`. */
 export const noStandaloneStream = new TransportError({
-  reason: new MessageRejected({ message: "its own stream is not asked for (standaloneStream: false)" })
+  reason: new MessageRejected({ message: "the standalone SSE stream is turned off (standaloneStream: false)" })
 })
 
-/** Listens to what the server has to say by itself, if it has a stream for that. */
+/** Reads the standalone SSE stream until the session ends, if the server has one. */
 export const readStandaloneStream = (
   channel: HttpChannel,
   session: Session,
@@ -54,7 +54,7 @@ export const readStandaloneStream = (
     onReopened: () => channel.gap(),
     isOver: () => session.gone,
     onResponse: (reply) => {
-      // A server that never had a stream may answer 404 too.
+      // A server without the stream may respond 404 as well, so this counts only after the stream was open.
       if (stream.opened && session.isNotFound(reply.status)) {
         return Effect.as(Effect.sync(() => session.onNotFound()), undefined)
       }
@@ -66,9 +66,9 @@ export const readStandaloneStream = (
   }
   return Effect.matchEffect(Effect.flatMap(readOnce(following), (outcome) => follow(following, outcome)), {
     onFailure: (error) => {
-      // The server cannot be reached at all: a new connection may, or says so.
+      // The server cannot be reached at all. The client reconnects, or reports that.
       if (!stream.reached) return Effect.sync(() => channel.end({ _tag: "Lost", cause: error }))
-      const message = `What the server says by itself is not listened to: ${error.message}`
+      const message = `standalone SSE stream is closed; server notifications will be missed: ${error.message}`
       const log = stream.opened ? Effect.logWarning(message) : Effect.logDebug(message)
       return Effect.andThen(log, Effect.sync(() => channel.gap(error)))
     },
