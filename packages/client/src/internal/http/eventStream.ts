@@ -1,6 +1,6 @@
 /**
- * One event stream of the session era, over the several HTTP connections that it may take to read it (2025-11-25, transports,
- * resumability and redelivery).
+ * One event stream, over the HTTP responses that it takes to read it: a broken stream of a session is requested again (2025-11-25,
+ * transports, resumability and redelivery).
  */
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
@@ -12,17 +12,17 @@ import type { Resolved, ResolvedResumption } from "./settings.ts"
 import { Reader } from "./sse.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
-// What every header field can hold, and no server refuses for its length: 4,096 characters, as of a session's id, and so no option. A
-// stream whose ids are longer is not resumed.
+// The event ids that fit a header field: at most 4,096 characters, as for a session's id. No server accepts much more, so there is no option.
+// A stream with longer ids is not resumed.
 const sendable = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/
 
-// What a server or a gateway asks for (`Retry-After`) counts up to this, in milliseconds, as it does between connections.
+// The longest `Retry-After` that is respected, in milliseconds, as between connections.
 const maxRetryAfter = 600_000
 
 const lost = (message: string, cause?: unknown): TransportError =>
   new TransportError({ reason: new ConnectionLost({ message, cause }) })
 
-/** An error after which a stream is not asked for again. */
+/** An error after which a stream is not requested again. */
 export class PermanentFailure {
   readonly error: TransportError
   constructor(error: TransportError) {
@@ -30,26 +30,26 @@ export class PermanentFailure {
   }
 }
 
-/** What one connection of a stream came to: it ended, it broke or could not be had, or there is no more to come. */
+/** The outcome of one request for a stream: `undefined` if it ended, an error if it broke or failed, or a permanent failure. */
 export type Outcome = undefined | TransportError | PermanentFailure
 
-/** See the module's text. */
+/** The state of a stream across its requests: the last id, the known ids, and the counts of attempts. */
 export class EventStream {
   readonly #settings: ResolvedResumption
   readonly #maxMessageBytes: number
   readonly #onData: (data: string) => void
   #lastId = ""
   #retryDelay: number | undefined
-  // The ids that earlier connections brought, and that this one does, each in their order.
+  // The event ids of earlier responses, and of the present one, in order.
   #previousIds: Set<string> | undefined
   #ids: Set<string> | undefined
-  // Attempts in a row that brought no event, and that brought no message.
+  // Attempts in a row without an event, and without a message.
   #attemptsWithoutEvent = 0
   #attemptsWithoutMessage = 0
   #wasOpened = false
-  // Whether the last attempt brought the stream, for a while.
+  // Whether the last attempt opened the stream.
   #wasOpen = false
-  /** Whether the last attempt was answered at all. */
+  /** Whether the last attempt got a response. */
   reached = false
 
   constructor({ maxMessageBytes, resumption }: Resolved, onData: (data: string) => void) {
@@ -58,12 +58,12 @@ export class EventStream {
     this.#onData = onData
   }
 
-  /** What the stream is resumed with: the id of the last event, where it has one that can be sent. */
+  /** The id of the last event, if it can be sent in a header. */
   get lastId(): string | undefined {
     return sendable.test(this.#lastId) ? this.#lastId : undefined
   }
 
-  /** Whether it was ever had. */
+  /** Whether the stream was ever open. */
   get opened(): boolean {
     return this.#wasOpened
   }
@@ -78,7 +78,7 @@ export class EventStream {
       const reader = new Reader(this, this.#maxMessageBytes)
       const pieces = reply.pieces((text) => {
         if (tooLarge === undefined && !reader.feed(text)) {
-          tooLarge = lost(`An event of the stream has more than ${this.#maxMessageBytes} bytes (maxMessageBytes)`)
+          tooLarge = lost(`An event of the stream exceeds maxMessageBytes (${this.#maxMessageBytes})`)
         }
         return tooLarge
       })
@@ -89,7 +89,7 @@ export class EventStream {
     })
   }
 
-  /** Reads a response as `read` does, and starts the counts anew if that took long. */
+  /** Reads a response as `read` does. Resets the counts if the stream was open for `stableAfter`. */
   readTimed(reply: HttpResponse): Effect.Effect<Outcome> {
     return Effect.clockWith((clock) => {
       const begun = clock.currentTimeMillisUnsafe()
@@ -102,12 +102,12 @@ export class EventStream {
     })
   }
 
-  /** Waits until the stream may be asked for again; fails once that was tried often enough. `last` is what it broke of. */
+  /** Waits until the stream may be requested again. Fails after too many attempts. `last` is the error that broke it. */
   pause(last: TransportError | undefined): Effect.Effect<void, TransportError> {
     return Effect.suspend(() => {
       const { maxAttempts, maxReconnects } = this.#settings
       const given = this.#attemptsWithoutEvent >= maxAttempts
-        ? `${this.#attemptsWithoutEvent} attempts to resume the stream brought nothing (maxAttempts)`
+        ? `${this.#attemptsWithoutEvent} attempts to resume the stream brought no event (maxAttempts)`
         : this.#attemptsWithoutMessage >= maxReconnects
         ? `${this.#attemptsWithoutMessage} attempts to resume the stream brought no message (maxReconnects)`
         : undefined
@@ -126,7 +126,7 @@ export class EventStream {
     })
   }
 
-  // ---- what the reader tells
+  // ---- for the reader
 
   event(type: string, data: string, id: string | undefined): void {
     this.#attemptsWithoutEvent = 0
@@ -143,7 +143,7 @@ export class EventStream {
     this.#retryDelay = millis
   }
 
-  /** Whether an earlier connection has brought the event already. */
+  /** Whether an earlier response has brought the event. */
   #isKnown(id: string): boolean {
     if (this.#previousIds?.has(id) === true) return true
     bounded(this.#ids ??= new Set(), id, this.#settings.maxEventIds)
@@ -158,7 +158,7 @@ export class EventStream {
   }
 }
 
-/** Adds to a set that forgets its oldest member for one too many. */
+/** Adds to a set that drops its oldest member beyond `max`. */
 const bounded = (set: Set<string>, id: string, max: number): void => {
   set.add(id)
   if (set.size > max) set.delete(set.values().next().value!)
@@ -171,20 +171,20 @@ export const backoff = (settings: ResolvedResumption, attempt: number): Effect.E
     return Math.min(maxDelay, initialDelay * factor ** attempt) * (1 - random / 2)
   })
 
-/** How a stream is asked for. */
+/** How a stream is requested and resumed. */
 export interface StreamRequest {
   readonly channel: HttpChannel
   readonly stream: EventStream
   readonly request: (lastId: string | undefined) => HttpRequest
-  /** Hears that the stream is there again, and that what was said meanwhile is not told. */
+  /** Runs when the stream is open again, and messages in between were lost. */
   readonly onReopened?: (() => void) | undefined
-  /** Whether nothing more is expected of it. */
+  /** Whether no further message is expected. */
   readonly isOver: () => boolean
-  /** What a response is that brings no stream: something that may pass, or the end of it. */
+  /** Handles a response that is not a stream: a transient error, or a permanent one. */
   readonly onResponse: (reply: HttpResponse) => Effect.Effect<Outcome>
 }
 
-/** Asks for the stream once, and reads it. */
+/** Requests the stream once and reads it. */
 export const readOnce = (
   { channel, onReopened, onResponse, request, stream }: StreamRequest
 ): Effect.Effect<Outcome> =>
@@ -204,7 +204,7 @@ export const readOnce = (
     )
   })
 
-/** Follows a stream that ended, or broke, before it was over; fails when it cannot be had any more. */
+/** Requests a stream that ended or broke until it is over. Fails when it cannot be resumed. */
 export const follow = (following: StreamRequest, outcome: Outcome): Effect.Effect<void, TransportError> => {
   if (following.isOver()) return Effect.void
   if (outcome instanceof PermanentFailure) return Effect.fail(outcome.error)

@@ -1,6 +1,6 @@
 /**
- * Streamable HTTP as a client speaks it. It learns the era from what passes: a request that says its own revision is of the request
- * era; `initialize` opens a session, to which everything else belongs.
+ * The client side of Streamable HTTP. A request that carries its own revision is stateless (2026-07-28). `initialize` opens a session, to
+ * which all other messages belong.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -20,21 +20,21 @@ import type { Resolved } from "./settings.ts"
 import { AnsweredStreams, EventStream, follow, type Outcome, PermanentFailure } from "./eventStream.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
-/** A request of ours, from its POST to the end of its stream. */
+/** A request of this client, from its POST to the end of its stream. */
 interface Pending {
   readonly request: JsonRpc.Request
-  /** It is of the request era. */
+  /** Whether it is stateless (2026-07-28). */
   readonly stateless: boolean
-  /** What runs it, once nothing has to come before it. */
+  /** The fiber that runs it; `undefined` while it waits for `notifications/initialized`. */
   fiber: Fiber.Fiber<void> | undefined
-  /** The server has taken it. */
+  /** Whether the server has accepted it. */
   accepted: boolean
-  /** Its stream broke off: its answer may come on any other. */
+  /** Whether its stream broke off. Its response may then arrive on any other stream. */
   streamLost: boolean
   answered: boolean
 }
 
-/** What is left to do for a request when its exchange is over. */
+/** The work that is left for a request after its exchange. */
 type Remainder = Effect.Effect<void, TransportError> | undefined
 
 const initialize = "initialize"
@@ -46,21 +46,21 @@ const unanswered = (outcome: Outcome): TransportError =>
   outcome instanceof PermanentFailure
     ? outcome.error
     : outcome === undefined
-    ? lost("The stream ended without the answer")
+    ? lost("The stream ended without the response")
     : outcome
 
-// Whoever turns a request away with one of these has not read it, whatever the body says, unless it names the request.
+// A gateway that responds with one of these has not read the request, unless the body has its id.
 const gatewayStatuses = new Set([401, 403, 429, 503])
-// What a server of 2024-11-05 answers to a POST where its stream is.
+// The responses of a server of 2024-11-05 to a POST at the URL of its stream.
 const legacyStatuses = new Set([400, 404, 405])
 
-/** The connection, which may have another way to speak to the server. */
+/** The connection, which can fall back to HTTP+SSE. */
 export interface StreamableChannel extends HttpChannel {
-  /** Sends an `initialize` that was refused once more in that way, if the server knows it. */
+  /** Sends a refused `initialize` again over HTTP+SSE. Returns whether the server has that transport. */
   readonly fallBackToSse: (initialize: JsonRpc.Request) => Effect.Effect<boolean>
 }
 
-/** See the module's text. */
+/** Sends requests by POST, each with a stream or a body as its response. */
 export class Streamable implements HttpProtocol, SessionRequests {
   readonly #channel: StreamableChannel
   readonly #settings: Resolved
@@ -68,11 +68,11 @@ export class Streamable implements HttpProtocol, SessionRequests {
   readonly #session: Session
   readonly #queue: SendQueue
   #answeredStreams: AnsweredStreams | undefined
-  /** The revision of the requests, in the request era. */
+  /** The revision of stateless requests. */
   #statelessRevision: string | undefined
-  // What waits until the server has accepted `notifications/initialized`.
+  // The messages that wait until the server has accepted `notifications/initialized`.
   #beforeInitialized: Array<() => void> | undefined
-  // How many of those are no requests.
+  // How many of those are not requests.
   #queuedMessages = 0
 
   constructor(channel: StreamableChannel, settings: Resolved) {
@@ -88,7 +88,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
   }
 
   get drained(): Effect.Effect<void> {
-    // What waits at the gate is not sent before `initialized` has arrived, which is on its way.
+    // Waiting messages are sent after `notifications/initialized`, which is in flight.
     return this.#beforeInitialized === undefined ? this.#queue.drained : this.#queue.idle
   }
 
@@ -162,15 +162,15 @@ export class Streamable implements HttpProtocol, SessionRequests {
     )
   }
 
-  /** A defect fails its request too: whoever waits for it must not wait for ever. */
+  /** A defect fails its request too, so that the caller does not wait forever. */
   #errorOf(cause: Cause.Cause<TransportError>, { accepted }: Pending): TransportError {
     const error = cause.reasons.find(Cause.isFailReason)?.error
     if (error !== undefined) {
-      // What the server has taken was delivered, whatever became of the requests that asked for the rest of its stream.
+      // An accepted request was delivered, even if the requests that resume its stream were not.
       return accepted && error.undelivered === true ? lost(error.message, error) : error
     }
-    this.#channel.fork(Effect.logError("A defect in a request over HTTP", cause))
-    return lost("A defect in the transport, or in the credentials: the log has it", cause)
+    this.#channel.fork(Effect.logError("defect in a request over HTTP", cause))
+    return lost("A defect in the transport or in the credentials; see the log", cause)
   }
 
   #forget(pending: Pending): void {
@@ -185,7 +185,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
     }
     pending.accepted = true
     if (pending.request.method === initialize && !this.#session.readId(reply)) {
-      return Effect.fail(unusable(reply, "a session id that is none"))
+      return Effect.fail(unusable(reply, "an invalid session id"))
     }
     const type = mediaType(reply)
     if (type === "text/event-stream") return this.#onStream(pending, reply)
@@ -203,7 +203,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
   #onBody(pending: Pending, reply: HttpResponse, text: string): Effect.Effect<Remainder, TransportError> {
     const message = JsonRpc.parseText(text)
     if (message._tag === "Invalid" && !message.answer) {
-      return Effect.fail(unusable(reply, text === "" ? "an empty body" : "what is no JSON-RPC message", text))
+      return Effect.fail(unusable(reply, text === "" ? "an empty body" : "a body that is not a JSON-RPC message", text))
     }
     this.#deliver(message, pending)
     return pending.answered
@@ -249,10 +249,10 @@ export class Streamable implements HttpProtocol, SessionRequests {
       // "If the body contains a recognized modern JSON-RPC error, the server speaks a modern version of MCP."
       const recognized = failure !== undefined && (named || McpError.isRequestEra(failure.error))
       if (recognized || !legacyStatuses.has(status)) return Effect.as(told, undefined)
-      // The exchange has to be over before the server is asked for its stream.
+      // This exchange must end before the stream is requested.
       return Effect.succeed(Effect.flatMap(this.#channel.fallBackToSse(request), (taken) => taken ? Effect.void : told))
     }
-    // What answers this very request is no word on the session.
+    // An error with the id of this request says nothing about the session.
     const said = failure !== undefined && failure.id === undefined ? failure.error.message : ""
     const known = !this.#session.isNotFound(status) && !this.#session.isUnknownSession(status, said)
     if (known) return Effect.as(told, undefined)
@@ -274,7 +274,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
     return Effect.asVoid(Effect.timeoutOption(Effect.all(fibers, { discard: true }), this.#settings.closeTimeout))
   }
 
-  // ---- what comes
+  // ---- received messages
 
   #deliver(message: JsonRpc.Inbound, pending: Pending | undefined): void {
     switch (message._tag) {
@@ -294,7 +294,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
       : answer.id === pending?.request.id
       ? pending
       : this.#requests.get(answer.id)
-    // One in the name of another request that has a stream of its own is nobody's.
+    // A response to another request that has a stream of its own is dropped.
     if (answered !== pending && pending !== undefined && answered?.streamLost !== true) return
     if (answered !== undefined) {
       answered.answered = true
@@ -357,7 +357,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
   }
 
   #post(body: string, headers: Headers, retry: boolean, ordered = false): void {
-    const what = retry ? "An answer" : "A notification"
+    const what = retry ? "A response" : "A notification"
     const go = () =>
       this.#queue.send(this.#postRequest(body, headers), {
         retry,

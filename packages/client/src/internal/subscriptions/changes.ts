@@ -1,5 +1,5 @@
 /**
- * What changes on a server, as streams.
+ * The streams of changes of a client.
  */
 import type { Notification } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
@@ -16,10 +16,10 @@ import { ChangeQueue } from "./queue.ts"
 import { listen } from "./listen.ts"
 import { SessionChanges } from "./sessionChanges.ts"
 
-const streamOf = (run: Run, options: Options, watchers: SessionChanges): Stream.Stream<Change, ClientError> => {
+const streamOf = (run: Run, options: Options, sessionChanges: SessionChanges): Stream.Stream<Change, ClientError> => {
   const { backoff } = run.desk.keeper.patience
   const policy = options.reconnect === undefined ? backoff : Reconnect.resolve(options.reconnect)
-  const following = follow(run, policy, (line) => line.modern ? listen(run, line) : watchers.watch(run, line))
+  const following = follow(run, policy, (line) => line.modern ? listen(run, line) : sessionChanges.watch(run, line))
   const started = Effect.forkScoped(
     Effect.catchCause(following, (cause) => Effect.sync(() => run.queue.fail(cause))),
     { startImmediately: true }
@@ -27,35 +27,35 @@ const streamOf = (run: Run, options: Options, watchers: SessionChanges): Stream.
   return Stream.unwrap(Effect.as(started, Stream.fromPull(Effect.succeed(run.queue.batch))))
 }
 
-/** See the module's text. */
+/** Makes the streams, and passes notifications to their runs. */
 export class Changes {
   readonly #bufferSize: number
-  readonly #watchers: SessionChanges
+  readonly #sessionChanges: SessionChanges
 
-  /** `bufferSize` is for runs that do not say. What is sent when runs are over lives in the scope. */
+  /** `bufferSize` is the default of the runs. Requests after the end of a run live in the scope. */
   constructor(bufferSize: number, scope: Scope.Scope) {
     this.#bufferSize = bufferSize
-    this.#watchers = new SessionChanges(scope)
+    this.#sessionChanges = new SessionChanges(scope)
   }
 
-  /** What changes on the server that a desk calls. */
+  /** A stream of the changes on the server. */
   on(desk: Desk, filter: Filter, options: Options = {}): Stream.Stream<Change, ClientError> {
     return Stream.suspend(() => {
       const wanted = wantedOf(filter)
-      if (isEmpty(wanted)) return Stream.fail(unsupported("The filter asks for nothing"))
+      if (isEmpty(wanted)) return Stream.fail(unsupported("The filter selects nothing"))
       const queue = new ChangeQueue(options.maxBufferedChanges ?? this.#bufferSize)
       const timeout = options.timeout ?? desk.keeper.patience.timeout
-      return streamOf({ desk, wanted, queue, timeout }, options, this.#watchers)
+      return streamOf({ desk, wanted, queue, timeout }, options, this.#sessionChanges)
     })
   }
 
-  /** Hears every notification of the server. */
+  /** Handles each notification of the server. */
   hear(notification: Notification): void {
-    this.#watchers.onNotification(notification)
+    this.#sessionChanges.onNotification(notification)
   }
 
-  /** Hears that notifications may have been missed; with an error, that no more will come unasked on the line. */
+  /** Notifications may have been missed. With an error, no more will arrive on the connection. */
   missed(error: TransportError | undefined): void {
-    this.#watchers.onGap(error)
+    this.#sessionChanges.onGap(error)
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A subscription in the request era: one `subscriptions/listen`, which is answered when it ends.
+ * A subscription of 2026-07-28: one `subscriptions/listen` request, whose response is the end of the subscription.
  */
 import { serverErrorOf } from "../errors.ts"
 import type { JsonObject, Notification } from "@skein/protocol/JsonRpc"
@@ -25,8 +25,8 @@ const missing = (error: ClientError): ClientError =>
   serverErrorOf(error)?.reason === "MethodNotFound" ? unsupported(`The server has no ${name}`, error) : error
 
 /**
- * Listens until the server ends it, or it breaks. Nothing counts before the acknowledgment: the server "MUST NOT send any notification on
- * the subscription before it" (2026-07-28, subscriptions). Interrupting it cancels the request as the transport does that.
+ * Runs until the server ends the subscription, or it fails. Notifications before the acknowledgment are ignored: the server "MUST NOT send any notification on
+ * the subscription before it" (2026-07-28, subscriptions). Interrupting it cancels the request.
  */
 export const listen = ({ queue, timeout, wanted }: Run, line: Line): Effect.Effect<SubscriptionEnd> =>
   Effect.suspend(() => {
@@ -41,14 +41,14 @@ export const listen = ({ queue, timeout, wanted }: Run, line: Line): Effect.Effe
       if (notification.method !== acknowledged) return
       const honoured = acknowledgedFilter(notification.params, wanted)
       if (isEmpty(honoured)) {
-        Deferred.doneUnsafe(begun, Effect.fail(unsupported("The server tells nothing of what was asked for")))
+        Deferred.doneUnsafe(begun, Effect.fail(unsupported("The server acknowledged none of the requested changes")))
         return
       }
       isActive = true
       queue.offer({ _tag: "Subscribed", honoured })
       Deferred.doneUnsafe(begun, Effect.void)
     }
-    // What the answer says, beyond that it came, does not matter.
+    // The content of the response does not matter.
     const filter: JsonObject = { notifications: toSubscriptionFilter(wanted) as JsonObject }
     const params = wanted.taskIds.length === 0 ? filter : declaring(line, Task.extension, filter)
     const listening = send(line, name, params, {

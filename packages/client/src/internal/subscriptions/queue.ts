@@ -1,6 +1,5 @@
 /**
- * What waits for one run of a stream of changes. It is bounded, and what it loses it tells: a host that reads slowly gets a `Gap`
- * instead of silence.
+ * The buffered changes of one run of a stream of changes. It is bounded. When it drops changes, the reader receives a `Gap`.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -9,14 +8,14 @@ import type { ClientError } from "../../ClientError.ts"
 
 const overflow: Gap = { _tag: "Gap", reason: "Overflow", cause: undefined }
 
-/** Gives what waits, all at once. */
+/** Takes all buffered changes. */
 export type Batch = Effect.Effect<readonly [Change, ...Array<Change>], ClientError>
 
-/** See the module's text. */
+/** A bounded queue with one reader. */
 export class ChangeQueue {
   readonly #size: number
   #changes: Array<Change> = []
-  /** Whether the oldest were dropped, and the last word about the subscription among them. */
+  /** Whether changes were dropped, and the last dropped `Subscribed`. */
   #hasDropped = false
   #subscribed: Subscribed | undefined = undefined
   #failure: Cause.Cause<ClientError> | undefined = undefined
@@ -26,7 +25,7 @@ export class ChangeQueue {
     this.#size = Math.max(1, size)
   }
 
-  /** Takes a change; where there is no room the oldest is dropped. */
+  /** Adds a change. A full queue drops its oldest one. */
   offer(change: Change): void {
     if (this.#changes.length >= this.#size) {
       const dropped = this.#changes.shift()!
@@ -37,13 +36,13 @@ export class ChangeQueue {
     this.#deliver()
   }
 
-  /** Nothing comes any more: what waits can still be taken, then the failure. */
+  /** Ends the queue: the reader gets the buffered changes, then the failure. */
   fail(cause: Cause.Cause<ClientError>): void {
     this.#failure = cause
     this.#deliver()
   }
 
-  /** Waits for something to come. One reader at a time. */
+  /** Waits for changes. */
   get batch(): Batch {
     return Effect.suspend(() => this.#changes.length > 0 || this.#failure !== undefined ? this.#take() : this.#next)
   }
@@ -60,7 +59,7 @@ export class ChangeQueue {
   #deliver(): void {
     const wake = this.#resume
     this.#resume = undefined
-    // Taken when the reader runs, so that what comes until then is in the same batch.
+    // Taken when the reader runs, so that changes until then are in the same batch.
     wake?.(Effect.suspend(() => this.#take()))
   }
 

@@ -1,5 +1,5 @@
 /**
- * A subscription in the session era: lists are announced on the connection without being asked, and resources are subscribed to.
+ * Changes in a session: the server announces changes of lists without a request, and resources are subscribed to.
  */
 import type { Notification } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -15,7 +15,7 @@ import { changeOf, isEmpty, unsupported } from "./filter.ts"
 import type { Run, SubscriptionEnd } from "./follow.ts"
 import { isWithin, SessionSubscriptions } from "./sessionSubscriptions.ts"
 
-/** Resources that are subscribed to at the same time by one run. */
+/** How many resources one run subscribes to at the same time. */
 const concurrency = 16
 
 interface Listener {
@@ -24,10 +24,10 @@ interface Listener {
   readonly onGap: (error: TransportError | undefined) => void
 }
 
-/** A session goes on, but the server has no stream any more, or never had one, on which it says anything unasked. */
+/** The session is open, but its standalone stream has ended or never existed, so notifications cannot arrive. */
 const noStandaloneStream = (cause: TransportError): ClientError => {
   const { reason, status } = cause
-  const message = `Nothing is heard of what changes on the server: ${cause.message}`
+  const message = `The server cannot send notifications about changes: ${cause.message}`
   return new ClientError({
     reason: status === 401 || status === 403
       ? new Unauthorized({ message, status, cause })
@@ -37,11 +37,11 @@ const noStandaloneStream = (cause: TransportError): ClientError => {
   })
 }
 
-/** Whether an update may be meant for a run: one that names nothing that anybody watches may be of a part of anything. */
+/** Whether an update may belong to a run. A URI below no subscription may be a sub-resource of any. */
 const concerns = (uri: unknown, { wanted: { uris } }: Listener, subscriptions: SessionSubscriptions): boolean =>
   typeof uri === "string" && (uris.some((whole) => isWithin(uri, whole)) || !subscriptions.covers(uri))
 
-/** What the server declared of what is wanted: the rest will never be told. */
+/** The part of the filter that the server declares. It never announces the rest. */
 const declared = ({ capabilities, revision }: Line, wanted: Honoured): Honoured => {
   const has = ({ capability }: Pick<Method.AnyNotification, "capability">) =>
     Method.has(capabilities, capability!, revision)
@@ -54,7 +54,7 @@ const declared = ({ capabilities, revision }: Line, wanted: Honoured): Honoured 
   }
 }
 
-/** The runs that listen on a session, and the resources that they watch together. */
+/** The runs of a session, and their resource subscriptions. */
 export class SessionChanges {
   readonly #scope: Scope.Scope
   #listeners: Set<Listener> | undefined = undefined
@@ -64,7 +64,7 @@ export class SessionChanges {
     this.#scope = scope
   }
 
-  /** Hears every notification of the server. */
+  /** Handles each notification of the server. */
   onNotification(notification: Notification): void {
     const subscriptions = this.#subscriptions
     if (this.#listeners === undefined || subscriptions === undefined) return
@@ -81,12 +81,12 @@ export class SessionChanges {
     return this.#subscriptions
   }
 
-  /** Hears that notifications may have been missed; with an error, that no more will come. */
+  /** Notifications may have been missed. With an error, no more will arrive. */
   onGap(error: TransportError | undefined): void {
     for (const listener of this.#listeners ?? []) listener.onGap(error)
   }
 
-  /** Watches until the session ends, or what was to be subscribed to cannot be. Interrupting it unsubscribes. */
+  /** Runs until the session ends or a subscription fails. Interrupting it unsubscribes. */
   watch({ desk, queue, timeout, wanted }: Run, line: Line): Effect.Effect<SubscriptionEnd> {
     return Effect.suspend(() => {
       let isActive = false
@@ -94,8 +94,8 @@ export class SessionChanges {
       if (isEmpty(honoured)) {
         const cause = unsupported(
           isEmpty({ ...wanted, taskIds: [] })
-            ? `Tasks are not subscribed to in ${line.revision}`
-            : "The server did not declare anything of what was asked for (enforceCapabilities)"
+            ? `${line.revision} has no subscriptions to tasks`
+            : "The server declares none of the requested changes (enforceCapabilities)"
         )
         return Effect.succeed<SubscriptionEnd>({ isActive: isActive, reason: "Lost", cause })
       }

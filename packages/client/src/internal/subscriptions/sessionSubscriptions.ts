@@ -1,6 +1,6 @@
 /**
- * The resources that one session is subscribed to: each once, however many runs watch it. What is sent is meant for that session,
- * and not made again in another one.
+ * The resource subscriptions of one session. Each resource is subscribed to once for all runs. The requests belong to that session and are not
+ * repeated in another one.
  */
 import * as Method from "@skein/protocol/Method"
 import type { CallOptions } from "@skein/runtime/RequestContext"
@@ -13,18 +13,18 @@ import type { Line } from "../connection/connection.ts"
 
 interface ResourceSubscription {
   readonly uri: string
-  /** Of what is sent about one resource, the next waits for the answer to the one before: over HTTP they could overtake. */
+  /** Requests for one resource are sent one after another: over HTTP they could overtake each other. */
   readonly lock: Semaphore.Semaphore
   holders: number
-  /** The server was asked, and may have heard it; and it has agreed. */
+  /** Whether `resources/subscribe` was sent, and whether the server has accepted it. */
   isRequested: boolean
   isActive: boolean
 }
 
-/** See the module's text. */
+/** Counts the runs of each resource. */
 export class SessionSubscriptions {
   readonly line: Line
-  /** What outlives the runs: a server that is slow to answer `resources/unsubscribe` holds nobody up. */
+  /** `resources/unsubscribe` runs in this scope, so that a slow server does not delay the end of a run. */
   readonly #scope: Scope.Scope
   readonly #subscriptions = new Map<string, ResourceSubscription>()
 
@@ -33,7 +33,7 @@ export class SessionSubscriptions {
     this.#scope = scope
   }
 
-  /** Whether a run watches the resource, or one that it is a part of. */
+  /** Whether a run has subscribed to the resource, or to one that contains it. */
   covers(uri: string): boolean {
     for (const watched of this.#subscriptions.keys()) {
       if (isWithin(uri, watched)) return true
@@ -41,7 +41,7 @@ export class SessionSubscriptions {
     return false
   }
 
-  /** Subscribes to a resource, unless that was done; until the scope closes. Fails as the server does. */
+  /** Subscribes to a resource until the scope closes, unless another run has. Fails with the error of the server. */
   subscribe(uri: string, options: CallOptions): Effect.Effect<void, ClientError, Scope.Scope> {
     return Effect.suspend(() => {
       const watch = this.#subscriptions.get(uri) ??
@@ -78,7 +78,7 @@ export class SessionSubscriptions {
     })
   }
 
-  /** Nobody watches it any more, unless somebody came in the meantime. */
+  /** Unsubscribes, unless another run has subscribed in the meantime. */
   #unsubscribe(watch: ResourceSubscription): Effect.Effect<void> {
     if (watch.holders > 0) return Effect.void
     const { isRequested, uri } = watch
@@ -94,7 +94,7 @@ export class SessionSubscriptions {
   }
 }
 
-/** Whether a resource is another one or, as far as its URI says, a part of it. */
+/** Whether a URI is another one, or is below it. */
 export const isWithin = (uri: string, whole: string): boolean =>
   uri.startsWith(whole) &&
   (uri.length === whole.length || whole.endsWith("/") || ["/", "?", "#"].includes(uri.charAt(whole.length)))
