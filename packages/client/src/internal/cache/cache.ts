@@ -1,5 +1,5 @@
 /**
- * The cache of responses, as the calls see it (2026-07-28, caching).
+ * The response cache of the calls (2026-07-28, caching).
  */
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
@@ -17,17 +17,17 @@ import { CacheStore } from "./store.ts"
 import { paramsOf, readsOf } from "./key.ts"
 import { withSafeIcons } from "../calls/icons.ts"
 
-/** A result, and whether it may be kept: one that took answers of the host may not. */
+/** A result, and whether it may be stored: a result that required input may not. */
 export interface Got<R> {
   readonly result: R
   readonly keep: boolean
 }
 
-/** See the module's text. */
+/** Stores and serves responses. */
 export interface Cached {
   /**
-   * Gives the fresh response that is kept, unless it is to be refreshed; or gets one, and keeps it if that is allowed. What is given
-   * has gone through `read`, which remembers what it needs of it, and may leave a part out.
+   * Returns the fresh stored response, unless the mode is `refresh`. Otherwise runs `get`, and stores the result if that is allowed. The result
+   * passes through `read`, which may record or omit a part.
    */
   readonly through: <P, R>(
     method: Method.RequestMethod<P, R>,
@@ -36,25 +36,25 @@ export interface Cached {
     get: Effect.Effect<Got<R>, ClientError>,
     read: (result: R) => R
   ) => Effect.Effect<R, ClientError>
-  /** A notice of the server may make stale what is kept. */
+  /** Invalidates the responses that a notification of the server concerns. */
   readonly notice: (notification: { readonly method: string; readonly params?: JsonObject | undefined }) => void
-  /** Forgets whatever is kept of the server. */
+  /** Invalidates all responses of the server. */
   readonly forget: () => void
 }
 
-/** Keeps nothing. */
+/** The cache that stores nothing. */
 export const disabled: Cached = {
   through: (_method, _params, _mode, get, read) => Effect.map(get, ({ result }) => read(result)),
   notice: () => {},
   forget: () => {}
 }
 
-/** A method, and the params of it where not all are meant. */
+/** The responses of a method, or those with some params. */
 type Target = readonly [method: string, params?: ReadonlyArray<string>]
 
 const tools: ReadonlyArray<Target> = [[Method.ListTools.name]]
 const prompts: ReadonlyArray<Target> = [[Method.ListPrompts.name]]
-// Templates have no notice of their own.
+// Templates have no notification of their own.
 const resources: ReadonlyArray<Target> = [[Method.ListResources.name], [Method.ListResourceTemplates.name]]
 // Beyond these all reads are stale: looking for each would cost more than asking the server again.
 const maxUri = 8_192
@@ -78,7 +78,7 @@ const covered = (notifications: unknown): ReadonlyArray<Target> => {
   ]
 }
 
-/** What a notice makes stale. "The notification invalidates the cached response." */
+/** The responses that a notification invalidates. "The notification invalidates the cached response." */
 const staleBy = (method: string, params: JsonObject | undefined): ReadonlyArray<Target> => {
   switch (method) {
     case Method.ToolListChanged.name:
@@ -96,7 +96,7 @@ const staleBy = (method: string, params: JsonObject | undefined): ReadonlyArray<
   }
 }
 
-/** Whether nobody answered: "network issues, server downtime". A refusal below 500 is an answer. */
+/** Whether the server did not respond: "network issues, server downtime". A status below 500 is a response. */
 const isOutage = ({ reason }: ClientError): boolean => {
   switch (reason._tag) {
     case "ConnectionFailed":

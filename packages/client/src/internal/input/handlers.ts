@@ -1,5 +1,5 @@
 /**
- * From a question of the server's to what the host's services make of it.
+ * Passes input requests of a server to the handlers of the services `Elicitation`, `Sampling` and `Roots`.
  */
 import type * as Capabilities from "@skein/protocol/Capabilities"
 import type { ElicitRequestParams } from "@skein/protocol/Elicitation"
@@ -25,7 +25,7 @@ import {
   unsupportedMethod
 } from "./services.ts"
 
-/** What the host provides, and what it calls the server. */
+/** The handlers of a client, and its label for the server. */
 export interface InputHandlers {
   readonly label: string | undefined
   readonly elicitation: ElicitationHandler | undefined
@@ -36,10 +36,10 @@ export interface InputHandlers {
 const get = <I, S>(context: Context.Context<never>, key: Context.Key<I, S>): S | undefined =>
   Option.getOrUndefined(Context.getOption(context as Context.Context<I>, key))
 
-// Of most clients that only call.
+// Most clients have no handlers and share this value.
 const nothing: InputHandlers = { label: undefined, elicitation: undefined, sampling: undefined, roots: undefined }
 
-/** The services that are provided where a client is made. */
+/** The handlers in the context in which a client is made. */
 export const handlersFrom = (context: Context.Context<never>, label: string | undefined): InputHandlers => {
   const elicitation = get(context, Elicitation)
   const sampling = get(context, Sampling)
@@ -49,7 +49,7 @@ export const handlersFrom = (context: Context.Context<never>, label: string | un
     : { label, elicitation, sampling, roots }
 }
 
-/** What is declared for what is provided, with the names of the newest revision. */
+/** The capabilities of the handlers, in the form of the newest revision. */
 export const capabilitiesOf = ({ elicitation, roots, sampling }: InputHandlers): Capabilities.ClientCapabilities => ({
   ...(roots === undefined ? undefined : { roots: roots.changes === undefined ? {} : { listChanged: true } }),
   ...(sampling === undefined ? undefined : {
@@ -64,7 +64,7 @@ export const capabilitiesOf = ({ elicitation, roots, sampling }: InputHandlers):
   })
 })
 
-/** Who asks. */
+/** The server that requests input, as handlers receive it. */
 export const requestingServerOf = (
   { label }: InputHandlers,
   info: JsonObject | undefined,
@@ -95,13 +95,13 @@ const elicit = (
       : Result.map(forms.url(params, asker, false), (visit) => Effect.map(visit, ({ action }) => ({ action })))
   }
   if (forms.form !== undefined) return forms.form(params, asker, count)
-  // Before 2025-11-25 a host that knows addresses alone declares nothing.
+  // Before 2025-11-25 a client with only URL mode declares no elicitation.
   return asker.revision < "2025-11-25"
     ? unsupportedMethod(name, "elicitation")
     : undeclaredFeature("The client did not declare elicitation.form")
 }
 
-/** Whether a method is answered at all. Asked before its params are looked at. */
+/** The refusal of a method without a handler. Checked before the params are decoded. */
 export const refusalOf = (
   { elicitation, roots, sampling }: InputHandlers,
   method: string
@@ -116,7 +116,7 @@ export const refusalOf = (
   }
 }
 
-/** Puts a question to the host, one of `count` that come together: nothing runs before the effect does. */
+/** Validates one of `count` input requests that arrived together, and returns the effect that handles it. */
 export const handleInputRequest = (
   services: InputHandlers,
   question: InputRequest,

@@ -1,5 +1,5 @@
 /**
- * One server of a pool: opened, watched, and tried again, by one fiber in a scope of its own.
+ * One server of a pool. A fiber in a scope of its own opens it, waits for its end, and opens it again.
  */
 import type { Transport } from "@skein/runtime/Connection"
 import * as Clock from "effect/Clock"
@@ -16,37 +16,37 @@ import * as Client from "../../Client.ts"
 import { ClientError, Closed, ConnectionFailed, Timeout } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 
-/** A server that is being opened, or waits for its turn. */
+/** The server is being opened, or waits for `concurrency`. */
 export interface Opening {
   readonly _tag: "Opening"
-  /** Which attempt it is, from 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number
 }
 
-/** A server that is open. */
+/** The server is open. */
 export interface Open {
   readonly _tag: "Open"
   readonly client: Client.Client
 }
 
-/** A server that could not be opened, or that ended. */
+/** The server could not be opened, or its client has ended. */
 export interface Broken {
   readonly _tag: "Broken"
   readonly error: ClientError
-  /** How many attempts in a row have come to nothing. */
+  /** How many attempts in a row have failed. */
   readonly attempt: number
-  /** When it is tried again, in milliseconds since 1970; `undefined` when it is not, and waits for `restart`. */
+  /** When it is opened again, in milliseconds since 1970. `undefined` if it waits for `restart`. */
   readonly retryAt: number | undefined
 }
 
-/** How a server of a pool does. */
+/** The state of a server. */
 export type State = Opening | Open | Broken
 
-/** How to reach a server. */
+/** A server of a pool: its transport, and the options of its client. */
 export interface Server {
   readonly transport: Transport
   readonly options?: Client.Options | undefined
-  /** How long one attempt to open it may take, instead of the pool's `timeout`. */
+  /** How long one attempt to open it may take: the pool's `timeout` by default. */
   readonly timeout?: Duration.Input | undefined
 }
 
@@ -56,7 +56,7 @@ export interface Shared {
   readonly openPermits: Semaphore
   readonly timeout: Duration.Input
   readonly policy: Reconnect.Resolved
-  /** Some state has changed. */
+  /** Runs after each change of a state. */
   readonly onChange: () => void
 }
 
@@ -66,7 +66,7 @@ const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> 
     return new ClientError({ reason: new Closed({ message: `The connection to ${name} has ended${why}`, end }) })
   })
 
-/** See the module's text. */
+/** An entry of a pool. */
 export class PoolEntry {
   readonly name: string
   state: State = { _tag: "Opening", attempt: 1 }
@@ -86,7 +86,7 @@ export class PoolEntry {
     this.#scope = scope
   }
 
-  /** The client: waits while the server is opened, fails with what broke it. */
+  /** The client. Waits while the server is opened. Fails with the error of a broken server. */
   readonly client: Effect.Effect<Client.Client, ClientError> = Effect.suspend(() => {
     switch (this.state._tag) {
       case "Opening":
@@ -98,12 +98,12 @@ export class PoolEntry {
     }
   })
 
-  /** Begins to open it. */
+  /** Starts to open it. */
   readonly start: Effect.Effect<void> = Effect.suspend(() =>
     Effect.andThen(Scope.addFinalizer(this.#scope, Effect.sync(() => this.#setClosed())), this.#begin)
   )
 
-  /** Ends it, waits until it has ended, and begins anew. Of several at the same time the last one begins. */
+  /** Closes it, waits for that, and opens it again. Of several restarts at the same time only the last one opens it. */
   readonly restart: Effect.Effect<void> = Effect.uninterruptible(Effect.suspend(() => {
     const turn = ++this.#restarts
     const last = this.#fiber
@@ -114,7 +114,7 @@ export class PoolEntry {
     )
   }))
 
-  /** Ends it for good, uninterruptibly. Who waits for it hears of that at once. */
+  /** Closes it permanently and uninterruptibly. Waiting callers fail at once. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.#setClosed()
     return Scope.close(this.#scope, Exit.void)
@@ -133,7 +133,7 @@ export class PoolEntry {
 
   #setClosed(): void {
     if (this.#isClosed) return
-    const error = new ClientError({ reason: new Closed({ message: `The pool has let go of ${this.name}` }) })
+    const error = new ClientError({ reason: new Closed({ message: `${this.name} was removed from the pool` }) })
     this.#setState({ _tag: "Broken", error, attempt: this.#attempt, retryAt: undefined })
     this.#isClosed = true
   }
@@ -161,15 +161,15 @@ export class PoolEntry {
         Effect.timeoutOrElse({
           duration: timeout,
           orElse: () =>
-            Effect.fail(new ClientError({ reason: new Timeout({ message: `${name} could not be opened in time` }) }))
+            Effect.fail(new ClientError({ reason: new Timeout({ message: `${name} did not open within timeout` }) }))
         })
       )
     )
   }
 
   /**
-   * One life: opens, waits for the end, and says when to try again. The state is changed before the scope is closed, which may take a
-   * while.
+   * Opens the server once, waits for its end, and returns when to open it again. The state changes before the scope is closed, which may
+   * take a while.
    */
   get #runOnce(): Effect.Effect<number | undefined> {
     const { policy } = this.#shared
