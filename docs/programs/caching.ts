@@ -3,7 +3,7 @@ import * as ResponseCache from "@skein/client/ResponseCache"
 import type { Transport } from "@skein/runtime/Connection"
 
 // #region shared
-const store = ResponseCache.memory({ maxEntries: 10_000 })
+const store = ResponseCache.make({ maxEntries: 10_000 })
 
 export const clientOf = (transport: Transport, user: string) =>
   Client.make(transport, {

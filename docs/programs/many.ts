@@ -23,12 +23,12 @@ export const inventory = (tea: Transport, notes: Transport, broken: Transport) =
 // #endregion
 
 // #region use
-export const bill = (pool: ClientPool.ClientPool) =>
+export const bill = (pool: ClientPool.ClientPool["Service"]) =>
   Effect.flatMap(pool.client("tea"), (tea) => tea.callTool("bill", { tea: "sencha", cups: 2 }))
 // #endregion
 
 // #region toolkit
-export const answer = (pool: ClientPool.ClientPool, prompt: string, asks: ReadonlyArray<string>) =>
+export const answer = (pool: ClientPool.ClientPool["Service"], prompt: string, asks: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const toolkit = yield* Client.toolkit(pool, {
       include: (server) => server !== "notes",

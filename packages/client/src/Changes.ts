@@ -1,16 +1,16 @@
 /**
- * What changes on a server, as it happens: one way to hear of it in all revisions, {@link Client.changes}.
+ * The changes on a server, as a stream that works in all revisions: `Client.changes`.
  *
- * In the request era each run of the stream is a `subscriptions/listen` of its own. In the session era lists are announced without
- * being asked, and each resource is subscribed to once, however many runs watch it, and unsubscribed from when the last of them ends.
+ * In 2026-07-28 each run of the stream is one `subscriptions/listen` request. In a session the server announces changes of lists without
+ * a request. Each resource is subscribed to once for all runs, and unsubscribed from when the last run ends.
  *
- * - First comes `Subscribed`, with what the server agreed to tell; what it did not agree to is not there, and no error.
- * - What came between two subscriptions is lost: after a `Gap` and the `Subscribed` that follows, read anew what you hold.
- * - Ending the stream cancels on the wire.
- * - Tasks are told of in the request era alone, by the extension `io.modelcontextprotocol/tasks`, which that request declares. What a
- *   server says of one is the whole task, so that nothing has to be asked for; after a `Gap` its state may be another one.
- * - Over HTTP in the session era a server tells what changes on a stream of its own. One that has none is `Unsupported`, whatever it
- *   declares; where that stream broke and could not be resumed, a `Gap` and `Subscribed` say so.
+ * - The first element is `Subscribed`, with the part of the filter that the server agreed to. The rest is missing there, without an error.
+ * - Changes between two subscriptions are lost. After a `Gap` and the following `Subscribed`, read again the data that you hold.
+ * - Ending the stream cancels the subscription on the server.
+ * - Tasks are supported since 2026-07-28 only, by the extension `io.modelcontextprotocol/tasks`, which the request declares. A `TaskChanged`
+ *   contains the whole task. After a `Gap` its state may have changed.
+ * - A session over HTTP receives changes on its standalone stream. A server without that stream fails with `Unsupported`, whatever it
+ *   declares. After that stream was lost and could not be resumed, a `Gap` and a `Subscribed` follow.
  *
  * @example
  * client.changes({ tools: true, uris: ["file:///notes.md"] }).pipe(
@@ -29,7 +29,7 @@ import type * as Duration from "effect/Duration"
 import type { ClientError } from "./ClientError.ts"
 import type * as Reconnect from "./Reconnect.ts"
 
-/** Which changes are of interest. What is absent is not. */
+/** The changes to subscribe to. An absent member is not subscribed to. */
 export interface Filter {
   /** `notifications/tools/list_changed`. */
   readonly tools?: boolean | undefined
@@ -39,11 +39,11 @@ export interface Filter {
   readonly resources?: boolean | undefined
   /** `notifications/resources/updated` of these resources. */
   readonly uris?: ReadonlyArray<string> | undefined
-  /** `notifications/tasks` of these tasks; in the request era alone, and never honoured in a session. */
+  /** `notifications/tasks` of these tasks. Since 2026-07-28; a session never honours it. */
   readonly taskIds?: ReadonlyArray<string> | undefined
 }
 
-/** What the server agreed to tell: a part of what was asked for. */
+/** The part of a filter that the server agreed to. */
 export interface Honoured {
   readonly tools: boolean
   readonly prompts: boolean
@@ -52,7 +52,7 @@ export interface Honoured {
   readonly taskIds: ReadonlyArray<string>
 }
 
-/** From here on what is in `honoured` is told. Comes first, and again after each `Gap` but those for `Overflow`. */
+/** The subscription has begun: the changes in `honoured` follow. It is the first element, and follows each `Gap` except for `Overflow`. */
 export interface Subscribed {
   readonly _tag: "Subscribed"
   readonly honoured: Honoured
@@ -75,8 +75,8 @@ export interface ResourceListChanged {
 
 /**
  * A resource has changed. "This might be a sub-resource of the one that the client actually subscribed to" (all revisions, the schema's
- * `ResourceUpdatedNotificationParams`): `uri` is what the server named. A session does not say whom it tells: a run hears of what it
- * watches, of what is below that by its URI, and of what is below nothing that any run watches.
+ * `ResourceUpdatedNotificationParams`): `uri` is the resource that the server named. In a session a notification does not name its
+ * subscription: a run receives the updates of its own URIs, of URIs below them, and of URIs that are below no URI of any run.
  */
 export interface ResourceUpdated {
   readonly _tag: "ResourceUpdated"
@@ -93,8 +93,8 @@ export interface TaskChanged {
 }
 
 /**
- * Something may have been missed: the server ended the subscription (`Ended`), it was lost with the connection or broke otherwise
- * (`Lost`, and `cause` says how), or this stream was read too slowly (`Overflow`).
+ * Changes may have been missed: the server ended the subscription (`Ended`), the connection or the subscription failed (`Lost`, with the
+ * `cause`), or the stream was read too slowly (`Overflow`).
  */
 export interface Gap {
   readonly _tag: "Gap"
@@ -102,7 +102,7 @@ export interface Gap {
   readonly cause: ClientError | undefined
 }
 
-/** What a run of the stream gives. */
+/** An element of the stream. */
 export type Change =
   | Subscribed
   | ToolListChanged
@@ -112,22 +112,22 @@ export type Change =
   | TaskChanged
   | Gap
 
-/** How changes are listened to. */
+/** The options of a stream of changes. */
 export interface Options {
   /**
-   * How many changes wait for whoever reads the stream: the client's `maxBufferedNotifications` by default, 256, and at least 1. When that
-   * many wait the oldest is dropped, and a `Gap` for `Overflow` comes in its place.
+   * How many changes are buffered for a slow reader: the client's `maxBufferedNotifications` by default (256), at least 1. Beyond that the
+   * oldest one is dropped, and replaced by a `Gap` with the reason `Overflow`.
    */
   readonly maxBufferedChanges?: number | undefined
   /**
-   * How long the server may take to agree: the timeout of the client's requests by default, 60 seconds. Then the attempt counts as
-   * failed, with `TimedOut`.
+   * How long the server may take to acknowledge the subscription: the timeout of the client's requests by default (60 seconds). Then the
+   * attempt has failed with `Timeout`.
    */
   readonly timeout?: Duration.Input | undefined
   /**
-   * When to subscribe again after a subscription has ended or was lost while the connection went on: as the client's `reconnect` says,
-   * or else the defaults of the policy. Ends that were graceful count as well. When it gives up the stream fails with `Closed`, and the
-   * `cause` is a `ReconnectExhausted`. How often a connection is opened again is the client's matter alone.
+   * When to subscribe again after a subscription has ended or failed on a connection that is still open: the client's `reconnect` by
+   * default. Graceful ends count as well. After `maxAttempts` the stream fails with `Closed`, whose `cause` is a `ReconnectExhausted`.
+   * Reconnecting lost connections follows the client's own `reconnect` option.
    */
   readonly reconnect?: Reconnect.Policy | undefined
 }

@@ -1,15 +1,15 @@
 /**
- * Who asks, over HTTP: what adds credentials to each request, and hears when a server wants others.
+ * The credentials of requests over HTTP: headers that a transport adds to each request, and a callback for refused requests.
  *
- * Give it to a transport (`Http.transport({ url, credentials })`) or provide it as a service around `Client.make`; what is given
- * to the transport counts. Nothing that it says reaches a log, another origin, or the message of an error.
+ * Give them to a transport, or provide them as a service where `Client.make` runs. The credentials of the transport take precedence.
+ * Their headers never appear in a log, in the message of an error, or in a request to another origin.
  *
- * **Gotchas.** A service is asked for every server that is connected to where it is provided: it has to look at the `url`. `bearer` does
- * not, and as a service tells its token to all of them. A `ClientPool` does not hand the service on to its servers.
+ * **Gotchas.** A service is used for every server that is connected to where the service is provided, so it must look at the `url` of
+ * each request. `bearer` does not: as a service it sends its token to all of these servers. A `ClientPool` does not pass the service
+ * on to its servers.
  *
- * ```ts
+ * @example
  * Http.transport({ url, credentials: Credentials.bearer(Redacted.make(token)) })
- * ```
  */
 import type { Headers } from "@skein/runtime/Connection"
 import * as Context from "effect/Context"
@@ -22,44 +22,44 @@ export interface CredentialsRequest {
   readonly url: URL
 }
 
-/** How a server refused a request. */
+/** A request that a server refused with status 401 or 403. */
 export interface Challenge {
-  /** 401: it wants to know who asks, or does not believe it. 403: whoever asks may not. */
+  /** 401: credentials are missing or not accepted. 403: these credentials do not allow the request. */
   readonly status: 401 | 403
-  /** The header `WWW-Authenticate`, as it came. */
+  /** The header `WWW-Authenticate` as it was received. */
   readonly wwwAuthenticate: string | undefined
   readonly url: URL
-  /** How often this one request was refused so: 1 the first time. */
+  /** How often this request has been refused with 401 or 403, from 1. */
   readonly attempt: number
 }
 
-/** See the module's text. */
-export interface Credentials {
-  /** The headers to add to a request. Runs for each; what fails here fails the request as `Refused`, and nothing is sent. */
+/** The credentials of a program. A transport that is given no `credentials` uses this service, if there is one. */
+export class Credentials extends Context.Service<Credentials, {
+  /** Returns the headers to add. It runs for each request. A failure fails the request with `HttpError`, and nothing is sent. */
   readonly headers: (request: CredentialsRequest) => Effect.Effect<Headers, unknown>
   /**
-   * Hears of a refusal. `true`: `headers` gives other credentials now, and the request is to be made once more, within the
-   * transport's `maxChallenges`. What fails counts as `false`. Told one refusal at a time: a request that was refused with credentials
-   * that have been replaced since is made once more without a word, so that many at once renew a token once.
+   * Runs when a request is refused. `true` means that `headers` returns other credentials now: the transport sends the request again,
+   * at most `maxChallenges` times. A failure counts as `false`.
+   *
+   * Refusals are reported one at a time. A request whose credentials were replaced while it was in flight is sent again without a
+   * report, so that many refused requests renew a token once.
    */
   readonly refused: (challenge: Challenge) => Effect.Effect<boolean, unknown>
-}
+}>()("@skein/client/Credentials") {}
 
-/** The credentials of a program, for transports that are given none. */
-export const Credentials: Context.Service<Credentials, Credentials> = Context.Service<Credentials>(
-  "@skein/client/Credentials"
-)
-
-/** A token, or what finds it out. */
+/** A token, or an effect that returns the current one. */
 export type Token = Redacted.Redacted | Effect.Effect<Redacted.Redacted, unknown>
 
 const authorization = (token: Redacted.Redacted): Headers => ({ authorization: `Bearer ${Redacted.value(token)}` })
 
 /**
- * Credentials that are a bearer token. An effect is run for each request, so that it may keep a token and renew it; after a 401 it
- * is asked once more, in case that it has another one now.
+ * Credentials that send a bearer token (`Authorization: Bearer …`). An effect runs for each request, so that it can cache a token and
+ * renew it. After a 401 the effect runs once more, in case that it returns another token.
+ *
+ * @example
+ * Http.transport({ url, credentials: Credentials.bearer(Effect.flatMap(session, ({ accessToken }) => accessToken)) })
  */
-export const bearer = (token: Token): Credentials => {
+export const bearer = (token: Token): Credentials["Service"] => {
   if (Redacted.isRedacted(token)) {
     const headers = Effect.succeed(authorization(token))
     return { headers: () => headers, refused: () => Effect.succeed(false) }

@@ -1,44 +1,54 @@
 /**
- * The Streamable HTTP transport, in both eras, wherever there is a `fetch`: browsers, workers, Node (2025-03-26 to 2025-11-25,
- * transports, Streamable HTTP; 2026-07-28, basic/transports/streamable-http). A server that has only the HTTP+SSE pair of
- * 2024-11-05 is found out when it refuses `initialize`, and is spoken to in that way.
+ * The Streamable HTTP transport of all revisions, over `fetch`: for browsers, workers and Node (2025-03-26 to 2025-11-25, transports,
+ * Streamable HTTP; 2026-07-28, basic/transports/streamable-http). A server that has only the HTTP+SSE transport of 2024-11-05 is
+ * detected when it refuses `initialize`, and is then used over that transport.
  *
- * The session era: the session's id and revision go with every request; the stream of the server is listened to once the session
- * is open; a stream that breaks is resumed with the id of its last event (`resumption`), and a session that the server has
- * forgotten (404) ends the connection, which the client then opens anew. The request era: each request is one exchange, whose
- * headers mirror it; cancelling it closes that exchange, and a stream that breaks loses its answer.
+ * **Sessions** (up to 2025-11-25). Each request carries the session's id and revision. The standalone stream is requested once the
+ * session is open. A stream that breaks is resumed with the id of its last event (`resumption`). When the server responds 404 to a
+ * request of the session, the connection ends, and the client opens a new one.
  *
- * **Gotchas.** The `fetch` of Node gives up a response of which nothing comes for 5 minutes: `NodeHttp.transport` does not, and costs
- * less per request. Redirects are followed to the same origin only, with the statuses 307 and 308.
+ * **Stateless requests** (2026-07-28). Each request is one HTTP exchange, with headers that repeat parts of the request. Cancelling the
+ * request closes its exchange. A stream that breaks loses its response.
  *
- * **In web pages.** The server has to let the page in, and read its answers, if it is of another origin (`allowedOrigins` and `Cors` of
- * our own); a failure of `fetch` says nothing, so that the message of the error, `Open` in the handshake, lists what it may be. Redirects
- * are not followed. Browsers open 6 connections to an origin over HTTP/1.1, for all of its tabs together, of which each session holds
- * one, and so does each call while it lasts, and `changes` in the request era: five sessions at most, and with the sixth nothing is
- * answered any more; or HTTP/2, or `standaloneStream: false`. Headers that a page may not set (`Cookie`, `Origin`, `Host`) are left out without a
- * word; for cookies give a `fetch` with `credentials: "include"`. A host closes its client on `pagehide`, and the DELETE of the session
- * gets out. Timers of a hidden tab are slow, those of a worker are not.
+ * **Gotchas.** The `fetch` of Node aborts a response that brings nothing for 5 minutes. `NodeHttp.transport` does not, and costs less per
+ * request. Only redirects to the same origin with status 307 or 308 are followed.
  *
- * ```ts
+ * **In web pages.**
+ * - A server of another origin must allow the page (`allowedOrigins` and `Cors` of `@skein/server`).
+ * - `fetch` gives no reason for a failure. The message of the error (`ConnectionFailed` in the handshake) lists the possible reasons.
+ * - Redirects are not followed.
+ * - Browsers open 6 connections to an origin over HTTP/1.1, for all tabs together. Each session holds one for its standalone stream, and
+ *   so does each call while it runs, and `changes` in 2026-07-28. With 6 streams open no further request gets through. Use HTTP/2, or
+ *   `standaloneStream: false`.
+ * - Browsers drop the headers that a page must not set (`Cookie`, `Origin`, `Host`). For cookies give a `fetch` with
+ *   `credentials: "include"`.
+ * - Close the client on `pagehide`: the DELETE request of the session is sent with `keepalive`.
+ * - Timers of a hidden tab are slow; those of a worker are not.
+ *
+ * @example
  * const program = Effect.gen(function*() {
  *   const client = yield* Client.make(Http.transport({ url: "https://example.com/mcp" }))
  *   return yield* client.callTool("add", { a: 1, b: 2 })
  * }).pipe(Effect.scoped)
- * ```
  */
 import type { Transport } from "@skein/runtime/Connection"
-import * as FetchWire from "./internal/http/fetchClient.ts"
+import * as FetchClient from "./internal/http/fetchClient.ts"
 import type { Resumption, Settings } from "./internal/http/settings.ts"
-import { transport as overWire } from "./internal/http/transport.ts"
+import * as HttpConnection from "./internal/http/connection.ts"
 
 export type { Resumption, Settings }
 
-/** How the transport is made. */
+/** The options of the transport. */
 export interface Options extends Settings {
-  /** What makes the requests: `globalThis.fetch` by default. */
+  /** The function that makes the requests: `globalThis.fetch` by default. */
   readonly fetch?: typeof globalThis.fetch | undefined
 }
 
-/** The transport. Nothing is sent before the client's first request. */
+/**
+ * Makes a transport over `fetch`. Nothing is sent before the client's first request.
+ *
+ * @example
+ * Http.transport({ url: "https://example.com/mcp", credentials: Credentials.bearer(token) })
+ */
 export const transport = (options: Options): Transport =>
-  overWire(() => FetchWire.make(options.fetch ?? globalThis.fetch), options)
+  HttpConnection.transport(() => FetchClient.make(options.fetch ?? globalThis.fetch), options)

@@ -1,8 +1,14 @@
 /**
- * Answers `sampling/createMessage` with a language model of `effect/ai`. A module of its own, so that only who wants it
- * loads it.
+ * A handler for `sampling/createMessage` that uses a language model of `effect/ai`. It is a module of its own, so that other programs do not
+ * load `effect/ai`.
  *
- * ```ts
+ * Text, images, audio and the system prompt are passed to the model. Tools are passed if `tools` is on; the server runs them. The
+ * `modelPreferences` of a request are ignored unless `configure` uses them.
+ *
+ * **Gotchas.** An error of the model is a defect: it is logged, and the server receives an internal error. In 2026-07-28 the call fails with
+ * `InputRefused`.
+ *
+ * @example
  * const Asking = LanguageModelSampling.layer({
  *   configure: ({ maxTokens, temperature }) =>
  *     OpenAiLanguageModel.withConfigOverride({ max_output_tokens: maxTokens, temperature }),
@@ -11,13 +17,6 @@
  *       yes ? Effect.succeed(request) : Effect.fail(new Sampling.SamplingRefused({})))
  * })
  * const Live = Client.layer(transport).pipe(Layer.provide(Asking), Layer.provide(Model))
- * ```
- *
- * Texts, images and audio are handed on, and the system prompt; and tools, when `tools` is on: the server runs them.
- * Which model answers is the host's choice: `modelPreferences` are not looked at, unless `configure` does.
- *
- * **Gotchas.** What the model fails with is a defect: it is logged, and the server hears of an internal error; in the
- * request era the call fails with `Unanswered`.
  */
 import type { AiError } from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -26,37 +25,37 @@ import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { Needed } from "./internal/input/captured.ts"
+import type { Needed } from "./internal/input/captureServices.ts"
 import { contentOf, prompt, stopReason, toolsOf } from "./internal/input/prompt.ts"
 import type { Sampling } from "./internal/input/services.ts"
 import { type Answer, layer as sampling, type Request, type SamplingRefused } from "./Sampling.ts"
 
-/** Changes how a model is asked, or what stands around it. */
+/** Wraps the effect that calls the model, to configure the provider. */
 export interface Configure {
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R>
 }
 
-/** How a model is asked. */
+/** The options of the handler. */
 export interface Options<R = never> {
   /**
-   * Gives the model what each provider has its own words for: `maxTokens` above all, since "the client MUST respect the
-   * `maxTokens` parameter", and `temperature`, `stopSequences` and the preferences as far as it can.
+   * Passes the parameters that are specific to each provider: `maxTokens` above all, since "the client MUST respect the `maxTokens`
+   * parameter", and `temperature`, `stopSequences` and `modelPreferences` as far as the provider supports them.
    */
   readonly configure: (request: Request) => Configure
   /**
-   * Sees each request before the model does, and may change or refuse it: "Provide UI that makes it easy and intuitive
+   * Receives each request before the model, and may change or refuse it: "Provide UI that makes it easy and intuitive
    * to review sampling requests. Allow users to view and edit prompts before sending."
    */
   readonly review?: ((request: Request) => Effect.Effect<Request, SamplingRefused, R>) | undefined
-  /** Sees each answer before the server does: "Present generated responses for review before delivery." */
+  /** Receives each response before the server, and may change or refuse it: "Present generated responses for review before delivery." */
   readonly present?: ((answer: Answer, request: Request) => Effect.Effect<Answer, SamplingRefused, R>) | undefined
-  /** Whether the model may be given the tools of a request, since 2025-11-25: false by default. */
+  /** Whether the tools of a request are passed to the model, since 2025-11-25: false by default. */
   readonly tools?: boolean | undefined
-  /** What the model is called where it does not say so itself: its `ModelName`, or `unknown`, by default. */
+  /** The name of the model if its response has none: its `ModelName`, or `unknown`, by default. */
   readonly model?: string | undefined
 }
 
-interface Said {
+interface Generated {
   readonly content: ReadonlyArray<Response.AnyPart>
   readonly finishReason: Response.FinishReason
 }
@@ -75,7 +74,7 @@ const generate = (request: Request) => {
 
 const ask = (request: Request, configure: Configure, named: string | undefined) =>
   Effect.gen(function*() {
-    const asked: Effect.Effect<Said, AiError, LanguageModel.LanguageModel> = generate(request)
+    const asked: Effect.Effect<Generated, AiError, LanguageModel.LanguageModel> = generate(request)
     const { content, finishReason } = yield* configure(asked)
     const known = content.find((part) => part.type === "response-metadata")?.modelId
     const name = Option.getOrUndefined(yield* Effect.serviceOption(Model.ModelName))
@@ -88,7 +87,12 @@ const ask = (request: Request, configure: Configure, named: string | undefined) 
     return answer
   }).pipe(Effect.orDie)
 
-/** Answers with the `LanguageModel` that is provided. */
+/**
+ * Provides a handler that uses the `LanguageModel` in the context.
+ *
+ * @example
+ * LanguageModelSampling.layer({ configure: ({ maxTokens }) => OpenAiLanguageModel.withConfigOverride({ max_output_tokens: maxTokens }) })
+ */
 export const layer = <R = never>(
   { configure, model, present, review, tools }: Options<R>
 ): Layer.Layer<Sampling, never, LanguageModel.LanguageModel | Needed<R>> =>

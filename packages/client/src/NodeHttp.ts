@@ -1,46 +1,54 @@
 /**
- * The HTTP transport on Node: that of `Http`, over `node:http` and `node:https` instead of `fetch`. It costs a fraction per request,
- * gives up no answer for being slow, and has room for what a host sets up itself: proxies, certificates, other sockets.
+ * The Streamable HTTP transport on Node: as `Http`, over `node:http` and `node:https` instead of `fetch`.
  *
- * Each connection of a client keeps sockets of its own, without Nagle's delay, and closes them when it ends.
+ * **When to use.** On Node, always: it costs a fraction of `fetch` per request, does not abort slow responses, and takes an `agent` for
+ * proxies and client certificates.
  *
- * **Gotchas.** A request that the server drops without an answer fails with `Closed` and may have been handled, also where the
- * server only closed an idle socket at the wrong moment: the two look alike. What may be repeated the client repeats. A server that
- * keeps idle sockets for less than `idleTimeout`, and does not say so (`Keep-Alive`), makes that moment frequent.
+ * Each connection of a client has its own sockets, without Nagle's delay, and closes them when it ends.
  *
- * ```ts
+ * **Gotchas.** A request whose socket the server closes without a response fails with `Closed` and may have been handled. The same
+ * happens if the server closes an idle socket just as the request is sent: the client cannot tell the two apart. The client repeats only
+ * requests that may be repeated. A server that closes idle sockets before `idleTimeout` without announcing it (`Keep-Alive`) makes this
+ * frequent.
+ *
+ * @example
  * const program = Effect.gen(function*() {
  *   const client = yield* Client.make(NodeHttp.transport({ url: "https://example.com/mcp" }))
  *   return yield* client.callTool("add", { a: 1, b: 2 })
  * }).pipe(Effect.scoped)
- * ```
  */
 import type { Transport } from "@skein/runtime/Connection"
 import type * as Duration from "effect/Duration"
 import type * as Http from "node:http"
 import type * as Https from "node:https"
 import type { Settings } from "./Http.ts"
-import * as NodeWire from "./internal/http/nodeClient.ts"
-import { transport as overWire } from "./internal/http/transport.ts"
+import * as NodeClient from "./internal/http/nodeClient.ts"
+import * as HttpConnection from "./internal/http/connection.ts"
 
-/** How the transport is made. */
+/** The options of the transport. */
 export interface Options extends Settings {
   /**
-   * What makes the sockets, for a proxy or for TLS of the host's own: `new https.Agent({ ca, cert, key, keepAlive: true })`. It is
-   * the host's to close, and `maxSockets` and `idleTimeout` are its own.
+   * The agent that opens the sockets, for a proxy or for client certificates: `new https.Agent({ ca, cert, key, keepAlive: true })`. The
+   * transport does not close it, and `maxSockets` and `idleTimeout` do not apply to it.
    */
   readonly agent?: Http.Agent | Https.Agent | undefined
   /**
-   * How many sockets a connection has at most: 256 by default. A request beyond them waits for one, within its timeout. A stream,
-   * such as that of a subscription or of a session, takes one for as long as it lasts: with less than 2 nothing else gets through.
+   * How many sockets a connection has at most: 256 by default. A request beyond them waits for one, within its timeout. A stream of a
+   * subscription or of a session holds one while it is open, so use at least 2.
    */
   readonly maxSockets?: number | undefined
   /**
-   * How long a socket waits for its next request before it is closed: 4 seconds by default, since many servers close theirs after
-   * 5, and a second less than the server says (`Keep-Alive: timeout=…`) where that is less.
+   * How long an idle socket stays open: 4 seconds by default, since many servers close theirs after 5 seconds. Where the server announces
+   * its own time (`Keep-Alive: timeout=…`), one second less than that, if it is shorter.
    */
   readonly idleTimeout?: Duration.Input | undefined
 }
 
-/** The transport. Nothing is sent before the client's first request. */
-export const transport = (options: Options): Transport => overWire(() => NodeWire.make(options), options)
+/**
+ * Makes a transport over `node:http`. Nothing is sent before the client's first request.
+ *
+ * @example
+ * NodeHttp.transport({ url: "http://127.0.0.1:3000/mcp" })
+ */
+export const transport = (options: Options): Transport =>
+  HttpConnection.transport(() => NodeClient.make(options), options)

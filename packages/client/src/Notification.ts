@@ -1,5 +1,11 @@
 /**
- * What a server tells without being asked.
+ * The notifications of a server, as `Client.notifications` returns them: tagged by `_tag`, with decoded params.
+ *
+ * @example
+ * client.notifications.pipe(
+ *   Stream.filter((notification) => notification._tag === "ElicitationComplete"),
+ *   Stream.runForEach(({ params }) => Console.log(params.elicitationId))
+ * )
  */
 import type { NotificationParams } from "@skein/protocol/Message"
 import type { ElicitationCompleteNotificationParams } from "@skein/protocol/Elicitation"
@@ -20,7 +26,7 @@ export interface LoggingMessage extends Of<"LoggingMessage", LoggingMessageNotif
 export interface ToolListChanged extends Of<"ToolListChanged", NotificationParams> {}
 /** `notifications/resources/list_changed`. */
 export interface ResourceListChanged extends Of<"ResourceListChanged", NotificationParams> {}
-/** `notifications/resources/updated`: a resource that is watched has changed. */
+/** `notifications/resources/updated`: a resource that the client has subscribed to has changed. */
 export interface ResourceUpdated extends Of<"ResourceUpdated", ResourceUpdatedNotificationParams> {}
 /** `notifications/prompts/list_changed`. */
 export interface PromptListChanged extends Of<"PromptListChanged", NotificationParams> {}
@@ -30,10 +36,10 @@ export interface ElicitationComplete extends Of<"ElicitationComplete", Elicitati
 export interface SubscriptionsAcknowledged
   extends Of<"SubscriptionsAcknowledged", SubscriptionsAcknowledgedNotificationParams>
 {}
-/** Any notification that is not of the core protocol in the negotiated revision: of an extension, or of a vendor. */
+/** Any notification that the core protocol of the negotiated revision does not define: of an extension or of a vendor. */
 export interface Other extends Of<"Other", JsonRpc.JsonObject> {}
 
-/** A notification of a server, by its `_tag`. Progress and cancellation belong to requests and are not among them. */
+/** A notification of a server. Progress and cancellation belong to requests and are not included. */
 export type Notification =
   | LoggingMessage
   | ToolListChanged

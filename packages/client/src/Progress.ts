@@ -1,7 +1,7 @@
 /**
- * Progress as a stream: what a server tells about a call while it works, and then its result.
+ * The progress of a call as a stream: the reports of the server, and then the result.
  *
- * Without a stream, give `onProgress` to the call itself.
+ * **When to use.** To show progress as a stream. For a callback, give `onProgress` to the call itself.
  *
  * @example
  * Progress.stream((onProgress) => client.callTool("render", { scene }, { onProgress })).pipe(
@@ -14,24 +14,27 @@ import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 
-/** One report of progress, or, last, the result. */
+/** A progress report, or the result, which is the last element. */
 export type Update<A> =
   | { readonly _tag: "Progress" } & Progress
   | { readonly _tag: "Result"; readonly result: A }
 
-/** How a stream of progress is made. */
+/** The options of a stream. */
 export interface Options {
   /**
-   * How many updates wait for whoever reads the stream: 64 by default, at least 1. When that many wait the oldest is dropped: what
-   * counts is how far it is now. The result is never dropped.
+   * How many updates are buffered for a slow reader of the stream: 64 by default, at least 1. Beyond that the oldest report is dropped. The
+   * result is never dropped.
    */
   readonly maxBufferedUpdates?: number | undefined
 }
 
 /**
- * Makes a call, and gives its progress in order, and its result at the end: nothing comes after it ("Progress notifications MUST stop
- * after completion", 2025-11-25, progress). The stream fails as the call does, after the progress that was told. Each run makes the
- * call anew, and ending it early cancels the call. A call that the server says nothing about gives its result alone.
+ * Makes a call and returns its progress reports in order, and its result last ("Progress notifications MUST stop after completion",
+ * 2025-11-25, progress). If the call fails, the stream fails with the same error after the reports. Each run of the stream makes the call
+ * again. Ending a run early cancels its call. Without reports the stream has the result alone.
+ *
+ * @example
+ * const updates = Progress.stream((onProgress) => client.callTool("render", { scene }, { onProgress }))
  */
 export const stream = <A, E, R>(
   call: (onProgress: (progress: Progress) => void) => Effect.Effect<A, E, R>,

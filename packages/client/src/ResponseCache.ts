@@ -1,49 +1,48 @@
 /**
- * What a client keeps of what the server lets it keep: lists, resources and what the server says of itself (2026-07-28, caching).
+ * The cache of a client: lists, resources and server information that the server allows it to store (2026-07-28, caching).
  *
- * A client has one from the start, in memory. A result with a `ttlMs` above 0 is kept, and "considered fresh while
- * now < t_received + ttlMs"; a notice that something has changed makes it stale at once. Before 2026-07-28 results carry no
- * `ttlMs`, and nothing is kept. What is asked for with `cache: "refresh"` or `"bypass"` is always asked of the server.
+ * Each client has a cache in memory by default. A result with a `ttlMs` above 0 is stored, and is "considered fresh while
+ * now < t_received + ttlMs". A notification about a change makes it stale at once. Before 2026-07-28 results have no `ttlMs`, and nothing
+ * is stored. A call with `cache: "refresh"` or `"bypass"` always asks the server.
  *
- * **When to use.** Nothing has to be done to have it. Give a `store` to share what is kept between clients, processes or machines,
- * or to keep it over a restart; give `false` to have none.
+ * **When to use.** The default needs no code. Give a `store` to share responses between clients, processes or machines, or to store them
+ * over a restart. Use `cache: false` for no cache.
  *
- * **Gotchas.** A store that is shared keeps `public` results for everybody, and `private` ones only where `partition` says whose
- * they are: "Caches MUST NOT be shared across authorization contexts". The name of a server is no `server`: another may call itself
- * the same. A client is taken to be one principal's: where its `Credentials` become somebody else's, run `clearCache`, or make
- * another client.
+ * **Gotchas.** A shared store serves `public` results to all users, and `private` results only to the same `partition`: "Caches MUST NOT be
+ * shared across authorization contexts". Do not use the name that a server gives itself as `server`, since another server may have the
+ * same name. A client counts as one principal: if its `Credentials` change to another principal, run `clearCache` or make a new client.
  *
  * @example
- * const store = ResponseCache.memory({ maxEntries: 10_000 })
+ * const store = ResponseCache.make({ maxEntries: 10_000 })
  * const clientOf = (user: User) =>
  *   Client.make(transportOf(user), { cache: { store, server: "https://example.com/mcp", partition: user.id } })
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
-/** Which response it is. */
+/** Identifies a response. */
 export interface Key {
-  /** The server, by the name that the option `server` gives it. */
+  /** The server: the value of the option `server`. */
   readonly server: string
   /** The method of the request: `tools/list`. */
   readonly method: string
-  /** The params of the request that matter, as JSON with sorted members: two requests are the same if, and only if, these are. */
+  /** The relevant params of the request, as JSON with sorted members. Requests with equal text have the same response. */
   readonly params: string
-  /** Whose it is; `undefined` for a `public` one, which is everybody's. */
+  /** The option `partition` for a `private` response, `undefined` for a `public` one. */
   readonly partition: string | undefined
 }
 
-/** What is kept of one response: JSON, all of it. */
+/** A stored response. All of it is JSON. */
 export interface Entry {
   /** The result as JSON text. */
   readonly text: string
   /** When it was received, in milliseconds since 1970. */
   readonly receivedAt: number
-  /** For how many milliseconds from then on it is fresh. */
+  /** For how many milliseconds after `receivedAt` it is fresh. */
   readonly ttlMs: number
 }
 
-/** Which responses are stale: of all partitions, those of a server, of one method, or of these params. */
+/** The responses that have become stale, in all partitions: those of a server, of one method, or of one method with these params. */
 export interface Stale {
   readonly server: string
   readonly method?: string | undefined
@@ -51,84 +50,91 @@ export interface Stale {
 }
 
 /**
- * Keeps entries: in memory, a file, a database. It need not look at what it keeps, nor at how old it is, and may lose any of it at
- * any time; an entry may go once its `ttlMs` is over.
+ * Stores entries in memory, in a file or in a database. It does not have to check the content or the age of entries. It may drop any
+ * entry at any time, and should drop entries that are older than their `ttlMs`.
  *
- * It may fail, or take its time: then the server is asked, and the log says so.
+ * It may fail or be slow. Then the client asks the server, and logs a warning.
  */
 export interface Store {
   readonly get: (key: Key) => Effect.Effect<Entry | undefined, unknown>
-  /** Keeps an entry in the place of the one before. */
+  /** Stores an entry, in place of the previous one. */
   readonly set: (key: Key, entry: Entry) => Effect.Effect<void, unknown>
   readonly invalidate: (stale: Stale) => Effect.Effect<void, unknown>
 }
 
 /** The bounds of a store in memory. */
 export interface MemoryOptions {
-  /** How many responses are kept: 1,000 by default. Of more, the one that was used least recently goes. */
+  /** How many responses are stored: 1,000 by default. Beyond that the least recently used one is dropped. */
   readonly maxEntries?: number | undefined
   /**
-   * How long they may be together, in UTF-16 units of JSON: 16 Mi by default. Of more, the ones that were used least recently go;
-   * one that is longer by itself is not kept.
+   * How long all stored responses may be together, in UTF-16 units of JSON: 16 Mi by default. Beyond that the least recently used ones are
+   * dropped. A response that alone is longer is not stored.
    */
   readonly maxTotalChars?: number | undefined
 }
 
 interface Common {
-  /** For how long a response is fresh at most, whatever its `ttlMs` says: 24 hours by default. */
+  /** The longest time that a response counts as fresh, even with a longer `ttlMs`: 24 hours by default. */
   readonly maxTtl?: Duration.Input | undefined
   /**
-   * For how long after its time a response is given all the same when the server cannot be reached, or does not answer ("Clients MAY
-   * serve stale responses if errors occur during re-fetching"): not at all by default. What was invalidated is never given.
+   * How long after its `ttlMs` a response is still returned when the server cannot be reached or does not respond ("Clients MAY serve
+   * stale responses if errors occur during re-fetching"): not at all by default. Invalidated responses are never returned.
    */
   readonly staleIfError?: Duration.Input | undefined
 }
 
-/** A cache of the client's own, in memory. It is nobody else's, so that `private` responses are kept as well. */
+/** A cache in memory that belongs to one client. It stores `private` responses as well. */
 export interface OwnOptions extends Common, MemoryOptions {
   readonly store?: undefined
 }
 
-/** A cache in a store that others may use as well. */
+/** A cache in a store that other clients may use as well. */
 export interface SharedOptions extends Common {
   readonly store: Store
-  /** Which server it is, among all that the store knows; its URL, for instance. Not what it calls itself. */
+  /** Identifies the server among all servers of the store: its URL, for example. Not the name that the server gives itself. */
   readonly server: string
   /**
-   * Who is asking, by an id that is unique and never changes: one for each principal, or access token. Responses that are `private`
-   * are kept only where it is given, and given to nobody else.
+   * Identifies the principal or the access token of the client: a unique id that never changes. `private` responses are stored only with a
+   * partition, and returned only to clients with the same one.
    */
   readonly partition?: string | undefined
   /**
-   * How long the store may take: 1 second by default. One that fails, or takes longer, is left alone for ten times as long, and the
-   * server is asked.
+   * How long an operation of the store may take: 1 second by default. A store that fails or takes longer is not used for ten times as long,
+   * and the server is asked instead.
    */
   readonly storeTimeout?: Duration.Input | undefined
 }
 
-/** How responses are kept. */
+/** The options of a cache. */
 export type Options = OwnOptions | SharedOptions
 
 const idOf = ({ method, params, partition, server }: Key): string =>
   JSON.stringify([server, method, params, partition ?? null])
 
-const isMeant = (stale: Stale, key: Key): boolean =>
+const isAffected = (stale: Stale, key: Key): boolean =>
   stale.server === key.server &&
   (stale.method === undefined || stale.method === key.method) &&
   (stale.params === undefined || stale.params.includes(key.params))
 
-interface Kept {
+interface StoredEntry {
   readonly key: Key
   readonly entry: Entry
   readonly size: number
 }
 
-/** A store in memory. Entries are kept as text, so that nobody who got one can change what the next one gets. */
-export const memory = (
+/**
+ * Makes a store in memory, for the option `store` of several clients in one process. A client without the option has one of its own.
+ * Entries are stored as text, so that a caller that changes a result does not change the stored one.
+ *
+ * @example
+ * const store = ResponseCache.make({ maxEntries: 10_000 })
+ * const client = Client.make(transport, { cache: { store, server: "https://example.com/mcp" } })
+ */
+export const make = (
   { maxEntries = 1_000, maxTotalChars = 16 * 1024 * 1024 }: MemoryOptions = {}
 ): Store => {
-  // By their last use: the one that was used least recently comes first.
-  const entries = new Map<string, Kept>()
+  // In the order of their last use, the least recently used one first.
+  const entries = new Map<string, StoredEntry>()
   let size = 0
 
   const remove = (id: string): void => {
@@ -137,7 +143,7 @@ export const memory = (
     entries.delete(id)
     size -= kept.size
   }
-  const put = (id: string, kept: Kept): void => {
+  const put = (id: string, kept: StoredEntry): void => {
     entries.set(id, kept)
     size += kept.size
     for (const oldest of entries.keys()) {
@@ -165,7 +171,7 @@ export const memory = (
       }),
     invalidate: (stale) =>
       Effect.sync(() => {
-        for (const [id, { key }] of entries) if (isMeant(stale, key)) remove(id)
+        for (const [id, { key }] of entries) if (isAffected(stale, key)) remove(id)
       })
   }
 }

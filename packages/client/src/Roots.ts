@@ -1,18 +1,17 @@
 /**
- * Answers a server that asks in which places the host works, `roots/list`. Deprecated since 2026-07-28 (SEP-2577),
- * where it still works.
+ * Handlers for `roots/list`: the directories and files that the server may work in. Deprecated since 2026-07-28 (SEP-2577), but supported
+ * there.
  *
- * ```ts
+ * "Clients SHOULD: Prompt users for consent before exposing roots to servers. Provide clear user interfaces for root management. Validate
+ * root accessibility before exposing." Every server whose client has the layer receives the roots. `layerEffect` can return different
+ * roots for different servers.
+ *
+ * @example
  * const Static = Roots.layer([{ uri: "file:///home/me/project", name: "Project" }])
  * const Live = Client.layer(transport).pipe(Layer.provide(Static))
  *
  * const open = yield* SubscriptionRef.make<ReadonlyArray<Roots.Root>>([])
  * const Changing = Roots.layerStream(SubscriptionRef.changes(open))
- * ```
- *
- * "Clients SHOULD: Prompt users for consent before exposing roots to servers. Provide clear user interfaces for root
- * management. Validate root accessibility before exposing." What is handed over here is what every server is told whose
- * client has this layer; `layerEffect` tells them apart.
  */
 import type { Root } from "@skein/protocol/Roots"
 import * as Data from "effect/Data"
@@ -22,23 +21,23 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { RequestingServer } from "./RequestingServer.ts"
-import { capture, type Needed } from "./internal/input/captured.ts"
-import { problem } from "./internal/input/uris.ts"
+import { capture, type Needed } from "./internal/input/captureServices.ts"
+import { rootUriProblem } from "./internal/input/url.ts"
 import { Roots } from "./internal/input/services.ts"
 
 export type {
-  /** A directory or a file, as a `file://` URI, and what to call it. */
+  /** A directory or a file as a `file://` URI, with an optional name. */
   Root
 }
 
 export { Roots }
 
-/** A root that may not be told: it is no `file://` URI, or one that leads out of itself. */
+/** A root that must not be sent: it is not a `file://` URI, or has a segment as `..` that leads elsewhere. */
 export class InvalidRoot extends Data.TaggedError("InvalidRoot")<{ readonly uri: string; readonly message: string }> {}
 
 const invalid = (roots: ReadonlyArray<Root>): ReadonlyArray<InvalidRoot> =>
   roots.flatMap(({ uri }) => {
-    const wrong = problem(uri)
+    const wrong = rootUriProblem(uri)
     return wrong === undefined ? [] : [new InvalidRoot({ uri, message: `${JSON.stringify(uri)} ${wrong}` })]
   })
 
@@ -46,12 +45,17 @@ const withoutInvalid = (roots: ReadonlyArray<Root>): Effect.Effect<ReadonlyArray
   const wrong = invalid(roots)
   if (wrong.length === 0) return Effect.succeed(roots)
   return Effect.as(
-    Effect.logError("Roots were left out", ...wrong.map(({ message }) => message)),
-    roots.filter(({ uri }) => problem(uri) === undefined)
+    Effect.logError("invalid roots were left out", ...wrong.map(({ message }) => message)),
+    roots.filter(({ uri }) => rootUriProblem(uri) === undefined)
   )
 }
 
-/** Answers with roots that stay the same. One that is invalid fails the layer. */
+/**
+ * Provides fixed roots. An invalid root fails the layer.
+ *
+ * @example
+ * Roots.layer([{ uri: "file:///home/me/project", name: "Project" }])
+ */
 export const layer = (roots: ReadonlyArray<Root>): Layer.Layer<Roots, InvalidRoot> =>
   Layer.effect(
     Roots,
@@ -63,10 +67,12 @@ export const layer = (roots: ReadonlyArray<Root>): Layer.Layer<Roots, InvalidRoo
   )
 
 /**
- * Answers with the latest element of a stream, which runs for as long as the layer, and tells the servers of the
- * session era that the roots have changed (`notifications/roots/list_changed`) when one comes that differs. Until the
- * first has come, a server that asks waits; when the stream ends, its last element stays. Roots that are invalid are
- * left out, and the log says so.
+ * Provides the latest element of a stream, which runs while the layer exists. When an element differs from the one before, the servers of
+ * sessions receive `notifications/roots/list_changed`. Requests wait for the first element. After the end of the stream its last element
+ * remains. Invalid roots are left out and logged.
+ *
+ * @example
+ * Roots.layerStream(SubscriptionRef.changes(openFolders))
  */
 export const layerStream = <R>(
   roots: Stream.Stream<ReadonlyArray<Root>, never, R>
@@ -92,8 +98,7 @@ export const layerStream = <R>(
       yield* Effect.forkScoped(provide(running), { startImmediately: true })
       return {
         list: () => Effect.andThen(Deferred.await(known), Effect.sync(() => SubscriptionRef.getUnsafe(latest).roots)),
-        // What is there when a connection opens is no change; and changes while a slow server is told of one are one
-        // more.
+        // The roots at the time of connecting are not a change. Changes during a slow notification are joined into one.
         changes: SubscriptionRef.changes(latest).pipe(
           Stream.drop(1),
           Stream.buffer({ capacity: 1, strategy: "sliding" })
@@ -103,17 +108,19 @@ export const layerStream = <R>(
   )
 
 /**
- * Answers each question with an effect, which sees who asks: to "prompt users for consent before exposing roots to
- * servers", for instance. A server that is to have no roots gets none of them. Roots that are invalid are left out, and
- * the log says so.
+ * Provides roots by an effect that runs for each request and receives the server: to "prompt users for consent before exposing roots to
+ * servers", for example. Return an empty list for a server that must not have roots. Invalid roots are left out and logged.
+ *
+ * @example
+ * Roots.layerEffect((server) => server.label === "files" ? listRoots : Effect.succeed([]))
  */
 export const layerEffect = <R = never>(
-  list: (asker: RequestingServer) => Effect.Effect<ReadonlyArray<Root>, never, R>
+  list: (server: RequestingServer) => Effect.Effect<ReadonlyArray<Root>, never, R>
 ): Layer.Layer<Roots, never, Needed<R>> =>
   Layer.effect(
     Roots,
     Effect.map(capture<R>(), (provide) => ({
-      list: (asker: RequestingServer) => Effect.flatMap(provide(Effect.suspend(() => list(asker))), withoutInvalid),
+      list: (server: RequestingServer) => Effect.flatMap(provide(Effect.suspend(() => list(server))), withoutInvalid),
       changes: undefined
     }))
   )

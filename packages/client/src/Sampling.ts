@@ -1,21 +1,19 @@
 /**
- * Answers a server that asks the host's language model, `sampling/createMessage`. Deprecated since 2026-07-28
- * (SEP-2577), where it still works.
+ * Handlers for `sampling/createMessage`: the server asks the client's language model. Deprecated since 2026-07-28 (SEP-2577), but supported
+ * there.
  *
- * ```ts
+ * "For trust & safety and security, there SHOULD always be a human in the loop with the ability to deny sampling requests." The handler is
+ * the place for that: it receives the request before the model does, and returns the response before the server receives it.
+ *
+ * The handler "MAY modify or ignore" the system prompt, `includeContext`, `temperature`, `stopSequences` and `metadata`. But "the client
+ * MUST respect the `maxTokens` parameter".
+ *
+ * For a language model of `effect/ai` use `LanguageModelSampling`.
+ *
+ * @example
  * const Asking = Sampling.layer((request) =>
  *   Effect.flatMap(approve(request), (yes) => yes ? askModel(request) : Effect.fail(new Sampling.SamplingRefused({}))))
  * const Live = Client.layer(transport).pipe(Layer.provide(Asking))
- * ```
- *
- * "For trust & safety and security, there SHOULD always be a human in the loop with the ability to deny sampling
- * requests." The handler is where they stand: it sees the request before the model does, and the answer before the
- * server.
- *
- * What a handler is told is a wish of the server's: it "MAY modify or ignore" the system prompt, `includeContext`,
- * `temperature`, `stopSequences` and `metadata`. But "the client MUST respect the `maxTokens` parameter".
- *
- * A language model of `effect/ai` answers with `LanguageModelSampling`.
  */
 import { InputRefused } from "./ClientError.ts"
 import * as Codec from "@skein/protocol/Codec"
@@ -27,43 +25,40 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type { RequestingServer } from "./RequestingServer.ts"
-import { capture, type Needed } from "./internal/input/captured.ts"
+import { capture, type Needed } from "./internal/input/captureServices.ts"
 import { imbalance, usesTools } from "./internal/input/messages.ts"
-import { malformed, type Refusal, Sampling, unasked } from "./internal/input/services.ts"
+import { invalidRequest, type Refusal, Sampling, undeclaredFeature } from "./internal/input/services.ts"
 
-/** What the model is asked, and by whom. */
+/** A sampling request, and the server that sent it. */
 export interface Request extends Omit<Wire.CreateMessageRequestParams, "_meta" | "task"> {
-  /** Who asks. Show it to the user. */
+  /** The server that requests input. Show it to the user. */
   readonly server: RequestingServer
 }
 
-/** What the model answered. */
+/** The response of the model. */
 export type Answer = Wire.CreateMessageResult
 
 /**
- * The user does not want the model to be asked, or the server to have its answer. In the session era the server is told
- * so, with the code `-1` and the message ("User rejected sampling request" by default); in the request era the call
- * fails with `Unanswered`, and the server hears nothing.
+ * The user refused the request, or refused to send the response. In a session the server receives an error with the code `-1` and the
+ * message ("User rejected sampling request" by default). In 2026-07-28 the call fails with `InputRefused`, and nothing is sent.
  */
 export class SamplingRefused extends Data.TaggedError("SamplingRefused")<{ readonly message?: string | undefined }> {}
 
-/** What else the host can do. */
+/** The options of sampling. */
 export interface Options {
   /**
-   * Whether the model may be given tools, since 2025-11-25: false by default. Then a request that has `tools` or a
-   * `toolChoice` is refused with `-32602`, and no handler sees it.
+   * Whether requests may have tools, since 2025-11-25: false by default. With `false` a request with `tools` or `toolChoice` is refused with
+   * `-32602` before the handler.
    */
   readonly tools?: boolean | undefined
   /**
-   * Whether the model may be given what the host knows from this server and others: false by default. Then
-   * `includeContext` is taken out of every request, as "the client MAY modify or ignore this field".
+   * Whether the handler supports `includeContext`, the context of this server and of others: false by default. With `false` the member is
+   * removed from each request, as "the client MAY modify or ignore this field".
    */
   readonly context?: boolean | undefined
 }
 
-/**
- * Answers one request. What else may go wrong in a handler it has to make a refusal of, or a defect, which is logged.
- */
+/** Handles one request. A handler fails only with `SamplingRefused`; turn other errors into it or into a defect, which is logged. */
 export type Handler<R = never> = (request: Request) => Effect.Effect<Answer, SamplingRefused, R>
 
 export { Sampling }
@@ -75,21 +70,24 @@ const refusal = (cause: SamplingRefused): Refusal => ({
   cause
 })
 
-const unsent = (why: string) => Effect.die(new Error(`The host's answer to ${CreateMessage.name} was not sent: ${why}`))
+const unsent = (why: string) => Effect.die(new Error(`the response to ${CreateMessage.name} was not sent: ${why}`))
 
 const check = (request: Request, answer: Answer): Effect.Effect<Answer> => {
   const read = Codec.decode(Wire.CreateMessageResult, "2026-07-28", answer, "result")
   if (Result.isFailure(read)) return unsent(read.failure)
   if (!usesTools(answer.content)) return Effect.succeed(answer)
-  if (request.tools === undefined) return unsent("it uses a tool, and the request has none")
+  if (request.tools === undefined) return unsent("it uses a tool, but the request has no tools")
   // "`{mode: "none"}`: Model MUST NOT use any tools"
-  return request.toolChoice?.mode === "none" ? unsent("it uses a tool, and none may be used") : Effect.succeed(answer)
+  return request.toolChoice?.mode === "none" ? unsent("it uses a tool, but toolChoice is none") : Effect.succeed(answer)
 }
 
 /**
- * Answers with a handler. What it needs besides a scope, of which each request has its own, is captured here. An answer
- * that is no `CreateMessageResult`, that uses tools where there are none, or that the revision cannot carry, is never
- * sent.
+ * Provides a handler. The services that it needs are captured when the layer is built; each request has a `Scope` of its own. A response that
+ * is not a valid `CreateMessageResult`, that uses tools which the request does not have, or that the revision does not support is logged
+ * and never sent.
+ *
+ * @example
+ * const Asking = Sampling.layer((request) => askModel(request), { tools: true })
  */
 export const layer = <R = never>(
   handler: Handler<R>,
@@ -100,19 +98,19 @@ export const layer = <R = never>(
     Effect.map(capture<R>(), (provide) => ({
       tools,
       context,
-      put: (given, asker) => {
+      handle: (given, server) => {
         const { _meta: _, includeContext, task: __, ...params } = given
         // "The client MUST return an error if this field is provided but ClientCapabilities.sampling.tools is not
         // declared."
         if (!tools && (params.tools !== undefined || params.toolChoice !== undefined)) {
-          return unasked("The client did not declare sampling.tools")
+          return undeclaredFeature("The client did not declare sampling.tools")
         }
         const wrong = imbalance(params.messages)
-        if (wrong !== undefined) return malformed(wrong)
+        if (wrong !== undefined) return invalidRequest(wrong)
         const request: Request = {
           ...params,
           ...(context && includeContext !== undefined ? { includeContext } : undefined),
-          server: asker
+          server
         }
         const answered = Effect.mapError(provide(Effect.suspend(() => handler(request))), refusal)
         return Result.succeed(Effect.flatMap(answered, (answer) => check(request, answer)))

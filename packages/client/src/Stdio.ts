@@ -1,110 +1,118 @@
 /**
- * The stdio transport: a server as a child process that lives and dies with a scope (revision 2026-07-28,
- * basic/transports/stdio; revision 2025-11-25, basic/transports and basic/lifecycle, Shutdown).
+ * The stdio transport: each connection starts a server as a child process, which ends with the connection's scope (2026-07-28,
+ * basic/transports/stdio; 2025-11-25, basic/transports and basic/lifecycle, shutdown).
  *
- * **Gotchas.** On Windows a `.cmd` or `.bat` file (`npx`, for one) is a script: give `cmd.exe` as the command and `/c` as its
- * first argument. There are no process groups there: only the process itself is ended.
+ * **Gotchas.** On Windows a `.cmd` or `.bat` file (`npx`, for example) is a script: use `cmd.exe` as the command and `/c` as its first
+ * argument. Windows has no process groups, so only the process itself is ended there.
+ *
+ * @example
+ * const program = Effect.gen(function*() {
+ *   const client = yield* Client.make(Stdio.transport({ command: "node", args: ["server.js"] }))
+ *   return yield* client.listTools()
+ * }).pipe(Effect.scoped)
  */
 import type { Connection, End, Receiver, Transport } from "@skein/runtime/Connection"
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as NodeStreams from "@skein/runtime/NodeStreams"
+import * as Settings from "@skein/runtime/Options"
 import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import {
   allowedEnv,
+  type EndTimeouts,
   environment,
   type ExitStatus,
-  type Graces,
   type ServerProcess,
   start
 } from "./internal/stdio/process.ts"
 
 export type { ExitStatus }
 
-/** The names of the environment variables that a server gets when nothing is asked for: paths, the user, the language. */
+/** The names of the environment variables that a server inherits by default: paths, the user, the language. */
 export const defaultEnv: ReadonlyArray<string> = allowedEnv
 
-/** How to start a server, and the bounds of the connection to it. */
+/** The command that starts a server, and the bounds of the connection to it. */
 export interface Options {
-  /** The program, as a path or as a name that is looked up in `PATH`. No shell reads it. */
+  /** The program: a path, or a name that is looked up in `PATH`. No shell is involved. */
   readonly command: string
+  /** The arguments: none by default. */
   readonly args?: ReadonlyArray<string> | undefined
-  /** Variables on top of those in `defaultEnv`; `undefined` takes one away. */
+  /** Environment variables in addition to those of `defaultEnv`. A variable that is `undefined` is removed. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** Gives the server all of this process's environment instead of the names in `defaultEnv`. Off by default. */
+  /** Whether the server inherits the whole environment of this process instead of `defaultEnv`: false by default. */
   readonly inheritEnv?: boolean | undefined
-  /** The working directory; this process's by default. */
+  /** The working directory: that of this process by default. */
   readonly cwd?: string | URL | undefined
   /**
-   * Where the server's stderr goes: to this process's (`inherit`, the default), nowhere (`ignore`), or into memory, of which
-   * the last part is kept for the error that says how the server died (`capture`). A function is given the text as it comes,
-   * and the last part is kept as well; what it throws is an uncaught exception.
+   * Where the server's stderr goes.
+   *
+   * - `inherit` (the default): to the stderr of this process.
+   * - `ignore`: nowhere.
+   * - `capture`: into memory. The last `maxStderrChars` are part of the error with which a failed server ends.
+   * - A function: receives the text as it arrives, which is captured as well. An error that it throws is an uncaught exception.
    */
   readonly stderr?: "inherit" | "ignore" | "capture" | ((text: string) => void) | undefined
-  /** How much of stderr is kept, in characters; 8 Ki by default. Older text is dropped. */
+  /** How much of stderr is captured, in characters: 8 Ki by default. Older text is dropped. */
   readonly maxStderrChars?: number | undefined
-  /** How long each step of the end may take. */
-  readonly graces?: {
-    /** From closing stdin to SIGTERM; 2 seconds by default. */
-    readonly stdin?: Duration.Input | undefined
-    /** From SIGTERM to SIGKILL; 2 seconds by default. */
-    readonly term?: Duration.Input | undefined
-    /** From SIGKILL until the process is given up; 1 second by default. */
-    readonly kill?: Duration.Input | undefined
-    /**
-     * From the first sign of a server's end (it exits, or closes stdin or stdout) until the connection is over, when the
-     * other signs do not follow; 500 milliseconds by default. In this time what it wrote last is read.
-     */
-    readonly settle?: Duration.Input | undefined
-  } | undefined
-  /** The longest line that is read, in bytes; 4 MiB by default. A longer one is skipped and received as `Invalid`. */
+  /** How long the server may take to exit after its stdin was closed: 2 seconds by default. Then it gets SIGTERM. */
+  readonly closeTimeout?: Duration.Input | undefined
+  /** How long the server may take to exit after SIGTERM: 2 seconds by default. Then it gets SIGKILL. */
+  readonly termTimeout?: Duration.Input | undefined
+  /** How long the server may take to exit after SIGKILL: 1 second by default. Then the connection ends without it. */
+  readonly killTimeout?: Duration.Input | undefined
+  /**
+   * How long the connection stays open after the first sign of the server's end (it exits, or closes stdin or stdout) when the other
+   * signs do not follow: 500 milliseconds by default. The server's last messages are read in this time.
+   */
+  readonly settleTimeout?: Duration.Input | undefined
+  /** The longest line that is read, in bytes: 4 MiB by default. A longer line is skipped and received as `Invalid`. */
   readonly maxLineBytes?: number | undefined
   /**
-   * How much may wait while the server does not read, in characters; 64 Mi by default. When that much waits, the next
-   * message ends the connection as `Lost`.
+   * How much is buffered while the server does not read its stdin, in characters: 64 Mi by default. Beyond that the next message ends
+   * the connection as `Lost`.
    */
   readonly maxBufferedChars?: number | undefined
 }
 
-// How much of stderr the message of an error quotes, in characters; the error itself holds all that was kept.
+// How many characters of stderr the message of an error quotes. The error has all that was captured.
 const maxExcerpt = 1024
 
-/** A server process that ended on its own with a code other than 0 or by a signal: the `cause` of a `TransportError`. */
+/** The server process exited with a code other than 0, or was ended by a signal. It is the `cause` of a `TransportError`. */
 export class ServerExited extends Data.TaggedError("ServerExited")<{
   readonly pid: number
   readonly code: number | undefined
   readonly signal: string | undefined
-  /** The last of what it wrote to stderr, as far as that was captured. */
+  /** The captured end of its stderr. */
   readonly stderr: string
 }> {
   override get message(): string {
     const how = this.signal === undefined ? `exited with code ${this.code}` : `was killed by ${this.signal}`
     const last = this.stderr.slice(-maxExcerpt).trim()
-    return `The server ${how}${last === "" ? "" : `; the last of its stderr: ${last}`}`
+    return `The server ${how}${last === "" ? "" : `; the end of its stderr: ${last}`}`
   }
 }
 
-/** A connection to a child process. */
+/** A connection to a server that is a child process. */
 export interface StdioConnection extends Connection {
-  /** The process id of the server; where there are process groups, also the id of its group. */
+  /** The process id of the server. Except on Windows it is also the id of its process group. */
   readonly pid: number
-  /** Succeeds when the process has ended, with how it did. */
+  /** Waits until the process has exited. Others of its process group may still run. */
   readonly exited: Effect.Effect<ExitStatus>
-  /** The last of what the server wrote to stderr, as far as that is captured. */
+  /** The captured end of the server's stderr. */
   readonly stderr: () => string
 }
 
-/** A transport that starts one process per connection. */
+/** A transport that starts one process for each connection. */
 export interface StdioTransport extends Transport {
   readonly connect: Effect.Effect<StdioConnection, TransportError, Scope.Scope>
 }
 
-interface Settings {
-  readonly graces: Graces
-  readonly settle: Duration.Duration
+/** The bounds of a connection, with durations in milliseconds. */
+interface Bounds extends EndTimeouts {
+  readonly settleTimeout: number
   readonly maxStderrChars: number
   readonly onStderr: ((text: string) => void) | undefined
 }
@@ -115,7 +123,7 @@ class ChildConnection implements StdioConnection {
   readonly drained: Effect.Effect<void>
   readonly #process: ServerProcess
   readonly #inner: Connection
-  readonly #settings: Settings
+  readonly #bounds: Bounds
   // Runs an effect as a fiber of the scope that the connection lives in.
   readonly #run: (effect: Effect.Effect<void>) => void
   #receiver: Receiver | undefined
@@ -131,14 +139,14 @@ class ChildConnection implements StdioConnection {
 
   constructor(
     process: ServerProcess,
-    settings: Settings,
+    bounds: Bounds,
     run: (effect: Effect.Effect<void>) => void,
     inner: (broken: () => void) => Connection
   ) {
     this.pid = process.pid
     this.exited = process.exited
     this.#process = process
-    this.#settings = settings
+    this.#bounds = bounds
     this.#run = run
     this.#inner = inner(() => {
       this.#stdinBroken = true
@@ -155,8 +163,8 @@ class ChildConnection implements StdioConnection {
     run(Effect.flatMap(process.exited, () =>
       Effect.suspend(() => {
         this.#settle()
-        // Whoever is left of the group has lost its leader. When this connection is being closed, that sees to them.
-        return this.#closing || process.gone ? Effect.void : process.end(settings.graces)
+        // The rest of the group has lost its leader and is ended. `close` does that itself.
+        return this.#closing || process.isGone ? Effect.void : process.end(bounds)
       })))
   }
 
@@ -195,14 +203,14 @@ class ChildConnection implements StdioConnection {
     this.#closing = true
     return Effect.andThen(
       this.#inner.close,
-      Effect.andThen(this.#process.end(this.#settings.graces), Effect.sync(() => this.#process.release()))
+      Effect.andThen(this.#process.end(this.#bounds), Effect.sync(() => this.#process.release()))
     )
   })
 
   readonly #onStderr = (text: string): void => {
     const tail = this.#tail + text
-    this.#tail = tail.slice(Math.max(0, tail.length - this.#settings.maxStderrChars))
-    this.#settings.onStderr?.(text)
+    this.#tail = tail.slice(Math.max(0, tail.length - this.#bounds.maxStderrChars))
+    this.#bounds.onStderr?.(text)
   }
 
   readonly #onStderrClose = (): void => {
@@ -210,17 +218,17 @@ class ChildConnection implements StdioConnection {
     if (this.#settling) this.#settle()
   }
 
-  // The signs of a server's end come in any order, and some may never come: a grandchild can keep stdout open.
+  // The signs of a server's end come in any order. Some may never come: a grandchild can hold stdout open.
   #settle(): void {
     if (this.#end !== undefined) return
     if (this.#process.status !== undefined && !this.#stdoutOpen && !this.#stderrOpen) return this.#over()
     if (this.#settling) return
     this.#settling = true
     this.#run(Effect.andThen(
-      Effect.sleep(this.#settings.settle),
+      Effect.sleep(this.#bounds.settleTimeout),
       Effect.sync(() => {
         if (this.#end !== undefined) return
-        // What the receiver has not asked for yet is not thrown away: the end waits for `open` and for `resume`.
+        // Messages that the receiver has not taken yet must not be lost: the end waits for `open` and for `resume`.
         this.#overdue = this.#stdoutOpen && (this.#held || this.#receiver === undefined)
         this.#settling = false
         if (!this.#overdue) this.#over()
@@ -240,7 +248,7 @@ class ChildConnection implements StdioConnection {
       const cause = new ServerExited({ pid: this.pid, ...status, stderr: this.#tail })
       return this.#lost(cause.message, cause)
     }
-    if (status === undefined && this.#stdinBroken) return this.#lost("The server does not read its stdin any more")
+    if (status === undefined && this.#stdinBroken) return this.#lost("The server no longer reads its stdin")
     this.#finish({ _tag: "Ended" })
   }
 
@@ -257,31 +265,35 @@ class ChildConnection implements StdioConnection {
 }
 
 /**
- * Starts a server and connects to it; the scope ends it.
+ * Starts a server and connects to it. Closing the scope ends the server.
  *
- * The end: stdin is closed, then SIGTERM, then SIGKILL, each after its grace and to the whole process group, so that a server
- * behind a wrapper (`sh -c`, `npx`) and a grandchild that ignores SIGTERM are gone too. When the server itself exits first,
- * whoever is left of its group is ended in the same way. What is received while it ends is dropped.
+ * **Ending.** The server's stdin is closed. After `closeTimeout` its process group gets SIGTERM, after `termTimeout` SIGKILL, and after
+ * `killTimeout` the effect ends in any case. The signals go to the whole group, so that a server behind a wrapper (`sh -c`, `npx`) and a
+ * grandchild that ignores SIGTERM end too. When the server itself exits first, the rest of its group is ended in the same way. Messages
+ * that arrive while the server is being ended are dropped.
  *
- * A server does not hear the Ctrl-C of the terminal, since it leads a group of its own: let the host's signals interrupt the
- * effect, as `NodeRuntime.runMain` does. A host that exits without closing the scope sends SIGTERM to the group in passing;
- * one that is killed leaves the server a closed stdin, and nothing else can be done. A process that has left the group, as
- * a daemon does, is out of reach.
+ * **Gotchas.** The server leads a process group of its own, so Ctrl-C in the terminal does not reach it: let signals interrupt the
+ * effect, as `NodeRuntime.runMain` does. If this process exits without closing the scope, it sends SIGTERM to the group. If it is killed,
+ * the server only sees its stdin closed. A process that has left the group, as a daemon does, is not ended.
  *
- * Fails with the reason `Open` when the process cannot be started. A server that exits with code 0 or closes its stdout is
- * `Ended`; one that dies in another way is `Lost`, with a `ServerExited` as the cause of the error.
+ * Fails with `OpenFailed` if the process cannot be started. A server that exits with code 0, or closes its stdout, ends the connection as
+ * `Ended`. Any other exit ends it as `Lost`, with a {@link ServerExited} as the cause of the error.
+ *
+ * @example
+ * const connection = yield* Stdio.connect({ command: "node", args: ["server.js"], stderr: "capture" })
+ * const { code } = yield* connection.exited
  */
 export const connect = (options: Options): Effect.Effect<StdioConnection, TransportError, Scope.Scope> =>
   Effect.gen(function*() {
     const stderr = options.stderr ?? "inherit"
-    const settings: Settings = {
-      graces: {
-        stdin: Duration.fromInputUnsafe(options.graces?.stdin ?? 2_000),
-        term: Duration.fromInputUnsafe(options.graces?.term ?? 2_000),
-        kill: Duration.fromInputUnsafe(options.graces?.kill ?? 1_000)
-      },
-      settle: Duration.fromInputUnsafe(options.graces?.settle ?? 500),
-      maxStderrChars: options.maxStderrChars ?? 8 * 1024,
+    const bounds: Bounds = {
+      ...Settings.resolve<
+        Pick<Options, "maxStderrChars" | "closeTimeout" | "termTimeout" | "killTimeout" | "settleTimeout">
+      >(
+        options,
+        { maxStderrChars: 8 * 1024 },
+        { closeTimeout: 2_000, termTimeout: 2_000, killTimeout: 1_000, settleTimeout: 500 }
+      ),
       onStderr: typeof stderr === "function" ? stderr : undefined
     }
     const scope = yield* Effect.scope
@@ -296,7 +308,7 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
         (server) =>
           new ChildConnection(
             server,
-            settings,
+            bounds,
             (effect) => void Fiber.runIn(run(effect), scope),
             (outputBroken) =>
               NodeStreams.makeUnsafe(server.stdout, server.stdin, {
@@ -313,5 +325,10 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
     )
   })
 
-/** The transport that starts a server for each connection. */
+/**
+ * Makes a transport that starts a server for each connection. See {@link connect}.
+ *
+ * @example
+ * Stdio.transport({ command: "uvx", args: ["mcp-server-time"], env: { TZ: "Europe/Berlin" } })
+ */
 export const transport = (options: Options): StdioTransport => ({ connect: connect(options) })

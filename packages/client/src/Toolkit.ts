@@ -1,29 +1,27 @@
 /**
- * Remote tools for a language model: a toolkit of `effect/ai` whose handlers call the tools of MCP servers.
+ * Tools of MCP servers for a language model: a toolkit of `effect/ai` whose handlers call the tools.
  *
- * `Client.toolkit` is the same and loads this module, and `effect/ai` with it, only when it is run.
+ * `Client.toolkit` is the same function. It loads this module, and `effect/ai` with it, only when it runs.
  *
- * - **Names.** Those of a single client's tools are their own; with several servers they are `<server>_<tool>`. Providers take
- *   `^[a-zA-Z0-9_-]{1,64}$`: other characters become `_`, and where a name is too long or means several tools, a digest of
- *   the exact names ends it. The names do not depend on the order of servers and tools. `origins` says what a name stands for.
- * - **Arguments.** The model is shown the server's JSON Schema as it is. Its arguments are sent as they are, if they are an
- *   object: the server validates them.
- * - **Results.** A tool's result is the `CallToolResult`, with all that is in it. The model is shown its content block by block:
- *   text as text; images, audio and binary resources as files; and where there is no content, the structured content as text.
- * - **Failures** are {@link ToolFailure}s: what the tool says by `isError` has the reason `ToolFailed`, everything else that of the
- *   `ClientError`, which the failure holds for the host. By default the model sees both (`failureMode`).
- * - **Progress** comes as preliminary results, where the model's answer is a stream: their text is the message, and their
- *   structured content is the notice itself. So does what a server says of the task that a call has become, as text alone.
+ * - **Names.** The tools of a single client have their own names. With several servers the names are `<server>_<tool>`. Providers accept
+ *   `^[a-zA-Z0-9_-]{1,64}$`: other characters become `_`. A name that is too long, or that several tools would have, ends with a digest of
+ *   the exact names. Names do not depend on the order of servers and tools. `origins` maps each name to its server and tool.
+ * - **Arguments.** The model receives the server's JSON Schema unchanged. Its arguments are sent unchanged if they are an object: the server
+ *   validates them.
+ * - **Results.** The result of a tool is the whole `CallToolResult`. The model receives its content block by block: text as text; images,
+ *   audio and binary resources as files. Without content it receives the structured content as text.
+ * - **Failures** are {@link ToolFailure}s. A result with `isError` has the reason `ToolFailed`; other failures have the reason of their
+ *   `ClientError`, which is the member `error`. By default the model receives both kinds (`failureMode`).
+ * - **Progress** becomes preliminary results if the model's response is a stream. Their text is the message, and their structured content is
+ *   the report. The status messages of a task become preliminary results with text alone.
  *
- * **Gotchas.** A toolkit is what the servers offered when it was made. Make it anew for each conversation, or when something
- * changes: `client.changes({ tools: true })` begins with `Subscribed` and tells of each change, so that
- * `Stream.mapEffect(() => Client.toolkit(client))` gives the toolkits one after another. What a remote tool says about itself is
- * not to be trusted, nor are its annotations: ask people (`needsApproval`) before what matters.
+ * **Gotchas.** A toolkit has the tools that the servers had when it was made. Make a new one for each conversation, or after a change:
+ * `client.changes({ tools: true })` begins with `Subscribed`, so `Stream.mapEffect(() => Client.toolkit(client))` gives the toolkits one after
+ * another. Do not trust the descriptions and annotations of remote tools: ask the user (`needsApproval`) before an important call.
  *
- * ```ts
+ * @example
  * const toolkit = yield* Client.toolkit({ files, search }, { include: (server, tool) => tool.name !== "delete" })
  * const { text } = yield* LanguageModel.generateText({ prompt: "What is new?", toolkit })
- * ```
  */
 import type { Tool as RemoteTool } from "@skein/protocol/Tool"
 import { CallToolResult } from "@skein/protocol/CallTool"
@@ -38,39 +36,39 @@ import { partsOf } from "./internal/toolkit/content.ts"
 import type { RequestOptions } from "./internal/calls/options.ts"
 import { ToolFailure } from "./internal/toolkit/failure.ts"
 import { handler } from "./internal/toolkit/handler.ts"
-import { distinct } from "./internal/toolkit/names.ts"
+import { uniqueNames } from "./internal/toolkit/names.ts"
 import { listAll, type Listed, type ToolClient, type ToolPool, type ToolSource } from "./internal/toolkit/source.ts"
 
 export type { ToolClient, ToolPool, ToolSource }
 export { ToolFailure }
 
-/** How a toolkit is made. Every member is optional; the defaults stand beside it. */
+/** The options of a toolkit. */
 export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
-  /** Which tools the model gets: all by default. The server is `undefined` for the tools of a single client. */
+  /** Selects the tools: all by default. The server is `undefined` for the tools of a single client. */
   readonly include?: ((server: string | undefined, tool: RemoteTool) => boolean) | undefined
   /**
-   * How many tools the model gets: 512 by default. The others are left out, in the order of the servers and of their lists; the
-   * log says so, and `omitted` says which. Some providers take no more than 128.
+   * How many tools the toolkit has at most: 512 by default. The tools beyond that, in the order of the servers and of their lists, are left
+   * out and logged, and listed in `omitted`. Some providers accept at most 128 tools.
    */
   readonly maxTools?: number | undefined
   /**
-   * `return` (the default): the model sees each failure. `error`: what the server or the connection could not do fails the
-   * generation with a {@link ToolFailure}; what the tool says by `isError` reaches the model as a result.
+   * `return` (the default): the model receives each failure. `error`: a failure of the server or of the connection fails the generation with a
+   * {@link ToolFailure}, and a result with `isError` reaches the model as a result.
    */
   readonly failureMode?: Mode | undefined
-  /** How long a call may take, instead of the limits of the client. */
+  /** The timeouts of a call: those of the client by default. */
   readonly request?: Pick<RequestOptions, "timeout" | "maxTimeout"> | undefined
-  /** Whether tools are asked for progress: true by default. */
+  /** Whether calls request progress reports: true by default. */
   readonly progress?: boolean | undefined
   /** How many reports of progress wait for a model's stream: 16 by default. The oldest is dropped for the newest, never the result. */
-  readonly maxReports?: number | undefined
-  /** Which calls wait for the host's approval: none by default. See `effect/ai`. */
+  readonly maxBufferedReports?: number | undefined
+  /** Selects the calls that need approval: none by default. See `needsApproval` of `effect/ai`. */
   readonly needsApproval?: ((server: string | undefined, tool: RemoteTool) => boolean) | undefined
-  /** How long the lists of servers are waited for that are given by name: 30 seconds by default. A pool has its own timeout. */
+  /** How long each client of a record may take to list its tools: 30 seconds by default. A pool has a timeout of its own. */
   readonly listTimeout?: Duration.Input | undefined
 }
 
-/** A remote tool, as `effect/ai` knows it. */
+/** A remote tool as a tool of `effect/ai`. */
 export type Dynamic<Mode extends AiTool.FailureMode = "return"> = AiTool.Dynamic<string, {
   readonly parameters: JsonSchema.JsonSchema
   readonly success: typeof CallToolResult
@@ -78,21 +76,21 @@ export type Dynamic<Mode extends AiTool.FailureMode = "return"> = AiTool.Dynamic
   readonly failureMode: Mode
 }>
 
-/** What a name of a toolkit stands for. */
+/** The server and the tool of a name in a toolkit. */
 export interface Origin {
   readonly server: string | undefined
   readonly tool: RemoteTool
 }
 
-/** Remote tools with their handlers. See the module's text. */
+/** Remote tools with their handlers, for the option `toolkit` of `LanguageModel.generateText` and its variants. */
 export interface Toolkit<Mode extends AiTool.FailureMode = "return">
   extends AiToolkit.WithHandler<Record<string, Dynamic<Mode>>>
 {
-  /** What each name stands for. */
+  /** The server and the tool of each name. */
   readonly origins: ReadonlyMap<string, Origin>
-  /** What was left out because of `maxTools`. */
+  /** The tools that were left out because of `maxTools`. */
   readonly omitted: ReadonlyArray<Origin>
-  /** The servers whose tools could not be listed, and why. */
+  /** The servers whose tools could not be listed, with their errors. */
   readonly missing: ReadonlyArray<{ readonly server: string; readonly error: ClientError }>
 }
 
@@ -121,17 +119,20 @@ const offers = (listed: ReadonlyArray<Listed>, options: Options): ReadonlyArray<
   )
 
 /**
- * Makes a toolkit of what a client, several of them by name, or a pool have to offer now.
+ * Makes a toolkit of the present tools of a client, of several clients by name, or of a pool.
  *
- * Fails when a single client's tools cannot be listed. Of several servers each is asked in parallel, and one that cannot list its
- * tools is in `missing`.
+ * Fails when the tools of a single client cannot be listed. Several servers are asked in parallel, and a server that cannot list its tools is
+ * in `missing`.
+ *
+ * @example
+ * const toolkit = yield* Toolkit.make({ files, search }, { maxTools: 128 })
  */
 export const make = <Mode extends AiTool.FailureMode = "return">(
   source: ToolSource,
   options: Options<Mode> = {}
 ): Effect.Effect<Toolkit<Mode>, ClientError> =>
   Effect.gen(function*() {
-    const { maxReports = 16, maxTools = 512, needsApproval, progress = true, request } = options
+    const { maxBufferedReports = 16, maxTools = 512, needsApproval, progress = true, request } = options
     const { failureMode = "return" } = options as Options
     const listed = yield* listAll(source, options.listTimeout ?? "30 seconds")
     const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
@@ -143,10 +144,10 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
     const all = offers(listed, options)
     const omitted = all.slice(maxTools)
     if (omitted.length > 0) {
-      yield* Effect.logWarning(`${omitted.length} tools of ${all.length} were left out of a toolkit (maxTools)`)
+      yield* Effect.logWarning(`${omitted.length} of ${all.length} tools were left out of a toolkit (maxTools)`)
     }
     const offered = all.slice(0, maxTools)
-    const names = distinct(offered.map(({ server, tool }) => ({ server, tool: tool.name })))
+    const names = uniqueNames(offered.map(({ server, tool }) => ({ server, tool: tool.name })))
     const tools = offered.map(({ server, tool }, at): Dynamic =>
       annotated(
         AiTool.dynamic(names[at]!, {
@@ -162,9 +163,9 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
       )
     )
     const kit: AiToolkit.Toolkit<Record<string, Dynamic>> = AiToolkit.make(...tools)
-    // By entries, so that a tool that is called `__proto__` stays one.
+    // `fromEntries` defines own members, so that a tool named `__proto__` stays a member.
     const handlers = yield* kit.toHandlers(Object.fromEntries(
-      offered.map((origin, at) => [names[at]!, handler(origin, { failureMode, maxReports, progress, request })])
+      offered.map((origin, at) => [names[at]!, handler(origin, { failureMode, maxBufferedReports, progress, request })])
     ))
     const { handle, tools: byName } = yield* Effect.provideContext(kit, handlers)
     const toolkit: Toolkit = {
@@ -174,6 +175,6 @@ export const make = <Mode extends AiTool.FailureMode = "return">(
       omitted: omitted.map(({ server, tool }) => ({ server, tool })),
       missing
     }
-    // The mode is a type here only: what a tool does with it was decided above.
+    // The mode is only a type here: the handlers above were made for it.
     return toolkit as Toolkit<Mode>
   })

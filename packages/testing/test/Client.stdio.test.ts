@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { maxMessageBytes, stdio } from "./scenarios.ts"
 import { checkOutcomes, runClient } from "./clientRun.ts"
 
-const graces = { stdin: 100, term: 100, kill: 1_000, settle: 50 }
+const timeouts = { closeTimeout: 100, termTimeout: 100, killTimeout: 1_000, settleTimeout: 50 }
 
 describe("calls over stdio", () => {
   it.live.prop(
@@ -17,7 +17,7 @@ describe("calls over stdio", () => {
         const server = yield* FaultyServer.stdio(scenario)
         const { args, command } = server
         const outcomes = yield* runClient(
-          Stdio.transport({ command, args, stderr: "ignore", graces, maxLineBytes: maxMessageBytes })
+          Stdio.transport({ command, args, stderr: "ignore", ...timeouts, maxLineBytes: maxMessageBytes })
         )
         const calls = yield* server.calls
         const callCount = (key: string) => calls.filter((call) => call.key === key).length

@@ -121,8 +121,8 @@ const overStdio: Workload = {
           revision: revisions[n % 2]!,
           faults: fault === undefined ? [] : [Scenario.rule("request", fault)]
         })
-        const graces = { stdin: 100, term: 500 }
-        return yield* openCallClose(Stdio.transport({ command, args, graces }), n, `key ${n}`, fault === undefined)
+        const timeouts = { closeTimeout: 100, termTimeout: 500 }
+        return yield* openCallClose(Stdio.transport({ command, args, ...timeouts }), n, `key ${n}`, fault === undefined)
       })))
 }
 

@@ -1,60 +1,64 @@
 /**
- * The notifications of a server, for whoever listens.
+ * A broadcast of values to any number of streams: the notifications of a server, the status of a client, the entries of a pool.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 
-const everything = () => true
+const all = () => true
 
-/** Hands what is told to every listener. Nothing is kept, nor made, while nobody listens. */
-export class Notices<A> {
+/**
+ * Publishes each value to every stream that runs at the time. Each run has a buffer of `bufferSize` values, which drops its oldest
+ * value when it is full. Nothing is allocated while no stream runs.
+ */
+export class Broadcast<A> {
   readonly #bufferSize: number
-  readonly #first: (() => A) | undefined
-  #listeners: Map<Queue.Queue<A, Cause.Done>, (notice: A) => boolean> | undefined = undefined
-  #over = false
+  readonly #initial: (() => A) | undefined
+  #listeners: Map<Queue.Queue<A, Cause.Done>, (value: A) => boolean> | undefined = undefined
+  #isEnded: boolean
 
-  /** `first` makes what each listener is told when it comes, also after the end. */
-  constructor(bufferSize: number, first?: () => A) {
+  /** `initial` returns the first value of each run. A run that begins after the end has that value alone. */
+  constructor(bufferSize: number, initial?: () => A, isEnded = false) {
     this.#bufferSize = bufferSize
-    this.#first = first
+    this.#initial = initial
+    this.#isEnded = isEnded
   }
 
-  /** Whether anyone listens. */
-  get listened(): boolean {
+  /** Whether any stream runs. A publisher whose values are costly to make asks first. */
+  get hasListeners(): boolean {
     return this.#listeners !== undefined && this.#listeners.size > 0
   }
 
-  tell(notice: A): void {
-    for (const [listener, wants] of this.#listeners ?? []) {
-      if (wants(notice)) Queue.offerUnsafe(listener, notice)
+  publish(value: A): void {
+    for (const [queue, isWanted] of this.#listeners ?? []) {
+      if (isWanted(value)) Queue.offerUnsafe(queue, value)
     }
   }
 
+  /** Ends all streams, after the values that they have buffered. */
   end(): void {
-    this.#over = true
-    for (const listener of this.#listeners?.keys() ?? []) Queue.endUnsafe(listener)
+    this.#isEnded = true
+    for (const queue of this.#listeners?.keys() ?? []) Queue.endUnsafe(queue)
     this.#listeners = undefined
   }
 
-  /** Each run of the stream is a listener of its own, with a buffer that drops what is oldest when it is full. */
   get stream(): Stream.Stream<A> {
-    return this.#listen(everything)
+    return this.#run(all)
   }
 
-  /** The same, of those that are wanted alone: the others take no room in the buffer. */
-  only<B extends A>(wants: (notice: A) => notice is B): Stream.Stream<B> {
-    return this.#listen(wants) as Stream.Stream<B>
+  /** A stream of the values that pass the filter. The other values take no space in its buffer. */
+  filter<B extends A>(isWanted: (value: A) => value is B): Stream.Stream<B> {
+    return this.#run(isWanted) as Stream.Stream<B>
   }
 
-  #listen(wants: (notice: A) => boolean): Stream.Stream<A> {
+  #run(isWanted: (value: A) => boolean): Stream.Stream<A> {
     return Stream.callback<A>((queue) =>
       Effect.acquireRelease(
         Effect.sync(() => {
-          if (this.#first !== undefined) Queue.offerUnsafe(queue, this.#first())
-          if (this.#over) Queue.endUnsafe(queue)
-          else (this.#listeners ??= new Map()).set(queue, wants)
+          if (this.#initial !== undefined) Queue.offerUnsafe(queue, this.#initial())
+          if (this.#isEnded) Queue.endUnsafe(queue)
+          else (this.#listeners ??= new Map()).set(queue, isWanted)
         }),
         () => Effect.sync(() => this.#listeners?.delete(queue))
       ), { bufferSize: this.#bufferSize, strategy: "sliding" })

@@ -210,7 +210,7 @@ export class ClientImpl {
   }
 
   get logs(): Stream.Stream<LoggingMessage> {
-    return this.#desk.notices.only((notice) => notice._tag === "LoggingMessage")
+    return this.#desk.notices.filter((notice) => notice._tag === "LoggingMessage")
   }
 
   get notifications(): Stream.Stream<Notification> {

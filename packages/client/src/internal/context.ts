@@ -19,7 +19,7 @@ import type { Notification } from "../Notification.ts"
 import type { Resolved } from "../Reconnect.ts"
 import type { Options as TaskSettings } from "../RemoteTask.ts"
 import type * as ResponseCache from "../ResponseCache.ts"
-import { Answers, type Options as AnswersOptions } from "./input/inputRequests.ts"
+import { InputRequestHandler, type Options as AnswersOptions } from "./input/inputRequests.ts"
 import * as Cache from "./cache/cache.ts"
 import type { ClientContext, InternalOptions } from "./calls/context.ts"
 import { call, compose } from "./calls/pipeline.ts"
@@ -32,7 +32,7 @@ import { bounds, type Staying } from "./connection/bounds.ts"
 import { type Heartbeat, heartbeat } from "./connection/heartbeat.ts"
 import { type Line, serverProfileOf } from "./connection/connection.ts"
 import { type Lister, ToolListRefresh } from "./calls/toolListRefresh.ts"
-import { Notices } from "./broadcast.ts"
+import { Broadcast } from "./broadcast.ts"
 import { type Bounds, walk } from "./calls/pages.ts"
 import { createdIn } from "./legacyTasks/requestTask.ts"
 import { Tasks } from "./tasks/taskRegistry.ts"
@@ -54,7 +54,7 @@ interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettin
 export class ClientDesk implements ClientContext, Shared, Settings, Lister {
   keeper: Keeper = undefined!
   readonly context: Context.Context<never>
-  readonly answers: Answers
+  readonly answers: InputRequestHandler
   readonly options: Options
   readonly policy: Resolved | undefined
   readonly patience: Patience
@@ -63,7 +63,7 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
   #cache: Cache.Cached | undefined = undefined
   #definitions: Definitions | undefined = undefined
   #changes: Changes | undefined = undefined
-  #notices: Notices<Notification> | undefined = undefined
+  #notices: Broadcast<Notification> | undefined = undefined
   #toolListRefresh: ToolListRefresh | undefined = undefined
   #tasks: Tasks | undefined = undefined
   #handler: Handler | undefined = undefined
@@ -77,7 +77,7 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
     const { patience, policy } = bounds(options, transport)
     this.#transport = transport
     this.options = options
-    this.answers = new Answers(context, options)
+    this.answers = new InputRequestHandler(context, options)
     this.context = context
     this.#scope = scope
     this.policy = policy
@@ -130,8 +130,8 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
     return this.#changes ??= new Changes(this.#buffer, this.#scope)
   }
 
-  get notices(): Notices<Notification> {
-    return this.#notices ??= new Notices(this.#buffer)
+  get notices(): Broadcast<Notification> {
+    return this.#notices ??= new Broadcast(this.#buffer)
   }
 
   get tasks(): Tasks {
@@ -252,7 +252,7 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
   }
 
   get listened(): boolean {
-    return this.#notices?.listened === true
+    return this.#notices?.hasListeners === true
   }
 
   get #buffer(): number {

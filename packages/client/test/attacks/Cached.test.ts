@@ -120,7 +120,7 @@ describe("2026-07-28 · a cache under attack", () => {
   it.effect("MUST NOT be shared: what is private, or has no scope that is known, is nobody else's", () =>
     Effect.gen(function*() {
       for (const scope of ["private", "Public", "", "public "]) {
-        const store = ResponseCache.memory()
+        const store = ResponseCache.make()
         const server = lists(() => `"ttlMs":60000,"cacheScope":${JSON.stringify(scope)},`)
         const of = (partition: string | undefined) =>
           Effect.flatMap(

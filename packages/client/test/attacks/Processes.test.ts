@@ -8,11 +8,11 @@ import * as Client from "../../src/Client.ts"
 import * as Stdio from "../../src/Stdio.ts"
 
 const mib = 1024 * 1024
-const graces = { stdin: 50, term: 50, kill: 1_000, settle: 50 }
+const timeouts = { closeTimeout: 50, termTimeout: 50, killTimeout: 1_000, settleTimeout: 50 }
 
 /** A server that is a few lines of plain Node. */
 const program = (code: string, options: Partial<Stdio.Options> = {}) =>
-  Stdio.transport({ command: process.execPath, args: ["-e", code], stderr: "capture", graces, ...options })
+  Stdio.transport({ command: process.execPath, args: ["-e", code], stderr: "capture", ...timeouts, ...options })
 
 /** Answers `initialize`, and does as it is told with the rest. */
 const initialized = (then: string) => `
@@ -135,7 +135,7 @@ describe("a process that does not last", () => {
           "x".repeat(100_000)
         ]
       ) {
-        const transport = Stdio.transport({ command, stderr: "capture", graces })
+        const transport = Stdio.transport({ command, stderr: "capture", ...timeouts })
         const error = yield* Effect.flip(Effect.scoped(Client.make(transport, { ...options, reconnect: true })))
         assert.strictEqual(error.reason._tag, "ConnectionFailed", command.slice(0, 20))
         assert.isBelow(error.message.length, 200_000)
@@ -159,7 +159,7 @@ describe("a process that does not last", () => {
         stderr: (text) => {
           seen += text
         },
-        graces
+        ...timeouts
       })
       yield* connection.exited
       while (!seen.endsWith("}")) yield* Effect.sleep(5)

@@ -56,7 +56,7 @@ const answering = Layer.mergeAll(
 /** Everything that one server is asked. */
 const visit = (url: string) =>
   Effect.gen(function*() {
-    const memory = ResponseCache.memory()
+    const memory = ResponseCache.make()
     let kept = 0
     const store: ResponseCache.Store = {
       ...memory,

@@ -50,7 +50,7 @@ const concerns = (notice: string, uri: string): boolean => uri === notice || not
 const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) =>
   Effect.gen(function*() {
     let pace = 0
-    const memory = ResponseCache.memory({ maxEntries: 4 })
+    const memory = ResponseCache.make({ maxEntries: 4 })
     const store = isSlow ? slow(memory, () => pace) : memory
     const heard = new Map<string, number>()
     const caches = new Map<string, Cache.Cached>()

@@ -15,7 +15,7 @@ const mine = { ttlMs: 60_000, cacheScope: "private" }
 describe("a store that is shared", () => {
   it.effect("2026-07-28 · public: MAY serve the cached response to any user", () =>
     Effect.gen(function*() {
-      const store = ResponseCache.memory()
+      const store = ResponseCache.make()
       const script = counted(minute)
       for (const partition of ["ada", "bob", undefined]) {
         const { client: it } = yield* client(script, { store, server, partition })
@@ -26,7 +26,7 @@ describe("a store that is shared", () => {
   for (const hints of [mine, { ttlMs: 60_000 }]) {
     it.effect(`2026-07-28 · ${hints === mine ? "private" : "no cacheScope"}: caches MUST NOT be shared across authorization contexts`, () =>
       Effect.gen(function*() {
-        const store = ResponseCache.memory()
+        const store = ResponseCache.make()
         const script = counted(hints)
         const open = (partition: string) =>
           Effect.map(client(script, { store, server, partition }), ({ client }) => client)
@@ -39,7 +39,7 @@ describe("a store that is shared", () => {
 
   it.effect("private responses of nobody in particular are not kept", () =>
     Effect.gen(function*() {
-      const { client: it } = yield* client(counted(mine), { store: ResponseCache.memory(), server })
+      const { client: it } = yield* client(counted(mine), { store: ResponseCache.make(), server })
       assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
       assert.strictEqual(countOf(yield* it.listToolsPage()), 2)
     }))
@@ -48,7 +48,7 @@ describe("a store that is shared", () => {
     Effect.gen(function*() {
       let hints: object = minute
       const { client: it } = yield* client((request, server) => counted(hints)(request, server), {
-        store: ResponseCache.memory(),
+        store: ResponseCache.make(),
         server,
         partition: "ada"
       })
@@ -63,7 +63,7 @@ describe("a store that is shared", () => {
 
   it.effect("of one's own and everybody's, what was received last counts", () =>
     Effect.gen(function*() {
-      const store = ResponseCache.memory()
+      const store = ResponseCache.make()
       const ada = yield* client(counted({ ttlMs: 1_000, cacheScope: "private" }), { store, server, partition: "ada" })
       const bob = yield* client(counted(minute), { store, server, partition: "bob" })
       yield* ada.client.listToolsPage()
@@ -75,7 +75,7 @@ describe("a store that is shared", () => {
 
   it.effect("servers are told apart by what the host calls them, not by what they call themselves", () =>
     Effect.gen(function*() {
-      const store = ResponseCache.memory()
+      const store = ResponseCache.make()
       const script = counted(minute)
       const one = yield* client(script, { store, server: "https://one.example" })
       const two = yield* client(script, { store, server: "https://two.example" })
@@ -87,7 +87,7 @@ describe("a store that is shared", () => {
 
   it.effect("a notice to one client makes it stale for all", () =>
     Effect.gen(function*() {
-      const store = ResponseCache.memory()
+      const store = ResponseCache.make()
       const script = counted(mine)
       const ada = yield* client(script, { store, server, partition: "ada" })
       const bob = yield* client(script, { store, server, partition: "bob" })
@@ -100,7 +100,7 @@ describe("a store that is shared", () => {
 
   it.effect("2026-07-28 · MUST mirror: a tool that another client has listed has its headers too", () =>
     Effect.gen(function*() {
-      const store = ResponseCache.memory()
+      const store = ResponseCache.make()
       const inputSchema = { type: "object", properties: { a: { type: "string", "x-mcp-header": "A" } } }
       const script = ({ method }: { readonly method: string }) => {
         if (method === "tools/call") return ScriptedServer.success({ resultType: "complete", content: [] })
@@ -118,7 +118,7 @@ describe("a store that is shared", () => {
 })
 
 describe("a store that does not do what it should", () => {
-  const over = (change: Partial<ResponseCache.Store>): ResponseCache.Store => ({ ...ResponseCache.memory(), ...change })
+  const over = (change: Partial<ResponseCache.Store>): ResponseCache.Store => ({ ...ResponseCache.make(), ...change })
   const broken: ReadonlyArray<readonly [string, Effect.Effect<never, unknown> | "throws"]> = [
     ["fails", Effect.fail("gone")],
     ["dies", Effect.die(new Error("bug"))],
@@ -160,7 +160,7 @@ describe("a store that does not do what it should", () => {
     const { layer, told } = warnings()
     return Effect.gen(function*() {
       let hangs = true
-      const memory = ResponseCache.memory()
+      const memory = ResponseCache.make()
       const store = over({ ...memory, get: (key) => hangs ? Effect.never : memory.get(key) })
       const { client: it } = yield* client(counted(minute), { store, server })
       const fiber = yield* Effect.forkChild(it.listToolsPage(), { startImmediately: true })
@@ -175,7 +175,7 @@ describe("a store that does not do what it should", () => {
   it.effect("what was invalidated while it was away is not given when it is back", () =>
     Effect.gen(function*() {
       let up = true
-      const memory = ResponseCache.memory()
+      const memory = ResponseCache.make()
       const or = <A>(effect: Effect.Effect<A, unknown>): Effect.Effect<A, unknown> =>
         Effect.suspend(() => up ? effect : Effect.fail("away"))
       const store = over({
@@ -241,12 +241,12 @@ describe("a store in memory", () => {
 
   it.effect("maxEntries: of more, the one that was used least recently goes; 1,000 by default", () =>
     Effect.gen(function*() {
-      const store = ResponseCache.memory({ maxEntries: 2 })
+      const store = ResponseCache.make({ maxEntries: 2 })
       for (const params of ["0", "1"]) yield* store.set(key(params), entry("x"))
       yield* store.get(key("0"))
       yield* store.set(key("2"), entry("x"))
       assert.deepStrictEqual(yield* has(store, 3), [true, false, true])
-      const roomy = ResponseCache.memory()
+      const roomy = ResponseCache.make()
       for (let at = 0; at <= 1_000; at++) yield* roomy.set(key(`${at}`), entry("x"))
       assert.deepStrictEqual((yield* has(roomy, 1_001)).filter((one) => !one).length, 1)
       assert.isUndefined(yield* roomy.get(key("0")))
@@ -254,7 +254,7 @@ describe("a store in memory", () => {
 
   it.effect("maxSize: of more the oldest go, and what is longer by itself is not kept; 16 Mi by default", () =>
     Effect.gen(function*() {
-      const store = ResponseCache.memory({ maxTotalChars: 1_000 })
+      const store = ResponseCache.make({ maxTotalChars: 1_000 })
       for (let at = 0; at < 4; at++) yield* store.set(key(`${at}`), entry("x".repeat(400)))
       assert.deepStrictEqual(yield* has(store, 4), [false, false, true, true])
       // Replaced, it counts once.
@@ -262,7 +262,7 @@ describe("a store in memory", () => {
       assert.deepStrictEqual(yield* has(store, 4), [false, false, true, true])
       yield* store.set(key("3"), entry("x".repeat(1_000)))
       assert.deepStrictEqual(yield* has(store, 4), [false, false, true, false])
-      const roomy = ResponseCache.memory()
+      const roomy = ResponseCache.make()
       const half = "x".repeat(8 * 1024 * 1024 - 100)
       for (let at = 0; at < 3; at++) yield* roomy.set(key(`${at}`), entry(half))
       assert.deepStrictEqual(yield* has(roomy, 3), [false, true, true])

@@ -143,7 +143,7 @@ describe("what is kept", () => {
   it.effect("has no unsafe icons either, whoever has put them into the store", () => {
     const { layer, told } = warnings()
     return Effect.gen(function*() {
-      const store = ResponseCache.memory()
+      const store = ResponseCache.make()
       const hints = { ttlMs: 60_000, cacheScope: "public" }
       const { requests, transport } = server("2026-07-28", hints)
       const client = yield* Client.make(transport, { cache: { store, server: "s" } })

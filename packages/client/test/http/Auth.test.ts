@@ -12,7 +12,10 @@ import * as Http from "../../src/Http.ts"
 import { connected, entered, type Exchange, type Json, modern, until } from "./support/connection.ts"
 
 /** Credentials that grow by one with each refusal, and say yes as often as they are told to. */
-const renewing = (times: number, challenges: Array<Credentials.Challenge> = []): Credentials.Credentials => ({
+const renewing = (
+  times: number,
+  challenges: Array<Credentials.Challenge> = []
+): Credentials.Credentials["Service"] => ({
   headers: () => Effect.sync(() => ({ authorization: `Bearer t${challenges.length}` })),
   refused: (challenge) =>
     Effect.sync(() => {
@@ -86,7 +89,7 @@ describe("credentials", () => {
   it.effect("that fail, or cannot be sent, refuse the request, and nothing of them is told", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
-      const bad: ReadonlyArray<Credentials.Credentials["headers"]> = [
+      const bad: ReadonlyArray<Credentials.Credentials["Service"]["headers"]> = [
         () => Effect.fail("secret"),
         () => Effect.succeed({ authorization: "secret\n" }),
         () => {

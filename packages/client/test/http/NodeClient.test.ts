@@ -9,24 +9,24 @@ import * as Http from "node:http"
 import * as Https from "node:https"
 import { Duplex } from "node:stream"
 import * as NodeWire from "../../src/internal/http/nodeClient.ts"
-import type { Wire, WireReply, WireRequest } from "../../src/internal/http/httpClient.ts"
+import type { HttpClient, HttpRequest, HttpResponse } from "../../src/internal/http/httpClient.ts"
 import { certificate, privateKey } from "./support/certificate.ts"
 import { fieldsOf } from "../support/fields.ts"
 
 const open = (options?: NodeWire.Options) =>
   Effect.acquireRelease(Effect.sync(() => NodeWire.make(options)), (wire) => wire.close)
 
-const post = (url: URL, body = "{}"): WireRequest => ({
+const post = (url: URL, body = "{}"): HttpRequest => ({
   method: "POST",
   url,
   headers: { "Content-Type": "application/json", "Mcp-Method": "ping" },
   body
 })
 
-const read = (reply: WireReply) => reply.text(1_000_000)
-const fetchText = (wire: Wire, url: URL, body?: string) => wire.exchange(post(url, body), read)
+const read = (reply: HttpResponse) => reply.text(1_000_000)
+const fetchText = (wire: HttpClient, url: URL, body?: string) => wire.exchange(post(url, body), read)
 
-const failureOf = (wire: Wire, url: URL): Effect.Effect<TransportError, unknown> =>
+const failureOf = (wire: HttpClient, url: URL): Effect.Effect<TransportError, unknown> =>
   Effect.flip(fetchText(wire, url)) as Effect.Effect<TransportError, unknown>
 
 const head = (rest: string) => `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${rest}\r\n\r\n`

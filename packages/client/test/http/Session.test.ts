@@ -470,7 +470,7 @@ describe("what may have been missed", () => {
       expect(server.byMethod("GET")).toEqual([])
       expect(told.gaps).toMatchObject([{
         reason: { _tag: "MessageRejected" },
-        message: "its own stream is not asked for (standaloneStream: false)"
+        message: "the standalone SSE stream is turned off (standaloneStream: false)"
       }])
     }))
 })

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { Lane, Road } from "../../src/internal/http/protocol.ts"
+import type { HttpChannel, HttpProtocol } from "../../src/internal/http/protocol.ts"
 import * as LegacySse from "../../src/internal/legacySse/legacySse.ts"
 import * as NodeWire from "../../src/internal/http/nodeClient.ts"
 import { resolve, type Resolved, type Settings } from "../../src/internal/http/settings.ts"
@@ -33,7 +33,7 @@ const road = (url: URL, settings: Resolved) =>
     }
     const fibers = new Set<Fiber.Fiber<void>>()
     yield* Effect.addFinalizer(() => Fiber.interruptAll(fibers))
-    const made: Road = {
+    const made: HttpChannel = {
       url,
       exchange: (request, use) => wire.exchange(request, use),
       fork: (effect) => {
@@ -43,7 +43,7 @@ const road = (url: URL, settings: Resolved) =>
       },
       deliver: (delivered) => tell({ delivered }),
       refused: (id, error) => tell({ refused: id, error }),
-      missed: () => {},
+      gap: () => {},
       end: (end) => tell({ end }),
       maxMessageBytes: settings.maxMessageBytes,
       refusalTimeout: settings.refusalTimeout
@@ -79,7 +79,7 @@ const open = (url: URL, options: Omit<Settings, "url"> = {}) =>
   Effect.gen(function*() {
     const settings = resolve({ url, ...options }, Context.empty()) as Resolved
     const made = yield* road(url, settings)
-    const lane: Lane = yield* LegacySse.open(made.road, settings)
+    const lane: HttpProtocol = yield* LegacySse.open(made.road, settings)
     return { ...made, lane }
   })
 

@@ -57,7 +57,8 @@ const counted = (transport: Transport, options: { readonly fails?: () => boolean
 // No chance in these: the waits are 1, 2, 4, … seconds.
 const reconnect = { initialDelay: "1 second", jitter: "none" } as const
 
-const tag = (pool: ClientPool.ClientPool, name: string) => pool.entries.find((entry) => entry.name === name)?.state._tag
+const tag = (pool: ClientPool.ClientPool["Service"], name: string) =>
+  pool.entries.find((entry) => entry.name === name)?.state._tag
 
 /** Lets everybody do what they can do now. */
 const settle = TestClock.adjust(0)

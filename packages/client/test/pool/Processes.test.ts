@@ -28,7 +28,8 @@ const server = (stubborn = false) => {
   const { connect } = Stdio.transport({
     command: process.execPath,
     args: ["-e", script(stubborn)],
-    graces: { stdin: "100 millis", term: "400 millis" }
+    closeTimeout: "100 millis",
+    termTimeout: "400 millis"
   })
   const transport: Transport = { connect: Effect.tap(connect, ({ pid }) => Effect.sync(() => pids.push(pid))) }
   return { pids, transport }
@@ -43,7 +44,7 @@ const runs = (pid: number): boolean => {
 }
 
 /** Waits until a server of the pool does like this. */
-const until = (pool: ClientPool.ClientPool, name: string, tag: ClientPool.State["_tag"]) =>
+const until = (pool: ClientPool.ClientPool["Service"], name: string, tag: ClientPool.State["_tag"]) =>
   Stream.runHead(Stream.filter(
     pool.states,
     (entries) => entries.some((entry) => entry.name === name && entry.state._tag === tag)

@@ -13,7 +13,8 @@ import { fileURLToPath } from "node:url"
 
 const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
 const server = fixture("server.ts")
-const short = { stdin: 100, term: 100, kill: 1000, settle: 100 }
+const short = { closeTimeout: 100, termTimeout: 100, killTimeout: 1000, settleTimeout: 100 }
+const byDefault = { closeTimeout: undefined, termTimeout: undefined, killTimeout: undefined, settleTimeout: undefined }
 
 /** Whether a process is gone: not there, or dead and only waiting to be reaped by somebody else. */
 const gone = (pid: number): boolean => {
@@ -91,7 +92,7 @@ const options = (
   command: process.execPath,
   args: [server, mode, ...more.with ?? []],
   stderr: "capture",
-  graces: short,
+  ...short,
   ...more
 })
 
@@ -108,7 +109,7 @@ describe("ending a server", () => {
   it.live("2025-11-25 · SHOULD initiate shutdown by first, closing the input stream to the child process", () =>
     Effect.gen(function*() {
       const scope = Scope.makeUnsafe()
-      const { call, connection, ends, until } = yield* Scope.provide(open("echo", { graces: { stdin: 60_000 } }), scope)
+      const { call, connection, ends, until } = yield* Scope.provide(open("echo", { closeTimeout: 60_000 }), scope)
       expect(call(1)).toBe(true)
       yield* until(1)
       yield* Scope.close(scope, Exit.void)
@@ -119,7 +120,7 @@ describe("ending a server", () => {
 
   it.live("2025-11-25 · SIGTERM if the server does not exit within a reasonable time", () =>
     Effect.gen(function*() {
-      const { call, connection, until } = yield* open("polite", { graces: { ...short, term: 60_000 } })
+      const { call, connection, until } = yield* open("polite", { termTimeout: 60_000 })
       call(1)
       yield* until(1)
       yield* connection.close
@@ -143,7 +144,7 @@ describe("ending a server", () => {
       let stderr = ""
       const heard = Deferred.makeUnsafe<void>()
       const { call, connection, until } = yield* open("stubborn", {
-        graces: undefined,
+        ...byDefault,
         stderr: (text) => {
           stderr += text
           if (stderr.includes("term")) Deferred.doneUnsafe(heard, Effect.void)
@@ -257,7 +258,7 @@ describe("a server that ends on its own", () => {
 
   it.effect("what it said before it died is not lost, not even to a receiver that comes or resumes late", () =>
     Effect.gen(function*() {
-      const connection = yield* Stdio.connect(options("brief", { with: ["4"], graces: undefined }))
+      const connection = yield* Stdio.connect(options("brief", { with: ["4"], ...byDefault }))
       yield* connection.exited
       yield* TestClock.adjust(500)
       connection.pause!()
@@ -281,7 +282,7 @@ describe("a server that ends on its own", () => {
     Effect.gen(function*() {
       const closed = Deferred.makeUnsafe<void>()
       const { connection, ends } = yield* open("closes-stdout", {
-        graces: undefined,
+        ...byDefault,
         stderr: () => Deferred.doneUnsafe(closed, Effect.void)
       })
       yield* Deferred.await(closed)

@@ -193,7 +193,7 @@ for (const revision of Revision.sessionEra) {
           const error = yield* alone.error
           assert.deepStrictEqual([error.reason._tag, error.message], [
             "Unsupported",
-            `Tasks are not subscribed to in ${revision}`
+            `${revision} has no subscriptions to tasks`
           ])
           const beside = yield* kit.run(client, { tools: true, taskIds: ["t1"] })
           const [first] = beside.changes

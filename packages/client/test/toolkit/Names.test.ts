@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
-import { distinct } from "../../src/internal/toolkit/names.ts"
+import { uniqueNames } from "../../src/internal/toolkit/names.ts"
 
 const accepted = /^[a-zA-Z0-9_-]{1,64}$/
 
 const names = (...all: ReadonlyArray<readonly [string | undefined, string]>) =>
-  distinct(all.map(([server, tool]) => ({ server, tool })))
+  uniqueNames(all.map(([server, tool]) => ({ server, tool })))
 
 describe("the names of remote tools", () => {
   it("are `<server>_<tool>`, or the tool's own for a single client", () => {

@@ -396,7 +396,7 @@ describe("progress", () => {
       }
       const texts = (results: ReadonlyArray<Response.ToolResultPart<string, any, any>>) =>
         results.map(({ result }) => result.content[0].text)
-      assert.deepStrictEqual(texts(yield* streamed(yield* Client.toolkit(many, { maxReports: 2 }))), [
+      assert.deepStrictEqual(texts(yield* streamed(yield* Client.toolkit(many, { maxBufferedReports: 2 }))), [
         "19",
         "20",
         "Tea"

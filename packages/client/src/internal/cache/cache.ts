@@ -1,5 +1,5 @@
 /**
- * The cache of responses, as the calls see it (2026-07-28, caching).
+ * The response cache of the calls (2026-07-28, caching).
  */
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
@@ -13,21 +13,21 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
 import * as ResponseCache from "../../ResponseCache.ts"
-import { Keeping } from "./store.ts"
+import { CacheStore } from "./store.ts"
 import { paramsOf, readsOf } from "./key.ts"
 import { withSafeIcons } from "../calls/icons.ts"
 
-/** A result, and whether it may be kept: one that took answers of the host may not. */
+/** A result, and whether it may be stored: a result that required input may not. */
 export interface Got<R> {
   readonly result: R
   readonly keep: boolean
 }
 
-/** See the module's text. */
+/** Stores and serves responses. */
 export interface Cached {
   /**
-   * Gives the fresh response that is kept, unless it is to be refreshed; or gets one, and keeps it if that is allowed. What is given
-   * has gone through `read`, which remembers what it needs of it, and may leave a part out.
+   * Returns the fresh stored response, unless the mode is `refresh`. Otherwise runs `get`, and stores the result if that is allowed. The result
+   * passes through `read`, which may record or omit a part.
    */
   readonly through: <P, R>(
     method: Method.RequestMethod<P, R>,
@@ -36,38 +36,38 @@ export interface Cached {
     get: Effect.Effect<Got<R>, ClientError>,
     read: (result: R) => R
   ) => Effect.Effect<R, ClientError>
-  /** A notice of the server may make stale what is kept. */
+  /** Invalidates the responses that a notification of the server concerns. */
   readonly notice: (notification: { readonly method: string; readonly params?: JsonObject | undefined }) => void
-  /** Forgets whatever is kept of the server. */
+  /** Invalidates all responses of the server. */
   readonly forget: () => void
 }
 
-/** Keeps nothing. */
-export const none: Cached = {
+/** The cache that stores nothing. */
+export const disabled: Cached = {
   through: (_method, _params, _mode, get, read) => Effect.map(get, ({ result }) => read(result)),
   notice: () => {},
   forget: () => {}
 }
 
-/** A method, and the params of it where not all are meant. */
-type Meant = readonly [method: string, params?: ReadonlyArray<string>]
+/** The responses of a method, or those with some params. */
+type Target = readonly [method: string, params?: ReadonlyArray<string>]
 
-const tools: ReadonlyArray<Meant> = [[Method.ListTools.name]]
-const prompts: ReadonlyArray<Meant> = [[Method.ListPrompts.name]]
-// Templates have no notice of their own.
-const resources: ReadonlyArray<Meant> = [[Method.ListResources.name], [Method.ListResourceTemplates.name]]
+const tools: ReadonlyArray<Target> = [[Method.ListTools.name]]
+const prompts: ReadonlyArray<Target> = [[Method.ListPrompts.name]]
+// Templates have no notification of their own.
+const resources: ReadonlyArray<Target> = [[Method.ListResources.name], [Method.ListResourceTemplates.name]]
 // Beyond these all reads are stale: looking for each would cost more than asking the server again.
 const maxUri = 8_192
 const maxUris = 64
-const allReads: Meant = [Method.ReadResource.name]
-const reads = (uri: unknown): ReadonlyArray<Meant> =>
+const allReads: Target = [Method.ReadResource.name]
+const reads = (uri: unknown): ReadonlyArray<Target> =>
   typeof uri !== "string" ? [] : [uri.length > maxUri ? allReads : [Method.ReadResource.name, readsOf(uri)]]
 
 /**
  * What a subscription covers from its acknowledgment on. Whether it has changed before then, the server has told nobody: whoever
  * subscribes and then reads is to get what is there now.
  */
-const covered = (notifications: unknown): ReadonlyArray<Meant> => {
+const covered = (notifications: unknown): ReadonlyArray<Target> => {
   if (!isObject(notifications)) return []
   const uris = notifications["resourceSubscriptions"]
   return [
@@ -78,8 +78,8 @@ const covered = (notifications: unknown): ReadonlyArray<Meant> => {
   ]
 }
 
-/** What a notice makes stale. "The notification invalidates the cached response." */
-const staleBy = (method: string, params: JsonObject | undefined): ReadonlyArray<Meant> => {
+/** The responses that a notification invalidates. "The notification invalidates the cached response." */
+const staleBy = (method: string, params: JsonObject | undefined): ReadonlyArray<Target> => {
   switch (method) {
     case Method.ToolListChanged.name:
       return tools
@@ -96,7 +96,7 @@ const staleBy = (method: string, params: JsonObject | undefined): ReadonlyArray<
   }
 }
 
-/** Whether nobody answered: "network issues, server downtime". A refusal below 500 is an answer. */
+/** Whether the server did not respond: "network issues, server downtime". A status below 500 is a response. */
 const isOutage = ({ reason }: ClientError): boolean => {
   switch (reason._tag) {
     case "ConnectionFailed":
@@ -143,14 +143,14 @@ export const makeUnsafe = (
   context: Context.Context<never>,
   scope: Scope.Scope
 ): Cached => {
-  if (options === false) return none
+  if (options === false) return disabled
   const millis = (given: Duration.Input | undefined, otherwise: Duration.Input): number =>
     Duration.toMillis(Duration.fromInputUnsafe(given ?? otherwise))
   const maxTtl = millis(options.maxTtl, "24 hours")
   const staleIfError = millis(options.staleIfError, 0)
   const shared = options.store === undefined ? undefined : options
-  const keeping = new Keeping({
-    store: shared?.store ?? ResponseCache.memory(options as ResponseCache.OwnOptions),
+  const store = new CacheStore({
+    store: shared?.store ?? ResponseCache.make(options as ResponseCache.OwnOptions),
     server: shared?.server ?? "",
     partition: shared === undefined ? "" : shared.partition,
     timeout: shared === undefined ? undefined : millis(shared.storeTimeout, "1 second"),
@@ -179,22 +179,22 @@ export const makeUnsafe = (
       const ttlMs = ttlOf(result)
       const text = ttlMs > 0 ? textOf(result) : undefined
       if (text !== undefined) {
-        const entry = { text, receivedAt: keeping.now, ttlMs }
-        return keeping.set(name, key, entry, result.cacheScope === "public", changes)
+        const entry = { text, receivedAt: store.now, ttlMs }
+        return store.set(name, key, entry, result.cacheScope === "public", changes)
       }
       // What was kept before is older than what is known now.
-      if (mode === "refresh") keeping.stale(name, [key])
+      if (mode === "refresh") store.stale(name, [key])
       return Effect.void
     }
     const failed = ({ reason }: ClientError): void => {
       if (reason._tag !== "ProtocolError") return
       // "If a cursor becomes invalid, the client SHOULD discard all cached pages."
       const isCursor = (params as { readonly cursor?: unknown }).cursor !== undefined
-      if (reason.error.reason === "InvalidParams") keeping.stale(name, isCursor ? undefined : [key])
-      if (reason.error.reason === "ResourceNotFound") keeping.stale(name, [key])
+      if (reason.error.reason === "InvalidParams") store.stale(name, isCursor ? undefined : [key])
+      if (reason.error.reason === "ResourceNotFound") store.stale(name, [key])
     }
     const fetch = Effect.suspend(() => {
-      const changes = keeping.changes(name)
+      const changes = store.changes(name)
       return get.pipe(
         Effect.tapError((error) => Effect.sync(() => failed(error))),
         Effect.flatMap(({ keep: mayKeep, result }) => {
@@ -205,10 +205,10 @@ export const makeUnsafe = (
     })
     if (mode === "refresh") return fetch
 
-    const changes = keeping.changes(name)
-    return Effect.flatMap(keeping.get(name, key), (entry) => {
-      if (entry === undefined || keeping.changes(name) !== changes) return fetch
-      const age = keeping.now - entry.receivedAt
+    const changes = store.changes(name)
+    return Effect.flatMap(store.get(name, key), (entry) => {
+      if (entry === undefined || store.changes(name) !== changes) return fetch
+      const age = store.now - entry.receivedAt
       const ttl = Math.min(entry.ttlMs, maxTtl)
       // One from the future was written by another clock, and nobody knows how old it is.
       if (age < 0 || age >= ttl + staleIfError) return fetch
@@ -217,16 +217,16 @@ export const makeUnsafe = (
       if (age < ttl) return Effect.succeed(result)
       return Effect.catchIf(fetch, isOutage, (error) =>
         // It may have become stale meanwhile in another way than by its age.
-        keeping.changes(name) === changes ? Effect.succeed(result) : Effect.fail(error))
+        store.changes(name) === changes ? Effect.succeed(result) : Effect.fail(error))
     })
   }
 
   return {
     through: (method, params, mode, get, read) => Effect.suspend(() => through(method, params, mode, get, read)),
     notice: ({ method, params }) => {
-      for (const meant of staleBy(method, params)) keeping.stale(...meant)
+      for (const meant of staleBy(method, params)) store.stale(...meant)
     },
-    forget: () => keeping.stale()
+    forget: () => store.stale()
   }
 }
 

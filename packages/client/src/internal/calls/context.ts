@@ -14,7 +14,7 @@ import type { ClientError } from "../../ClientError.ts"
 import type { Cached } from "../cache/cache.ts"
 import type { Line } from "../connection/connection.ts"
 import type { Keeper } from "../connection/supervisor.ts"
-import type { Answers } from "../input/inputRequests.ts"
+import type { InputRequestHandler } from "../input/inputRequests.ts"
 import type { Reports, Tasked, Tasks } from "../tasks/taskRegistry.ts"
 import type { CallToolOptions } from "./options.ts"
 import type { ToolListRefresh } from "./toolListRefresh.ts"
@@ -37,7 +37,7 @@ export interface ClientContext {
   readonly enforceCapabilities: boolean
   /** How many times one request may be answered with input requests. */
   readonly maxRounds: number
-  readonly answers: Answers
+  readonly answers: InputRequestHandler
   readonly definitions: Definitions
   readonly tasks: Tasks
   /** The notifications of the server about tasks, in the request era. */

@@ -26,14 +26,14 @@ import { ClientError, NegotiationFailed } from "../../ClientError.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Notification } from "../../Notification.ts"
 import type { Telemetry } from "../../Telemetry.ts"
-import type { Answers } from "../input/inputRequests.ts"
+import type { InputRequestHandler } from "../input/inputRequests.ts"
 import { Guard, type Watch } from "./inboundFilter.ts"
 import { read } from "./detected.ts"
 import { type Agreement, initialize, mayInitialize, probe, probes, resume, type Settings } from "./handshake.ts"
 import { fromConnect, isRefuted } from "./handshakeFailure.ts"
 import type { Owned } from "./supervisor.ts"
 import type { Line, Owner } from "./connection.ts"
-import type { Notices } from "../broadcast.ts"
+import type { Broadcast } from "../broadcast.ts"
 import { decode } from "./notification.ts"
 
 /** The part of the client's options that matters here. */
@@ -53,7 +53,7 @@ const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
 /** Makes what adds to each request what it says about itself. */
 const stamper = (
   { info: clientInfo = defaultInfo, tasks }: Pick<Setup, "info" | "tasks">,
-  { capabilities }: Answers,
+  { capabilities }: InputRequestHandler,
   protocolVersion: Revision.Revision,
   logLevel?: LoggingLevel
 ) => {
@@ -62,7 +62,7 @@ const stamper = (
   return RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
 }
 
-const settingsOf = (options: Setup, answers: Answers): Settings => ({
+const settingsOf = (options: Setup, answers: InputRequestHandler): Settings => ({
   revisions: Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true),
   probeTimeout: options.probeTimeout ?? "3 seconds",
   stamp: (revision) => stamper(options, answers, revision),
@@ -76,8 +76,8 @@ type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreemen
 
 /** What every connection of a client shares. */
 export interface Shared {
-  readonly answers: Answers
-  readonly notices: Notices<Notification>
+  readonly answers: InputRequestHandler
+  readonly notices: Broadcast<Notification>
   /** Whether anyone hears those. */
   readonly listened: boolean
   /** What runs on a connection runs in it. */
@@ -195,7 +195,7 @@ class Connected implements Line, Watch, Peer.Options<never> {
     this.#shared.heard(message)
     if (this.#agreement === undefined || !this.#shared.listened) return
     const decoded = decode(message, this.revision)
-    if (Result.isSuccess(decoded)) return this.#shared.notices.tell(decoded.success)
+    if (Result.isSuccess(decoded)) return this.#shared.notices.publish(decoded.success)
     return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
   }
 

@@ -18,7 +18,7 @@ import type * as Stream from "effect/Stream"
 import { ClientError, Closed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import type { Status } from "../../Status.ts"
-import { Statuses } from "../statuses.ts"
+import { Broadcast } from "../broadcast.ts"
 import { type Line, type Owner, serverOf } from "./connection.ts"
 
 /** What runs for a line, in a scope that closes with it. */
@@ -85,6 +85,9 @@ export interface Settings {
   readonly patience: Patience
 }
 
+// Statuses that wait for a slow reader. Older ones are dropped, since the latest one matters.
+const maxBufferedStatuses = 16
+
 type Unsettled = Exclude<Status, { readonly _tag: "Connected" }>
 
 /** The end that a failure to open a line stands for. */
@@ -127,7 +130,7 @@ class KeeperImpl implements Keeper, Owner {
   #waiting: Set<(line: Effect.Effect<Line, ClientError>) => void> | undefined = undefined
   #awaiting: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
   #hooks: Set<Hook> | undefined = undefined
-  #statuses: Statuses | undefined = undefined
+  #statuses: Broadcast<Status> | undefined = undefined
   // The one that is open is described when somebody asks.
   #status: Unsettled | undefined = undefined
   #gone: ClientError | undefined = undefined
@@ -173,7 +176,7 @@ class KeeperImpl implements Keeper, Owner {
   }
 
   get status(): Stream.Stream<Status> {
-    return (this.#statuses ??= new Statuses(() => this.#present, this.#end !== undefined)).stream
+    return (this.#statuses ??= new Broadcast(maxBufferedStatuses, () => this.#present, this.#end !== undefined)).stream
   }
 
   get ended(): Effect.Effect<SessionEnd> {
@@ -350,7 +353,7 @@ class KeeperImpl implements Keeper, Owner {
 
   #become(status: Unsettled | undefined): void {
     this.#status = status
-    this.#statuses?.changed()
+    if (this.#statuses?.hasListeners === true) this.#statuses.publish(this.#present)
   }
 }
 

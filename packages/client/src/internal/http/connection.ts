@@ -1,114 +1,115 @@
 /**
- * A connection over HTTP: it owns the wire, every fiber that speaks on it, and the lane that says how the server is spoken to.
+ * A connection over HTTP. It owns the HTTP client, the fibers of its requests, and the protocol: Streamable HTTP or HTTP+SSE.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
-import type { Connection, End, Headers, Receiver } from "@skein/runtime/Connection"
-import type { TransportError } from "@skein/runtime/TransportError"
+import type { Connection, End, Headers, Receiver, Transport } from "@skein/runtime/Connection"
+import { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import * as LegacySse from "../legacySse/legacySse.ts"
 import { Exchanger } from "./exchange.ts"
-import type { Lane, OpenLane } from "./protocol.ts"
-import type { Resolved } from "./settings.ts"
-import { Streamable, type StreamableRoad } from "./streamable.ts"
-import type { Wire, WireReply, WireRequest } from "./httpClient.ts"
+import type { HttpProtocol, OpenProtocol } from "./protocol.ts"
+import { resolve, type Resolved, type Settings } from "./settings.ts"
+import { Streamable, type StreamableChannel } from "./streamable.ts"
+import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
-/** How a server is spoken to. */
-export type Variant = "streamable" | "sse"
+/** The HTTP transport of a server. */
+export type HttpMode = "streamable" | "sse"
 
-const blame = (exit: Exit.Exit<void>): Effect.Effect<void> | undefined =>
+const logDefect = (exit: Exit.Exit<void>): Effect.Effect<void> | undefined =>
   Exit.isFailure(exit) && Cause.hasDies(exit.cause)
-    ? Effect.logError("A defect in the HTTP transport", exit.cause)
+    ? Effect.logError("defect in the HTTP transport", exit.cause)
     : undefined
 
-/** See the module's text. */
-export class HttpConnection implements Connection, StreamableRoad {
+/** A connection to one server. */
+export class HttpConnection implements Connection, StreamableChannel {
   readonly sendsHeaders = true
   readonly url: URL
   readonly maxMessageBytes: number
   readonly refusalTimeout: number
   readonly #settings: Resolved
-  readonly #wire: Wire
+  readonly #client: HttpClient
   readonly #exchanger: Exchanger
-  readonly #legacy: OpenLane
+  readonly #openLegacySse: OpenProtocol
   readonly #context: Context.Context<never>
   #fibers: Set<Fiber.Fiber<void>> | undefined
-  #lane: Lane
-  #variant: Variant = "streamable"
+  #protocol: HttpProtocol
+  #httpMode: HttpMode = "streamable"
   #receiver: Receiver | undefined
   #end: End | undefined
   #closing: Fiber.Fiber<void> | undefined
-  // What is told to the receiver comes one by one, and never while it is told something.
-  #telling = false
-  readonly #untold: Array<(receiver: Receiver) => void> = []
+  // Events for the receiver are delivered one by one: an event that occurs during a delivery waits.
+  #isDelivering = false
+  readonly #pending: Array<(receiver: Receiver) => void> = []
 
-  constructor(wire: Wire, settings: Resolved, context: Context.Context<never>, legacy: OpenLane) {
+  constructor(client: HttpClient, settings: Resolved, context: Context.Context<never>, openLegacySse: OpenProtocol) {
     this.url = settings.url
     this.maxMessageBytes = settings.maxMessageBytes
     this.refusalTimeout = settings.refusalTimeout
-    this.#exchanger = new Exchanger(wire, settings)
+    this.#exchanger = new Exchanger(client, settings)
     this.#settings = settings
-    this.#wire = wire
-    this.#legacy = legacy
+    this.#client = client
+    this.#openLegacySse = openLegacySse
     this.#context = context
-    this.#lane = new Streamable(this, settings)
+    this.#protocol = new Streamable(this, settings)
   }
 
-  get httpMode(): Variant {
-    return this.#variant
+  get httpMode(): HttpMode {
+    return this.#httpMode
   }
 
-  // ---- what a peer sees
+  // ---- for the peer
 
   open(receiver: Receiver): void {
     this.#receiver = receiver
-    this.#tell()
+    this.#deliverNext()
   }
 
   send(message: JsonRpc.Outbound, _about?: JsonRpc.Id, headers?: Headers): boolean {
     if (this.#end !== undefined) return true
-    this.#lane.send(message, headers)
-    return this.#lane.full !== true
+    this.#protocol.send(message, headers)
+    return this.#protocol.full !== true
   }
 
   get drained(): Effect.Effect<void> {
-    return this.#end !== undefined ? Effect.void : this.#lane.drained ?? Effect.void
+    return this.#end !== undefined ? Effect.void : this.#protocol.drained ?? Effect.void
   }
 
-  /** Closes it with that scope. */
+  /** Closes the connection with a scope. */
   closeWith(scope: Scope.Scope): Effect.Effect<void> {
     return Scope.addFinalizerExit(scope, () => this.close)
   }
 
-  /** Ends the connection, with a word to the server within `closeTimeout`. */
+  /** Closes the connection, after ending the session on the server within `closeTimeout`. */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#closing ??= this.#run(Effect.andThen(
         this.#end === undefined && this.#settings.closeTimeout > 0
-          ? Effect.timeoutOption(this.#lane.close, this.#settings.closeTimeout) :
+          ? Effect.timeoutOption(this.#protocol.close, this.#settings.closeTimeout) :
           Effect.void,
-        Effect.andThen(Effect.sync(() => this.end({ _tag: "Closed" })), this.#wire.close)
+        Effect.andThen(Effect.sync(() => this.end({ _tag: "Closed" })), this.#client.close)
       ))
       return Effect.asVoid(Fiber.await(this.#closing))
     })
   }
 
-  // ---- what a lane sees
+  // ---- for the protocol
 
   exchange<A, E>(
-    request: WireRequest,
-    use: (reply: WireReply) => Effect.Effect<A, E>
+    request: HttpRequest,
+    use: (reply: HttpResponse) => Effect.Effect<A, E>
   ): Effect.Effect<A, E | TransportError> {
     return this.#exchanger.exchange(request, use)
   }
 
   fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
-    const fiber = this.#run(Effect.onExitPrimitive(effect, blame))
+    const fiber = this.#run(Effect.onExitPrimitive(effect, logDefect))
     if (fiber.pollUnsafe() !== undefined) return fiber
-    // It may have been what ended the connection.
+    // The fiber itself may have ended the connection.
     if (this.#end !== undefined) fiber.interruptUnsafe()
     const fibers = this.#fibers ??= new Set()
     fibers.add(fiber)
@@ -117,46 +118,46 @@ export class HttpConnection implements Connection, StreamableRoad {
   }
 
   deliver(message: JsonRpc.Inbound): void {
-    if (this.#end === undefined) this.#tell((receiver) => receiver.message(message))
+    if (this.#end === undefined) this.#deliverNext((receiver) => receiver.message(message))
   }
 
   refused(id: JsonRpc.Id, error: TransportError): void {
-    if (this.#end === undefined) this.#tell((receiver) => receiver.refused?.(id, error))
+    if (this.#end === undefined) this.#deliverNext((receiver) => receiver.refused?.(id, error))
   }
 
-  missed(error?: TransportError): void {
-    if (this.#end === undefined) this.#tell((receiver) => receiver.gap?.(error))
+  gap(error?: TransportError): void {
+    if (this.#end === undefined) this.#deliverNext((receiver) => receiver.gap?.(error))
   }
 
   end(end: End): void {
     if (this.#end !== undefined) return
     this.#end = end
     for (const fiber of this.#fibers ?? []) fiber.interruptUnsafe()
-    this.#tell((receiver) => receiver.end(end))
+    this.#deliverNext((receiver) => receiver.end(end))
   }
 
-  // ---- the legacy pair of endpoints
+  // ---- HTTP+SSE of 2024-11-05
 
-  /** Speaks to the server as to one of 2024-11-05 from now on. */
-  get becomeLegacy(): Effect.Effect<void, TransportError> {
+  /** Switches to HTTP+SSE. */
+  get switchToSse(): Effect.Effect<void, TransportError> {
     return Effect.suspend(() =>
-      Effect.map(this.#legacy(this, this.#settings), (lane) => {
-        this.#lane = lane
-        this.#variant = "sse"
+      Effect.map(this.#openLegacySse(this, this.#settings), (protocol) => {
+        this.#protocol = protocol
+        this.#httpMode = "sse"
       })
     )
   }
 
-  /** Sends a refused `initialize` once more in the other way, if the server knows that. */
-  takeOver(initialize: JsonRpc.Request): Effect.Effect<boolean> {
-    return Effect.matchEffect(this.becomeLegacy, {
+  /** Sends a refused `initialize` again over HTTP+SSE. Returns whether the server has that transport. */
+  fallBackToSse(initialize: JsonRpc.Request): Effect.Effect<boolean> {
+    return Effect.matchEffect(this.switchToSse, {
       onFailure: ({ message, status }) => {
-        // It has no such stream; or it has one, and something is wrong with it.
+        // A 4xx is the usual response of a server without that stream. Anything else is a fault worth a warning.
         const log = status !== undefined && status >= 400 ? Effect.logDebug : Effect.logWarning
-        return Effect.as(log(`HTTP+SSE cannot be spoken to the server either: ${message}`), false)
+        return Effect.as(log(`HTTP+SSE failed as well: ${message}`), false)
       },
       onSuccess: () => {
-        this.#lane.send(initialize, undefined)
+        this.#protocol.send(initialize, undefined)
         return Effect.succeed(true)
       }
     })
@@ -164,20 +165,37 @@ export class HttpConnection implements Connection, StreamableRoad {
 
   // ----
 
-  #tell(what?: (receiver: Receiver) => void): void {
-    const untold = this.#untold
+  #deliverNext(what?: (receiver: Receiver) => void): void {
+    const pending = this.#pending
     const receiver = this.#receiver
-    if (what !== undefined) untold.push(what)
-    if (receiver === undefined || this.#telling) return
-    this.#telling = true
+    if (what !== undefined) pending.push(what)
+    if (receiver === undefined || this.#isDelivering) return
+    this.#isDelivering = true
     try {
-      for (let next = untold.shift(); next !== undefined; next = untold.shift()) next(receiver)
+      for (let next = pending.shift(); next !== undefined; next = pending.shift()) next(receiver)
     } finally {
-      this.#telling = false
+      this.#isDelivering = false
     }
   }
 
   #run(effect: Effect.Effect<void>): Fiber.Fiber<void> {
     return Effect.runForkWith(this.#context)(effect)
+  }
+}
+
+/** Makes a transport. Each connection has an HTTP client of its own and closes it. */
+export const transport = (makeClient: () => HttpClient, settings: Settings): Transport => {
+  const connect = Effect.flatMap(Effect.context<Scope.Scope>(), (context) => {
+    const resolved = resolve(settings, context)
+    if (resolved instanceof TransportError) return Effect.fail(resolved)
+    return Effect.uninterruptible(Effect.suspend(() => {
+      const connection = new HttpConnection(makeClient(), resolved, context, LegacySse.open)
+      return Effect.as(connection.closeWith(Context.get(context, Scope.Scope)), connection)
+    }))
+  })
+  return {
+    connect,
+    connectWith: (variant) => variant === "sse" ? Effect.tap(connect, (connection) => connection.switchToSse) : connect,
+    reconnects: true
   }
 }

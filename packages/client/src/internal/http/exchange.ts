@@ -7,15 +7,15 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Challenge, Credentials } from "../../Credentials.ts"
-import { ofHost, type Resolved, unsendable } from "./settings.ts"
-import type { Wire, WireReply, WireRequest } from "./httpClient.ts"
+import { customHeaders, invalidHeader, type Resolved } from "./settings.ts"
+import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** What makes an exchange begin again. */
-class Again {
-  readonly request: WireRequest
+class Repeat {
+  readonly request: HttpRequest
   readonly redirects: number
   readonly challenges: number
-  constructor(request: WireRequest, redirects: number, challenges: number) {
+  constructor(request: HttpRequest, redirects: number, challenges: number) {
     this.request = request
     this.redirects = redirects
     this.challenges = challenges
@@ -26,25 +26,25 @@ const refused = (message: string, status?: number, cause?: unknown): TransportEr
   new TransportError({ reason: new MessageRejected({ message, status, cause }), undelivered: true })
 
 /** Headers of the host's, where they can be had. The cause may quote a secret, and stays out of the message. */
-const had = (what: string, headers: Effect.Effect<Headers, unknown>): Effect.Effect<Headers, TransportError> =>
+const headersFrom = (what: string, headers: Effect.Effect<Headers, unknown>): Effect.Effect<Headers, TransportError> =>
   Effect.catchCause(
     headers,
     (cause) => Effect.fail(refused(`${what} for the request could not be had`, undefined, Cause.squash(cause)))
   )
 
 /** Adds headers of the host. None of them is one of the protocol's; of the host's own the last counts. */
-const adding = (request: WireRequest, headers: Headers): Effect.Effect<WireRequest, TransportError> => {
-  const kept = ofHost(headers)
-  const wrong = unsendable(kept)
+const addHeaders = (request: HttpRequest, headers: Headers): Effect.Effect<HttpRequest, TransportError> => {
+  const kept = customHeaders(headers)
+  const wrong = invalidHeader(kept)
   return wrong === undefined
     ? Effect.succeed({ ...request, headers: { ...request.headers, ...kept } })
     : Effect.fail(refused(`The header ${JSON.stringify(wrong)} cannot be sent`))
 }
 
 /** Where a redirect leads, if it may be followed: "credentials must not follow to another origin". */
-const redirected = (
-  request: WireRequest,
-  reply: WireReply,
+const redirectTarget = (
+  request: HttpRequest,
+  reply: HttpResponse,
   redirects: number,
   maxRedirects: number
 ): URL | TransportError => {
@@ -64,7 +64,7 @@ const redirected = (
   return url
 }
 
-const told = (credentials: Credentials, challenge: Challenge): Effect.Effect<boolean> =>
+const reportChallenge = (credentials: Credentials["Service"], challenge: Challenge): Effect.Effect<boolean> =>
   Effect.catchCause(
     Effect.suspend(() => credentials.refused(challenge)),
     () => Effect.as(Effect.logWarning("The credentials failed to hear of a refusal"), false)
@@ -72,82 +72,94 @@ const told = (credentials: Credentials, challenge: Challenge): Effect.Effect<boo
 
 /** See the module's text. */
 export class Exchanger {
-  readonly #wire: Wire
+  readonly #client: HttpClient
   readonly #settings: Resolved
   // How often the credentials were replaced, and who is telling them of a refusal now.
   #renewals = 0
-  #telling: Semaphore.Semaphore | undefined = undefined
+  #challengeLock: Semaphore.Semaphore | undefined = undefined
 
-  constructor(wire: Wire, settings: Resolved) {
-    this.#wire = wire
+  constructor(client: HttpClient, settings: Resolved) {
+    this.#client = client
     this.#settings = settings
   }
 
   /** Exchanges; what `use` is given is no redirect that can be followed, and no refusal that the credentials have an answer to. */
   exchange<A, E>(
-    request: WireRequest,
-    use: (reply: WireReply) => Effect.Effect<A, E>,
+    request: HttpRequest,
+    use: (reply: HttpResponse) => Effect.Effect<A, E>,
     redirects = 0,
     challenges = 0
   ): Effect.Effect<A, E | TransportError> {
     const { credentials, headers: fixed, maxChallenges, maxRedirects } = this.#settings
-    const taken = this.#renewals
-    const watched = (reply: WireReply, sent?: Headers): Effect.Effect<A | Again, E | TransportError> => {
+    const renewals = this.#renewals
+    const onResponse = (reply: HttpResponse, sent?: Headers): Effect.Effect<A | Repeat, E | TransportError> => {
       const { status } = reply
-      if (sent !== undefined) reply.sent = sent
+      if (sent !== undefined) reply.sentHeaders = sent
       if (status >= 300 && status < 400) {
-        const url = redirected(request, reply, redirects, maxRedirects)
+        const url = redirectTarget(request, reply, redirects, maxRedirects)
         return url instanceof TransportError
           ? Effect.fail(url)
-          : Effect.succeed(new Again({ ...request, url }, redirects + 1, challenges))
+          : Effect.succeed(new Repeat({ ...request, url }, redirects + 1, challenges))
       }
       if ((status === 401 || status === 403) && credentials !== undefined && challenges < maxChallenges) {
         const wwwAuthenticate = reply.header("www-authenticate")
         return Effect.flatMap(
-          this.#renewed(credentials, taken, { status, wwwAuthenticate, url: request.url, attempt: challenges + 1 }),
-          (again): Effect.Effect<A | Again, E> =>
-            again ? Effect.succeed(new Again(request, redirects, challenges + 1)) : use(reply)
+          this.#answerChallenge(credentials, renewals, {
+            status,
+            wwwAuthenticate,
+            url: request.url,
+            attempt: challenges + 1
+          }),
+          (again): Effect.Effect<A | Repeat, E> =>
+            again ? Effect.succeed(new Repeat(request, redirects, challenges + 1)) : use(reply)
         )
       }
       return use(reply)
     }
-    const wire = this.#wire
-    const ready = this.#dressed(request)
+    const client = this.#client
+    const ready = this.#withHeaders(request)
     const made = Effect.isEffect(ready)
-      ? Effect.flatMap(ready, (request) => wire.exchange(request, (reply) => watched(reply, request.headers)))
-      : wire.exchange(ready, fixed === undefined ? watched : (reply) => watched(reply, ready.headers))
+      ? Effect.flatMap(ready, (request) => client.exchange(request, (reply) => onResponse(reply, request.headers)))
+      : client.exchange(ready, fixed === undefined ? onResponse : (reply) => onResponse(reply, ready.headers))
     return Effect.flatMap(
       made,
       (done) =>
-        done instanceof Again
+        done instanceof Repeat
           ? this.exchange(done.request, use, done.redirects, done.challenges)
           : Effect.succeed(done)
     )
   }
 
   /** Tells the credentials of a refusal, one at a time, unless they have been replaced since the request took them. */
-  #renewed(credentials: Credentials, taken: number, challenge: Challenge): Effect.Effect<boolean> {
-    return (this.#telling ??= Semaphore.makeUnsafe(1)).withPermit(Effect.suspend(() =>
-      this.#renewals !== taken
+  #answerChallenge(
+    credentials: Credentials["Service"],
+    renewals: number,
+    challenge: Challenge
+  ): Effect.Effect<boolean> {
+    return (this.#challengeLock ??= Semaphore.makeUnsafe(1)).withPermit(Effect.suspend(() =>
+      this.#renewals !== renewals
         ? Effect.succeed(true)
-        : Effect.tap(told(credentials, challenge), (again) => Effect.sync(() => again && this.#renewals++))
+        : Effect.tap(reportChallenge(credentials, challenge), (again) => Effect.sync(() => again && this.#renewals++))
     ))
   }
 
   /** The request as it is sent. */
-  #dressed(request: WireRequest): Effect.Effect<WireRequest, TransportError> | WireRequest {
+  #withHeaders(request: HttpRequest): Effect.Effect<HttpRequest, TransportError> | HttpRequest {
     const { credentials, dynamic, headers: fixed } = this.#settings
     const base = fixed === undefined ? request : { ...request, headers: { ...fixed, ...request.headers } }
     if (dynamic === undefined && credentials === undefined) return base
     const more = dynamic === undefined
       ? Effect.succeed(base)
-      : Effect.flatMap(had("The headers", dynamic), (headers) => adding(base, headers))
+      : Effect.flatMap(headersFrom("The headers", dynamic), (headers) => addHeaders(base, headers))
     if (credentials === undefined) return more
     return Effect.flatMap(more, (request) =>
       Effect.flatMap(
-        had("The credentials", Effect.suspend(() => credentials.headers({ method: request.method, url: request.url }))),
+        headersFrom(
+          "The credentials",
+          Effect.suspend(() => credentials.headers({ method: request.method, url: request.url }))
+        ),
         // What the credentials say counts before the headers of the transport.
-        (headers) => adding(request, headers)
+        (headers) => addHeaders(request, headers)
       ))
   }
 }

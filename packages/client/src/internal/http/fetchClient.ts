@@ -3,10 +3,10 @@
  */
 import { ConnectionLost, MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
-import type { Wire, WireReply, WireRequest } from "./httpClient.ts"
+import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
 // How Node names what happens before there is a connection. Elsewhere nothing is told.
-const unreached = new Set([
+const unreachableCodes = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
   "EAI_AGAIN",
@@ -16,7 +16,7 @@ const unreached = new Set([
 ])
 
 // And how a header that it does not send.
-const unmakeable = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"])
+const invalidRequestCodes = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"])
 
 /** Where the page is from, or the worker of a page, that this runs in. Elsewhere there is none. */
 const pageOrigin = (): string | undefined => {
@@ -25,35 +25,35 @@ const pageOrigin = (): string | undefined => {
 }
 
 // An error may be of another realm, where `instanceof` does not know it.
-const part = (error: unknown, name: string): unknown =>
+const memberOf = (error: unknown, name: string): unknown =>
   typeof error === "object" && error !== null ? (error as { readonly [name: string]: unknown })[name] : undefined
 
 const messageOf = (error: unknown): string => {
-  const messages = [part(part(error, "cause"), "message"), part(error, "message"), error]
+  const messages = [memberOf(memberOf(error, "cause"), "message"), memberOf(error, "message"), error]
   return String(messages.find((message) => message !== undefined && message !== ""))
 }
 
 /** `fetch` will not make the request at all, whoever listens there. */
-const unmade = ({ url }: WireRequest, why: string, cause: unknown): TransportError => {
+const notSent = ({ url }: HttpRequest, why: string, cause: unknown): TransportError => {
   const message = `The request to ${url.origin} cannot be made by fetch: ${why}`
   return new TransportError({ reason: new OpenFailed({ message, cause }), undelivered: true })
 }
 
-const lost = (request: WireRequest, cause: unknown): TransportError => {
+const lost = (request: HttpRequest, cause: unknown): TransportError => {
   const { origin } = request.url
-  const code = part(part(cause, "cause"), "code")
+  const code = memberOf(memberOf(cause, "cause"), "code")
   if (messageOf(cause) === "bad port") {
     const why =
       `it never asks port ${request.url.port} (bad port). NodeHttp.transport does; or let the server listen on another one`
-    return unmade(request, why, cause)
+    return notSent(request, why, cause)
   }
-  if (typeof code === "string" && unmakeable.has(code)) return unmade(request, messageOf(cause), cause)
-  if (typeof code === "string" && unreached.has(code)) {
-    const message = `${origin} cannot be reached: ${part(part(cause, "cause"), "message") || code}`
+  if (typeof code === "string" && invalidRequestCodes.has(code)) return notSent(request, messageOf(cause), cause)
+  if (typeof code === "string" && unreachableCodes.has(code)) {
+    const message = `${origin} cannot be reached: ${memberOf(memberOf(cause, "cause"), "message") || code}`
     return new TransportError({ reason: new OpenFailed({ message, cause }), undelivered: true })
   }
   const page = pageOrigin()
-  if (page === undefined || part(cause, "name") !== "TypeError" || part(cause, "cause") !== undefined) {
+  if (page === undefined || memberOf(cause, "name") !== "TypeError" || memberOf(cause, "cause") !== undefined) {
     return broken(`The request to ${origin} failed: ${messageOf(cause)}`, cause)
   }
   // Whether the server has begun to handle it is not told either.
@@ -73,17 +73,17 @@ const tooLong = (maxBytes: number): TransportError =>
   broken(`The response has more than ${maxBytes} bytes (maxMessageBytes)`)
 
 /** A response, and whether anything of it is left. */
-class Reply implements WireReply {
+class FetchResponse implements HttpResponse {
   readonly status: number
   readonly #response: Response
   readonly #aborted: AbortSignal
-  over = false
+  isRead = false
 
   constructor(response: Response, aborted: AbortSignal) {
     this.status = response.status
     this.#response = response
     this.#aborted = aborted
-    this.over = response.body === null
+    this.isRead = response.body === null
   }
 
   header(name: string): string | undefined {
@@ -106,7 +106,7 @@ class Reply implements WireReply {
   }
 
   #whole(text: string): Effect.Effect<string> {
-    this.over = true
+    this.isRead = true
     return Effect.succeed(text)
   }
 
@@ -144,7 +144,7 @@ class Reply implements WireReply {
           return resume(Effect.die(defect))
         }
         if (!done) return next()
-        this.over = true
+        this.isRead = true
         resume(Effect.void)
       }
       next()
@@ -152,12 +152,12 @@ class Reply implements WireReply {
   }
 }
 
-const replied = (
-  { url }: WireRequest,
+const responseOf = (
+  { url }: HttpRequest,
   response: Response,
   aborted: AbortSignal
-): Effect.Effect<Reply, TransportError> => {
-  if (response.type !== "opaqueredirect") return Effect.succeed(new Reply(response, aborted))
+): Effect.Effect<FetchResponse, TransportError> => {
+  if (response.type !== "opaqueredirect") return Effect.succeed(new FetchResponse(response, aborted))
   // A page may not see where a redirect leads.
   const message = `${url.origin} redirects, and where to a page is not told: use the address that it leads to`
   return Effect.fail(new TransportError({ reason: new MessageRejected({ message }), undelivered: true }))
@@ -168,15 +168,15 @@ const replied = (
  * a second time; so they shall not. And the end of a session gets out though the page is left. Where there are no pages there is no
  * need of either, and not everywhere it may be said.
  */
-const inPage = { GET: { cache: "no-store" }, POST: undefined, DELETE: { keepalive: true } } as const
+const pageOptions = { GET: { cache: "no-store" }, POST: undefined, DELETE: { keepalive: true } } as const
 
 /** A wire over a `fetch`. It has no connections of its own to close. */
-export const make = (fetch: typeof globalThis.fetch): Wire => ({
+export const make = (fetch: typeof globalThis.fetch): HttpClient => ({
   exchange: (request, use) =>
     Effect.suspend(() => {
       const controller = new AbortController()
-      let taken: Reply | undefined
-      const received = Effect.callback<Reply, TransportError>((resume) => {
+      let taken: FetchResponse | undefined
+      const received = Effect.callback<FetchResponse, TransportError>((resume) => {
         let asked: Promise<Response>
         try {
           asked = fetch(request.url, {
@@ -185,19 +185,19 @@ export const make = (fetch: typeof globalThis.fetch): Wire => ({
             body: request.body ?? null,
             redirect: "manual",
             signal: controller.signal,
-            ...(pageOrigin() === undefined ? undefined : inPage[request.method])
+            ...(pageOrigin() === undefined ? undefined : pageOptions[request.method])
           })
         } catch (cause) {
-          return resume(Effect.fail(unmade(request, messageOf(cause), cause)))
+          return resume(Effect.fail(notSent(request, messageOf(cause), cause)))
         }
         asked.then(
-          (response) => resume(replied(request, response, controller.signal)),
+          (response) => resume(responseOf(request, response, controller.signal)),
           (cause: unknown) => resume(Effect.fail(lost(request, cause)))
         )
       })
       const used = Effect.flatMap(received, (reply) => use(taken = reply))
       return Effect.onExitPrimitive(used, () => {
-        if (taken?.over !== true) controller.abort()
+        if (taken?.isRead !== true) controller.abort()
         return undefined
       })
     }),

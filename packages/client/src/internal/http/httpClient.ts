@@ -1,45 +1,46 @@
 /**
- * HTTP as the transports need it: one request, and a reply that is read as text. Made by `fetch` anywhere, by `node:http` on Node.
+ * The HTTP client that the transports use: one request, and a response whose body is read as text. `fetchClient` works everywhere,
+ * `nodeClient` on Node.
  */
 import type { Headers } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 
 /** One HTTP request. */
-export interface WireRequest {
+export interface HttpRequest {
   readonly method: "GET" | "POST" | "DELETE"
   readonly url: URL
   readonly headers: Headers
   readonly body?: string | undefined
 }
 
-/** What came back. The body is read once, by one of the two, or not at all. */
-export interface WireReply {
+/** A response. Its body is read at most once, by `text` or by `pieces`. */
+export interface HttpResponse {
   readonly status: number
-  /** What it was asked with, where headers of the host's are among that: none of it is quoted. The exchange sets it. */
-  sent?: Headers | undefined
+  /** The headers of the request, if some came from options or credentials: error messages redact their values. Set by the exchange. */
+  sentHeaders?: Headers | undefined
   /** A header, by its name in lower case. */
   readonly header: (name: string) => string | undefined
-  /** The whole body. One of more bytes than that fails with `Lost`. */
+  /** Reads the whole body. A body of more than `maxBytes` fails with `ConnectionLost`. */
   readonly text: (maxBytes: number) => Effect.Effect<string, TransportError>
   /**
-   * Hands the body over piece by piece as it comes, decoded as UTF-8, until it ends. A body that breaks off fails with `Lost`; what
-   * `onText` answers is an error of its own, with which it fails at once.
+   * Passes the body on in pieces as it arrives, decoded as UTF-8. A body that breaks off fails with `ConnectionLost`. If `onText` returns an
+   * error, reading fails with it at once.
    */
   readonly pieces: (onText: (text: string) => TransportError | undefined) => Effect.Effect<void, TransportError>
 }
 
-/** See the module's text. */
-export interface Wire {
+/** Makes HTTP requests. */
+export interface HttpClient {
   /**
-   * Sends a request and hands the reply over. What is left of the exchange when `use` ends, or is interrupted, is aborted, and its
-   * connection is not used again. Where no connection could be made the error is `Open` and `undelivered`, where one broke it is
-   * `Lost`. A page is not told which: `Open`.
+   * Sends a request and passes the response to `use`. An exchange that is not complete when `use` ends or is interrupted is aborted, and its
+   * connection is not reused. The error is `OpenFailed` and `undelivered` if no connection could be made, and `ConnectionLost` if it broke. A
+   * web page cannot tell them apart: `OpenFailed`.
    */
   readonly exchange: <A, E>(
-    request: WireRequest,
-    use: (reply: WireReply) => Effect.Effect<A, E>
+    request: HttpRequest,
+    use: (reply: HttpResponse) => Effect.Effect<A, E>
   ) => Effect.Effect<A, E | TransportError>
-  /** Closes the connections that wait for a next request. */
+  /** Closes the idle connections. */
   readonly close: Effect.Effect<void>
 }

@@ -8,7 +8,7 @@ import type * as Http from "node:http"
 import type * as Https from "node:https"
 import type { Socket } from "node:net"
 import { StringDecoder } from "node:string_decoder"
-import type { Wire, WireReply, WireRequest } from "./httpClient.ts"
+import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** How connections are made and kept. */
 export interface Options {
@@ -40,15 +40,15 @@ interface Target {
 const isText = (type: string | undefined): boolean => type === undefined || type === "" || type === "identity"
 
 /** The text without the mark that it may begin with: JSON and events have none, and `fetch` drops it too. */
-const unmarked = (decoded: string): string => decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded
+const withoutBom = (decoded: string): string => decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded
 
 /**
  * Goes on after the end of a body. The connection is given back in the next tick: what goes on before that, and makes another
  * request, would open one more.
  */
-const ended = <A>(resume: (effect: A) => void, effect: A): void => process.nextTick(resume, effect)
+const resumeAfterBody = <A>(resume: (effect: A) => void, effect: A): void => process.nextTick(resume, effect)
 
-class NodeReply implements WireReply {
+class NodeResponse implements HttpResponse {
   readonly status: number
   readonly #body: Http.IncomingMessage
 
@@ -93,7 +93,7 @@ class NodeReply implements WireReply {
       })
       body.on("end", () => {
         const bytes = more === undefined ? first : Buffer.concat(more, size)
-        ended(resume, Effect.succeed(bytes === undefined ? "" : unmarked(bytes.toString("utf8"))))
+        resumeAfterBody(resume, Effect.succeed(bytes === undefined ? "" : withoutBom(bytes.toString("utf8"))))
       })
       body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
     })
@@ -108,7 +108,7 @@ class NodeReply implements WireReply {
       let begun = false
       const take = (decoded: string): void => {
         if (decoded === "") return
-        const piece = begun ? decoded : unmarked(decoded)
+        const piece = begun ? decoded : withoutBom(decoded)
         begun = true
         let wrong: Effect.Effect<never, TransportError> | undefined
         try {
@@ -124,7 +124,7 @@ class NodeReply implements WireReply {
       body.on("data", (chunk: Buffer) => take(decoder.write(chunk)))
       body.on("end", () => {
         take(decoder.end())
-        ended(resume, Effect.void)
+        resumeAfterBody(resume, Effect.void)
       })
       body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
     })
@@ -154,22 +154,22 @@ const unreachable = (host: string, cause: unknown): string =>
 /** One request, from the socket to the end of its body. */
 class Exchange {
   readonly #target: Target
-  readonly #asked: WireRequest
-  readonly #wire: NodeWire
+  readonly #httpRequest: HttpRequest
+  readonly #client: NodeClient
   #request: Http.ClientRequest | undefined = undefined
-  #reply: Http.IncomingMessage | undefined = undefined
+  #incoming: Http.IncomingMessage | undefined = undefined
   #connected = false
 
-  constructor(target: Target, request: WireRequest, wire: NodeWire) {
+  constructor(target: Target, request: HttpRequest, client: NodeClient) {
     this.#target = target
-    this.#asked = request
-    this.#wire = wire
+    this.#httpRequest = request
+    this.#client = client
   }
 
-  readonly reply: Effect.Effect<NodeReply, TransportError> = Effect.callback((resume) => {
+  readonly response: Effect.Effect<NodeResponse, TransportError> = Effect.callback((resume) => {
     const { host, hostname, module, path, port } = this.#target
-    const agent = this.#wire.agentFor(this.#target)
-    const { body, headers, method } = this.#asked
+    const agent = this.#client.agentFor(this.#target)
+    const { body, headers, method } = this.#httpRequest
     // As a list, they are written as they are; otherwise Node keeps a map of them first.
     const list = headers["host"] === undefined ? ["Host", host] : []
     for (const name in headers) list.push(name, headers[name]!)
@@ -183,7 +183,7 @@ class Exchange {
     this.#request = request
     const fail = (cause: unknown) => {
       // What happens to the body is told to who reads it.
-      if (this.#reply !== undefined) return
+      if (this.#incoming !== undefined) return
       resume(Effect.fail(
         this.#connected
           ? lost(`No answer of ${host}: ${text(cause)}`, cause, isUnfinished(cause))
@@ -202,26 +202,26 @@ class Exchange {
         this.#connected = !socket.destroyed
         return
       }
-      this.#wire.opened(socket)
+      this.#client.onSocket(socket)
       socket.once(encrypted === true ? "secureConnect" : "connect", () => {
         this.#connected = true
       })
     })
     request.on("response", (reply) => {
-      this.#reply = reply
-      resume(Effect.succeed(new NodeReply(reply)))
+      this.#incoming = reply
+      resume(Effect.succeed(new NodeResponse(reply)))
     })
     request.on("error", fail)
     // Without an error it closes where the server switches to another protocol.
     request.on("close", () => {
-      if (this.#reply === undefined) fail(new Error("the connection was closed"))
+      if (this.#incoming === undefined) fail(new Error("the connection was closed"))
     })
     request.end(body)
   })
 
   /** Leaves nothing open. A body that has come already is let go of, so that the connection can be used again. */
   readonly finish = (): Effect.Effect<void> | undefined => {
-    const reply = this.#reply
+    const reply = this.#incoming
     if (reply === undefined) {
       this.#request?.destroy()
     } else if (!reply.readableEnded && !reply.destroyed) {
@@ -238,7 +238,7 @@ class Exchange {
 const isUnused = ({ freeSockets, requests, sockets }: Http.Agent): boolean =>
   [sockets, freeSockets, requests].every((held) => Object.keys(held).length === 0)
 
-class NodeWire implements Wire {
+class NodeClient implements HttpClient {
   readonly #options: Options
   #target: Target | undefined = undefined
   #agent: Http.Agent | undefined = undefined
@@ -282,17 +282,17 @@ class NodeWire implements Wire {
   }
 
   exchange<A, E>(
-    request: WireRequest,
-    use: (reply: WireReply) => Effect.Effect<A, E>
+    request: HttpRequest,
+    use: (reply: HttpResponse) => Effect.Effect<A, E>
   ): Effect.Effect<A, E | TransportError> {
     return Effect.suspend(() => {
       const exchange = new Exchange(this.#targetOf(request.url), request, this)
-      return Effect.onExitPrimitive(Effect.flatMap(exchange.reply, use), exchange.finish)
+      return Effect.onExitPrimitive(Effect.flatMap(exchange.response, use), exchange.finish)
     })
   }
 
   /** A socket was opened. When the last one closes so does the agent, which takes more memory than the rest of an idle client's wire. */
-  opened(socket: Socket): void {
+  onSocket(socket: Socket): void {
     // Here, where nothing of the request is in scope that would live as long as the socket.
     socket.once("close", () => {
       if (this.#agent !== undefined && isUnused(this.#agent)) this.#agent = undefined
@@ -308,4 +308,4 @@ class NodeWire implements Wire {
 }
 
 /** A wire of its own connections; `close` closes them all. */
-export const make = (options: Options = {}): Wire => new NodeWire(options)
+export const make = (options: Options = {}): HttpClient => new NodeClient(options)

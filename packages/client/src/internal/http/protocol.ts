@@ -1,6 +1,6 @@
 /**
- * A way of speaking to a server over HTTP: Streamable HTTP, or the pair of endpoints of 2024-11-05. A connection has one at a
- * time, and changes it at most once, while it finds out which one the server has.
+ * The protocol of an HTTP connection: Streamable HTTP, or HTTP+SSE of 2024-11-05. A connection has one protocol at a time, and changes it
+ * at most once, during the detection of the server.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { End, Headers } from "@skein/runtime/Connection"
@@ -8,48 +8,47 @@ import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { Resolved } from "./settings.ts"
-import type { WireReply, WireRequest } from "./httpClient.ts"
+import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /**
- * Opens another lane, once a server has refused `initialize` in the way that one of 2024-11-05 does (2025-11-25, transports,
- * backwards compatibility), or where that is known already. Where it fails, the refusal of `initialize` stands. Whoever opens it
- * sends `initialize` through it next.
+ * Opens HTTP+SSE, after a server has refused `initialize` in the way of 2024-11-05 (2025-11-25, transports, backwards compatibility), or if
+ * the server is known to need it. If it fails, the refusal of `initialize` is the result. The caller sends `initialize` next.
  */
-export type OpenLane = (road: Road, settings: Resolved) => Effect.Effect<Lane, TransportError>
+export type OpenProtocol = (road: HttpChannel, settings: Resolved) => Effect.Effect<HttpProtocol, TransportError>
 
-/** See the module's text. */
-export interface Lane {
-  /** Sends a message. Never blocks and never throws: what comes of it is told to the road. */
+/** Sends the messages of a connection. */
+export interface HttpProtocol {
+  /** Sends a message. It never blocks and never throws: results and errors go to the channel. */
   readonly send: (message: JsonRpc.Outbound, headers: Headers | undefined) => void
-  /** Says good-bye to the server. It is given a grace; what is still under way then is interrupted. */
+  /** Ends the session on the server. The connection interrupts it after `closeTimeout`. */
   readonly close: Effect.Effect<void>
-  /** Whether the server takes no more just now, and waits until it does: see `Connection`. A lane that never knows omits them. */
+  /** Backpressure, as in `Connection`. A protocol without it omits both. */
   readonly full?: boolean | undefined
   readonly drained?: Effect.Effect<void> | undefined
 }
 
-/** What a lane lies on: the connection, as a lane sees it. */
-export interface Road {
+/** The connection as its protocol uses it. */
+export interface HttpChannel {
   readonly url: URL
   /**
-   * Exchanges with the headers and the credentials of the transport, and with its rule for redirects. `use` sees any other status.
+   * Makes a request with the headers and the credentials of the transport, and follows redirects. `use` receives any other response.
    */
   readonly exchange: <A, E>(
-    request: WireRequest,
-    use: (reply: WireReply) => Effect.Effect<A, E>
+    request: HttpRequest,
+    use: (reply: HttpResponse) => Effect.Effect<A, E>
   ) => Effect.Effect<A, E | TransportError>
-  /** Runs in the scope of the connection; what fails is a defect, and is logged. */
+  /** Runs an effect in the scope of the connection. A defect is logged. */
   readonly fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-  /** Hands over what came. */
+  /** Passes a received message to the peer. */
   readonly deliver: (message: JsonRpc.Inbound) => void
-  /** A request of this side's will not be answered. */
+  /** Reports that a request will have no response. */
   readonly refused: (id: JsonRpc.Id, error: TransportError) => void
-  /** What the server says unasked may have been missed; with an error, no more of it will come. See `Receiver`. */
-  readonly missed: (error?: TransportError) => void
-  /** It is over. */
+  /** Reports that notifications may have been missed. With an error, no more will arrive. See `Receiver`. */
+  readonly gap: (error?: TransportError) => void
+  /** Ends the connection. */
   readonly end: (end: End) => void
-  /** Bytes in one message, or in one event of a stream. */
+  /** The longest message or event of a stream, in bytes. */
   readonly maxMessageBytes: number
-  /** Milliseconds for the body of a refusal. */
+  /** How long the body of an error response is read, in milliseconds. */
   readonly refusalTimeout: number
 }

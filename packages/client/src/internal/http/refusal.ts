@@ -2,12 +2,13 @@
  * What an HTTP response means that is no answer of the protocol.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { Headers } from "@skein/runtime/Connection"
 import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { redacted } from "./echo.ts"
-import type { Road } from "./protocol.ts"
-import type { WireReply } from "./httpClient.ts"
+import type { HttpChannel } from "./protocol.ts"
+import { customHeaders } from "./settings.ts"
+import type { HttpResponse } from "./httpClient.ts"
 
 // How much of a body a message quotes, in characters.
 const quoted = 300
@@ -45,10 +46,10 @@ const passing = new Set([408, 425, 429, 500, 502, 503, 504])
 export const mayPass = (status: number): boolean => passing.has(status)
 
 /** What answers a request, as far as it matters for what is said of it. */
-type Answered = Pick<WireReply, "status" | "sent">
+type Answered = Pick<HttpResponse, "status" | "sentHeaders">
 
-const quote = (text: string, { sent }: Answered): string => {
-  const line = redacted(text, sent).slice(0, 4 * quoted).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim()
+const quote = (text: string, { sentHeaders }: Answered): string => {
+  const line = redactHeaders(text, sentHeaders).slice(0, 4 * quoted).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim()
   if (line === "") return ""
   return `: ${line.length > quoted ? `${line.slice(0, quoted)}…` : line}`
 }
@@ -62,7 +63,7 @@ export const retryAfter = (header: string | undefined, now: number): number | un
 }
 
 /** The media type of a response, in lower case and without its parameters. */
-export const mediaType = (reply: WireReply): string => {
+export const mediaType = (reply: HttpResponse): string => {
   const header = reply.header("content-type") ?? ""
   const end = header.indexOf(";")
   return (end === -1 ? header : header.slice(0, end)).trim().toLowerCase()
@@ -74,8 +75,8 @@ const enough = new TransportError({
 
 /** The body of an error, as far as it can be had within `refusalTimeout`: it may never end. Of a stream nothing is read. */
 export const errorText = (
-  reply: WireReply,
-  { maxMessageBytes, refusalTimeout }: Pick<Road, "maxMessageBytes" | "refusalTimeout">
+  reply: HttpResponse,
+  { maxMessageBytes, refusalTimeout }: Pick<HttpChannel, "maxMessageBytes" | "refusalTimeout">
 ): Effect.Effect<string> => {
   if (mediaType(reply) === "text/event-stream") return Effect.succeed("")
   let text = ""
@@ -94,7 +95,7 @@ export const failureIn = (text: string): JsonRpc.Failure | undefined => {
 }
 
 /** The error for a response of a status that is not 2xx. */
-export const refusal = (reply: WireReply, text: string, failure?: JsonRpc.Failure): Effect.Effect<TransportError> =>
+export const refusal = (reply: HttpResponse, text: string, failure?: JsonRpc.Failure): Effect.Effect<TransportError> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const after = retryAfter(reply.header("retry-after"), now)
     return new TransportError({
@@ -113,4 +114,21 @@ export const unusable = (reply: Answered, what: string, text = ""): TransportErr
   return new TransportError({
     reason: new MessageRejected({ message: `The server answered with ${what}${quote(text, reply)}`, status })
   })
+}
+
+// Shorter ones are words that any text may have, and no secrets.
+const minSecretLength = 8
+
+const redacted = "[redacted]"
+
+/** The text without the values of the host's headers, and without the words of them: the token of `Bearer <token>` is one. */
+export const redactHeaders = (text: string, sent: Headers | undefined): string => {
+  if (sent === undefined || text === "") return text
+  const secrets = new Set<string>()
+  for (const value of Object.values(customHeaders(sent))) {
+    for (const part of [value, ...value.split(/\s+/)]) if (part.length >= minSecretLength) secrets.add(part)
+  }
+  // A long one first: it may have a shorter one in it.
+  return [...secrets].sort((one, other) => other.length - one.length)
+    .reduce((kept, secret) => kept.replaceAll(secret, redacted), text)
 }

@@ -10,7 +10,7 @@ import type { Headers } from "@skein/runtime/Connection"
 const posted: Headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
 
 /** The headers of a request of the request era: they mirror it (2026-07-28, streamable HTTP, request metadata). */
-export const ofRequest = (request: JsonRpc.Request, version: string, extra: Headers | undefined): Headers => {
+export const requestHeaders = (request: JsonRpc.Request, version: string, extra: Headers | undefined): Headers => {
   const key = Method.request(request.method, Revision.latest)?.nameHeader
   const name = key === undefined ? undefined : request.params?.[key]
   return {
@@ -25,7 +25,7 @@ export const ofRequest = (request: JsonRpc.Request, version: string, extra: Head
 }
 
 /** The headers of a notification of the request era, for which no revision defines any. */
-export const ofNotification = (notification: JsonRpc.Notification, version: string): Headers => ({
+export const notificationHeaders = (notification: JsonRpc.Notification, version: string): Headers => ({
   ...posted,
   ...Header.standard({ protocolVersion: version, method: notification.method })
 })

@@ -1,38 +1,38 @@
 /**
- * What is sent and not answered: notifications, and answers to the server. "If the server accepts the input, the server MUST return
- * HTTP status code 202 Accepted with no body" (2025-11-25, transports); any 2xx is taken.
+ * Sends messages without a response: notifications, and responses to the server. "If the server accepts the input, the server MUST return
+ * HTTP status code 202 Accepted with no body" (2025-11-25, transports); any 2xx counts as accepted.
  */
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import type { Road } from "./protocol.ts"
+import type { HttpChannel } from "./protocol.ts"
 import { errorText, refusal } from "./refusal.ts"
 import type { Resolved } from "./settings.ts"
 import { backoff } from "./eventStream.ts"
-import type { WireReply, WireRequest } from "./httpClient.ts"
+import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
-/** How something is sent. */
-export interface Posting {
-  /** Whether it is sent again when the network fails (`maxAnswerTries`), so that it may arrive twice. */
-  readonly insist: boolean
-  /** Whether it waits until what was sent so before has arrived, or has not: what a server is told stays in order. */
+/** How a message is sent. */
+export interface SendOptions {
+  /** Whether it is sent again when the network fails (`maxAnswerTries`). It may then arrive twice. */
+  readonly retry: boolean
+  /** Whether it waits until the previous ordered message was accepted or has failed. */
   readonly ordered: boolean
-  /** Hears what became of it. */
-  readonly done: (error: TransportError | undefined) => void
+  /** Runs when it was accepted, or has failed. */
+  readonly onDone: (error: TransportError | undefined) => void
 }
 
-/** See the module's text. */
-export class Posts {
-  readonly #road: Road
+/** Counts and bounds the messages in flight. */
+export class SendQueue {
+  readonly #channel: HttpChannel
   readonly #settings: Resolved
   #count = 0
-  // The last of those that stay in order, while it is on its way.
+  // The last ordered message, while it is in flight.
   #last: Fiber.Fiber<void> | undefined
-  // Each goes on when the count is at most its own.
+  // Each waiter continues when at most `count` messages are in flight.
   #waiting: Array<{ readonly count: number; readonly resume: (effect: Effect.Effect<void>) => void }> | undefined
 
-  constructor(road: Road, settings: Resolved) {
-    this.#road = road
+  constructor(channel: HttpChannel, settings: Resolved) {
+    this.#channel = channel
     this.#settings = settings
   }
 
@@ -40,39 +40,38 @@ export class Posts {
     return this.#count >= this.#settings.maxConcurrentPosts
   }
 
-  /** Waits until one more may be sent. */
+  /** Waits until another message may be sent. */
   get drained(): Effect.Effect<void> {
-    return this.#below(this.#settings.maxConcurrentPosts - 1)
+    return this.#atMost(this.#settings.maxConcurrentPosts - 1)
   }
 
-  /** Waits until nothing is on its way. */
+  /** Waits until no message is in flight. */
   get idle(): Effect.Effect<void> {
-    return this.#below(0)
+    return this.#atMost(0)
   }
 
-  /** Ends the connection where that many messages, those that `waiting` counts among them, are not taken by the server. */
+  /** Ends the connection if the server has not accepted `maxUndeliveredMessages`, including the `waiting` ones. Returns whether it did. */
   overflows(waiting = 0): boolean {
     const { maxUndeliveredMessages } = this.#settings
     if (this.#count + waiting < maxUndeliveredMessages) return false
-    const message =
-      `The server has not taken ${maxUndeliveredMessages} messages that it was sent (maxUndeliveredMessages)`
-    this.#road.end({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message }) }) })
+    const message = `The server has not accepted ${maxUndeliveredMessages} messages (maxUndeliveredMessages)`
+    this.#channel.end({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message }) }) })
     return true
   }
 
-  send(request: WireRequest, { done, insist, ordered }: Posting): void {
+  send(request: HttpRequest, { onDone, ordered, retry }: SendOptions): void {
     if (this.overflows()) return
     this.#count++
-    const told = Effect.match(this.#deliver(request, insist ? this.#settings.maxAnswerTries : 1, 0), {
-      onFailure: (error) => done(error),
-      onSuccess: () => done(undefined)
+    const told = Effect.match(this.#deliver(request, retry ? this.#settings.maxAnswerTries : 1, 0), {
+      onFailure: (error) => onDone(error),
+      onSuccess: () => onDone(undefined)
     })
     const sending = Effect.onExitPrimitive(told, () => {
-      this.#over()
+      this.#onSent()
       return undefined
     })
     const before = ordered ? this.#last : undefined
-    const fiber = this.#road.fork(before === undefined ? sending : Effect.andThen(Fiber.await(before), sending))
+    const fiber = this.#channel.fork(before === undefined ? sending : Effect.andThen(Fiber.await(before), sending))
     if (!ordered || fiber.pollUnsafe() !== undefined) return
     this.#last = fiber
     fiber.addObserver(() => {
@@ -80,9 +79,12 @@ export class Posts {
     })
   }
 
-  #deliver(request: WireRequest, tries: number, tried: number): Effect.Effect<void, TransportError> {
+  #deliver(request: HttpRequest, tries: number, tried: number): Effect.Effect<void, TransportError> {
     const once = Effect.flatMap(
-      Effect.timeoutOption(this.#road.exchange(request, (reply) => this.#accepted(reply)), this.#settings.postTimeout),
+      Effect.timeoutOption(
+        this.#channel.exchange(request, (reply) => this.#accepted(reply)),
+        this.#settings.postTimeout
+      ),
       (inTime) =>
         inTime._tag === "Some" ? Effect.void : Effect.fail(
           new TransportError({
@@ -100,8 +102,8 @@ export class Posts {
       ))
   }
 
-  #accepted(reply: WireReply): Effect.Effect<void, TransportError> {
-    // What is read to its end leaves the connection for the next request.
+  #accepted(reply: HttpResponse): Effect.Effect<void, TransportError> {
+    // A body that is read to its end leaves the HTTP connection usable for the next request.
     return Effect.flatMap(
       errorText(reply, this.#settings),
       (text) =>
@@ -111,7 +113,7 @@ export class Posts {
     )
   }
 
-  #over(): void {
+  #onSent(): void {
     this.#count--
     const waiting = this.#waiting
     if (waiting === undefined) return
@@ -119,7 +121,7 @@ export class Posts {
     for (const { count, resume } of waiting) if (this.#count <= count) resume(Effect.void)
   }
 
-  #below(count: number): Effect.Effect<void> {
+  #atMost(count: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
       if (this.#count <= count) return resume(Effect.void)
       const waiter = { count, resume }

@@ -1,60 +1,60 @@
 /**
- * The session of the session era, as far as HTTP is concerned: its id and its revision, which go with everything, and its end.
+ * A session over HTTP: its id and revision, which are headers of each request, and its end.
  */
 import { keys } from "@skein/protocol/Header"
 import type { Headers } from "@skein/runtime/Connection"
 import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
-import type { Road } from "./protocol.ts"
+import type { HttpChannel } from "./protocol.ts"
 import { isSessionId, isVersion, SessionHeaders } from "./requestHeaders.ts"
-import type { WireReply, WireRequest } from "./httpClient.ts"
+import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
-const gone = "The session is gone: the server does not know it any more"
+const gone = "The server no longer has the session"
 
-// What servers say that are built on an official SDK and have just been started: by its transport, and by the hosts of its first examples.
+// The texts of servers on an official SDK that were restarted: of its transport, and of its first examples.
 const unknown = /\b(?:server not initialized|(?:in)?valid.*session id)\b/i
 
-// Those of what belongs to no session.
+// The headers before a session is open.
 const unopened = new SessionHeaders(undefined, undefined)
 
-/** Who has the requests of a session. */
-export interface Owner {
-  /** Waits for the requests that the server has not taken yet, where there are any. */
-  readonly untaken: Effect.Effect<void> | undefined
+/** The requests of a session. */
+export interface SessionRequests {
+  /** Waits for the requests that the server has not accepted yet; `undefined` if there are none. */
+  readonly unaccepted: Effect.Effect<void> | undefined
 }
 
-/** See the module's text. */
+/** The state of the session of one connection. */
 export class Session {
-  readonly #road: Road
-  readonly #owner: Owner
+  readonly #channel: HttpChannel
+  readonly #owner: SessionRequests
   #id: string | undefined
   #headers = unopened
   #gone = false
 
-  constructor(road: Road, owner: Owner) {
-    this.#road = road
+  constructor(channel: HttpChannel, owner: SessionRequests) {
+    this.#channel = channel
     this.#owner = owner
   }
 
-  /** Whether the server has forgotten it. */
+  /** Whether the server has reported that the session does not exist. */
   get gone(): boolean {
     return this.#gone
   }
 
-  /** The headers of what is sent by POST. */
+  /** The headers of POST requests. */
   get headers(): Headers {
     return this.#headers.posted
   }
 
-  /** `initialize` is sent, which belongs to no session yet. */
+  /** Resets the state before `initialize` is sent. */
   begin(): void {
     this.#gone = false
     this.#id = undefined
     this.#headers = unopened
   }
 
-  /** Takes the id from the response to `initialize`; `false` if it is none. */
-  learn(reply: WireReply): boolean {
+  /** Reads the id from the response to `initialize`. Returns whether it is valid or absent. */
+  readId(reply: HttpResponse): boolean {
     const id = reply.header(keys.sessionId)
     if (id === undefined) return true
     if (!isSessionId(id)) return false
@@ -63,57 +63,57 @@ export class Session {
     return true
   }
 
-  /** `initialize` was answered with this revision. */
-  agreed(version: unknown): void {
+  /** Sets the negotiated revision. */
+  setRevision(version: unknown): void {
     this.#headers = new SessionHeaders(this.#id, isVersion(version) ? version : undefined)
   }
 
-  /** Whether a status of a response to a request of the session says that it is gone. */
-  isForgotten(status: number | undefined): boolean {
+  /** Whether the status of a response means that the session does not exist. */
+  isNotFound(status: number | undefined): boolean {
     return status === 404 && this.#id !== undefined
   }
 
   /**
-   * Whether a refusal says so in other words. A session that is not known has to be answered with 404, but many servers answer with
-   * 400, and would do so for ever.
+   * Whether a refusal means the same. The specification requires 404 for an unknown session, but many servers respond 400, and would
+   * respond 400 to every further request.
    */
-  isUnknown(status: number, said: string): boolean {
+  isUnknownSession(status: number, said: string): boolean {
     return status === 400 && this.#id !== undefined && unknown.test(said)
   }
 
   /**
    * Ends the connection: "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it MUST start a new
-   * session." The request itself, if it waits for an answer, is refused before. The others that are on their way will hear the same,
-   * and may be made again then: a grace is what they have for that.
+   * session." The caller has already failed its own request. The other requests in flight will get the same response, and can then be retried
+   * on the new connection, so they have `closeTimeout` for that.
    */
-  forgotten(): void {
+  onNotFound(): void {
     if (this.#gone) return
     this.#gone = true
-    const end = () => this.#road.end({ _tag: "Lost", cause: this.lost })
-    const others = this.#owner.untaken
+    const end = () => this.#channel.end({ _tag: "Lost", cause: this.lostError })
+    const others = this.#owner.unaccepted
     if (others === undefined) end()
-    else this.#road.fork(Effect.map(others, end))
+    else this.#channel.fork(Effect.map(others, end))
   }
 
-  /** Why a request is not answered that the server may have handled before. */
-  get lost(): TransportError {
+  /** The error of a request that the server may have handled. */
+  get lostError(): TransportError {
     return new TransportError({ reason: new ConnectionLost({ message: gone, status: 404 }) })
   }
 
-  /** Why a request is not answered that the server did not take. */
-  refused(status = 404): TransportError {
+  /** The error of a request that the server did not accept. */
+  refusedError(status = 404): TransportError {
     return new TransportError({ reason: new MessageRejected({ message: gone, status }), undelivered: true })
   }
 
-  /** Asks for a stream. */
-  get(lastId: string | undefined): WireRequest {
-    return { method: "GET", url: this.#road.url, headers: this.#headers.got(lastId) }
+  /** The request for a stream. */
+  getRequest(lastId: string | undefined): HttpRequest {
+    return { method: "GET", url: this.#channel.url, headers: this.#headers.got(lastId) }
   }
 
-  /** Ends it, where there is one. */
-  get delete(): WireRequest | undefined {
+  /** The request that ends the session, if there is one. */
+  get deleteRequest(): HttpRequest | undefined {
     return this.#id === undefined || this.#gone
       ? undefined
-      : { method: "DELETE", url: this.#road.url, headers: this.#headers.deleted }
+      : { method: "DELETE", url: this.#channel.url, headers: this.#headers.deleted }
   }
 }

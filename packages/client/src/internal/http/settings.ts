@@ -1,208 +1,191 @@
 /**
- * What an HTTP transport is made with, and what of it a connection needs.
+ * The options of the HTTP transports, and their defaults.
  */
 import type { Headers } from "@skein/runtime/Connection"
+import * as Options from "@skein/runtime/Options"
 import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Credentials } from "../../Credentials.ts"
 
 /**
- * How a stream of the session era is resumed that broke off, or that the server closed before it was over (2025-11-25,
- * transports, resumability and redelivery).
+ * How a stream of a session is resumed that broke off, or that the server closed before its response (2025-11-25, transports,
+ * resumability and redelivery).
  *
- * After a stream that said so (`retry`) exactly that many milliseconds pass before it is asked for again. Otherwise, and while it
- * cannot be had, the delay begins with `initialDelay` and grows by `factor` up to `maxDelay`, of which a random part of up to one
- * half is taken away; after a failure never less than `retry`, nor than `Retry-After`, of which no more than 10 minutes count.
+ * If the server has sent a `retry` field, the stream is requested again after exactly that time. Otherwise, and while requests for the
+ * stream fail, the delay starts with `initialDelay` and grows by `factor` up to `maxDelay`; a random part of up to one half is
+ * subtracted. After a failure the delay is at least `retry`, and at least `Retry-After`, of which at most 10 minutes count.
  */
 export interface Resumption {
-  /** 1 second by default. */
+  /** The delay before the first attempt: 1 second by default. */
   readonly initialDelay?: Duration.Input | undefined
-  /** 2 by default. */
+  /** The factor by which the delay grows with each attempt: 2 by default. */
   readonly factor?: number | undefined
-  /** 30 seconds by default. */
+  /** The longest delay: 30 seconds by default. */
   readonly maxDelay?: Duration.Input | undefined
   /**
-   * How many attempts in a row may bring no event: 10 by default. After that the answer is given up as `Lost`. Each attempt
-   * counts, also one that the server answered and then closed without a fault.
+   * How many attempts in a row may bring no event: 10 by default. Then the request fails with `Closed`. An attempt counts even if the
+   * server accepted it and closed the stream without an error.
    */
   readonly maxAttempts?: number | undefined
-  /** How many attempts in a row may bring no message, though they bring events: 1,000 by default. Then as above. */
+  /** How many attempts in a row may bring no message, though they bring events: 1,000 by default. Then the request fails as above. */
   readonly maxReconnects?: number | undefined
-  /** A stream that was open for that long starts both counts anew when it ends: 30 seconds by default. */
+  /** A stream that was open for this long resets both counts when it ends: 30 seconds by default. */
   readonly stableAfter?: Duration.Input | undefined
   /**
-   * How many ids of events are remembered per stream, so that one that is delivered again is dropped: 1,024 by default. The oldest
-   * is forgotten for the newest.
+   * How many event ids are remembered per stream, to drop events that are delivered twice: 1,024 by default. Beyond that the oldest id
+   * is forgotten.
    */
   readonly maxEventIds?: number | undefined
 }
 
-/** What both HTTP transports are made with. */
+/** The options of both HTTP transports. */
 export interface Settings {
-  /** The endpoint of the server: `http:` or `https:`. Anything else fails with `Open`. */
+  /** The endpoint of the server: an absolute `http:` or `https:` URL. Any other fails with `ConnectionFailed`. */
   readonly url: string | URL
   /**
-   * Headers for every request, or an effect that gives them for each. Those of the protocol (`Accept`, `Content-Type`,
-   * `Last-Event-ID`, `MCP-Protocol-Version`, `Mcp-*`) are not taken from here.
+   * Headers for every request, or an effect that returns them and runs for each request. The headers of the protocol (`Accept`,
+   * `Content-Type`, `Last-Event-ID`, `MCP-Protocol-Version`, `Mcp-*`) are ignored here.
    */
   readonly headers?: Headers | Effect.Effect<Headers, unknown> | undefined
-  /** Who asks; the service `Credentials` by default, where there is one. */
-  readonly credentials?: Credentials | undefined
-  /** How often one request may be made again with other credentials: 3 by default. Then its refusal stands. */
+  /** The credentials of the requests. By default the service `Credentials`, if there is one. */
+  readonly credentials?: Credentials["Service"] | undefined
+  /** How often one request is sent again with other credentials: 3 times by default. Then it fails with `Unauthorized`. */
   readonly maxChallenges?: number | undefined
   /**
-   * How many redirects of one request are followed, with 307 and 308, within the origin: 3 by default, none with 0. What leads further
-   * is `Refused`.
+   * How many redirects of one request are followed: 3 by default, 0 for none. Only redirects with status 307 or 308 to the same origin
+   * are followed. Any other fails with `HttpError`.
    */
   readonly maxRedirects?: number | undefined
-  /** The longest answer, and the longest event of a stream, in bytes: 4 MiB by default. What is longer fails its request. */
+  /** The longest response body, and the longest event of a stream, in bytes: 4 MiB by default. A longer one fails its request. */
   readonly maxMessageBytes?: number | undefined
   /**
-   * How long the body of a refusal, or of what is no answer of the protocol, is read: 5 seconds by default. What has come by then
-   * counts, and the exchange is aborted.
+   * How long the body of an error response, or of a response without a JSON-RPC message, is read: 5 seconds by default. Then the
+   * exchange is aborted, and the error quotes the part that was read.
    */
   readonly refusalTimeout?: Duration.Input | undefined
   /**
-   * How long the end of the connection may take, in which what was sent last gets out and the session is deleted: 1 second by
-   * default. What takes longer is aborted; with 0 nothing is said any more.
+   * How long closing the connection may take, to send the last messages and to delete the session: 1 second by default. Then the
+   * requests that are left are aborted. With 0 the connection is closed at once, without the DELETE request.
    */
   readonly closeTimeout?: Duration.Input | undefined
-  /**
-   * How many notifications and answers may be on their way before whoever sends another one has to wait: 64 by default.
-   */
+  /** How many notifications and responses are sent at the same time: 64 by default. Beyond that the sender of the next one waits. */
   readonly maxConcurrentPosts?: number | undefined
   /**
-   * How many of them may be on their way at all: 1,024 by default. What is answered to the server does not wait, and a server that asks
-   * and asks and takes none of the answers ends its connection as `Lost` there.
+   * How many notifications and responses the server may leave unaccepted: 1,024 by default. Responses to the server do not wait for
+   * `maxConcurrentPosts`, so that a server that keeps sending requests without accepting the responses reaches this bound. Then the
+   * connection is `Lost`.
    */
   readonly maxUndeliveredMessages?: number | undefined
-  /**
-   * How long the server may take to accept a notification or an answer: 30 seconds by default. Then it is taken as not delivered.
-   */
+  /** How long the server may take to accept a notification or a response: 30 seconds by default. Then it counts as not delivered. */
   readonly postTimeout?: Duration.Input | undefined
   /**
-   * How often an answer to the server is sent in all, while the network fails: 3 by default. Then it is taken as not delivered. A
-   * notification is sent once, unless something waits for it.
+   * How often a response to the server is sent in all when the network fails: 3 times by default. Then it counts as not delivered. A
+   * notification is sent once, except `notifications/initialized`.
    */
   readonly maxAnswerTries?: number | undefined
   /**
-   * How long a server that speaks HTTP+SSE (2024-11-05) may take to name its endpoint: 10 seconds by default. Then it counts as one
-   * that does not.
+   * How long a server of the HTTP+SSE transport (2024-11-05) may take to send its `endpoint` event: 10 seconds by default. Then the
+   * server counts as one without that transport.
    */
   readonly endpointTimeout?: Duration.Input | undefined
+  /** How broken streams of a session are resumed. */
   readonly resumption?: Resumption | undefined
   /**
-   * Whether a session asks for the stream on which the server speaks by itself: yes by default. Without it a session holds no
-   * connection while nothing is asked, and hears nothing but what belongs to its calls: `changes` fails with `Unsupported`. For web
-   * pages and workers that have a few connections for many sessions; the request era has no such stream.
+   * Whether a session requests the standalone SSE stream, on which the server sends notifications and requests of its own: true by
+   * default. With `false` an idle session holds no HTTP connection, and receives only messages that belong to its requests: `changes`
+   * fails with `Unsupported`. Use `false` in web pages and workers, which have few connections for many sessions. 2026-07-28 has no such
+   * stream.
    */
   readonly standaloneStream?: boolean | undefined
 }
 
-/** The settings, read; times in milliseconds. */
-export interface Resolved {
+/** The settings of a resumption with their defaults; durations in milliseconds. */
+export type ResolvedResumption = Options.Resolved<Resumption>
+
+/** The settings of a connection with their defaults; durations in milliseconds. */
+export interface Resolved extends Options.Resolved<Omit<Settings, "url" | "headers" | "credentials" | "resumption">> {
   readonly url: URL
   readonly headers: Headers | undefined
-  /** The effects that give further headers for each request. */
+  /** Returns further headers for each request. */
   readonly dynamic: Effect.Effect<Headers, unknown> | undefined
-  readonly credentials: Credentials | undefined
-  readonly maxChallenges: number
-  readonly maxRedirects: number
-  readonly maxMessageBytes: number
-  readonly refusalTimeout: number
-  readonly closeTimeout: number
-  readonly maxConcurrentPosts: number
-  readonly maxUndeliveredMessages: number
-  readonly postTimeout: number
-  readonly maxAnswerTries: number
-  readonly endpointTimeout: number
+  readonly credentials: Credentials["Service"] | undefined
   readonly resumption: ResolvedResumption
-  readonly standaloneStream: boolean
 }
 
-/** See {@link Resumption}; times in milliseconds. */
-export interface ResolvedResumption {
-  readonly initialDelay: number
-  readonly factor: number
-  readonly maxDelay: number
-  readonly maxAttempts: number
-  readonly maxReconnects: number
-  readonly stableAfter: number
-  readonly maxEventIds: number
-}
-
-const own =
+const protocolHeader =
   /^(?:accept|content-type|content-length|last-event-id|mcp-protocol-version|mcp-method|mcp-name|mcp-session-id|mcp-param-.*)$/
 
-/** Headers of the host's, in lower case, without those that the protocol gives a meaning. */
-export const ofHost = (headers: Headers): Headers => {
+/** The headers that an option or credentials give, in lower case, without the headers of the protocol. */
+export const customHeaders = (headers: Headers): Headers => {
   const kept: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
     const key = name.toLowerCase()
-    if (!own.test(key)) kept[key] = value
+    if (!protocolHeader.test(key)) kept[key] = value
   }
   return kept
 }
 
 const token = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
-// What RFC 9110 allows in a field's value, as far as every client of HTTP can write it.
+// The field values that RFC 9110 allows and that every HTTP client can write.
 const value = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/
 
-/** The header that cannot be sent, by its name: its value may be a secret. */
-export const unsendable = (headers: Headers): string | undefined =>
+/** The name of a header that cannot be sent. Its value may be a secret, so it is not returned. */
+export const invalidHeader = (headers: Headers): string | undefined =>
   Object.keys(headers).find((name) => !token.test(name) || !value.test(headers[name]!))
 
 const refusal = (message: string, cause?: unknown) => new TransportError({ reason: new OpenFailed({ message, cause }) })
 
-const millis = (input: Duration.Input | undefined, otherwise: number): number =>
-  input === undefined ? otherwise : Duration.toMillis(Duration.fromInputUnsafe(input))
+const resolveResumption = (resumption: Resumption): ResolvedResumption =>
+  Options.resolve(resumption, { factor: 2, maxAttempts: 10, maxReconnects: 1_000, maxEventIds: 1_024 }, {
+    initialDelay: 1_000,
+    maxDelay: 30_000,
+    stableAfter: 30_000
+  })
 
-const fill = (resumption: Resumption): ResolvedResumption => ({
-  initialDelay: millis(resumption.initialDelay, 1_000),
-  factor: resumption.factor ?? 2,
-  maxDelay: millis(resumption.maxDelay, 30_000),
-  maxAttempts: resumption.maxAttempts ?? 10,
-  maxReconnects: resumption.maxReconnects ?? 1_000,
-  stableAfter: millis(resumption.stableAfter, 30_000),
-  maxEventIds: resumption.maxEventIds ?? 1_024
-})
+const defaultResumption = resolveResumption({})
 
-const usual = fill({})
-
-/** Reads the settings, or says why no connection can be made with them. */
+/** Fills in the defaults. Returns the error with which a connection with these settings fails. */
 export const resolve = (settings: Settings, context: Context.Context<never>): Resolved | TransportError => {
   const url = URL.parse(String(settings.url))
-  if (url === null) return refusal("The URL of the server cannot be read: an absolute one is needed, https://…")
+  if (url === null) {
+    return refusal("The URL of the server is not valid: it must be absolute, as https://example.com/mcp is")
+  }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    return refusal(`The URL of the server begins with ${url.protocol}, not with http: or https:`)
+    return refusal(`The URL of the server has the scheme ${url.protocol}; it must be http: or https:`)
   }
   if (url.username !== "" || url.password !== "") {
-    return refusal("The URL of the server has a user and a password: they belong in `headers` or `credentials`")
+    return refusal(
+      "The URL of the server contains a user name or a password; use the options `headers` or `credentials` instead"
+    )
   }
   url.hash = ""
   const given = settings.headers
-  const fixed = given === undefined || Effect.isEffect(given) ? undefined : ofHost(given)
-  const wrong = fixed === undefined ? undefined : unsendable(fixed)
+  const fixed = given === undefined || Effect.isEffect(given) ? undefined : customHeaders(given)
+  const wrong = fixed === undefined ? undefined : invalidHeader(fixed)
   if (wrong !== undefined) return refusal(`The header ${JSON.stringify(wrong)} cannot be sent`)
+  const options = Options.resolve<Omit<Settings, "url" | "headers" | "credentials" | "resumption">>(settings, {
+    maxChallenges: 3,
+    maxRedirects: 3,
+    maxMessageBytes: 4 * 1024 * 1024,
+    maxConcurrentPosts: 64,
+    maxUndeliveredMessages: 1_024,
+    maxAnswerTries: 3,
+    standaloneStream: true
+  }, {
+    refusalTimeout: 5_000,
+    closeTimeout: 1_000,
+    postTimeout: 30_000,
+    endpointTimeout: 10_000
+  })
   return {
+    ...options,
     url,
     headers: fixed,
     dynamic: Effect.isEffect(given) ? given as Effect.Effect<Headers, unknown> : undefined,
     credentials: settings.credentials ?? Option.getOrUndefined(Context.getOption(context, Credentials)),
-    maxChallenges: settings.maxChallenges ?? 3,
-    maxRedirects: settings.maxRedirects ?? 3,
-    maxMessageBytes: settings.maxMessageBytes ?? 4 * 1024 * 1024,
-    refusalTimeout: millis(settings.refusalTimeout, 5_000),
-    closeTimeout: millis(settings.closeTimeout, 1_000),
-    maxConcurrentPosts: settings.maxConcurrentPosts ?? 64,
-    maxUndeliveredMessages: settings.maxUndeliveredMessages ?? 1_024,
-    postTimeout: millis(settings.postTimeout, 30_000),
-    maxAnswerTries: settings.maxAnswerTries ?? 3,
-    endpointTimeout: millis(settings.endpointTimeout, 10_000),
-    resumption: settings.resumption === undefined ? usual : fill(settings.resumption),
-    standaloneStream: settings.standaloneStream ?? true
+    resumption: settings.resumption === undefined ? defaultResumption : resolveResumption(settings.resumption)
   }
 }

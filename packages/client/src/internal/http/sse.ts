@@ -20,15 +20,15 @@ export class Reader {
   readonly #listener: Listener
   readonly #maxEvent: number
   // The pieces of a line that has not ended.
-  #pieces: Array<string> = []
+  #lineParts: Array<string> = []
   #data: Array<string> = []
   // Characters of the event so far, fields and all.
   #size = 0
   #type = ""
   #id: string | undefined = undefined
-  #started = false
+  #isStarted = false
   // The last piece ended with CR: an LF that comes next belongs to it.
-  #halfBreak = false
+  #afterCr = false
 
   constructor(listener: Listener, maxEvent: number) {
     this.#listener = listener
@@ -39,12 +39,12 @@ export class Reader {
   feed(text: string): boolean {
     if (text === "") return true
     let at = 0
-    if (!this.#started) {
-      this.#started = true
+    if (!this.#isStarted) {
+      this.#isStarted = true
       if (text.charCodeAt(0) === 0xfeff) at = 1
     }
-    if (this.#halfBreak) {
-      this.#halfBreak = false
+    if (this.#afterCr) {
+      this.#afterCr = false
       if (text.charCodeAt(at) === 10) at++
     }
     // The next of each, so that no part of the text is searched twice.
@@ -53,15 +53,15 @@ export class Reader {
     while (lf !== -1 || cr !== -1) {
       const end = cr === -1 || (lf !== -1 && lf < cr) ? lf : cr
       let line = text.slice(at, end)
-      if (this.#pieces.length > 0) {
-        this.#pieces.push(line)
-        line = this.#pieces.join("")
-        this.#pieces = []
+      if (this.#lineParts.length > 0) {
+        this.#lineParts.push(line)
+        line = this.#lineParts.join("")
+        this.#lineParts = []
       }
       this.#size += end - at + 1
       at = end + 1
       if (end === cr) {
-        if (at === text.length) this.#halfBreak = true
+        if (at === text.length) this.#afterCr = true
         else if (text.charCodeAt(at) === 10) at++
         cr = text.indexOf("\r", at)
       }
@@ -71,7 +71,7 @@ export class Reader {
       else this.#field(line)
     }
     if (at < text.length) {
-      this.#pieces.push(at === 0 ? text : text.slice(at))
+      this.#lineParts.push(at === 0 ? text : text.slice(at))
       this.#size += text.length - at
     }
     return this.#size <= this.#maxEvent

@@ -5,7 +5,6 @@
 import type { ElicitValue, RequestedSchema } from "@skein/protocol/Elicitation"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Result from "effect/Result"
-import { fits } from "./formats.ts"
 import { quoted } from "../text.ts"
 
 /** What was entered. A member that is `undefined` is a field that was left empty. */
@@ -31,6 +30,31 @@ interface Field {
 const maxSteps = 5_000_000
 const leastSteps = 10_000
 
+// The formats of the text fields of a form. None of these expressions takes more than linear time.
+
+const isDate = (text: string): boolean => {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
+  const time = Date.parse(`${text}T00:00:00Z`)
+  // A day that the month does not have is read as one of the next month.
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
+}
+
+const isTime = (text: string): boolean =>
+  /^(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i.test(text)
+
+const formats: { readonly [format: string]: (text: string) => boolean } = {
+  email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
+  // RFC 3986: other characters than those of ASCII are encoded.
+  uri: (text) => /^[a-z][a-z\d+.-]*:[\x21-\x7e]+$/i.test(text) && URL.canParse(text),
+  date: isDate,
+  // RFC 3339: with a time zone.
+  "date-time": (text) => /^.{10}[t ]/i.test(text) && isDate(text.slice(0, 10)) && isTime(text.slice(11))
+}
+
+/** Whether a value has a format. Values that are not text, and formats that forms do not define, always match. */
+const hasFormat = (format: string, value: unknown): boolean =>
+  typeof value !== "string" || !Object.hasOwn(formats, format) || formats[format]!(value)
+
 const fieldOf = (schema: RequestedSchema["properties"][string], steps: number): Result.Result<Field, string> => {
   const format = "format" in schema ? schema.format : undefined
   return Result.mapBoth(SchemaValidation.compile(schema, { maxSteps: steps }), {
@@ -41,14 +65,14 @@ const fieldOf = (schema: RequestedSchema["properties"][string], steps: number): 
         if (typeof value === "number" && !Number.isFinite(value)) return "is not a finite number"
         const [first] = problems(value)
         if (first !== undefined) return "does not fit"
-        return format === undefined || fits(format, value) ? undefined : `is no ${format}`
+        return format === undefined || hasFormat(format, value) ? undefined : `is no ${format}`
       }
     })
   })
 }
 
 /** Reads a form, one of `forms` that share the steps; a line that says why nobody can fill it in. */
-export const read = (
+export const readForm = (
   { properties, required = [] }: RequestedSchema,
   maxFields = 1_000,
   forms = 1

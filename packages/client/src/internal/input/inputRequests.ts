@@ -1,5 +1,5 @@
 /**
- * What the host answers when a server asks: in the session era as requests, in the request era inside results.
+ * Handles the input requests of servers: JSON-RPC requests in sessions, and members of an `InputRequiredResult` in 2026-07-28.
  */
 import type { ClientCapabilities } from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
@@ -19,7 +19,14 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { ClientError, InputRefused, LimitExceeded } from "../../ClientError.ts"
 import type * as TaskReceiver from "../../TaskReceiver.ts"
-import { answers as unanswered, askerOf, capabilitiesOf, provided, put, type Services } from "./ask.ts"
+import {
+  capabilitiesOf,
+  handleInputRequest,
+  handlersFrom,
+  type InputHandlers,
+  refusalOf as unanswered,
+  requestingServerOf
+} from "./handlers.ts"
 import type { Refusal } from "./services.ts"
 import { type Bounds, Visits } from "./visits.ts"
 import type { Line } from "../connection/connection.ts"
@@ -27,7 +34,7 @@ import { capabilityOf, concernsTasks, type Ready, Receiving } from "../legacyTas
 import type { RequestOptions } from "../calls/options.ts"
 import { quoted } from "../text.ts"
 
-/** What bounds the answering. */
+/** The options of input requests. */
 export interface Options {
   readonly label?: string | undefined
   readonly maxInputRequests?: number | undefined
@@ -36,18 +43,18 @@ export interface Options {
   readonly taskReceiver?: TaskReceiver.Options | false | undefined
 }
 
-const questions: ReadonlyMap<string, Method.AnyRequest> = new Map(
+const inputMethods: ReadonlyMap<string, Method.AnyRequest> = new Map(
   [Method.CreateMessage, Method.ListRoots, Method.Elicit].map((method) => [method.name, method as Method.AnyRequest])
 )
 
-/** The params without what asks for a task. */
-const plain = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => {
+/** The params without `task`. */
+const withoutTask = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => {
   const { task: _, ...rest } = params
   return rest
 }
 
 /**
- * The key that ties a question to a task of the server's own, which the answer has to have as well: "All requests, notifications,
+ * The key that links a request to a task of the server, which the response must repeat: "All requests, notifications,
  * and responses related to a task MUST include the `io.modelcontextprotocol/related-task` key" (2025-11-25, tasks).
  */
 const relatedOf = ({ caller, params }: RequestContext): JsonRpc.JsonObject | undefined => {
@@ -58,71 +65,74 @@ const relatedOf = ({ caller, params }: RequestContext): JsonRpc.JsonObject | und
 
 const refuse = (error: McpError.McpError): Ready => Result.fail(error)
 
-/** What a request of the server comes to. */
-const ready = (services: Services, exchange: RequestContext, declared: boolean): Ready => {
+/** Validates a request of the server, and returns the effect of its response. */
+const prepare = (services: InputHandlers, exchange: RequestContext, declared: boolean): Ready => {
   const { caller: { info, revision }, method: name, params } = exchange
-  const method = Method.request(name, revision) === undefined ? undefined : questions.get(name)
+  const method = Method.request(name, revision) === undefined ? undefined : inputMethods.get(name)
   if (method === undefined) return refuse(McpError.methodNotFound(name))
   const refused = unanswered(services, name)
   if (refused !== undefined && Result.isFailure(refused)) return refuse(refused.failure.error)
   // "Receivers that do not declare the task capability for a request type MUST process requests of that type normally, ignoring any
   // task-augmentation metadata if present."
-  const given = declared || params === undefined || !Object.hasOwn(params, "task") ? params : plain(params)
+  const given = declared || params === undefined || !Object.hasOwn(params, "task") ? params : withoutTask(params)
   const read = Codec.decodeParams(method, revision, given)
   if (Result.isFailure(read)) return refuse(McpError.invalidParams(read.failure))
   const question = { method: name, params: read.success } as InputRequest
   const related = relatedOf(exchange)
-  return Result.mapBoth(put(services, question, askerOf(services, info, revision, undefined)), {
-    onFailure: ({ error }) => error,
-    onSuccess: (asked) =>
-      Effect.flatMap(Effect.mapError(asked, ({ error }) => error), (result) => {
-        const written = Codec.encodeResult(method, revision, result)
-        if (Result.isFailure(written)) return Effect.die(written.failure)
-        // What was not text before is not text now.
-        const answer = written.success as JsonRpc.JsonObject
-        return Effect.succeed(related === undefined ? answer : { ...answer, ...related })
-      })
-  })
+  return Result.mapBoth(
+    handleInputRequest(services, question, requestingServerOf(services, info, revision, undefined)),
+    {
+      onFailure: ({ error }) => error,
+      onSuccess: (asked) =>
+        Effect.flatMap(Effect.mapError(asked, ({ error }) => error), (result) => {
+          const written = Codec.encodeResult(method, revision, result)
+          if (Result.isFailure(written)) return Effect.die(written.failure)
+          // The result of an object is an object.
+          const answer = written.success as JsonRpc.JsonObject
+          return Effect.succeed(related === undefined ? answer : { ...answer, ...related })
+        })
+    }
+  )
 }
 
-interface Asked {
+interface InputContext {
   readonly key: string
   readonly question: InputRequest
   readonly method: string
 }
 
-// To the server it is a method that is not there; the host wants to know what is missing.
-const unprovided: Readonly<Record<InputRequest["method"], string>> = {
+// The server receives "method not found". The error of the call names the missing service.
+const serviceNames: Readonly<Record<InputRequest["method"], string>> = {
   "elicitation/create": "Elicitation",
   "roots/list": "Roots",
   "sampling/createMessage": "Sampling"
 }
 
-const failed = ({ key, method, question }: Asked, { cause, error, reason: Reason }: Refusal): ClientError => {
+const callError = ({ key, method, question }: InputContext, { cause, error, reason: Reason }: Refusal): ClientError => {
   const asked = `${quoted(key)} (${question.method})`
   const why = error.reason === "MethodNotFound"
-    ? `the client was made without the service ${unprovided[question.method]}`
+    ? `the client was made without the service ${serviceNames[question.method]}`
     : error.message
-  const message = `The server asks ${asked} before it answers ${method}: ${why}`
+  const message = `${method} requires input ${asked}: ${why}`
   return new ClientError({ reason: new Reason({ message, cause }), method })
 }
 
-/** A question by its key, and what puts it to the host. */
+/** The key of an input request, and the effect that handles it. */
 export type ReadyReply = readonly [key: string, reply: Effect.Effect<InputResponse, ClientError>]
 
-/** Answers one question of a round. What the handler dies of is logged, and fails the call. */
+/** Handles one input request of a result. A defect of the handler is logged and fails the call. */
 const reply = (
-  asked: Asked,
+  asked: InputContext,
   effect: Effect.Effect<InputResponse, Refusal>
 ): Effect.Effect<InputResponse, ClientError> =>
   effect.pipe(
-    Effect.mapError((refusal) => failed(asked, refusal)),
+    Effect.mapError((refusal) => callError(asked, refusal)),
     Effect.catchCauseIf(
       (cause) => !Cause.hasFails(cause),
       (cause) =>
         Effect.andThen(
-          Effect.logError(`${asked.question.method} was not answered, for ${asked.method}`, cause),
-          Effect.fail(failed(asked, {
+          Effect.logError(`${asked.question.method} for ${asked.method} failed`, cause),
+          Effect.fail(callError(asked, {
             reason: InputRefused,
             error: McpError.internal(),
             cause: Cause.squash(cause)
@@ -131,37 +141,37 @@ const reply = (
     )
   )
 
-/** See the module's text. */
-export class Answers {
-  readonly #services: Services
+/** Handles the input requests of one client. */
+export class InputRequestHandler {
+  readonly #services: InputHandlers
   readonly #options: Options
   #visits: Visits | undefined = undefined
   #receiving: Receiving | undefined = undefined
 
-  /** Answers as the services say that are in the context. */
+  /** Uses the handlers in the context. */
   constructor(context: Context.Context<never>, options: Options) {
-    this.#services = provided(context, options.label)
+    this.#services = handlersFrom(context, options.label)
     this.#options = options
   }
 
-  /** How the questions of one answer are bounded. */
+  /** The bounds of the input requests of one result. */
   get bounds(): Bounds {
     const { maxInputRequests = 32, inputRequestConcurrency = 8 } = this.#options
     return { maxInputRequests, inputRequestConcurrency }
   }
 
-  /** What is declared: what is provided. */
+  /** The capabilities of the provided handlers. */
   get capabilities(): ClientCapabilities {
     const tasks = this.#options.taskReceiver === false ? undefined : capabilityOf(this.#services)
     const capabilities = capabilitiesOf(this.#services)
     return tasks === undefined ? capabilities : { ...capabilities, tasks }
   }
 
-  /** Answers the requests of the server, in the session era. */
+  /** Handles a request of the server in a session. */
   dispatch(exchange: RequestContext, peer: Peer): ReturnType<Dispatcher> {
     if (exchange.method === "ping") return Effect.succeed({})
     const { taskReceiver } = this.#options
-    const question = () => ready(this.#services, exchange, taskReceiver !== false)
+    const question = () => prepare(this.#services, exchange, taskReceiver !== false)
     if (taskReceiver !== false && concernsTasks(this.#services, exchange)) {
       return (this.#receiving ??= new Receiving(taskReceiver)).answer(exchange, peer, question)
     }
@@ -169,17 +179,18 @@ export class Answers {
     return Result.isFailure(asked) ? Effect.fail(asked.failure) : asked.success
   }
 
-  /** Whether the server waits for something that the host does, though no request of the server's is open. */
+  /** Whether a handler runs for a task of the server, while no request of the server is open. */
   occupied(peer: Peer): boolean {
     return this.#receiving?.occupied(peer) === true
   }
 
-  /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
+  /** Handles the input requests of an `InputRequiredResult` in parallel. */
   fulfil(line: Line, method: string, questions: InputRequests): Effect.Effect<InputResponses, ClientError> {
     const { maxInputRequests, inputRequestConcurrency } = this.bounds
     const count = Object.keys(questions).length
     if (count > maxInputRequests) {
-      const message = `${method} was answered with ${count} questions, more than ${maxInputRequests} (maxInputRequests)`
+      const message =
+        `The result of ${method} has ${count} input requests, more than maxInputRequests (${maxInputRequests})`
       return Effect.fail(new ClientError({ reason: new LimitExceeded({ message }), method }))
     }
     const ready = this.ready(line, method, questions, count)
@@ -194,8 +205,8 @@ export class Answers {
   }
 
   /**
-   * What puts each of some questions to the host, `count` of which are open. All of them are looked at before the first is put:
-   * nobody is asked in vain.
+   * Validates input requests, `count` of which are open, and returns the effects that handle them. All of them are validated before the first
+   * one runs, so that the user is not asked when another request makes the call fail.
    */
   ready(
     line: Line,
@@ -203,20 +214,20 @@ export class Answers {
     questions: InputRequests,
     count: number
   ): Result.Result<ReadonlyArray<ReadyReply>, ClientError> {
-    const asker = askerOf(this.#services, line.agreement.info, line.revision, method)
+    const asker = requestingServerOf(this.#services, line.agreement.info, line.revision, method)
     const replies: Array<ReadyReply> = []
     for (const [key, question] of Object.entries(questions)) {
       const asked = { key, question, method }
-      const ready = put(this.#services, question, asker, count)
-      if (Result.isFailure(ready)) return Result.fail(failed(asked, ready.failure))
+      const ready = handleInputRequest(this.#services, question, asker, count)
+      if (Result.isFailure(ready)) return Result.fail(callError(asked, ready.failure))
       replies.push([key, reply(asked, ready.success)])
     }
     return Result.succeed(replies)
   }
 
   /**
-   * Sees to what a call was refused for until an address has been visited; gives whether the call may be made once
-   * more. `undefined` where the host has no answer to it.
+   * Handles a call that failed until a URL has been visited. Returns whether the call may be repeated. `undefined` without a handler for
+   * URLs.
    */
   get attend():
     | ((line: Line, method: string, error: McpError.McpError, options: RequestOptions) => Effect.Effect<boolean>)
@@ -227,18 +238,18 @@ export class Answers {
       (this.#visits ??= new Visits()).attend(
         url,
         error,
-        askerOf(this.#services, agreement.info, revision, method),
+        requestingServerOf(this.#services, agreement.info, revision, method),
         this.bounds,
         options.maxTimeout ?? Limits.resolve(this.#options.limits).maxTimeout
       ))
   }
 
-  /** Hears every notification of the server. */
+  /** Handles each notification of the server. */
   heard(notification: JsonRpc.Notification): void {
     this.#visits?.heard(notification)
   }
 
-  /** Runs for each connection, once the handshake is over: what has to be told while it lasts. */
+  /** Runs for each connection after the handshake: sends `notifications/roots/list_changed` while it is open. */
   opened({ modern, peer }: Line): Effect.Effect<void, never, Scope.Scope> {
     const { changes } = this.#services.roots ?? {}
     return modern || changes === undefined

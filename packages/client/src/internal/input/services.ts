@@ -1,6 +1,6 @@
 /**
- * What a host may provide to be asked, as the client knows it. What answers is in the public modules of the same names,
- * so that a client loads nothing of it that its host does not use.
+ * The services of input handlers. Their implementations are in the public modules of the same names, so that a client loads only those that
+ * its program uses.
  */
 import type * as Elicit from "@skein/protocol/Elicitation"
 import * as McpError from "@skein/protocol/McpError"
@@ -14,8 +14,7 @@ import { type InputRefused, InvalidResponse, Unsupported } from "../../ClientErr
 import type { RequestingServer } from "../../RequestingServer.ts"
 
 /**
- * Why a question is not answered: what the server is told in the session era, and why the call fails in the request
- * era.
+ * The refusal of an input request: `error` is the response to the server in a session, `reason` the error of the call in 2026-07-28.
  */
 export interface Refusal {
   readonly reason: typeof Unsupported | typeof InvalidResponse | typeof InputRefused
@@ -23,61 +22,68 @@ export interface Refusal {
   readonly cause?: unknown
 }
 
-/** A question that may be put to the host, or why it may not. An answer that must not be sent is a defect. */
-export type Put<A> = Result.Result<Effect.Effect<A, Refusal>, Refusal>
+/** The effect that handles a valid input request, or its refusal. A response that must not be sent is a defect. */
+export type PreparedInput<A> = Result.Result<Effect.Effect<A, Refusal>, Refusal>
 
-/** The server asked for what was not declared. */
-export const undeclared = (method: string, what: string): Put<never> =>
+/** The server sent a method whose capability the client did not declare. */
+export const unsupportedMethod = (method: string, what: string): PreparedInput<never> =>
   Result.fail({
     reason: Unsupported,
     error: McpError.methodNotFound(method, { reason: `Client does not have ${what} capability` })
   })
 
-/** The server asked for something that it was not told it may. */
-export const unasked = (message: string): Put<never> =>
+/** The server used a feature of a method that the client did not declare. */
+export const undeclaredFeature = (message: string): PreparedInput<never> =>
   Result.fail({ reason: Unsupported, error: McpError.invalidParams(message) })
 
-/** The question breaks the rules. */
-export const malformed = (message: string): Put<never> =>
+/** The request is not valid. */
+export const invalidRequest = (message: string): PreparedInput<never> =>
   Result.fail({ reason: InvalidResponse, error: McpError.invalidParams(message) })
 
-/** What the user said to an address. */
-export interface Visit {
+/** The user's response to a URL. */
+export interface UrlConsent {
   readonly action: Elicit.ElicitResult["action"]
   readonly done?: Effect.Effect<unknown> | undefined
 }
 
-/** How the user is asked. */
-export interface Forms {
-  /** Puts a form; absent where the host has none. `forms` is how many come with it, itself among them: 1 by default. */
+/** The handlers of `elicitation/create`. */
+export interface ElicitationHandler {
+  /** Handles a form. `forms` is the number of forms in the same result: 1 by default. */
   readonly form:
-    | ((params: Elicit.ElicitRequestFormParams, asker: RequestingServer, forms?: number) => Put<Elicit.ElicitResult>)
+    | ((
+      params: Elicit.ElicitRequestFormParams,
+      asker: RequestingServer,
+      forms?: number
+    ) => PreparedInput<Elicit.ElicitResult>)
     | undefined
-  /** Puts an address; absent where the host has none. `required` where a call waits for the end of the visit. */
+  /** Handles a URL. `required` if a call waits for the visit. */
   readonly url:
-    | ((params: Elicit.ElicitRequestURLParams, asker: RequestingServer, required: boolean) => Put<Visit>)
+    | ((params: Elicit.ElicitRequestURLParams, asker: RequestingServer, required: boolean) => PreparedInput<UrlConsent>)
     | undefined
 }
 
-/** Answers `elicitation/create`. Made by `layer`. */
-export class Elicitation extends Context.Service<Elicitation, Forms>()("@skein/client/Elicitation") {}
+/** The service of elicitation handlers. Provided by `layer`. */
+export class Elicitation extends Context.Service<Elicitation, ElicitationHandler>()("@skein/client/Elicitation") {}
 
-/** How a language model is asked. */
-export interface Model {
+/** The handler of `sampling/createMessage`. */
+export interface SamplingHandler {
   readonly tools: boolean
   readonly context: boolean
-  readonly put: (params: Sample.CreateMessageRequestParams, asker: RequestingServer) => Put<Sample.CreateMessageResult>
+  readonly handle: (
+    params: Sample.CreateMessageRequestParams,
+    asker: RequestingServer
+  ) => PreparedInput<Sample.CreateMessageResult>
 }
 
-/** Answers `sampling/createMessage`. Made by `layer`. */
-export class Sampling extends Context.Service<Sampling, Model>()("@skein/client/Sampling") {}
+/** The service of the sampling handler. Provided by `layer`. */
+export class Sampling extends Context.Service<Sampling, SamplingHandler>()("@skein/client/Sampling") {}
 
-/** The places that the host works in. */
-export interface Places {
+/** The handler of `roots/list`. */
+export interface RootsHandler {
   readonly list: (asker: RequestingServer) => Effect.Effect<ReadonlyArray<Root>>
-  /** One element for each change, several that come at once may be one; absent where nothing changes. */
+  /** An element for each change, or for several at once. `undefined` if the roots never change. */
   readonly changes: Stream.Stream<unknown> | undefined
 }
 
-/** Answers `roots/list`. Made by `layer`, `layerStream` or `layerEffect`. */
-export class Roots extends Context.Service<Roots, Places>()("@skein/client/Roots") {}
+/** The service of the roots handler. Provided by `layer`, `layerStream` or `layerEffect`. */
+export class Roots extends Context.Service<Roots, RootsHandler>()("@skein/client/Roots") {}

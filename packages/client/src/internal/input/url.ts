@@ -17,7 +17,7 @@ const isLoopback = (host: string): boolean =>
   host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(?:\.\d+){3}$/.test(host)
 
 /** Reads an address: `http` or `https`, or a line that says why not. */
-export const read = (text: string): Result.Result<URL, string> => {
+export const parseUrl = (text: string): Result.Result<URL, string> => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined) return Result.fail("The url is not a valid URL")
   return url.protocol === "https:" || url.protocol === "http:"
@@ -26,10 +26,22 @@ export const read = (text: string): Result.Result<URL, string> => {
 }
 
 /** What is suspicious about it. */
-export const warnings = (url: URL): ReadonlyArray<Warning> => {
+export const urlWarnings = (url: URL): ReadonlyArray<Warning> => {
   const found: Array<Warning> = []
   if (url.hostname.split(".").some((label) => label.startsWith("xn--"))) found.push("punycode")
   if (url.username !== "" || url.password !== "") found.push("credentials")
   if (url.protocol === "http:" && !isLoopback(url.hostname)) found.push("insecure")
   return found
+}
+
+/**
+ * What is wrong with the URI of a root, if anything is. "This MUST be a `file://` URI"; "Clients MUST: […] Validate all
+ * root URIs to prevent path traversal" (roots, data types and security considerations).
+ */
+export const rootUriProblem = (uri: string): string | undefined => {
+  if (!/^file:\/\//i.test(uri) || !URL.canParse(uri)) return "is no file:// URI"
+  const path = uri.slice("file://".length).split(/[?#]/, 1)[0]!
+  if (path.includes("\\") || /%(?:00|2f|5c)/i.test(path)) return "has an encoded separator, a backslash or a null byte"
+  const segments = path.replaceAll(/%2e/gi, ".").split("/")
+  return segments.includes("..") || segments.includes(".") ? "has a segment that leads elsewhere" : undefined
 }

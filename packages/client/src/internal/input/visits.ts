@@ -11,7 +11,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { RequestingServer } from "../../RequestingServer.ts"
-import type { Forms, Refusal, Visit } from "./services.ts"
+import type { ElicitationHandler, Refusal, UrlConsent } from "./services.ts"
 
 /** How visits are bounded. */
 export interface Bounds {
@@ -57,7 +57,7 @@ export class Visits {
    * `atMost`.
    */
   attend(
-    put: NonNullable<Forms["url"]>,
+    put: NonNullable<ElicitationHandler["url"]>,
     error: McpError,
     asker: RequestingServer,
     bounds: Bounds,
@@ -65,7 +65,7 @@ export class Visits {
   ): Effect.Effect<boolean> {
     return Effect.suspend(() => {
       const required = requiredBy(error, bounds)
-      const visits: Array<Effect.Effect<void, Refusal | Visit>> = []
+      const visits: Array<Effect.Effect<void, Refusal | UrlConsent>> = []
       for (const params of required) {
         const question = put(params, asker, true)
         if (Result.isFailure(question)) return Effect.succeed(false)
@@ -84,7 +84,7 @@ export class Visits {
   }
 
   /** The id is known from before the user is asked, so that a notice that comes early is not missed. */
-  #visit(id: string, consent: Effect.Effect<Visit, Refusal>): Effect.Effect<void, Refusal | Visit> {
+  #visit(id: string, consent: Effect.Effect<UrlConsent, Refusal>): Effect.Effect<void, Refusal | UrlConsent> {
     const complete = Deferred.makeUnsafe<void>()
     const finished = Effect.flatMap(consent, (visit) => {
       if (visit.action !== "accept") return Effect.fail(visit)

@@ -11,21 +11,21 @@ import type { Headers } from "@skein/runtime/Connection"
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import type { Lane, OpenLane, Road } from "../http/protocol.ts"
-import { Posts } from "../http/sendQueue.ts"
+import type { HttpChannel, HttpProtocol, OpenProtocol } from "../http/protocol.ts"
+import { SendQueue } from "../http/sendQueue.ts"
 import { errorText, failureIn, mediaType, refusal, unusable } from "../http/refusal.ts"
 import { isVersion } from "../http/requestHeaders.ts"
 import type { Resolved } from "../http/settings.ts"
 import { Reader } from "../http/sse.ts"
-import type { WireReply, WireRequest } from "../http/httpClient.ts"
+import type { HttpRequest, HttpResponse } from "../http/httpClient.ts"
 
 const posted: Headers = { "content-type": "application/json" }
 
 // The first revision that has the header of the revision. A server that knows only older ones may not allow it to browsers.
-const named = "2025-06-18"
+const firstRevisionWithHeader = "2025-06-18"
 
 // How long the server may take to accept a request that nobody waits for any more, in milliseconds.
-const grace = 1_000
+const cancelTimeout = 1_000
 
 const lost = (message: string, cause?: unknown) =>
   new TransportError({ reason: new ConnectionLost({ message, cause }) })
@@ -49,143 +49,148 @@ const endpointOf = (data: string, stream: URL): URL | TransportError => {
   return url
 }
 
-const is2xx = ({ status }: WireReply): boolean => status >= 200 && status < 300
+const is2xx = ({ status }: HttpResponse): boolean => status >= 200 && status < 300
 
 /** Where messages go. */
-class LegacySse implements Lane {
-  readonly #road: Road
+class LegacySse implements HttpProtocol {
+  readonly #channel: HttpChannel
   readonly #settings: Resolved
   readonly #endpoint: URL
-  readonly #posts: Posts
+  readonly #queue: SendQueue
   /** The requests that the server has not taken yet. */
-  readonly #asking = new Map<JsonRpc.Id, Fiber.Fiber<void>>()
+  readonly #unaccepted = new Map<JsonRpc.Id, Fiber.Fiber<void>>()
   /** What waits until the server has accepted `notifications/initialized`. */
-  #gate: Array<() => void> | undefined
+  #beforeInitialized: Array<() => void> | undefined
   // How many answers to the server are among that.
-  #answers = 0
+  #queuedResponses = 0
   #headers = posted
   // Of `initialize`, until that is answered.
-  #opening: JsonRpc.Id | undefined
+  #initializeId: JsonRpc.Id | undefined
 
-  constructor(road: Road, settings: Resolved, endpoint: URL) {
-    this.#road = road
+  constructor(channel: HttpChannel, settings: Resolved, endpoint: URL) {
+    this.#channel = channel
     this.#settings = settings
     this.#endpoint = endpoint
-    this.#posts = new Posts(road, settings)
+    this.#queue = new SendQueue(channel, settings)
   }
 
   get full(): boolean {
-    return this.#posts.full || (this.#gate !== undefined && this.#gate.length >= this.#settings.maxConcurrentPosts)
+    return this.#queue.full ||
+      (this.#beforeInitialized !== undefined && this.#beforeInitialized.length >= this.#settings.maxConcurrentPosts)
   }
 
   get drained(): Effect.Effect<void> {
-    return this.#gate === undefined ? this.#posts.drained : this.#posts.idle
+    return this.#beforeInitialized === undefined ? this.#queue.drained : this.#queue.idle
   }
 
   /** The stream goes with the connection, and the session with the stream. */
   get close(): Effect.Effect<void> {
-    return this.#posts.idle
+    return this.#queue.idle
   }
 
   /**
    * Learns the revision. 2025-06-18, transports: "If using HTTP, the client MUST include the `MCP-Protocol-Version` HTTP header on all
    * subsequent requests to the MCP server".
    */
-  hear(message: JsonRpc.Inbound): void {
-    if (this.#opening === undefined || message._tag !== "Success" || message.id !== this.#opening) return
-    this.#opening = undefined
+  readRevision(message: JsonRpc.Inbound): void {
+    if (this.#initializeId === undefined || message._tag !== "Success" || message.id !== this.#initializeId) return
+    this.#initializeId = undefined
     const version = (message.result as JsonRpc.JsonObject)["protocolVersion"]
-    if (isVersion(version) && version >= named) {
+    if (isVersion(version) && version >= firstRevisionWithHeader) {
       this.#headers = { ...posted, [Header.names.protocolVersion]: version }
     }
   }
 
   send(message: JsonRpc.Outbound): void {
     if (message._tag === "Request" && message.method === "initialize") {
-      this.#opening = message.id
+      this.#initializeId = message.id
       this.#headers = posted
     }
-    const request = this.#request(JsonRpc.encode(message))
-    if (message._tag === "Request") return this.#enter(() => this.#ask(message.id, request))
+    const request = this.#postRequest(JsonRpc.encode(message))
+    if (message._tag === "Request") return this.#whenInitialized(() => this.#sendRequest(message.id, request))
     if (message._tag !== "Notification") {
-      if (this.#gate !== undefined && this.#posts.overflows(this.#answers++)) return
-      return this.#enter(() => this.#post(request, true))
+      if (this.#beforeInitialized !== undefined && this.#queue.overflows(this.#queuedResponses++)) return
+      return this.#whenInitialized(() => this.#post(request, true))
     }
     switch (message.method) {
       case "notifications/initialized":
-        this.#gate ??= []
-        return this.#post(request, false, () => this.#open())
+        this.#beforeInitialized ??= []
+        return this.#post(request, false, () => this.#onInitialized())
       case "notifications/cancelled":
-        return this.#enter(() => {
-          const asking = this.#asking.get(message.params?.["requestId"] as JsonRpc.Id)
+        return this.#whenInitialized(() => {
+          const asking = this.#unaccepted.get(message.params?.["requestId"] as JsonRpc.Id)
           if (asking === undefined) return this.#post(request, false)
           // It must not overtake what it cancels. A server that has not taken that yet may never do so.
           asking.addObserver(() => this.#post(request, false))
           const orElse = () => Fiber.interrupt(asking)
-          this.#road.fork(Effect.asVoid(Effect.timeoutOrElse(Fiber.await(asking), { duration: grace, orElse })))
+          this.#channel.fork(
+            Effect.asVoid(Effect.timeoutOrElse(Fiber.await(asking), { duration: cancelTimeout, orElse }))
+          )
         })
       default:
-        this.#enter(() => this.#post(request, false))
+        this.#whenInitialized(() => this.#post(request, false))
     }
   }
 
-  #enter(go: () => void): void {
-    if (this.#gate === undefined) go()
-    else this.#gate.push(go)
+  #whenInitialized(go: () => void): void {
+    if (this.#beforeInitialized === undefined) go()
+    else this.#beforeInitialized.push(go)
   }
 
-  #open(): void {
-    const waiting = this.#gate ?? []
-    this.#gate = undefined
-    this.#answers = 0
+  #onInitialized(): void {
+    const waiting = this.#beforeInitialized ?? []
+    this.#beforeInitialized = undefined
+    this.#queuedResponses = 0
     for (const go of waiting) go()
   }
 
-  #request(body: string): WireRequest {
+  #postRequest(body: string): HttpRequest {
     return { method: "POST", url: this.#endpoint, headers: this.#headers, body }
   }
 
-  #post(request: WireRequest, answer: boolean, then?: () => void): void {
-    const insist = answer || then !== undefined
-    const done = (error: TransportError | undefined): void => {
+  #post(request: HttpRequest, isResponse: boolean, then?: () => void): void {
+    const retry = isResponse || then !== undefined
+    const onDone = (error: TransportError | undefined): void => {
       if (error !== undefined) {
-        this.#road.fork(Effect.logDebug(`A message was not accepted by the server: ${error.message}`))
+        this.#channel.fork(Effect.logDebug(`A message was not accepted by the server: ${error.message}`))
       }
       then?.()
     }
     // What the server is told stays in order; its own questions may be answered in any.
-    this.#posts.send(request, { insist, ordered: !answer, done })
+    this.#queue.send(request, { retry, ordered: !isResponse, onDone })
   }
 
-  #ask(id: JsonRpc.Id, request: WireRequest): void {
-    const taken = this.#road.exchange(request, (reply) => is2xx(reply) ? Effect.void : this.#refusal(reply, id))
-    const fiber = this.#road.fork(Effect.catch(taken, (error) => Effect.sync(() => this.#road.refused(id, error))))
+  #sendRequest(id: JsonRpc.Id, request: HttpRequest): void {
+    const taken = this.#channel.exchange(request, (reply) => is2xx(reply) ? Effect.void : this.#refusal(reply, id))
+    const fiber = this.#channel.fork(
+      Effect.catch(taken, (error) => Effect.sync(() => this.#channel.refused(id, error)))
+    )
     if (fiber.pollUnsafe() !== undefined) return
-    this.#asking.set(id, fiber)
-    fiber.addObserver(() => this.#asking.delete(id))
+    this.#unaccepted.set(id, fiber)
+    fiber.addObserver(() => this.#unaccepted.delete(id))
   }
 
   /** An error of the protocol may stand in the response, though it should come on the stream. */
-  #refusal(reply: WireReply, id: JsonRpc.Id): Effect.Effect<void, TransportError> {
-    return Effect.flatMap(errorText(reply, this.#road), (text) => {
+  #refusal(reply: HttpResponse, id: JsonRpc.Id): Effect.Effect<void, TransportError> {
+    return Effect.flatMap(errorText(reply, this.#channel), (text) => {
       const failure = failureIn(text)
       if (failure === undefined || reply.status === 401 || reply.status === 403) {
         return Effect.flatMap(refusal(reply, text, failure), Effect.fail)
       }
-      return Effect.sync(() => this.#road.deliver(JsonRpc.failure(id, failure.error)))
+      return Effect.sync(() => this.#channel.deliver(JsonRpc.failure(id, failure.error)))
     })
   }
 }
 
 /** Asks for the stream, and hands over what comes until it ends. */
-const listen = (
-  road: Road,
+const readStream = (
+  channel: HttpChannel,
   onText: (text: string) => TransportError | undefined
 ): Effect.Effect<void, TransportError> =>
-  road.exchange({ method: "GET", url: road.url, headers: { accept: "text/event-stream" } }, (reply) => {
+  channel.exchange({ method: "GET", url: channel.url, headers: { accept: "text/event-stream" } }, (reply) => {
     if (!is2xx(reply)) {
       return Effect.flatMap(
-        errorText(reply, road),
+        errorText(reply, channel),
         (text) => Effect.flatMap(refusal(reply, text, failureIn(text)), Effect.fail)
       )
     }
@@ -201,38 +206,38 @@ const listen = (
  * Fails with `Refused` where the server answers with something else, or names an endpoint at another origin; with `Lost` where the
  * stream ends first, or the event does not come in time.
  */
-export const open: OpenLane = (road, settings) =>
+export const open: OpenProtocol = (channel, settings) =>
   Effect.suspend(() => {
     let stream: Fiber.Fiber<void> | undefined
-    let lane: LegacySse | undefined
-    const opened = Effect.callback<Lane, TransportError>((resume) => {
+    let protocol: LegacySse | undefined
+    const opened = Effect.callback<HttpProtocol, TransportError>((resume) => {
       let isOver = false
       const over = (cause: TransportError): void => {
         if (isOver) return
         isOver = true
-        if (lane !== undefined) road.end({ _tag: "Lost", cause })
+        if (protocol !== undefined) channel.end({ _tag: "Lost", cause })
         else resume(Effect.fail(cause))
       }
       const event = (type: string, data: string): void => {
         if (isOver) return
-        if (lane !== undefined) {
+        if (protocol !== undefined) {
           if (type !== "message") return
           const message = JsonRpc.parseText(data)
-          lane.hear(message)
-          return road.deliver(message)
+          protocol.readRevision(message)
+          return channel.deliver(message)
         }
         if (type !== "endpoint") return
-        const endpoint = endpointOf(data, road.url)
+        const endpoint = endpointOf(data, channel.url)
         if (endpoint instanceof TransportError) return over(endpoint)
-        lane = new LegacySse(road, settings, endpoint)
-        resume(Effect.succeed(lane))
+        protocol = new LegacySse(channel, settings, endpoint)
+        resume(Effect.succeed(protocol))
       }
-      const reader = new Reader({ event, retry: () => {} }, road.maxMessageBytes)
+      const reader = new Reader({ event, retry: () => {} }, channel.maxMessageBytes)
       const take = (text: string): TransportError | undefined =>
         isOver || reader.feed(text)
           ? undefined
-          : lost(`An event of the stream has more than ${road.maxMessageBytes} bytes (maxMessageBytes)`)
-      stream = road.fork(Effect.match(listen(road, take), {
+          : lost(`An event of the stream has more than ${channel.maxMessageBytes} bytes (maxMessageBytes)`)
+      stream = channel.fork(Effect.match(readStream(channel, take), {
         onFailure: over,
         onSuccess: () => over(lost("The server ended the stream"))
       }))

@@ -11,19 +11,19 @@ import type { Peer } from "@skein/runtime/Peer"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Options } from "../../TaskReceiver.ts"
-import type { Services } from "../input/ask.ts"
+import type { InputHandlers } from "../input/handlers.ts"
 import type { Tasks } from "./tasks.ts"
 
 /** What answers a request, or why it is refused before anybody is asked. */
 export type Ready = Result.Result<Effect.Effect<JsonObject, McpError>, McpError>
 
-const samples = ({ sampling }: Services): boolean => sampling !== undefined
+const samples = ({ sampling }: InputHandlers): boolean => sampling !== undefined
 
-const elicits = ({ elicitation }: Services): boolean =>
+const elicits = ({ elicitation }: InputHandlers): boolean =>
   elicitation?.form !== undefined || elicitation?.url !== undefined
 
 /** What is declared: "The set of capabilities in `capabilities.tasks.requests` is exhaustive." */
-export const capabilityOf = (services: Services): ClientTasksCapability | undefined =>
+export const capabilityOf = (services: InputHandlers): ClientTasksCapability | undefined =>
   samples(services) || elicits(services)
     ? {
       list: {},
@@ -41,7 +41,7 @@ const methods: ReadonlySet<string> = new Set(
 )
 
 /** Whether a request asks for a task, or after one, as was declared. */
-export const concernsTasks = (services: Services, { caller, method, params }: RequestContext): boolean => {
+export const concernsTasks = (services: InputHandlers, { caller, method, params }: RequestContext): boolean => {
   if (caller.revision !== "2025-11-25") return false
   switch (method) {
     case Method.CreateMessage.name:

@@ -1,8 +1,8 @@
 /**
- * A server as a child process: started without a shell, in a process group of its own, and ended with everybody in it.
+ * A server as a child process. It is started without a shell, in a process group of its own, and the whole group is ended with it.
  */
 import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
-import type * as Duration from "effect/Duration"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
@@ -11,7 +11,7 @@ import type { Readable, Writable } from "node:stream"
 
 const windows = process.platform === "win32"
 
-/** What a child sees of this process's environment, where nothing else is asked for. */
+/** The environment variables that a child inherits by default. */
 export const allowedEnv: ReadonlyArray<string> = windows
   ? [
     "APPDATA",
@@ -58,12 +58,12 @@ export const allowedEnv: ReadonlyArray<string> = windows
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The environment of a child: what is allowed (or all) of `host`, and what is given on top; `undefined` takes one away. */
+/** The environment of a child: the allowed variables (or all) of `host`, and the given ones. `undefined` removes a variable. */
 export const environment = (host: Env, given: Env | undefined, inherit: boolean): Record<string, string> => {
   const env: Record<string, string> = {}
   for (const name of inherit ? Object.keys(host) : allowedEnv) {
     const value = host[name]
-    // A shell exports its functions as such values: they are code, not data.
+    // A shell exports its functions in this form. They are code, not data.
     if (value !== undefined && (inherit || !value.startsWith("()"))) env[name] = value
   }
   if (given !== undefined) {
@@ -81,7 +81,7 @@ export interface ExitStatus {
   readonly signal: string | undefined
 }
 
-// The dead of a group count as members until somebody collects them, and in a container the first process may never do so.
+// Zombies count as members of a group until their parent reaps them. In a container the first process may never do that.
 const onlyZombies = (group: number): boolean => {
   if (process.platform !== "linux") return false
   try {
@@ -90,11 +90,11 @@ const onlyZombies = (group: number): boolean => {
       if (!Number.isInteger(pid)) continue
       try {
         const stat = readFileSync(`/proc/${pid}/stat`, "latin1")
-        // The name comes in parentheses and may hold anything; after it come the state, the parent and the group.
+        // The name is in parentheses and may contain anything. The state, the parent and the group follow.
         const [state, , member] = stat.slice(stat.lastIndexOf(")") + 2).split(" ", 3)
         if (Number(member) === group && state !== "Z" && state !== "X") return false
       } catch {
-        // It ended meanwhile.
+        // The process has ended in the meantime.
       }
     }
     return true
@@ -103,21 +103,21 @@ const onlyZombies = (group: number): boolean => {
   }
 }
 
-/** How long each step of the end may take. */
-export interface Graces {
-  readonly stdin: Duration.Duration
-  readonly term: Duration.Duration
-  readonly kill: Duration.Duration
+/** How long each step of ending a process may take, in milliseconds. */
+export interface EndTimeouts {
+  readonly closeTimeout: number
+  readonly termTimeout: number
+  readonly killTimeout: number
 }
 
 const ignore = (): void => {}
 
-// Servers that were started and not let go of. A host that exits before its scopes are closed asks those to leave too, as far as
-// it still can; one that is killed by a signal cannot, and leaves them nothing but a closed stdin.
-const held = new Set<ServerProcess>()
+// Servers that were started and not released. When this process exits before their scopes are closed, it sends them SIGTERM. When it is
+// killed by a signal it cannot, and they only see their stdin closed.
+const running = new Set<ServerProcess>()
 
-const onHostExit = (): void => {
-  for (const server of held) server.signal("SIGTERM")
+const onProcessExit = (): void => {
+  for (const server of running) server.signal("SIGTERM")
 }
 
 /** A running child and its process group. */
@@ -129,8 +129,8 @@ export class ServerProcess {
   /** How the process ended; `undefined` while it runs. */
   status: ExitStatus | undefined
   readonly #child: ChildProcess
-  readonly #waiters = new Set<() => void>()
-  #gone = false
+  readonly #exited = Deferred.makeUnsafe<ExitStatus>()
+  #isGone = false
 
   constructor(child: ChildProcess) {
     this.pid = child.pid!
@@ -141,86 +141,76 @@ export class ServerProcess {
     child.once("exit", this.#onExit)
     child.on("error", ignore)
     this.stdin.on("error", ignore)
-    if (held.size === 0) process.on("exit", onHostExit)
-    held.add(this)
+    if (running.size === 0) process.on("exit", onProcessExit)
+    running.add(this)
   }
 
   readonly #onExit = (code: number | null, signal: string | null): void => {
     this.status = { code: code ?? undefined, signal: signal ?? undefined }
-    this.#look()
-    for (const waiter of this.#waiters) waiter()
-    this.#waiters.clear()
+    this.#checkGone()
+    Deferred.doneUnsafe(this.#exited, Effect.succeed(this.status))
   }
 
-  /** Succeeds when the process itself has ended; others of its group may be left. */
-  readonly exited: Effect.Effect<ExitStatus> = Effect.callback((resume) => {
-    if (this.status !== undefined) return resume(Effect.succeed(this.status))
-    const waiter = () => resume(Effect.succeed(this.status!))
-    this.#waiters.add(waiter)
-    return Effect.sync(() => this.#waiters.delete(waiter))
-  })
+  /** Waits until the process itself has exited. Others of its group may still run. */
+  readonly exited: Effect.Effect<ExitStatus> = Deferred.await(this.#exited)
 
-  /** Whether the process and everybody in its group is gone. Once they are, the number may be somebody else's. */
-  get gone(): boolean {
-    return this.#gone
+  /** Whether the process and all others of its group have ended. From then on the process id may be reused. */
+  get isGone(): boolean {
+    return this.#isGone
   }
 
-  #look(closely = false): boolean {
-    if (this.#gone || this.status === undefined) return this.#gone
-    return this.#gone = windows || !this.#kill(0) || (closely && onlyZombies(this.pid))
+  #checkGone(closely = false): boolean {
+    if (this.#isGone || this.status === undefined) return this.#isGone
+    return this.#isGone = windows || !this.#kill(0) || (closely && onlyZombies(this.pid))
   }
 
   #kill(signal: NodeJS.Signals | 0): boolean {
     try {
       return windows ? this.#child.kill(signal) : process.kill(-this.pid, signal)
     } catch {
-      // Nobody is left (ESRCH), or nobody whom this process may signal (EPERM).
+      // No process is left (ESRCH), or none that this process may signal (EPERM).
       return false
     }
   }
 
-  // There is no notice of the end of a grandchild: the group has to be asked for, less and less often. The close look costs
-  // milliseconds and is for those that are still there after some.
+  // The end of a grandchild is not reported, so the group is polled, less and less often. The search for zombies takes milliseconds and
+  // starts only after 16 ms.
   #poll(wait: number): Effect.Effect<void> {
-    if (this.#look(wait > 16)) return Effect.void
+    if (this.#checkGone(wait > 16)) return Effect.void
     return Effect.andThen(Effect.sleep(wait), Effect.suspend(() => this.#poll(Math.min(2 * wait, 250))))
   }
 
-  #within(grace: Duration.Duration): Effect.Effect<boolean> {
+  #endsWithin(millis: number): Effect.Effect<boolean> {
     return Effect.map(
-      Effect.timeoutOption(Effect.andThen(this.exited, Effect.suspend(() => this.#poll(2))), grace),
+      Effect.timeoutOption(Effect.andThen(this.exited, Effect.suspend(() => this.#poll(2))), millis),
       Option.isSome
     )
   }
 
-  /** Signals the process and its group, unless nobody is left. */
+  /** Signals the process and its group, unless they have ended. */
   signal(signal: NodeJS.Signals): void {
-    if (!this.#look()) this.#kill(signal)
+    if (!this.#checkGone()) this.#kill(signal)
   }
 
   /**
-   * Ends the process and its group: close stdin, wait; SIGTERM, wait; SIGKILL, wait. Succeeds as soon as nobody is left, and at
-   * the latest when the three graces are over. May run again.
+   * Ends the process and its group: closes stdin, then sends SIGTERM, then SIGKILL, and waits after each. Returns as soon as no process of
+   * the group is left, and at the latest after the three timeouts. It may run again.
    */
-  end(graces: Graces): Effect.Effect<void> {
-    return Effect.suspend(() => {
+  end({ closeTimeout, killTimeout, termTimeout }: EndTimeouts): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
       this.stdin.end()
-      return Effect.flatMap(this.#within(graces.stdin), (gone) => {
-        if (gone) return Effect.void
-        this.signal("SIGTERM")
-        return Effect.flatMap(this.#within(graces.term), (gone) => {
-          if (gone) return Effect.void
-          this.signal("SIGKILL")
-          return Effect.asVoid(this.#within(graces.kill))
-        })
-      })
+      if (yield* this.#endsWithin(closeTimeout)) return
+      this.signal("SIGTERM")
+      if (yield* this.#endsWithin(termTimeout)) return
+      this.signal("SIGKILL")
+      yield* this.#endsWithin(killTimeout)
     })
   }
 
-  /** Lets go of the process: closes the pipes and keeps nothing alive. */
+  /** Releases the process: closes the pipes, and does not keep this process alive. */
   release(): void {
-    held.delete(this)
-    if (held.size === 0) process.off("exit", onHostExit)
+    running.delete(this)
+    if (running.size === 0) process.off("exit", onProcessExit)
     this.stdin.destroy()
     this.stdout.destroy()
     this.stderr?.destroy()
@@ -241,7 +231,7 @@ const openError = (command: string, cwd: string | URL | undefined, cause: unknow
   })
 }
 
-/** Starts a process; it leads a process group of its own where there are such things. Uninterruptible: it takes no time. */
+/** Starts a process, which leads a process group of its own except on Windows. It cannot be interrupted, since it takes no time. */
 export const start = (
   command: string,
   args: ReadonlyArray<string>,
@@ -263,7 +253,7 @@ export const start = (
       return fail(cause)
     }
     child.once("error", (cause) => {
-      // When this process has no file descriptors left, there are no streams either.
+      // Without free file descriptors there are no streams either.
       for (const stream of (child.stdio as ChildProcess["stdio"] | undefined) ?? []) stream?.destroy()
       fail(cause)
     })

@@ -1,5 +1,5 @@
 /**
- * What changes on a server, as streams.
+ * The streams of changes of a client.
  */
 import type { Notification } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
@@ -10,53 +10,52 @@ import type { Change, Filter, Options } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import type { ClientContext } from "../calls/context.ts"
-import { isEmpty, nothing, wantedOf } from "./filter.ts"
-import { follow } from "./follow.ts"
-import { Inbox } from "./queue.ts"
+import { isEmpty, unsupported, wantedOf } from "./filter.ts"
+import { follow, type Run } from "./follow.ts"
+import { ChangeQueue } from "./queue.ts"
 import { listen } from "./listen.ts"
-import type { Run } from "./turn.ts"
-import { Watchers } from "./watch.ts"
+import { SessionChanges } from "./sessionChanges.ts"
 
-const streamOf = (run: Run, options: Options, watchers: Watchers): Stream.Stream<Change, ClientError> => {
+const streamOf = (run: Run, options: Options, sessionChanges: SessionChanges): Stream.Stream<Change, ClientError> => {
   const { backoff } = run.desk.keeper.patience
   const policy = options.reconnect === undefined ? backoff : Reconnect.resolve(options.reconnect)
-  const following = follow(run, policy, (line) => line.modern ? listen(run, line) : watchers.watch(run, line))
+  const following = follow(run, policy, (line) => line.modern ? listen(run, line) : sessionChanges.watch(run, line))
   const started = Effect.forkScoped(
-    Effect.catchCause(following, (cause) => Effect.sync(() => run.inbox.fail(cause))),
+    Effect.catchCause(following, (cause) => Effect.sync(() => run.queue.fail(cause))),
     { startImmediately: true }
   )
-  return Stream.unwrap(Effect.as(started, Stream.fromPull(Effect.succeed(run.inbox.batch))))
+  return Stream.unwrap(Effect.as(started, Stream.fromPull(Effect.succeed(run.queue.batch))))
 }
 
-/** See the module's text. */
+/** Makes the streams, and passes notifications to their runs. */
 export class Changes {
   readonly #bufferSize: number
-  readonly #watchers: Watchers
+  readonly #sessionChanges: SessionChanges
 
-  /** `bufferSize` is for runs that do not say. What is sent when runs are over lives in the scope. */
+  /** `bufferSize` is the default of the runs. Requests after the end of a run live in the scope. */
   constructor(bufferSize: number, scope: Scope.Scope) {
     this.#bufferSize = bufferSize
-    this.#watchers = new Watchers(scope)
+    this.#sessionChanges = new SessionChanges(scope)
   }
 
   /** What changes on the server that a desk calls. */
   on(desk: ClientContext, filter: Filter, options: Options = {}): Stream.Stream<Change, ClientError> {
     return Stream.suspend(() => {
       const wanted = wantedOf(filter)
-      if (isEmpty(wanted)) return Stream.fail(nothing("The filter asks for nothing"))
-      const inbox = new Inbox(options.maxBufferedChanges ?? this.#bufferSize)
+      if (isEmpty(wanted)) return Stream.fail(unsupported("The filter selects nothing"))
+      const queue = new ChangeQueue(options.maxBufferedChanges ?? this.#bufferSize)
       const timeout = options.timeout ?? desk.keeper.patience.timeout
-      return streamOf({ desk, wanted, inbox, timeout }, options, this.#watchers)
+      return streamOf({ desk, wanted, queue, timeout }, options, this.#sessionChanges)
     })
   }
 
-  /** Hears every notification of the server. */
+  /** Handles each notification of the server. */
   hear(notification: Notification): void {
-    this.#watchers.hear(notification)
+    this.#sessionChanges.onNotification(notification)
   }
 
-  /** Hears that notifications may have been missed; with an error, that no more will come unasked on the line. */
+  /** Notifications may have been missed. With an error, no more will arrive on the connection. */
   missed(error: TransportError | undefined): void {
-    this.#watchers.missed(error)
+    this.#sessionChanges.onGap(error)
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What is asked for, what is agreed to, and which notifications that is about.
+ * The filter of a subscription: as requested, as acknowledged, and as notifications match it.
  */
 import * as Codec from "@skein/protocol/Codec"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import type { Change, Filter, Honoured } from "../../Changes.ts"
 import { ClientError, Unsupported } from "../../ClientError.ts"
 
-/** What a filter asks for: each resource and each task once. */
+/** A filter with each resource and each task once. */
 export const wantedOf = ({ prompts, resources, taskIds, tools, uris }: Filter): Honoured => ({
   tools: tools === true,
   prompts: prompts === true,
@@ -18,16 +18,16 @@ export const wantedOf = ({ prompts, resources, taskIds, tools, uris }: Filter): 
   taskIds: [...new Set(taskIds)]
 })
 
-/** Whether there is nothing in it. */
+/** Whether the filter selects nothing. */
 export const isEmpty = ({ prompts, resources, taskIds, tools, uris }: Honoured): boolean =>
   !tools && !prompts && !resources && uris.length === 0 && taskIds.length === 0
 
-/** The error of a stream that would never say anything. */
-export const nothing = (message: string, cause?: ClientError): ClientError =>
+/** The error of a stream that would never have an element. */
+export const unsupported = (message: string, cause?: ClientError): ClientError =>
   new ClientError({ reason: new Unsupported({ message, cause }), method: Method.SubscriptionsListen.name })
 
-/** A filter as `subscriptions/listen` has it. */
-export const written = ({ prompts, resources, taskIds, tools, uris }: Honoured): SubscriptionFilter => ({
+/** The filter in the form of `subscriptions/listen`. */
+export const toSubscriptionFilter = ({ prompts, resources, taskIds, tools, uris }: Honoured): SubscriptionFilter => ({
   ...(tools ? { toolsListChanged: true } : undefined),
   ...(prompts ? { promptsListChanged: true } : undefined),
   ...(resources ? { resourcesListChanged: true } : undefined),
@@ -36,10 +36,10 @@ export const written = ({ prompts, resources, taskIds, tools, uris }: Honoured):
 })
 
 /**
- * Reads what an acknowledgment agrees to, as far as it was asked for. By hand, for a member that is malformed is only not agreed to.
- * A server may write a URI otherwise than it was asked for, but not more of them; what names a task is never rewritten.
+ * Reads the acknowledged part of a filter. A malformed member counts as not acknowledged, so no schema is used. A server may write a URI in
+ * another form, but not more URIs than were requested. Ids of tasks must be equal.
  */
-export const agreed = (params: JsonRpc.JsonObject | undefined, wanted: Honoured): Honoured => {
+export const acknowledgedFilter = (params: JsonRpc.JsonObject | undefined, wanted: Honoured): Honoured => {
   const raw = params?.["notifications"]
   const said = JsonRpc.isObject(raw) ? raw : {}
   const { resourceSubscriptions: uris, taskIds } = said
@@ -54,7 +54,7 @@ export const agreed = (params: JsonRpc.JsonObject | undefined, wanted: Honoured)
   }
 }
 
-/** What a notification says about a task, without what belongs to the message. */
+/** The task of a notification, without `_meta`. */
 const taskOf = (params: JsonRpc.JsonObject | undefined, { taskIds }: Honoured): Change | undefined => {
   const taskId = params?.["taskId"]
   if (typeof taskId !== "string" || !taskIds.includes(taskId)) return undefined
@@ -64,7 +64,7 @@ const taskOf = (params: JsonRpc.JsonObject | undefined, { taskIds }: Honoured): 
   return { _tag: "TaskChanged", task }
 }
 
-/** What a notification says has changed, if that was asked for; what is malformed says nothing. */
+/** The change of a notification, if it was requested. A malformed notification gives none. */
 export const changeOf = ({ method, params }: JsonRpc.Notification, wanted: Honoured): Change | undefined => {
   switch (method) {
     case Method.TaskStatus.name:

@@ -4,13 +4,34 @@
 import { EmptyResult } from "@skein/protocol/Message"
 import { endOf } from "../errors.ts"
 import * as Method from "@skein/protocol/Method"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
+import type { Honoured } from "../../Changes.ts"
 import { ClientError, Closed, type HttpError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import type { ClientContext } from "../calls/context.ts"
 import type { Line } from "../connection/connection.ts"
-import type { Over, Run } from "./turn.ts"
+import type { ChangeQueue } from "./queue.ts"
+
+/** One run of a stream of changes. */
+export interface Run {
+  readonly desk: ClientContext
+  readonly wanted: Honoured
+  readonly queue: ChangeQueue
+  /** How long the server may take to acknowledge the subscription. */
+  readonly timeout: Duration.Input
+}
+
+/** How one subscription of a run ended. */
+export interface SubscriptionEnd {
+  /** Whether the server had acknowledged it. */
+  readonly isActive: boolean
+  /** `Ended` by the server, or `Lost` with the connection or by an error. */
+  readonly reason: "Ended" | "Lost"
+  /** The error that ended it, or that kept it from starting. */
+  readonly cause: ClientError | undefined
+}
 
 /** Statuses of HTTP below 500 after which it may go better another time. */
 const passing: ReadonlySet<number> = new Set([408, 425, 429])
@@ -55,26 +76,26 @@ const confirmed = (desk: ClientContext, line: Line): Effect.Effect<Line, ClientE
 export const follow = (
   run: Run,
   policy: Reconnect.Resolved,
-  turn: (line: Line) => Effect.Effect<Over>
+  turn: (line: Line) => Effect.Effect<SubscriptionEnd>
 ): Effect.Effect<never, ClientError> =>
   Effect.gen(function*() {
-    const { desk: { keeper }, inbox } = run
+    const { desk: { keeper }, queue } = run
     let line = yield* keeper.line
     let attempts = 0
     let begun = false
     while (true) {
       line = yield* confirmed(run.desk, line)
       const startedAt = keeper.now()
-      const { cause, reason, stood } = yield* turn(line)
-      if (stood) inbox.offer({ _tag: "Gap", reason, cause })
-      begun ||= stood
+      const { cause, reason, isActive } = yield* turn(line)
+      if (isActive) queue.offer({ _tag: "Gap", reason, cause })
+      begun ||= isActive
       if (cause !== undefined && isFinal(cause, begun)) return yield* cause
       if (cause !== undefined && endOf(cause) !== undefined) {
         // How often a line is opened again is its keeper's matter.
         line = yield* keeper.after(line)
         continue
       }
-      if (stood && keeper.now() - startedAt >= policy.stableAfter) attempts = 0
+      if (isActive && keeper.now() - startedAt >= policy.stableAfter) attempts = 0
       if (attempts >= policy.maxAttempts) return yield* gaveUp(attempts, cause)
       attempts++
       const wait = Reconnect.delay(policy, attempts, yield* Random.next, Reconnect.retryAfter(cause))

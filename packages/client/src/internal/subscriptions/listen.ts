@@ -1,5 +1,5 @@
 /**
- * A subscription in the request era: one `subscriptions/listen`, which is answered when it ends.
+ * A subscription of 2026-07-28: one `subscriptions/listen` request, whose response is the end of the subscription.
  */
 import { serverErrorOf } from "../errors.ts"
 import type { JsonObject, Notification } from "@skein/protocol/JsonRpc"
@@ -10,9 +10,9 @@ import * as Effect from "effect/Effect"
 import { ClientError, Timeout } from "../../ClientError.ts"
 import { send } from "../calls/send.ts"
 import { declaring } from "../calls/extension.ts"
-import { agreed, changeOf, isEmpty, nothing, written } from "./filter.ts"
+import { acknowledgedFilter, changeOf, isEmpty, toSubscriptionFilter, unsupported } from "./filter.ts"
 import type { Line } from "../connection/connection.ts"
-import type { Over, Run } from "./turn.ts"
+import type { Run, SubscriptionEnd } from "./follow.ts"
 
 const acknowledged = Method.SubscriptionsAcknowledged.name
 const name = Method.SubscriptionsListen.name
@@ -22,34 +22,34 @@ const unanswered = Effect.fail(
 )
 
 const missing = (error: ClientError): ClientError =>
-  serverErrorOf(error)?.reason === "MethodNotFound" ? nothing(`The server has no ${name}`, error) : error
+  serverErrorOf(error)?.reason === "MethodNotFound" ? unsupported(`The server has no ${name}`, error) : error
 
 /**
- * Listens until the server ends it, or it breaks. Nothing counts before the acknowledgment: the server "MUST NOT send any notification on
- * the subscription before it" (2026-07-28, subscriptions). Interrupting it cancels the request as the transport does that.
+ * Runs until the server ends the subscription, or it fails. Notifications before the acknowledgment are ignored: the server "MUST NOT send any notification on
+ * the subscription before it" (2026-07-28, subscriptions). Interrupting it cancels the request.
  */
-export const listen = ({ inbox, timeout, wanted }: Run, line: Line): Effect.Effect<Over> =>
+export const listen = ({ queue, timeout, wanted }: Run, line: Line): Effect.Effect<SubscriptionEnd> =>
   Effect.suspend(() => {
-    let stood = false
+    let isActive = false
     const begun = Deferred.makeUnsafe<void, ClientError>()
     const onNotification = (notification: Notification): void => {
-      if (stood) {
+      if (isActive) {
         const change = changeOf(notification, wanted)
-        if (change !== undefined) inbox.offer(change)
+        if (change !== undefined) queue.offer(change)
         return
       }
       if (notification.method !== acknowledged) return
-      const honoured = agreed(notification.params, wanted)
+      const honoured = acknowledgedFilter(notification.params, wanted)
       if (isEmpty(honoured)) {
-        Deferred.doneUnsafe(begun, Effect.fail(nothing("The server tells nothing of what was asked for")))
+        Deferred.doneUnsafe(begun, Effect.fail(unsupported("The server acknowledged none of the requested changes")))
         return
       }
-      stood = true
-      inbox.offer({ _tag: "Subscribed", honoured })
+      isActive = true
+      queue.offer({ _tag: "Subscribed", honoured })
       Deferred.doneUnsafe(begun, Effect.void)
     }
-    // What the answer says, beyond that it came, does not matter.
-    const filter: JsonObject = { notifications: written(wanted) as JsonObject }
+    // The content of the response does not matter.
+    const filter: JsonObject = { notifications: toSubscriptionFilter(wanted) as JsonObject }
     const params = wanted.taskIds.length === 0 ? filter : declaring(line, Task.extension, filter)
     const listening = send(line, name, params, {
       timeout: Infinity,
@@ -59,8 +59,8 @@ export const listen = ({ inbox, timeout, wanted }: Run, line: Line): Effect.Effe
     const begins = Effect.timeoutOrElse(Deferred.await(begun), { duration: timeout, orElse: () => unanswered })
     return Effect.raceFirst(listening, Effect.andThen(begins, Effect.never)).pipe(
       Effect.match({
-        onSuccess: (): Over => ({ stood, reason: "Ended", cause: undefined }),
-        onFailure: (error): Over => ({ stood, reason: "Lost", cause: missing(error) })
+        onSuccess: (): SubscriptionEnd => ({ isActive: isActive, reason: "Ended", cause: undefined }),
+        onFailure: (error): SubscriptionEnd => ({ isActive: isActive, reason: "Lost", cause: missing(error) })
       })
     )
   })

@@ -1,6 +1,5 @@
 /**
- * What waits for one run of a stream of changes. It is bounded, and what it loses it tells: a host that reads slowly gets a `Gap`
- * instead of silence.
+ * The buffered changes of one run of a stream of changes. It is bounded. When it drops changes, the reader receives a `Gap`.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -9,70 +8,70 @@ import type { ClientError } from "../../ClientError.ts"
 
 const overflow: Gap = { _tag: "Gap", reason: "Overflow", cause: undefined }
 
-/** Gives what waits, all at once. */
+/** Takes all buffered changes. */
 export type Batch = Effect.Effect<readonly [Change, ...Array<Change>], ClientError>
 
-/** See the module's text. */
-export class Inbox {
+/** A bounded queue with one reader. */
+export class ChangeQueue {
   readonly #size: number
-  #waiting: Array<Change> = []
-  /** Whether the oldest were dropped, and the last word about the subscription among them. */
-  #lost = false
+  #changes: Array<Change> = []
+  /** Whether changes were dropped, and the last dropped `Subscribed`. */
+  #hasDropped = false
   #subscribed: Subscribed | undefined = undefined
   #failure: Cause.Cause<ClientError> | undefined = undefined
-  #wake: ((batch: Batch) => void) | undefined = undefined
+  #resume: ((batch: Batch) => void) | undefined = undefined
 
   constructor(size: number) {
     this.#size = Math.max(1, size)
   }
 
-  /** Takes a change; where there is no room the oldest is dropped. */
+  /** Adds a change. A full queue drops its oldest one. */
   offer(change: Change): void {
-    if (this.#waiting.length >= this.#size) {
-      const dropped = this.#waiting.shift()!
+    if (this.#changes.length >= this.#size) {
+      const dropped = this.#changes.shift()!
       if (dropped._tag === "Subscribed") this.#subscribed = dropped
-      this.#lost = true
+      this.#hasDropped = true
     }
-    this.#waiting.push(change)
+    this.#changes.push(change)
     this.#deliver()
   }
 
-  /** Nothing comes any more: what waits can still be taken, then the failure. */
+  /** Ends the queue: the reader gets the buffered changes, then the failure. */
   fail(cause: Cause.Cause<ClientError>): void {
     this.#failure = cause
     this.#deliver()
   }
 
-  /** Waits for something to come. One reader at a time. */
+  /** Waits for changes. */
   get batch(): Batch {
-    return Effect.suspend(() => this.#waiting.length > 0 || this.#failure !== undefined ? this.#take() : this.#come)
+    return Effect.suspend(() => this.#changes.length > 0 || this.#failure !== undefined ? this.#take() : this.#next)
   }
 
-  get #come(): Batch {
+  get #next(): Batch {
     return Effect.callback((resume) => {
-      this.#wake = resume
+      this.#resume = resume
       return Effect.sync(() => {
-        this.#wake = undefined
+        this.#resume = undefined
       })
     })
   }
 
   #deliver(): void {
-    const wake = this.#wake
-    this.#wake = undefined
-    // Taken when the reader runs, so that what comes until then is in the same batch.
+    const wake = this.#resume
+    this.#resume = undefined
+    // Taken when the reader runs, so that changes until then are in the same batch.
     wake?.(Effect.suspend(() => this.#take()))
   }
 
   #take(): Batch {
-    const [first, ...rest] = this.#waiting
+    const [first, ...rest] = this.#changes
     if (first === undefined) return Effect.failCause(this.#failure!)
     const told: ReadonlyArray<Change> = this.#subscribed === undefined ? [] : [this.#subscribed]
-    const batch: readonly [Change, ...Array<Change>] = this.#lost
+    const batch: readonly [Change, ...Array<Change>] = this.#hasDropped
       ? [overflow, ...told, first, ...rest]
       : [first, ...rest]
-    this.#waiting = []
-    this.#lost = false
+    this.#changes = []
+    this.#hasDropped = false
     this.#subscribed = undefined
     return Effect.succeed(batch)
   }

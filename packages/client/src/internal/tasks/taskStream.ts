@@ -13,7 +13,7 @@ import type { ClientError } from "../../ClientError.ts"
 import type { Handle, RemoteTask, State } from "../../RemoteTask.ts"
 import { readToolResult } from "../calls/response.ts"
 import { checkToolResult } from "../calls/validateOutput.ts"
-import { Notices } from "../broadcast.ts"
+import { Broadcast } from "../broadcast.ts"
 import { fromRequest } from "../calls/failure.ts"
 import { Course } from "./poller.ts"
 import { cancelled, closed, isUnknown, withHandle } from "./failures.ts"
@@ -40,7 +40,7 @@ export class Follower implements RemoteTask, Followed {
   cancelling = false
   readonly #course: Course
   readonly #outcome = Deferred.makeUnsafe<CallToolResult, ClientError>()
-  readonly #notices: Notices<State>
+  readonly #notices: Broadcast<State>
   #state: State
   #failed: ClientError | undefined = undefined
   #waiting = 0
@@ -53,7 +53,7 @@ export class Follower implements RemoteTask, Followed {
     this.settings = terms.desk.tasks.settings
     this.told = told
     this.#state = stateOf(told, terms.reports?.latest)
-    this.#notices = new Notices(bufferSize, () => this.#state)
+    this.#notices = new Broadcast(bufferSize, () => this.#state)
     this.#course = new Course(this)
   }
 
@@ -156,7 +156,7 @@ export class Follower implements RemoteTask, Followed {
 
   #become(state: State): void {
     this.#state = state
-    this.#notices.tell(state)
+    this.#notices.publish(state)
   }
 
   /** The result of a task that has ended, read as that of the call, and checked. */

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import type { ClientError } from "../../ClientError.ts"
 import type { PoolError } from "../../PoolError.ts"
 import { partOf, structured } from "./content.ts"
-import type { Named } from "./names.ts"
+import type { ToolName } from "./names.ts"
 
 /**
  * A call that failed. The model is shown the members that the schema names; `error` and `result` are for the host, and are not
@@ -26,19 +26,19 @@ export class ToolFailure extends Schema.TaggedError<ToolFailure>()("ToolFailure"
   result?: CallToolResult
 }
 
-const make = ({ server, tool }: Named, reason: string, message: string): ToolFailure =>
+const make = ({ server, tool }: ToolName, reason: string, message: string): ToolFailure =>
   new ToolFailure({ ...(server === undefined ? undefined : { server }), tool, reason, message })
 
 /** The arguments are no object. */
-export const ofArguments = (named: Named): ToolFailure =>
+export const ofArguments = (named: ToolName): ToolFailure =>
   make(named, "Arguments", "The arguments of a tool have to be a JSON object")
 
 /** The call could not be made, or was not answered. */
-export const ofError = (named: Named, error: ClientError | PoolError): ToolFailure =>
+export const ofError = (named: ToolName, error: ClientError | PoolError): ToolFailure =>
   Object.assign(make(named, error.reason._tag, error.message), { error })
 
 /** The tool said that it failed. */
-export const ofResult = (named: Named, result: CallToolResult): ToolFailure => {
+export const ofResult = (named: ToolName, result: CallToolResult): ToolFailure => {
   const said = result.content.map(partOf).map((part) => part.type === "text" ? part.text : `[${part.mediaType}]`)
   const message = said.length > 0
     ? said.join("\n")

@@ -39,7 +39,7 @@ const preliminary = (report: Progress): CallToolResult => {
 }
 
 /** What the server says of a task at work, as it changes. */
-const remarks = ({ states }: RemoteTask): Stream.Stream<string> =>
+const statusMessages = ({ states }: RemoteTask): Stream.Stream<string> =>
   states.pipe(
     Stream.filterMap(({ status, statusMessage }) =>
       status === "working" && statusMessage !== undefined ? Result.succeed(statusMessage) : Result.failVoid
@@ -50,20 +50,20 @@ const remarks = ({ states }: RemoteTask): Stream.Stream<string> =>
   )
 
 /** Makes a call, and tells of its progress in the order in which it was reported, all of it before the result. */
-const reported = <A, E>(
+const withProgress = <A, E>(
   { preliminary: tell }: HandlerContext,
-  maxReports: number,
+  maxBufferedReports: number,
   call: (options: CallToolOptions) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.scoped(Effect.gen(function*() {
     const reports = yield* Queue.make<CallToolResult | RemoteTask, Cause.Done>({
-      capacity: maxReports,
+      capacity: maxBufferedReports,
       strategy: "sliding"
     })
     const telling = yield* Effect.forkScoped(
       Stream.runForEach(Stream.fromQueue(reports), (report) =>
         "states" in report
-          ? Effect.forkScoped(Stream.runForEach(remarks(report), (text) => Queue.offer(reports, said(text))))
+          ? Effect.forkScoped(Stream.runForEach(statusMessages(report), (text) => Queue.offer(reports, said(text))))
           : tell(report))
     )
     const result = yield* call({
@@ -76,22 +76,25 @@ const reported = <A, E>(
   }))
 
 /** How calls are made. */
-export interface Manner {
+export interface CallSettings {
   readonly failureMode: FailureMode
   readonly progress: boolean
   /** How many reports wait for a model's stream that is slow to take them; the oldest are dropped. */
-  readonly maxReports: number
+  readonly maxBufferedReports: number
   readonly request: RequestOptions | undefined
 }
 
 /** The handler of one tool. */
-export const handler = ({ client, server, tool }: Remote, { failureMode, maxReports, progress, request }: Manner) => {
+export const handler = (
+  { client, server, tool }: Remote,
+  { failureMode, maxBufferedReports, progress, request }: CallSettings
+) => {
   const named = { server, tool: tool.name }
   return (args: unknown, context: HandlerContext): Effect.Effect<CallToolResult, ToolFailure> => {
     if (!isObject(args)) return Effect.fail(ofArguments(named))
     const call = (options?: CallToolOptions) =>
       Effect.flatMap(client, ({ callTool }) => callTool(tool.name, args, { ...request, ...options }))
-    return Effect.matchEffect(progress ? reported(context, maxReports, call) : call(), {
+    return Effect.matchEffect(progress ? withProgress(context, maxBufferedReports, call) : call(), {
       onFailure: (error) => Effect.fail(ofError(named, error)),
       onSuccess: (result) =>
         result.isError === true && failureMode === "return"

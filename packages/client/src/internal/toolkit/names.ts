@@ -3,7 +3,7 @@
  */
 
 /** A tool and where it is from. Without a server the tool's own name is what is shown. */
-export interface Named {
+export interface ToolName {
   readonly server: string | undefined
   readonly tool: string
 }
@@ -18,12 +18,12 @@ const digest = (text: string): string => {
 }
 
 /** What identifies a tool, unlike any other. */
-const key = ({ server, tool }: Named): string => JSON.stringify([server ?? null, tool])
+const key = ({ server, tool }: ToolName): string => JSON.stringify([server ?? null, tool])
 
-const plain = ({ server, tool }: Named): string =>
+const plain = ({ server, tool }: ToolName): string =>
   (server === undefined ? tool : `${server}_${tool}`).replaceAll(/[^a-zA-Z0-9_-]/g, "_")
 
-const digested = (named: Named, round: number): string =>
+const digested = (named: ToolName, round: number): string =>
   `${plain(named).slice(0, longest - 9)}_${digest(`${round} ${key(named)}`)}`
 
 /**
@@ -33,7 +33,7 @@ const digested = (named: Named, round: number): string =>
  * the exact names stands at its end: at that of all of them, so that a name does not depend on who came first. What names tools
  * may be hostile and can make digests collide: then the next digest is tried, in an order that does not depend on it either.
  */
-export const distinct = (all: ReadonlyArray<Named>): ReadonlyArray<string> => {
+export const uniqueNames = (all: ReadonlyArray<ToolName>): ReadonlyArray<string> => {
   const count = new Map<string, number>()
   for (const named of all) count.set(plain(named), (count.get(plain(named)) ?? 0) + 1)
   const isFree = (name: string): boolean => name !== "" && name.length <= longest && count.get(name) === 1

@@ -1,5 +1,5 @@
 /**
- * One server of a pool: opened, watched, and tried again, by one fiber in a scope of its own.
+ * One server of a pool. A fiber in a scope of its own opens it, waits for its end, and opens it again.
  */
 import type { Transport } from "@skein/runtime/Connection"
 import * as Clock from "effect/Clock"
@@ -16,48 +16,48 @@ import * as Client from "../../Client.ts"
 import { ClientError, Closed, ConnectionFailed, Timeout } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 
-/** A server that is being opened, or waits for its turn. */
+/** The server is being opened, or waits for `concurrency`. */
 export interface Opening {
   readonly _tag: "Opening"
-  /** Which attempt it is, from 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number
 }
 
-/** A server that is open. */
+/** The server is open. */
 export interface Open {
   readonly _tag: "Open"
   readonly client: Client.Client
 }
 
-/** A server that could not be opened, or that ended. */
+/** The server could not be opened, or its client has ended. */
 export interface Broken {
   readonly _tag: "Broken"
   readonly error: ClientError
-  /** How many attempts in a row have come to nothing. */
+  /** How many attempts in a row have failed. */
   readonly attempt: number
-  /** When it is tried again, in milliseconds since 1970; `undefined` when it is not, and waits for `restart`. */
+  /** When it is opened again, in milliseconds since 1970. `undefined` if it waits for `restart`. */
   readonly retryAt: number | undefined
 }
 
-/** How a server of a pool does. */
+/** The state of a server. */
 export type State = Opening | Open | Broken
 
-/** How to reach a server. */
+/** A server of a pool: its transport, and the options of its client. */
 export interface Server {
   readonly transport: Transport
   readonly options?: Client.Options | undefined
-  /** How long one attempt to open it may take, instead of the pool's `timeout`. */
+  /** How long one attempt to open it may take: the pool's `timeout` by default. */
   readonly timeout?: Duration.Input | undefined
 }
 
 /** What all entries of a pool share. */
 export interface Shared {
   /** One permit for each server that may be opened at the same time. */
-  readonly doors: Semaphore
+  readonly openPermits: Semaphore
   readonly timeout: Duration.Input
   readonly policy: Reconnect.Resolved
-  /** Some state has changed. */
-  readonly changed: () => void
+  /** Runs after each change of a state. */
+  readonly onChange: () => void
 }
 
 const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> =>
@@ -66,18 +66,18 @@ const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> 
     return new ClientError({ reason: new Closed({ message: `The connection to ${name} has ended${why}`, end }) })
   })
 
-/** See the module's text. */
-export class Member {
+/** An entry of a pool. */
+export class PoolEntry {
   readonly name: string
   state: State = { _tag: "Opening", attempt: 1 }
   readonly #server: Server
   readonly #shared: Shared
   readonly #scope: Scope.Closeable
   #fiber: Fiber.Fiber<void> | undefined
-  #settled = Deferred.makeUnsafe<Client.Client, ClientError>()
+  #result = Deferred.makeUnsafe<Client.Client, ClientError>()
   #attempt = 1
-  #turn = 0
-  #left = false
+  #restarts = 0
+  #isClosed = false
 
   constructor(name: string, server: Server, shared: Shared, scope: Scope.Closeable) {
     this.name = name
@@ -86,11 +86,11 @@ export class Member {
     this.#scope = scope
   }
 
-  /** The client: waits while the server is opened, fails with what broke it. */
+  /** The client. Waits while the server is opened. Fails with the error of a broken server. */
   readonly client: Effect.Effect<Client.Client, ClientError> = Effect.suspend(() => {
     switch (this.state._tag) {
       case "Opening":
-        return Deferred.await(this.#settled)
+        return Deferred.await(this.#result)
       case "Open":
         return Effect.succeed(this.state.client)
       case "Broken":
@@ -98,60 +98,60 @@ export class Member {
     }
   })
 
-  /** Begins to open it. */
+  /** Starts to open it. */
   readonly start: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.andThen(Scope.addFinalizer(this.#scope, Effect.sync(() => this.#leave())), this.#begin)
+    Effect.andThen(Scope.addFinalizer(this.#scope, Effect.sync(() => this.#setClosed())), this.#begin)
   )
 
-  /** Ends it, waits until it has ended, and begins anew. Of several at the same time the last one begins. */
+  /** Closes it, waits for that, and opens it again. Of several restarts at the same time only the last one opens it. */
   readonly restart: Effect.Effect<void> = Effect.uninterruptible(Effect.suspend(() => {
-    const turn = ++this.#turn
+    const turn = ++this.#restarts
     const last = this.#fiber
-    this.#become({ _tag: "Opening", attempt: 1 })
+    this.#setState({ _tag: "Opening", attempt: 1 })
     return Effect.andThen(
       last === undefined ? Effect.void : Fiber.interrupt(last),
-      Effect.suspend(() => turn === this.#turn ? this.#begin : Effect.void)
+      Effect.suspend(() => turn === this.#restarts ? this.#begin : Effect.void)
     )
   }))
 
-  /** Ends it for good, uninterruptibly. Who waits for it hears of that at once. */
+  /** Closes it permanently and uninterruptibly. Waiting callers fail at once. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
-    this.#leave()
+    this.#setClosed()
     return Scope.close(this.#scope, Exit.void)
   })
 
   get #begin(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.#left) return Effect.void
+      if (this.#isClosed) return Effect.void
       this.#attempt = 1
-      this.#become({ _tag: "Opening", attempt: 1 })
+      this.#setState({ _tag: "Opening", attempt: 1 })
       return Effect.map(Effect.forkIn(this.#run, this.#scope), (fiber) => {
         this.#fiber = fiber
       })
     })
   }
 
-  #leave(): void {
-    if (this.#left) return
-    const error = new ClientError({ reason: new Closed({ message: `The pool has let go of ${this.name}` }) })
-    this.#become({ _tag: "Broken", error, attempt: this.#attempt, retryAt: undefined })
-    this.#left = true
+  #setClosed(): void {
+    if (this.#isClosed) return
+    const error = new ClientError({ reason: new Closed({ message: `${this.name} was removed from the pool` }) })
+    this.#setState({ _tag: "Broken", error, attempt: this.#attempt, retryAt: undefined })
+    this.#isClosed = true
   }
 
-  #become(state: State): void {
-    if (this.#left) return
+  #setState(state: State): void {
+    if (this.#isClosed) return
     const before = this.state._tag
     this.state = state
-    if (state._tag === "Open") Deferred.doneUnsafe(this.#settled, Exit.succeed(state.client))
-    else if (state._tag === "Broken") Deferred.doneUnsafe(this.#settled, Exit.fail(state.error))
-    else if (before !== "Opening") this.#settled = Deferred.makeUnsafe()
-    this.#shared.changed()
+    if (state._tag === "Open") Deferred.doneUnsafe(this.#result, Exit.succeed(state.client))
+    else if (state._tag === "Broken") Deferred.doneUnsafe(this.#result, Exit.fail(state.error))
+    else if (before !== "Opening") this.#result = Deferred.makeUnsafe()
+    this.#shared.onChange()
   }
 
   get #opening(): Effect.Effect<Client.Client, ClientError, Scope.Scope> {
     const { name } = this
     const { options, timeout = this.#shared.timeout, transport } = this.#server
-    return this.#shared.doors.withPermit(
+    return this.#shared.openPermits.withPermit(
       Client.make(transport, { label: name, ...options }).pipe(
         Effect.catchDefect((cause) =>
           Effect.fail(
@@ -161,30 +161,30 @@ export class Member {
         Effect.timeoutOrElse({
           duration: timeout,
           orElse: () =>
-            Effect.fail(new ClientError({ reason: new Timeout({ message: `${name} could not be opened in time` }) }))
+            Effect.fail(new ClientError({ reason: new Timeout({ message: `${name} did not open within timeout` }) }))
         })
       )
     )
   }
 
   /**
-   * One life: opens, waits for the end, and says when to try again. The state is changed before the scope is closed, which may take a
-   * while.
+   * Opens the server once, waits for its end, and returns when to open it again. The state changes before the scope is closed, which may
+   * take a while.
    */
-  get #life(): Effect.Effect<number | undefined> {
+  get #runOnce(): Effect.Effect<number | undefined> {
     const { policy } = this.#shared
     return Effect.scoped(Effect.gen({ self: this }, function*() {
       const opened = yield* Effect.result(this.#opening)
       let error: ClientError
       if (Result.isSuccess(opened)) {
         const since = yield* Clock.currentTimeMillis
-        this.#become({ _tag: "Open", client: opened.success })
+        this.#setState({ _tag: "Open", client: opened.success })
         error = yield* ended(this.name, opened.success)
         if ((yield* Clock.currentTimeMillis) - since >= policy.stableAfter) this.#attempt = 1
       } else error = opened.failure
       const wait = Reconnect.delay(policy, this.#attempt, yield* Random.next, Reconnect.retryAfter(error))
       const retryAt = this.#attempt > policy.maxAttempts ? undefined : (yield* Clock.currentTimeMillis) + wait
-      this.#become({ _tag: "Broken", error, attempt: this.#attempt, retryAt })
+      this.#setState({ _tag: "Broken", error, attempt: this.#attempt, retryAt })
       return retryAt
     }))
   }
@@ -192,11 +192,11 @@ export class Member {
   get #run(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
       while (true) {
-        const retryAt = yield* this.#life
+        const retryAt = yield* this.#runOnce
         if (retryAt === undefined) return
         yield* Effect.sleep(Math.max(0, retryAt - (yield* Clock.currentTimeMillis)))
         this.#attempt++
-        this.#become({ _tag: "Opening", attempt: this.#attempt })
+        this.#setState({ _tag: "Opening", attempt: this.#attempt })
       }
     })
   }

@@ -1,5 +1,5 @@
 /**
- * From a question of the server's to what the host's services make of it.
+ * Passes input requests of a server to the handlers of the services `Elicitation`, `Sampling` and `Roots`.
  */
 import type * as Capabilities from "@skein/protocol/Capabilities"
 import type { ElicitRequestParams } from "@skein/protocol/Elicitation"
@@ -15,32 +15,32 @@ import type { RequestingServer } from "../../RequestingServer.ts"
 import { implementationOf } from "../connection/serverInfo.ts"
 import {
   Elicitation,
-  type Forms,
-  type Model,
-  type Places,
-  type Put,
+  type ElicitationHandler,
+  type PreparedInput,
   Roots,
+  type RootsHandler,
   Sampling,
-  unasked,
-  undeclared
+  type SamplingHandler,
+  undeclaredFeature,
+  unsupportedMethod
 } from "./services.ts"
 
-/** What the host provides, and what it calls the server. */
-export interface Services {
+/** The handlers of a client, and its label for the server. */
+export interface InputHandlers {
   readonly label: string | undefined
-  readonly elicitation: Forms | undefined
-  readonly sampling: Model | undefined
-  readonly roots: Places | undefined
+  readonly elicitation: ElicitationHandler | undefined
+  readonly sampling: SamplingHandler | undefined
+  readonly roots: RootsHandler | undefined
 }
 
 const get = <I, S>(context: Context.Context<never>, key: Context.Key<I, S>): S | undefined =>
   Option.getOrUndefined(Context.getOption(context as Context.Context<I>, key))
 
-// Of most clients that only call.
-const nothing: Services = { label: undefined, elicitation: undefined, sampling: undefined, roots: undefined }
+// Most clients have no handlers and share this value.
+const nothing: InputHandlers = { label: undefined, elicitation: undefined, sampling: undefined, roots: undefined }
 
-/** The services that are provided where a client is made. */
-export const provided = (context: Context.Context<never>, label: string | undefined): Services => {
+/** The handlers in the context in which a client is made. */
+export const handlersFrom = (context: Context.Context<never>, label: string | undefined): InputHandlers => {
   const elicitation = get(context, Elicitation)
   const sampling = get(context, Sampling)
   const roots = get(context, Roots)
@@ -49,8 +49,8 @@ export const provided = (context: Context.Context<never>, label: string | undefi
     : { label, elicitation, sampling, roots }
 }
 
-/** What is declared for what is provided, with the names of the newest revision. */
-export const capabilitiesOf = ({ elicitation, roots, sampling }: Services): Capabilities.ClientCapabilities => ({
+/** The capabilities of the handlers, in the form of the newest revision. */
+export const capabilitiesOf = ({ elicitation, roots, sampling }: InputHandlers): Capabilities.ClientCapabilities => ({
   ...(roots === undefined ? undefined : { roots: roots.changes === undefined ? {} : { listChanged: true } }),
   ...(sampling === undefined ? undefined : {
     sampling: { ...(sampling.tools ? { tools: {} } : undefined), ...(sampling.context ? { context: {} } : undefined) }
@@ -64,9 +64,9 @@ export const capabilitiesOf = ({ elicitation, roots, sampling }: Services): Capa
   })
 })
 
-/** Who asks. */
-export const askerOf = (
-  { label }: Services,
+/** The server that requests input, as handlers receive it. */
+export const requestingServerOf = (
+  { label }: InputHandlers,
   info: JsonObject | undefined,
   revision: Revision,
   method: string | undefined
@@ -78,53 +78,56 @@ export const askerOf = (
 })
 
 const elicit = (
-  forms: Forms | undefined,
+  forms: ElicitationHandler | undefined,
   params: ElicitRequestParams,
   asker: RequestingServer,
   count: number
-): Put<InputResponse> => {
+): PreparedInput<InputResponse> => {
   const { name } = Method.Elicit
   if (forms === undefined || (forms.form === undefined && forms.url === undefined)) {
-    return undeclared(name, "elicitation")
+    return unsupportedMethod(name, "elicitation")
   }
   // "Server sends an `elicitation/create` request with a mode not declared in client capabilities: `-32602` (Invalid
   // params)"
   if (params.mode === "url") {
     return forms.url === undefined
-      ? unasked("The client did not declare elicitation.url")
+      ? undeclaredFeature("The client did not declare elicitation.url")
       : Result.map(forms.url(params, asker, false), (visit) => Effect.map(visit, ({ action }) => ({ action })))
   }
   if (forms.form !== undefined) return forms.form(params, asker, count)
-  // Before 2025-11-25 a host that knows addresses alone declares nothing.
+  // Before 2025-11-25 a client with only URL mode declares no elicitation.
   return asker.revision < "2025-11-25"
-    ? undeclared(name, "elicitation")
-    : unasked("The client did not declare elicitation.form")
+    ? unsupportedMethod(name, "elicitation")
+    : undeclaredFeature("The client did not declare elicitation.form")
 }
 
-/** Whether a method is answered at all. Asked before its params are looked at. */
-export const answers = ({ elicitation, roots, sampling }: Services, method: string): Put<never> | undefined => {
+/** The refusal of a method without a handler. Checked before the params are decoded. */
+export const refusalOf = (
+  { elicitation, roots, sampling }: InputHandlers,
+  method: string
+): PreparedInput<never> | undefined => {
   switch (method) {
     case Method.CreateMessage.name:
-      return sampling === undefined ? undeclared(method, "sampling") : undefined
+      return sampling === undefined ? unsupportedMethod(method, "sampling") : undefined
     case Method.ListRoots.name:
-      return roots === undefined ? undeclared(method, "roots") : undefined
+      return roots === undefined ? unsupportedMethod(method, "roots") : undefined
     default:
-      return elicitation === undefined ? undeclared(method, "elicitation") : undefined
+      return elicitation === undefined ? unsupportedMethod(method, "elicitation") : undefined
   }
 }
 
-/** Puts a question to the host, one of `count` that come together: nothing runs before the effect does. */
-export const put = (
-  services: Services,
+/** Validates one of `count` input requests that arrived together, and returns the effect that handles it. */
+export const handleInputRequest = (
+  services: InputHandlers,
   question: InputRequest,
   asker: RequestingServer,
   count = 1
-): Put<InputResponse> => {
-  const refused = answers(services, question.method)
+): PreparedInput<InputResponse> => {
+  const refused = refusalOf(services, question.method)
   if (refused !== undefined) return refused
   switch (question.method) {
     case "sampling/createMessage":
-      return services.sampling!.put(question.params, asker)
+      return services.sampling!.handle(question.params, asker)
     case "roots/list":
       return Result.succeed(Effect.map(services.roots!.list(asker), (roots) => ({ roots })))
     case "elicitation/create":

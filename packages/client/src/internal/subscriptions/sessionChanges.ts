@@ -1,0 +1,154 @@
+/**
+ * Changes in a session: the server announces changes of lists without a request, and resources are subscribed to.
+ */
+import type { Notification } from "@skein/protocol/JsonRpc"
+import * as Method from "@skein/protocol/Method"
+import type { TransportError } from "@skein/runtime/TransportError"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Honoured } from "../../Changes.ts"
+import { ClientError, Closed, Unauthorized, Unsupported } from "../../ClientError.ts"
+import { endText } from "../calls/failure.ts"
+import type { Line } from "../connection/connection.ts"
+import { changeOf, isEmpty, unsupported } from "./filter.ts"
+import type { Run, SubscriptionEnd } from "./follow.ts"
+import { isWithin, SessionSubscriptions } from "./sessionSubscriptions.ts"
+
+/** How many resources one run subscribes to at the same time. */
+const concurrency = 16
+
+interface Listener {
+  readonly wanted: Honoured
+  readonly onNotification: (notification: Notification) => void
+  readonly onGap: (error: TransportError | undefined) => void
+}
+
+/** The session is open, but its standalone stream has ended or never existed, so notifications cannot arrive. */
+const noStandaloneStream = (cause: TransportError): ClientError => {
+  const { reason, status } = cause
+  const message = `The server cannot send notifications about changes: ${cause.message}`
+  return new ClientError({
+    reason: status === 401 || status === 403
+      ? new Unauthorized({ message, status, cause })
+      : reason._tag === "MessageRejected"
+      ? new Unsupported({ message, cause })
+      : new Closed({ message, cause })
+  })
+}
+
+/** Whether an update may belong to a run. A URI below no subscription may be a sub-resource of any. */
+const concerns = (uri: unknown, { wanted: { uris } }: Listener, subscriptions: SessionSubscriptions): boolean =>
+  typeof uri === "string" && (uris.some((whole) => isWithin(uri, whole)) || !subscriptions.covers(uri))
+
+/** The part of the filter that the server declares. It never announces the rest. */
+const declared = ({ capabilities, revision }: Line, wanted: Honoured): Honoured => {
+  const has = ({ capability }: Pick<Method.AnyNotification, "capability">) =>
+    Method.has(capabilities, capability!, revision)
+  return {
+    tools: wanted.tools && has(Method.ToolListChanged),
+    prompts: wanted.prompts && has(Method.PromptListChanged),
+    resources: wanted.resources && has(Method.ResourceListChanged),
+    uris: has(Method.ResourceUpdated) ? wanted.uris : [],
+    taskIds: []
+  }
+}
+
+/** The runs of a session, and their resource subscriptions. */
+export class SessionChanges {
+  readonly #scope: Scope.Scope
+  #listeners: Set<Listener> | undefined = undefined
+  #subscriptions: SessionSubscriptions | undefined = undefined
+
+  constructor(scope: Scope.Scope) {
+    this.#scope = scope
+  }
+
+  /** Handles each notification of the server. */
+  onNotification(notification: Notification): void {
+    const subscriptions = this.#subscriptions
+    if (this.#listeners === undefined || subscriptions === undefined) return
+    const update = notification.method === Method.ResourceUpdated.name
+    for (const listener of this.#listeners) {
+      if (!update || concerns(notification.params?.["uri"], listener, subscriptions)) {
+        listener.onNotification(notification)
+      }
+    }
+  }
+
+  #subscriptionsOf(line: Line): SessionSubscriptions {
+    if (this.#subscriptions?.line !== line) this.#subscriptions = new SessionSubscriptions(line, this.#scope)
+    return this.#subscriptions
+  }
+
+  /** Notifications may have been missed. With an error, no more will arrive. */
+  onGap(error: TransportError | undefined): void {
+    for (const listener of this.#listeners ?? []) listener.onGap(error)
+  }
+
+  /** Runs until the session ends or a subscription fails. Interrupting it unsubscribes. */
+  watch({ desk, queue, timeout, wanted }: Run, line: Line): Effect.Effect<SubscriptionEnd> {
+    return Effect.suspend(() => {
+      let isActive = false
+      const honoured = desk.enforceCapabilities ? declared(line, wanted) : { ...wanted, taskIds: [] }
+      if (isEmpty(honoured)) {
+        const cause = unsupported(
+          isEmpty({ ...wanted, taskIds: [] })
+            ? `${line.revision} has no subscriptions to tasks`
+            : "The server declares none of the requested changes (enforceCapabilities)"
+        )
+        return Effect.succeed<SubscriptionEnd>({ isActive: isActive, reason: "Lost", cause })
+      }
+      if (line.deaf !== undefined) {
+        return Effect.succeed<SubscriptionEnd>({
+          isActive: isActive,
+          reason: "Lost",
+          cause: noStandaloneStream(line.deaf)
+        })
+      }
+      const deaf = Deferred.makeUnsafe<never, ClientError>()
+      const subscriptions = this.#subscriptionsOf(line)
+      const listener: Listener = {
+        wanted: honoured,
+        onNotification: (notification) => {
+          const change = isActive ? changeOf(notification, honoured) : undefined
+          if (change !== undefined) queue.offer(change)
+        },
+        onGap: (error) => {
+          if (error !== undefined) return void Deferred.doneUnsafe(deaf, Effect.fail(noStandaloneStream(error)))
+          if (!isActive) return
+          queue.offer({ _tag: "Gap", reason: "Lost", cause: undefined })
+          queue.offer({ _tag: "Subscribed", honoured })
+        }
+      }
+      const listening = Effect.acquireRelease(
+        Effect.sync(() => (this.#listeners ??= new Set()).add(listener)),
+        () => Effect.sync(() => this.#listeners?.delete(listener))
+      )
+      const subscribing = Effect.forEach(honoured.uris, (uri) => subscriptions.subscribe(uri, { timeout }), {
+        concurrency,
+        discard: true
+      })
+      const begun = Effect.sync(() => {
+        isActive = true
+        queue.offer({ _tag: "Subscribed", honoured })
+      })
+      const standing = Effect.andThen(Effect.andThen(subscribing, begun), line.peer.ended)
+      return listening.pipe(
+        Effect.andThen(Effect.raceFirst(standing, Deferred.await(deaf))),
+        Effect.scoped,
+        Effect.match({
+          onSuccess: (end): SubscriptionEnd => {
+            const message = `The connection ended${endText(end)}`
+            return {
+              isActive: isActive,
+              reason: "Lost",
+              cause: new ClientError({ reason: new Closed({ message, end }) })
+            }
+          },
+          onFailure: (cause): SubscriptionEnd => ({ isActive: isActive, reason: "Lost", cause })
+        })
+      )
+    })
+  }
+}
