@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 const everything = () => true
 
 /** Hands what is told to every listener. Nothing is kept, nor made, while nobody listens. */
-export class Notices<A> {
+export class Broadcast<A> {
   readonly #bufferSize: number
   readonly #first: (() => A) | undefined
   #listeners: Map<Queue.Queue<A, Cause.Done>, (notice: A) => boolean> | undefined = undefined

@@ -30,9 +30,9 @@ describe("a program of Client, Http, ClientPool, Progress, ResponseCache, Elicit
     assert.match(ofNode[2]!, /process\.argv.*Buffer\.from/)
   })
 
-  it("has at most 324 KiB, 114 KiB compressed: what checks results and what answers questions included", () => {
+  it("has at most 328 KiB, 114 KiB compressed: what checks results and what answers questions included", () => {
     console.info(`a client for browsers: ${bundled.minified} bytes minified, ${bundled.gzip} with gzip`)
-    assert.isAtMost(bundled.minified, 324 * 1024)
+    assert.isAtMost(bundled.minified, 328 * 1024)
     assert.isAtMost(bundled.gzip, 114 * 1024)
   })
 

@@ -22,7 +22,7 @@ import type * as TaskReceiver from "../../TaskReceiver.ts"
 import { answers as unanswered, askerOf, capabilitiesOf, provided, put, type Services } from "./ask.ts"
 import type { Refusal } from "./services.ts"
 import { type Bounds, Visits } from "./visits.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import { capabilityOf, concernsTasks, type Ready, Receiving } from "../legacyTasks/receiver.ts"
 import type { RequestOptions } from "../calls/options.ts"
 import { quoted } from "../text.ts"
@@ -175,14 +175,18 @@ export class Answers {
   }
 
   /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
-  fulfil(line: Line, method: string, questions: InputRequests): Effect.Effect<InputResponses, ClientError> {
+  fulfil(
+    connection: NegotiatedConnection,
+    method: string,
+    questions: InputRequests
+  ): Effect.Effect<InputResponses, ClientError> {
     const { maxInputRequests, inputRequestConcurrency } = this.bounds
     const count = Object.keys(questions).length
     if (count > maxInputRequests) {
       const message = `${method} was answered with ${count} questions, more than ${maxInputRequests} (maxInputRequests)`
       return Effect.fail(new ClientError({ reason: new LimitExceeded({ message }), method }))
     }
-    const ready = this.ready(line, method, questions, count)
+    const ready = this.ready(connection, method, questions, count)
     if (Result.isFailure(ready)) return Effect.fail(ready.failure)
     const replies = Effect.forEach(
       ready.success,
@@ -198,12 +202,12 @@ export class Answers {
    * nobody is asked in vain.
    */
   ready(
-    line: Line,
+    connection: NegotiatedConnection,
     method: string,
     questions: InputRequests,
     count: number
   ): Result.Result<ReadonlyArray<ReadyReply>, ClientError> {
-    const asker = askerOf(this.#services, line.agreement.info, line.revision, method)
+    const asker = askerOf(this.#services, connection.agreement.info, connection.revision, method)
     const replies: Array<ReadyReply> = []
     for (const [key, question] of Object.entries(questions)) {
       const asked = { key, question, method }
@@ -219,7 +223,12 @@ export class Answers {
    * more. `undefined` where the host has no answer to it.
    */
   get attend():
-    | ((line: Line, method: string, error: McpError.McpError, options: RequestOptions) => Effect.Effect<boolean>)
+    | ((
+      connection: NegotiatedConnection,
+      method: string,
+      error: McpError.McpError,
+      options: RequestOptions
+    ) => Effect.Effect<boolean>)
     | undefined
   {
     const url = this.#services.elicitation?.url
@@ -239,9 +248,9 @@ export class Answers {
   }
 
   /** Runs for each connection, once the handshake is over: what has to be told while it lasts. */
-  opened({ modern, peer }: Line): Effect.Effect<void, never, Scope.Scope> {
+  opened({ isRequestEra, peer }: NegotiatedConnection): Effect.Effect<void, never, Scope.Scope> {
     const { changes } = this.#services.roots ?? {}
-    return modern || changes === undefined
+    return isRequestEra || changes === undefined
       ? Effect.void
       : Effect.asVoid(Effect.forkScoped(
         Stream.runForEach(changes, () => peer.notify(Method.RootsListChanged.name)),

@@ -18,9 +18,13 @@ import type { Run } from "./turn.ts"
 import { Watchers } from "./watch.ts"
 
 const streamOf = (run: Run, options: Options, watchers: Watchers): Stream.Stream<Change, ClientError> => {
-  const { backoff } = run.desk.keeper.patience
+  const { backoff } = run.client.supervisor.timeouts
   const policy = options.reconnect === undefined ? backoff : Reconnect.resolve(options.reconnect)
-  const following = follow(run, policy, (line) => line.modern ? listen(run, line) : watchers.watch(run, line))
+  const following = follow(
+    run,
+    policy,
+    (connection) => connection.isRequestEra ? listen(run, connection) : watchers.watch(run, connection)
+  )
   const started = Effect.forkScoped(
     Effect.catchCause(following, (cause) => Effect.sync(() => run.inbox.fail(cause))),
     { startImmediately: true }
@@ -40,13 +44,13 @@ export class Changes {
   }
 
   /** What changes on the server that a desk calls. */
-  on(desk: ClientContext, filter: Filter, options: Options = {}): Stream.Stream<Change, ClientError> {
+  on(client: ClientContext, filter: Filter, options: Options = {}): Stream.Stream<Change, ClientError> {
     return Stream.suspend(() => {
       const wanted = wantedOf(filter)
       if (isEmpty(wanted)) return Stream.fail(nothing("The filter asks for nothing"))
       const inbox = new Inbox(options.maxBufferedChanges ?? this.#bufferSize)
-      const timeout = options.timeout ?? desk.keeper.patience.timeout
-      return streamOf({ desk, wanted, inbox, timeout }, options, this.#watchers)
+      const timeout = options.timeout ?? client.supervisor.timeouts.timeout
+      return streamOf({ client, wanted, inbox, timeout }, options, this.#watchers)
     })
   }
 

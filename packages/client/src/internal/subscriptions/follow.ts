@@ -1,39 +1,20 @@
 /**
  * Subscribes, and subscribes again when that has ended, until it is given up.
  */
-import { endOf } from "../errors.ts"
+import { endOf, isTransient } from "../errors.ts"
 import { EmptyResult } from "@skein/protocol/Common"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import { ClientError, Closed, type HttpError } from "../../ClientError.ts"
+import { ClientError, Closed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import type { ClientContext } from "../calls/context.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { Over, Run } from "./turn.ts"
 
-/** Statuses of HTTP below 500 after which it may go better another time. */
-const passing: ReadonlySet<number> = new Set([408, 425, 429])
-
-const mayPass = ({ status }: HttpError, undelivered: boolean | undefined): boolean =>
-  // Nobody has looked at what was not delivered: the session was gone, say.
-  undelivered === true || status === undefined || status >= 500 || passing.has(status)
-
-/** Whether it would not go better another time. */
-const isFinal = ({ reason, undelivered }: ClientError, begunBefore: boolean): boolean => {
-  switch (reason._tag) {
-    case "Closed":
-    case "Timeout":
-      return false
-    case "HttpError":
-      return !mayPass(reason, undelivered)
-    case "ProtocolError":
-      // A server that stumbles over what it has agreed to before is asked once more.
-      return !begunBefore || reason.error.reason !== "InternalError"
-    default:
-      return true
-  }
-}
+/** Whether another subscription would fail as well. A server that fails with an internal error is asked again if it has agreed before. */
+const isFinal = (error: ClientError, begunBefore: boolean): boolean =>
+  !isTransient(error) || (error.reason._tag === "ProtocolError" && !begunBefore)
 
 const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError => {
   const why = cause === undefined ? "the server ended it" : cause.message
@@ -45,40 +26,43 @@ const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError =
 }
 
 /** Asks the server for something, if what it speaks is only believed: where that was wrong, the next line is another one. */
-const confirmed = (desk: ClientContext, line: Line): Effect.Effect<Line, ClientError> => {
-  if (line.assumed !== true) return Effect.succeed(line)
-  const asked = desk.call({ ...Method.Discover, result: EmptyResult }, {}, { cache: "bypass" })
-  return Effect.andThen(Effect.ignore(asked), Effect.suspend(() => desk.keeper.line))
+const confirmed = (
+  client: ClientContext,
+  connection: NegotiatedConnection
+): Effect.Effect<NegotiatedConnection, ClientError> => {
+  if (connection.isAssumed !== true) return Effect.succeed(connection)
+  const asked = client.call({ ...Method.Discover, result: EmptyResult }, {}, { cache: "bypass" })
+  return Effect.andThen(Effect.ignore(asked), Effect.suspend(() => client.supervisor.connection))
 }
 
 /** Runs one turn after the other, on the line that is open. It ends with the error of the stream. */
 export const follow = (
   run: Run,
   policy: Reconnect.Resolved,
-  turn: (line: Line) => Effect.Effect<Over>
+  turn: (connection: NegotiatedConnection) => Effect.Effect<Over>
 ): Effect.Effect<never, ClientError> =>
   Effect.gen(function*() {
-    const { desk: { keeper }, inbox } = run
-    let line = yield* keeper.line
+    const { client: { supervisor }, inbox } = run
+    let connection = yield* supervisor.connection
     let attempts = 0
     let begun = false
     while (true) {
-      line = yield* confirmed(run.desk, line)
-      const startedAt = keeper.now()
-      const { cause, reason, stood } = yield* turn(line)
+      connection = yield* confirmed(run.client, connection)
+      const startedAt = supervisor.now()
+      const { cause, reason, stood } = yield* turn(connection)
       if (stood) inbox.offer({ _tag: "Gap", reason, cause })
       begun ||= stood
       if (cause !== undefined && isFinal(cause, begun)) return yield* cause
       if (cause !== undefined && endOf(cause) !== undefined) {
         // How often a line is opened again is its keeper's matter.
-        line = yield* keeper.after(line)
+        connection = yield* supervisor.after(connection)
         continue
       }
-      if (stood && keeper.now() - startedAt >= policy.stableAfter) attempts = 0
+      if (stood && supervisor.now() - startedAt >= policy.stableAfter) attempts = 0
       if (attempts >= policy.maxAttempts) return yield* gaveUp(attempts, cause)
       attempts++
       const wait = Reconnect.delay(policy, attempts, yield* Random.next, Reconnect.retryAfter(cause))
-      yield* Effect.raceFirst(Effect.sleep(wait), keeper.ended)
-      line = yield* keeper.line
+      yield* Effect.raceFirst(Effect.sleep(wait), supervisor.ended)
+      connection = yield* supervisor.connection
     }
   })

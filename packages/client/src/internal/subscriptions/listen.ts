@@ -11,7 +11,7 @@ import { ClientError, Timeout } from "../../ClientError.ts"
 import { send } from "../calls/send.ts"
 import { declaring } from "../calls/extension.ts"
 import { agreed, changeOf, isEmpty, nothing, written } from "./filter.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { Over, Run } from "./turn.ts"
 
 const acknowledged = Method.SubscriptionsAcknowledged.name
@@ -28,7 +28,7 @@ const missing = (error: ClientError): ClientError =>
  * Listens until the server ends it, or it breaks. Nothing counts before the acknowledgment: the server "MUST NOT send any notification on
  * the subscription before it" (2026-07-28, subscriptions). Interrupting it cancels the request as the transport does that.
  */
-export const listen = ({ inbox, timeout, wanted }: Run, line: Line): Effect.Effect<Over> =>
+export const listen = ({ inbox, timeout, wanted }: Run, connection: NegotiatedConnection): Effect.Effect<Over> =>
   Effect.suspend(() => {
     let stood = false
     const begun = Deferred.makeUnsafe<void, ClientError>()
@@ -50,8 +50,8 @@ export const listen = ({ inbox, timeout, wanted }: Run, line: Line): Effect.Effe
     }
     // What the answer says, beyond that it came, does not matter.
     const filter: JsonObject = { notifications: written(wanted) as JsonObject }
-    const params = wanted.taskIds.length === 0 ? filter : declaring(line, Task.extension, filter)
-    const listening = send(line, name, params, {
+    const params = wanted.taskIds.length === 0 ? filter : declaring(connection, Task.extension, filter)
+    const listening = send(connection, name, params, {
       timeout: Infinity,
       maxTimeout: Infinity,
       onNotification

@@ -9,7 +9,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { ClientError } from "../../ClientError.ts"
 import { send } from "../calls/send.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 
 interface Watch {
   readonly uri: string
@@ -23,13 +23,13 @@ interface Watch {
 
 /** See the module's text. */
 export class Watched {
-  readonly line: Line
+  readonly connection: NegotiatedConnection
   /** What outlives the runs: a server that is slow to answer `resources/unsubscribe` holds nobody up. */
   readonly #scope: Scope.Scope
   readonly #watches = new Map<string, Watch>()
 
-  constructor(line: Line, scope: Scope.Scope) {
-    this.line = line
+  constructor(connection: NegotiatedConnection, scope: Scope.Scope) {
+    this.connection = connection
     this.#scope = scope
   }
 
@@ -57,7 +57,7 @@ export class Watched {
 
   #subscribe(watch: Watch, options: CallOptions): Effect.Effect<void, ClientError> {
     watch.asked = true
-    return send(this.line, Method.Subscribe.name, { uri: watch.uri }, options).pipe(
+    return send(this.connection, Method.Subscribe.name, { uri: watch.uri }, options).pipe(
       Effect.tapError(({ reason }) =>
         Effect.sync(() => {
           if (reason._tag === "ProtocolError") watch.asked = false
@@ -84,7 +84,7 @@ export class Watched {
     const { asked, uri } = watch
     watch.asked = false
     watch.agreed = false
-    const left = asked ? Effect.ignore(send(this.line, Method.Unsubscribe.name, { uri }, {})) : Effect.void
+    const left = asked ? Effect.ignore(send(this.connection, Method.Unsubscribe.name, { uri }, {})) : Effect.void
     return Effect.andThen(
       left,
       Effect.sync(() => {

@@ -9,7 +9,7 @@ import type { Inbox } from "./queue.ts"
 
 /** One run of a stream of changes. */
 export interface Run {
-  readonly desk: ClientContext
+  readonly client: ClientContext
   readonly wanted: Honoured
   readonly inbox: Inbox
   /** How long the server may take to agree. */

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { Honoured } from "../../Changes.ts"
 import { ClientError, Closed, Unauthorized, Unsupported } from "../../ClientError.ts"
 import { endText } from "../calls/failure.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import { changeOf, isEmpty, nothing } from "./filter.ts"
 import type { Over, Run } from "./turn.ts"
 import { isWithin, Watched } from "./session.ts"
@@ -42,7 +42,7 @@ const concerns = (uri: unknown, { wanted: { uris } }: Listener, watched: Watched
   typeof uri === "string" && (uris.some((whole) => isWithin(uri, whole)) || !watched.covers(uri))
 
 /** What the server declared of what is wanted: the rest will never be told. */
-const declared = ({ capabilities, revision }: Line, wanted: Honoured): Honoured => {
+const declared = ({ capabilities, revision }: NegotiatedConnection, wanted: Honoured): Honoured => {
   const has = ({ capability }: Pick<Method.AnyNotification, "capability">) =>
     Method.has(capabilities, capability!, revision)
   return {
@@ -74,8 +74,8 @@ export class Watchers {
     }
   }
 
-  #of(line: Line): Watched {
-    if (this.#watched?.line !== line) this.#watched = new Watched(line, this.#scope)
+  #of(connection: NegotiatedConnection): Watched {
+    if (this.#watched?.connection !== connection) this.#watched = new Watched(connection, this.#scope)
     return this.#watched
   }
 
@@ -85,21 +85,23 @@ export class Watchers {
   }
 
   /** Watches until the session ends, or what was to be subscribed to cannot be. Interrupting it unsubscribes. */
-  watch({ desk, inbox, timeout, wanted }: Run, line: Line): Effect.Effect<Over> {
+  watch({ client, inbox, timeout, wanted }: Run, connection: NegotiatedConnection): Effect.Effect<Over> {
     return Effect.suspend(() => {
       let stood = false
-      const honoured = desk.enforceCapabilities ? declared(line, wanted) : { ...wanted, taskIds: [] }
+      const honoured = client.enforceCapabilities ? declared(connection, wanted) : { ...wanted, taskIds: [] }
       if (isEmpty(honoured)) {
         const cause = nothing(
           isEmpty({ ...wanted, taskIds: [] })
-            ? `Tasks are not subscribed to in ${line.revision}`
+            ? `Tasks are not subscribed to in ${connection.revision}`
             : "The server did not declare anything of what was asked for (enforceCapabilities)"
         )
         return Effect.succeed<Over>({ stood, reason: "Lost", cause })
       }
-      if (line.deaf !== undefined) return Effect.succeed<Over>({ stood, reason: "Lost", cause: deafness(line.deaf) })
+      if (connection.streamError !== undefined) {
+        return Effect.succeed<Over>({ stood, reason: "Lost", cause: deafness(connection.streamError) })
+      }
       const deaf = Deferred.makeUnsafe<never, ClientError>()
-      const watched = this.#of(line)
+      const watched = this.#of(connection)
       const listener: Listener = {
         wanted: honoured,
         hears: (notification) => {
@@ -125,7 +127,7 @@ export class Watchers {
         stood = true
         inbox.offer({ _tag: "Subscribed", honoured })
       })
-      const standing = Effect.andThen(Effect.andThen(subscribing, begun), line.peer.ended)
+      const standing = Effect.andThen(Effect.andThen(subscribing, begun), connection.peer.ended)
       return listening.pipe(
         Effect.andThen(Effect.raceFirst(standing, Deferred.await(deaf))),
         Effect.scoped,
