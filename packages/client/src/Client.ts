@@ -46,9 +46,9 @@ import type * as Stream from "effect/Stream"
 import type { Change, Filter, Options as ChangesOptions } from "./Changes.ts"
 import type { ClientError } from "./ClientError.ts"
 import type { ServerProfile } from "./ServerProfile.ts"
-import { announce } from "./internal/connection/logConnection.ts"
+import { logConnection } from "./internal/connection/logConnection.ts"
 import { ClientImpl } from "./internal/client.ts"
-import { ClientDesk } from "./internal/context.ts"
+import { ClientContextImpl } from "./internal/context.ts"
 import * as Keeper from "./internal/connection/supervisor.ts"
 import type { Heartbeat } from "./internal/connection/heartbeat.ts"
 import type {
@@ -348,9 +348,9 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
 export const make = (transport: Transport, options: Options = {}): Effect.Effect<Client, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Effect.scope
-    const desk = new ClientDesk(transport, options, yield* Effect.context<never>(), scope)
-    desk.keeper = yield* Keeper.make(desk)
-    yield* announce(desk.keeper.last, desk.answers.capabilities, options.label)
+    const desk = new ClientContextImpl(transport, options, yield* Effect.context<never>(), scope)
+    desk.supervisor = yield* Keeper.make(desk)
+    yield* logConnection(desk.supervisor.last, desk.answers.capabilities, options.label)
     return new ClientImpl(desk)
   })
 

@@ -23,9 +23,9 @@ import type { LoggingMessage, Notification } from "../Notification.ts"
 import type { Handle, RemoteTask, ResumeOptions, Started } from "../RemoteTask.ts"
 import type { Status } from "../Status.ts"
 import { bindOnRead } from "./bound.ts"
-import type { ClientDesk } from "./context.ts"
+import type { ClientContextImpl } from "./context.ts"
 import { capabilitiesOf } from "./connection/serverInfo.ts"
-import { type Line, serverOf, serverProfileOf } from "./connection/connection.ts"
+import { type NegotiatedConnection, serverOf, serverProfileOf } from "./connection/connection.ts"
 import { LogLevel } from "./logLevel.ts"
 import * as Output from "./calls/output.ts"
 import { walk } from "./calls/pages.ts"
@@ -47,11 +47,11 @@ const anyDiscovery = { ...Method.Discover, result: EmptyResult }
 
 /** See the module's text. Thousands of clients may be idle, so that one keeps no closures: a method is bound when it is read. */
 export class ClientImpl {
-  readonly #desk: ClientDesk
+  readonly #client: ClientContextImpl
   #level: LogLevel | undefined = undefined
 
-  constructor(desk: ClientDesk) {
-    this.#desk = desk
+  constructor(client: ClientContextImpl) {
+    this.#client = client
   }
 
   static {
@@ -60,14 +60,14 @@ export class ClientImpl {
 
   /** The peer of the connection that a client has now, for tests that look at it or close it. */
   static peerOf(client: object): Peer {
-    if (!(#desk in client)) throw new TypeError("Not a client of this package")
-    return client.#desk.keeper.last.peer
+    if (!(#client in client)) throw new TypeError("Not a client of this package")
+    return client.#client.supervisor.last.peer
   }
 
   // ---- the server
 
-  get #last(): Line {
-    return this.#desk.keeper.last
+  get #last(): NegotiatedConnection {
+    return this.#client.supervisor.last
   }
 
   get revision(): Revision.Revision {
@@ -101,11 +101,11 @@ export class ClientImpl {
     params: P,
     options?: RequestOptions
   ): Effect.Effect<R, ClientError> {
-    return this.#desk.call(method, params, options)
+    return this.#client.call(method, params, options)
   }
 
   #page<R>(method: Listing<R>, options: PageOptions = {}): Effect.Effect<R, ClientError> {
-    return this.#desk.call(method, options.cursor === undefined ? {} : { cursor: options.cursor }, options)
+    return this.#client.call(method, options.cursor === undefined ? {} : { cursor: options.cursor }, options)
   }
 
   #all<R extends { readonly nextCursor?: string | undefined }, A>(
@@ -113,7 +113,7 @@ export class ClientImpl {
     items: (page: R) => ReadonlyArray<A>,
     options: RequestOptions | undefined
   ): All<A> {
-    return walk(method.name, this.#desk.pages, (cursor) => this.#page(method, { ...options, cursor }), items)
+    return walk(method.name, this.#client.pages, (cursor) => this.#page(method, { ...options, cursor }), items)
   }
 
   listToolsPage(options?: PageOptions) {
@@ -136,18 +136,18 @@ export class ClientImpl {
     options: CallToolOptions | TypedCallOptions<A, RD> = {}
   ): Effect.Effect<CallToolResult | A, ClientError, RD> {
     const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
-    const called = this.#desk.call(Method.CallTool, params, options)
+    const called = this.#client.call(Method.CallTool, params, options)
     return "output" in options && options.output !== undefined
       ? Effect.flatMap(called, (result) => Output.decode(name, result, options.output))
       : called
   }
 
   startTask(name: string, args?: object, options: CallToolOptions = {}): Effect.Effect<Started, ClientError> {
-    return Effect.flatMap(taskClient, ({ start }) => start(this.#desk, name, args, options))
+    return Effect.flatMap(taskClient, ({ start }) => start(this.#client, name, args, options))
   }
 
   resumeTask(handle: Handle, options: ResumeOptions = {}): Effect.Effect<RemoteTask, ClientError> {
-    return Effect.flatMap(taskClient, ({ resume }) => resume(this.#desk, handle, options))
+    return Effect.flatMap(taskClient, ({ resume }) => resume(this.#client, handle, options))
   }
 
   listTasksPage(options?: PageOptions) {
@@ -171,7 +171,7 @@ export class ClientImpl {
   }
 
   readResource(uri: string, options?: RequestOptions) {
-    return this.#desk.call(Method.ReadResource, { uri }, options)
+    return this.#client.call(Method.ReadResource, { uri }, options)
   }
 
   listPromptsPage(options?: PageOptions) {
@@ -183,51 +183,51 @@ export class ClientImpl {
   }
 
   getPrompt(name: string, args?: Readonly<Record<string, string>>, options?: RequestOptions) {
-    return this.#desk.call(Method.GetPrompt, args === undefined ? { name } : { name, arguments: args }, options)
+    return this.#client.call(Method.GetPrompt, args === undefined ? { name } : { name, arguments: args }, options)
   }
 
   complete({ argument, contextArguments, ref, ...options }: CompleteOptions) {
     const context = contextArguments === undefined ? undefined : { context: { arguments: contextArguments } }
-    return this.#desk.call(Method.Complete, { ref, argument, ...context }, options)
+    return this.#client.call(Method.Complete, { ref, argument, ...context }, options)
   }
 
   ping(options?: PingOptions): Effect.Effect<void, ClientError> {
     return Effect.suspend(() =>
       Effect.asVoid(
-        this.#desk.call(this.#last.modern ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" })
+        this.#client.call(this.#last.isRequestEra ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" })
       )
     )
   }
 
   setLoggingLevel(level: LoggingLevel, options?: RequestOptions): Effect.Effect<void, ClientError> {
-    return (this.#level ??= new LogLevel(this.#desk)).set(level, options)
+    return (this.#level ??= new LogLevel(this.#client)).set(level, options)
   }
 
   // ---- what the server says unasked
 
   changes(filter: Changes.Filter, options?: Changes.Options): Stream.Stream<Changes.Change, ClientError> {
-    return this.#desk.changes.on(this.#desk, filter, options)
+    return this.#client.changes.on(this.#client, filter, options)
   }
 
   get logs(): Stream.Stream<LoggingMessage> {
-    return this.#desk.notices.filter((notice) => notice._tag === "LoggingMessage")
+    return this.#client.notifications.filter((notice) => notice._tag === "LoggingMessage")
   }
 
   get notifications(): Stream.Stream<Notification> {
-    return this.#desk.notices.stream
+    return this.#client.notifications.stream
   }
 
   // ---- the client itself
 
   get clearCache(): Effect.Effect<void> {
-    return Effect.sync(() => this.#desk.clearCache())
+    return Effect.sync(() => this.#client.clearCache())
   }
 
   get status(): Stream.Stream<Status> {
-    return this.#desk.keeper.status
+    return this.#client.supervisor.status
   }
 
   get ended(): Effect.Effect<SessionEnd> {
-    return this.#desk.keeper.ended
+    return this.#client.supervisor.ended
   }
 }

@@ -25,20 +25,20 @@ import type { ClientContext, InternalOptions } from "./calls/context.ts"
 import { call, compose } from "./calls/pipeline.ts"
 import { send } from "./calls/send.ts"
 import { Changes } from "./subscriptions/changes.ts"
-import { connect, type Setup, type Shared } from "./connection/connect.ts"
-import { Definitions, type Settings as DefinitionsSettings } from "./calls/toolCatalog.ts"
-import type { Keeper, Owned, Patience, Settings } from "./connection/supervisor.ts"
-import { bounds, type Staying } from "./connection/bounds.ts"
+import { connect, type ConnectContext, type ConnectOptions } from "./connection/connect.ts"
+import { type Settings as DefinitionsSettings, ToolCatalog } from "./calls/toolCatalog.ts"
+import type { ConnectionSupervisor, ScopeListener, SupervisorOptions, Timeouts } from "./connection/supervisor.ts"
+import { type ReconnectOptions, resolveReconnect } from "./connection/bounds.ts"
 import { type Heartbeat, heartbeat } from "./connection/heartbeat.ts"
-import { type Line, serverProfileOf } from "./connection/connection.ts"
+import { type NegotiatedConnection, serverProfileOf } from "./connection/connection.ts"
 import { type Lister, ToolListRefresh } from "./calls/toolListRefresh.ts"
 import { Broadcast } from "./broadcast.ts"
 import { type Bounds, walk } from "./calls/pages.ts"
 import { createdIn } from "./legacyTasks/requestTask.ts"
-import { Tasks } from "./tasks/taskRegistry.ts"
+import { TaskRegistry } from "./tasks/taskRegistry.ts"
 
 /** The options of a client. */
-interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettings, "warn"> {
+interface Options extends ConnectOptions, ReconnectOptions, AnswersOptions, Omit<DefinitionsSettings, "warn"> {
   readonly enforceCapabilities?: boolean | undefined
   readonly maxPages?: number | undefined
   readonly maxItems?: number | undefined
@@ -51,21 +51,21 @@ interface Options extends Setup, Staying, AnswersOptions, Omit<DefinitionsSettin
 }
 
 /** See the module's text. */
-export class ClientDesk implements ClientContext, Shared, Settings, Lister {
-  keeper: Keeper = undefined!
+export class ClientContextImpl implements ClientContext, ConnectContext, SupervisorOptions, Lister {
+  supervisor: ConnectionSupervisor = undefined!
   readonly context: Context.Context<never>
   readonly answers: InputRequestHandler
   readonly options: Options
   readonly policy: Resolved | undefined
-  readonly patience: Patience
+  readonly timeouts: Timeouts
   readonly #transport: Transport
   readonly #scope: Scope.Scope
   #cache: Cache.Cached | undefined = undefined
-  #definitions: Definitions | undefined = undefined
+  #definitions: ToolCatalog | undefined = undefined
   #changes: Changes | undefined = undefined
   #notices: Broadcast<Notification> | undefined = undefined
   #toolListRefresh: ToolListRefresh | undefined = undefined
-  #tasks: Tasks | undefined = undefined
+  #tasks: TaskRegistry | undefined = undefined
   #handler: Handler | undefined = undefined
 
   constructor(
@@ -74,14 +74,14 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
     context: Context.Context<never>,
     scope: Scope.Scope
   ) {
-    const { patience, policy } = bounds(options, transport)
+    const { timeouts, policy } = resolveReconnect(options, transport)
     this.#transport = transport
     this.options = options
     this.answers = new InputRequestHandler(context, options)
     this.context = context
     this.#scope = scope
     this.policy = policy
-    this.patience = patience
+    this.timeouts = timeouts
   }
 
   /** Logs a warning, from where no effect runs. */
@@ -122,20 +122,20 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
     return this.#cache ??= Cache.makeUnsafe(this.options.cache, this.context, this.#scope)
   }
 
-  get definitions(): Definitions {
-    return this.#definitions ??= new Definitions({ ...this.options, warn: this.warn })
+  get toolCatalog(): ToolCatalog {
+    return this.#definitions ??= new ToolCatalog({ ...this.options, warn: this.warn })
   }
 
   get changes(): Changes {
     return this.#changes ??= new Changes(this.#buffer, this.#scope)
   }
 
-  get notices(): Broadcast<Notification> {
+  get notifications(): Broadcast<Notification> {
     return this.#notices ??= new Broadcast(this.#buffer)
   }
 
-  get tasks(): Tasks {
-    return this.#tasks ??= new Tasks(this.options.tasks, this.warn)
+  get tasks(): TaskRegistry {
+    return this.#tasks ??= new TaskRegistry(this.options.tasks, this.warn)
   }
 
   call<P, R>(
@@ -174,7 +174,7 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
       this.call(Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
     return Effect.tap(
       walk(Method.ListTools.name, this.pages, page, ({ tools }) => tools),
-      () => Effect.sync(() => this.definitions.relisted())
+      () => Effect.sync(() => this.toolCatalog.relisted())
     )
   }
 
@@ -191,7 +191,7 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
 
   // ---- how the lines are opened
 
-  open(fresh: boolean, owned: Owned): Effect.Effect<Line, ClientError> {
+  open(fresh: boolean, owned: ScopeListener): Effect.Effect<NegotiatedConnection, ClientError> {
     const serverProfile = fresh ? undefined : this.#known
     return connect(this.#transport, { ...this.options, serverProfile }, this, owned)
   }
@@ -199,17 +199,17 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
   /** What the next line is opened with. */
   get #known(): ServerProfile | undefined {
     // There is none when the first line is opened.
-    const last: Line | undefined = this.keeper?.last
+    const last: NegotiatedConnection | undefined = this.supervisor?.last
     // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a probe. In the
     // request era it is the probe that says whether the server is there again.
-    if (last?.modern === false && last.connection.httpMode !== undefined) return serverProfileOf(last)
-    return last?.modern === true && last.assumed !== true ? undefined : this.options.serverProfile
+    if (last?.isRequestEra === false && last.connection.httpMode !== undefined) return serverProfileOf(last)
+    return last?.isRequestEra === true && last.isAssumed !== true ? undefined : this.options.serverProfile
   }
 
-  opened(line: Line): Effect.Effect<void, never, Scope.Scope> {
+  opened(connection: NegotiatedConnection): Effect.Effect<void, never, Scope.Scope> {
     const beats = this.options.heartbeat
-    const answering = this.answers.opened(line)
-    return beats === undefined ? answering : Effect.andThen(answering, heartbeat(beats)(line))
+    const answering = this.answers.opened(connection)
+    return beats === undefined ? answering : Effect.andThen(answering, heartbeat(beats)(connection))
   }
 
   reopened(): void {
@@ -224,7 +224,7 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
   // ---- what the lines tell
 
   /** Hears every notification, as it came. */
-  heard(notification: JsonRpc.Notification): void {
+  onNotification(notification: JsonRpc.Notification): void {
     // First what is remembered: whoever hears of a change, and reads anew, must not be given what was before it.
     if (notification.method === Method.ToolListChanged.name) this.#definitions?.forget()
     if (this.#sharesCache) this.cache.notice(notification)
@@ -234,24 +234,24 @@ export class ClientDesk implements ClientContext, Shared, Settings, Lister {
     this.answers.heard(notification)
   }
 
-  strayed(peer: Peer, token: unknown, progress: Progress): void {
+  onUnmatchedProgress(peer: Peer, token: unknown, progress: Progress): void {
     this.#tasks?.strayed(peer, token, progress)
   }
 
   /** A task that nobody has heard of, since the call was given up when it was made, is nobody's. */
-  late(line: Line, method: string, result: JsonRpc.JsonObject): void {
+  onLateResponse(connection: NegotiatedConnection, method: string, result: JsonRpc.JsonObject): void {
     const taskId = method === Method.CallTool.name ? createdIn(result) : undefined
     if (taskId === undefined || !this.tasks.enabled) return
     const { cancelTimeout: timeout } = this.tasks.settings
-    const cancelled = send(line, Method.CancelTask.name, { taskId }, { timeout, maxTimeout: timeout })
+    const cancelled = send(connection, Method.CancelTask.name, { taskId }, { timeout, maxTimeout: timeout })
     Effect.runForkWith(this.context)(Effect.forkIn(Effect.ignore(cancelled), this.#scope))
   }
 
-  missed(error: TransportError | undefined): void {
+  onGap(error: TransportError | undefined): void {
     this.#changes?.missed(error)
   }
 
-  get listened(): boolean {
+  get hasListeners(): boolean {
     return this.#notices?.hasListeners === true
   }
 

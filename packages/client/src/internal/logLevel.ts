@@ -8,7 +8,7 @@ import type { ClientError } from "../ClientError.ts"
 import type { ClientContext } from "./calls/context.ts"
 import { send } from "./calls/send.ts"
 import { closedFor, unsupportedOn } from "./calls/support.ts"
-import type { Line } from "./connection/connection.ts"
+import type { NegotiatedConnection } from "./connection/connection.ts"
 import type { RequestOptions } from "./calls/options.ts"
 
 // In the request era the requests carry the level, and the method is gone; the capability is the same.
@@ -16,35 +16,36 @@ const timeless = { ...Method.SetLevel, until: undefined }
 
 /** Sets the level. A session that follows on one that was lost is told it again. */
 export class LogLevel {
-  readonly #desk: ClientContext
+  readonly #client: ClientContext
   #wanted: LoggingLevel | undefined = undefined
 
-  constructor(desk: ClientContext) {
-    this.#desk = desk
-    desk.keeper.onReopened((line) => this.#again(line))
+  constructor(client: ClientContext) {
+    this.#client = client
+    client.supervisor.onReopened((connection) => this.#again(connection))
   }
 
   set(level: LoggingLevel, options: RequestOptions | undefined): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
-      const { keeper } = this.#desk
-      const { last } = keeper
+      const { supervisor } = this.#client
+      const { last } = supervisor
       const set = Effect.sync(() => {
         this.#wanted = level
       })
-      if (!last.modern) return Effect.andThen(this.#desk.call(Method.SetLevel, { level }, options), set)
-      const refused = closedFor(keeper, Method.SetLevel.name) ?? unsupportedOn(this.#desk, last, timeless)
+      if (!last.isRequestEra) return Effect.andThen(this.#client.call(Method.SetLevel, { level }, options), set)
+      const refused = closedFor(supervisor, Method.SetLevel.name) ?? unsupportedOn(this.#client, last, timeless)
       if (refused !== undefined) return Effect.fail(refused)
-      last.level(level)
+      last.setLogLevel(level)
       return set
     })
   }
 
-  #again(line: Line): Effect.Effect<void> {
+  #again(connection: NegotiatedConnection): Effect.Effect<void> {
     const level = this.#wanted
-    if (level === undefined || unsupportedOn(this.#desk, line, timeless) !== undefined) return Effect.void
-    if (line.modern) return Effect.sync(() => line.level(level))
-    return Effect.match(send(line, Method.SetLevel.name, { level }, {}), {
-      onFailure: (error) => this.#desk.warn("The level of the server's log messages was not set again:", error.message),
+    if (level === undefined || unsupportedOn(this.#client, connection, timeless) !== undefined) return Effect.void
+    if (connection.isRequestEra) return Effect.sync(() => connection.setLogLevel(level))
+    return Effect.match(send(connection, Method.SetLevel.name, { level }, {}), {
+      onFailure: (error) =>
+        this.#client.warn("The level of the server's log messages was not set again:", error.message),
       onSuccess: () => {}
     })
   }

@@ -2,11 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
 import * as Definitions from "../../src/internal/calls/toolCatalog.ts"
-import type { Line } from "../../src/internal/connection/connection.ts"
+import type { NegotiatedConnection } from "../../src/internal/connection/connection.ts"
 
 const repeatable = (annotations?: ToolAnnotations): boolean => {
-  const definitions = new Definitions.Definitions({ warn: () => {} })
-  const line = { revision: "2025-11-25", modern: false, connection: {} } as Line
+  const definitions = new Definitions.ToolCatalog({ warn: () => {} })
+  const line = { revision: "2025-11-25", isRequestEra: false, connection: {} } as NegotiatedConnection
   const inputSchema = { type: "object" } as const
   definitions.read(line, { tools: [{ name: "t", inputSchema, ...(annotations && { annotations }) }] })
   assert.isFalse(definitions.repeatable("other"))

@@ -9,14 +9,14 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { ClientError } from "../../src/ClientError.ts"
 import * as Keeper from "../../src/internal/connection/supervisor.ts"
-import type { Line, Owner } from "../../src/internal/connection/connection.ts"
+import type { ConnectionOwner, NegotiatedConnection } from "../../src/internal/connection/connection.ts"
 import * as Reconnect from "../../src/Reconnect.ts"
 import { endMessage, quiet, until } from "./support.ts"
 
 const policy = Reconnect.resolve({ jitter: "none" })
 
 /** A keeper of lines that consist of an end. */
-const keeping = (settings: Partial<Keeper.Settings> = {}) =>
+const keeping = (settings: Partial<Keeper.SupervisorOptions> = {}) =>
   Effect.gen(function*() {
     const log: Array<string> = []
     const ends: Array<(end: SessionEnd) => void> = []
@@ -27,15 +27,15 @@ const keeping = (settings: Partial<Keeper.Settings> = {}) =>
         owned(scope)
         return Effect.acquireRelease(
           Effect.sync(() => {
-            let owner: Owner | undefined
+            let owner: ConnectionOwner | undefined
             const line = {
               revision: "2025-11-25",
               agreement: {},
-              watch: (keeper: Owner) => {
-                owner = keeper
+              onEnd: (supervisor: ConnectionOwner) => {
+                owner = supervisor
               }
-            } as unknown as Line
-            log.push(`open ${ends.push((end) => owner!.over(line, end))}`)
+            } as unknown as NegotiatedConnection
+            log.push(`open ${ends.push((end) => owner!.connectionEnded(line, end))}`)
             return line
           }),
           () => Effect.sync(() => log.push("closed"))
@@ -43,7 +43,7 @@ const keeping = (settings: Partial<Keeper.Settings> = {}) =>
       },
       opened: () => Effect.sync(() => void log.push("opened")),
       policy,
-      patience: { timeout: 60_000, maxTimeout: 3_600_000, maxRetries: 3, backoff: policy },
+      timeouts: { timeout: 60_000, maxTimeout: 3_600_000, maxRetries: 3, backoff: policy },
       ...settings
     })
     return {
@@ -94,7 +94,7 @@ describe("what is registered for the lines that follow", () => {
       lose()
       yield* until(() => keeper.current === undefined)
       yield* TestClock.adjust(500)
-      yield* keeper.line
+      yield* keeper.connection
       yield* quiet
       assert.strictEqual(
         messages.filter((message) => String(message).includes("A line was not set up again")).length,
@@ -115,7 +115,7 @@ describe("a keeper", () => {
       )
       lose()
       yield* until(() => keeper.current === undefined)
-      const waiting = yield* Effect.forkChild(Effect.flip(keeper.line), { startImmediately: true })
+      const waiting = yield* Effect.forkChild(Effect.flip(keeper.connection), { startImmediately: true })
       yield* TestClock.adjust(500)
       const error = yield* Fiber.join(waiting)
       assert.instanceOf(error, ClientError)

@@ -12,17 +12,17 @@ import type * as Stream from "effect/Stream"
 import type { Change } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
 import type { Cached } from "../cache/cache.ts"
-import type { Line } from "../connection/connection.ts"
-import type { Keeper } from "../connection/supervisor.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
+import type { ConnectionSupervisor } from "../connection/supervisor.ts"
 import type { InputRequestHandler } from "../input/inputRequests.ts"
-import type { Reports, Tasked, Tasks } from "../tasks/taskRegistry.ts"
+import type { TaskHandler, TaskProgress, TaskRegistry } from "../tasks/taskRegistry.ts"
 import type { CallToolOptions } from "./options.ts"
 import type { ToolListRefresh } from "./toolListRefresh.ts"
-import type { Definitions } from "./toolCatalog.ts"
+import type { ToolCatalog } from "./toolCatalog.ts"
 
 /** How a call is made, and what becomes of it where the server answers with a task: its result is awaited by default. */
 export interface InternalOptions<R = unknown> extends CallToolOptions {
-  readonly handleTask?: Tasked<R> | undefined
+  readonly handleTask?: TaskHandler<R> | undefined
 }
 
 /** What all calls of one client share. */
@@ -33,13 +33,13 @@ export interface ClientContext {
     params: P,
     options?: InternalOptions<R>
   ) => Effect.Effect<R, ClientError>
-  readonly keeper: Keeper
+  readonly supervisor: ConnectionSupervisor
   readonly enforceCapabilities: boolean
   /** How many times one request may be answered with input requests. */
   readonly maxRounds: number
   readonly answers: InputRequestHandler
-  readonly definitions: Definitions
-  readonly tasks: Tasks
+  readonly toolCatalog: ToolCatalog
+  readonly tasks: TaskRegistry
   /** The notifications of the server about tasks, in the request era. */
   readonly watchTasks: (taskIds: ReadonlyArray<string>) => Stream.Stream<Change, ClientError>
   readonly cache: Cached
@@ -64,7 +64,7 @@ export interface CallContext {
   /** How many times the server has answered it with input requests. */
   readonly rounds: number
   /** The connection that it is sent on; the last one until `retryLostRequests` has chosen. */
-  readonly connection: Line
+  readonly connection: NegotiatedConnection
   /** When the present round began, and when the present attempt did, in milliseconds of the monotonic clock. */
   readonly startedAt: number
   readonly sentAt: number
@@ -76,13 +76,13 @@ export interface CallContext {
 /** The response to a call. The layers complete it on its way to the caller. */
 export interface CallResponse {
   /** The connection that it came on. */
-  readonly connection: Line
+  readonly connection: NegotiatedConnection
   /** When the first attempt of this round was made. */
   readonly startedAt: number
   /** The result as it was received. */
   readonly raw: JsonObject
   /** The progress of a call that was augmented with a task (2025-11-25); `undefined` for any other call. */
-  augmented: { readonly reports: Reports | undefined } | undefined
+  augmented: { readonly reports: TaskProgress | undefined } | undefined
   /** The result as it was read. Set by `readResponse`. */
   answer: Codec.Answer<unknown> | undefined
   /** What the caller gets. */

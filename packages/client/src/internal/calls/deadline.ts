@@ -3,20 +3,20 @@
  */
 import type { CallOptions } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
-import type { Patience } from "../connection/supervisor.ts"
+import type { Timeouts } from "../connection/supervisor.ts"
 
 /** In milliseconds; not above 0 where nothing is left. */
-export interface CallTime {
+export interface RemainingTime {
   readonly timeout: number
   readonly maxTimeout: number
 }
 
 /** The time of a call after so many milliseconds. */
-export const timeLeft = (
-  patience: Patience,
+export const remainingTime = (
+  timeouts: Timeouts,
   options: Pick<CallOptions, "timeout" | "maxTimeout">,
   spent: number
-): CallTime => ({
-  timeout: (options.timeout === undefined ? patience.timeout : Duration.toMillis(options.timeout)) - spent,
-  maxTimeout: (options.maxTimeout === undefined ? patience.maxTimeout : Duration.toMillis(options.maxTimeout)) - spent
+): RemainingTime => ({
+  timeout: (options.timeout === undefined ? timeouts.timeout : Duration.toMillis(options.timeout)) - spent,
+  maxTimeout: (options.maxTimeout === undefined ? timeouts.maxTimeout : Duration.toMillis(options.maxTimeout)) - spent
 })

@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 
 const memberOf = (value: unknown, key: string): JsonObject => {
   const member = isObject(value) ? value[key] : undefined
@@ -12,8 +12,8 @@ const memberOf = (value: unknown, key: string): JsonObject => {
 }
 
 /** Gives params that declare an extension, without settings, in the request era. What the caller has put into `_meta` stays. */
-export const declaring = (line: Line, extension: string, params: JsonObject): JsonObject => {
-  const meta = memberOf(line.stamp(params), "_meta")
+export const declaring = (connection: NegotiatedConnection, extension: string, params: JsonObject): JsonObject => {
+  const meta = memberOf(connection.stamp(params), "_meta")
   const capabilities = memberOf(meta, RequestMeta.clientCapabilities)
   const extensions = { ...memberOf(capabilities, "extensions"), [extension]: {} }
   return { ...params, _meta: { ...meta, [RequestMeta.clientCapabilities]: { ...capabilities, extensions } } }

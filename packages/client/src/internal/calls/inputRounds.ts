@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
 import { serverErrorOf } from "../errors.ts"
 import type { CallContext, CallLayer } from "./context.ts"
-import { timeLeft } from "./deadline.ts"
+import { remainingTime } from "./deadline.ts"
 import { onResponse } from "./onResponse.ts"
 import { invalidResponse } from "./response.ts"
 
@@ -20,8 +20,8 @@ const fail = (call: CallContext, Reason: typeof LimitExceeded | typeof Timeout, 
 
 /** The call with what the round before has left of its `maxTimeout`; `undefined` if nothing is left. */
 const nextRound = (call: CallContext, startedAt: number): CallContext | undefined => {
-  const { client: { keeper }, options } = call
-  const { maxTimeout } = timeLeft(keeper.patience, options, keeper.now() - startedAt)
+  const { client: { supervisor }, options } = call
+  const { maxTimeout } = remainingTime(supervisor.timeouts, options, supervisor.now() - startedAt)
   return maxTimeout > 0 ? { ...call, options: { ...options, maxTimeout }, rounds: call.rounds + 1 } : undefined
 }
 
@@ -53,7 +53,7 @@ export const provideInput: CallLayer = onResponse((call, { answer, connection, s
       ...(requestState === undefined ? undefined : { requestState })
     }
     const { inputResponses: _, requestState: __, ...first } = params as Reply
-    const now = client.keeper.now()
+    const now = client.supervisor.now()
     return repeat({ ...following, params: { ...first, ...reply }, startedAt: now, sentAt: now })
   })
 })
@@ -63,14 +63,16 @@ export const provideInput: CallLayer = onResponse((call, { answer, connection, s
  * automatically retry requests that received a URLElicitationRequiredError" (2025-11-25, elicitation).
  */
 export const visitUrls: CallLayer = (next) => (call) => {
-  const { client: { answers: { attend }, keeper }, method, options } = call
+  const { client: { answers: { attend }, supervisor }, method, options } = call
   const response = next(call)
   if (attend === undefined) return response
   return Effect.catch(response, (refused) => {
     const error = serverErrorOf(refused)
-    if (error?.reason !== "UrlElicitationRequired" || keeper.last.revision !== "2025-11-25") return Effect.fail(refused)
-    return attend(keeper.last, method.name, error, options).pipe(
-      Effect.raceFirst(Effect.as(keeper.ended, false)),
+    if (error?.reason !== "UrlElicitationRequired" || supervisor.last.revision !== "2025-11-25") {
+      return Effect.fail(refused)
+    }
+    return attend(supervisor.last, method.name, error, options).pipe(
+      Effect.raceFirst(Effect.as(supervisor.ended, false)),
       Effect.flatMap((isComplete) => isComplete ? response : Effect.fail(refused))
     )
   })

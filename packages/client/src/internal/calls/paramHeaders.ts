@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import { ClientError, Timeout } from "../../ClientError.ts"
 import type { CallContext, CallHandler, CallLayer } from "./context.ts"
 import { encodeParams } from "./send.ts"
-import { timeLeft } from "./deadline.ts"
+import { remainingTime } from "./deadline.ts"
 import { refreshed } from "./toolListRefresh.ts"
 
 const isMismatch = (error: ClientError): boolean => serverErrorOf(error)?.reason === "HeaderMismatch"
@@ -21,7 +21,7 @@ const late = (name: string): ClientError => {
 const withHeaders = (next: CallHandler, call: CallContext): ReturnType<CallHandler> => {
   const encoded = encodeParams(call)
   if (Result.isFailure(encoded)) return Effect.fail(encoded.failure)
-  const headers = call.client.definitions.headers(encoded.success)
+  const headers = call.client.toolCatalog.headers(encoded.success)
   if (Result.isFailure(headers)) return Effect.fail(headers.failure)
   return next({ ...call, encoded: encoded.success, headers: headers.success })
 }
@@ -33,12 +33,12 @@ const withHeaders = (next: CallHandler, call: CallContext): ReturnType<CallHandl
  * again first: they MUST be sent. Either happens at most once, and within the time of the call.
  */
 export const sendParamHeaders: CallLayer = (next) => (call) => {
-  const { client: { definitions, keeper, toolListRefresh }, connection, method, options, params, sentAt } = call
-  if (method.name !== "tools/call" || connection.connection.sendsHeaders !== true || !connection.modern) {
+  const { client: { toolCatalog, supervisor, toolListRefresh }, connection, method, options, params, sentAt } = call
+  if (method.name !== "tools/call" || connection.connection.sendsHeaders !== true || !connection.isRequestEra) {
     return next(call)
   }
   const { name } = params as CallToolRequestParams
-  const left = () => timeLeft(keeper.patience, options, keeper.now() - sentAt)
+  const left = () => remainingTime(supervisor.timeouts, options, supervisor.now() - sentAt)
   const again = (error: ClientError) =>
     Effect.suspend(() => {
       const time = left()
@@ -46,7 +46,7 @@ export const sendParamHeaders: CallLayer = (next) => (call) => {
         ? withHeaders(next, { ...call, options: { ...options, ...time } })
         : Effect.fail(error)
     })
-  if (definitions.outdated(name)) return Effect.andThen(refreshed(toolListRefresh, left()), again(late(name)))
+  if (toolCatalog.outdated(name)) return Effect.andThen(refreshed(toolListRefresh, left()), again(late(name)))
   const { count } = toolListRefresh
   return Effect.catchIf(
     withHeaders(next, call),

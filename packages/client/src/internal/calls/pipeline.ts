@@ -45,8 +45,8 @@ const handle: CallHandler = layers.reduceRight<CallHandler>((next, layer) => lay
 const isRepeatable = (client: ClientContext, method: string, params: unknown, { retry }: InternalOptions): boolean => {
   if (retry !== undefined) return retry
   return method === Method.CallTool.name
-    ? client.definitions.repeatable((params as { readonly name: string }).name)
-    : Method.request(method, client.keeper.last.revision) !== undefined
+    ? client.toolCatalog.repeatable((params as { readonly name: string }).name)
+    : Method.request(method, client.supervisor.last.revision) !== undefined
 }
 
 const begin = (
@@ -55,9 +55,9 @@ const begin = (
   params: unknown,
   options: InternalOptions
 ): CallContext => {
-  const { keeper } = client
+  const { supervisor } = client
   const { maxTimeout } = options
-  const now = keeper.now()
+  const now = supervisor.now()
   return {
     client,
     method,
@@ -66,7 +66,7 @@ const begin = (
     isRepeatable: isRepeatable(client, method.name, params, options),
     deadline: maxTimeout === undefined ? Infinity : now + Duration.toMillis(maxTimeout),
     rounds: 0,
-    connection: keeper.last,
+    connection: supervisor.last,
     startedAt: now,
     sentAt: now,
     encoded: undefined,

@@ -39,5 +39,5 @@ const repairs: ReadonlyMap<string, ReturnType<typeof items>> = new Map([
 ])
 
 /** Leaves the items out of a listing that are malformed; `undefined` for what is no listing. */
-export const repair = (method: string, raw: JsonObject, revision: Revision.Revision): Repaired | undefined =>
+export const dropInvalidItems = (method: string, raw: JsonObject, revision: Revision.Revision): Repaired | undefined =>
   repairs.get(method)?.(raw, revision)

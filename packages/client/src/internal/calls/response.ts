@@ -9,11 +9,11 @@ import type { ListToolsResult } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError, InvalidResponse } from "../../ClientError.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallContext, CallLayer, CallResponse, ClientContext } from "./context.ts"
 import { withSafeIcons } from "./icons.ts"
 import { onResponse } from "./onResponse.ts"
-import { repair } from "./repair.ts"
+import { dropInvalidItems } from "./repair.ts"
 
 export const invalidResponse = (method: string, message: string): ClientError =>
   new ClientError({ reason: new InvalidResponse({ message }), method })
@@ -22,12 +22,12 @@ export const invalidResponse = (method: string, message: string): ClientError =>
 const decode = <R>(
   method: Method.RequestMethod<unknown, R>,
   client: ClientContext,
-  { revision }: Line,
+  { revision }: NegotiatedConnection,
   raw: JsonObject
 ) => {
   const decoded = Codec.decodeAnswer(method, revision, raw)
   if (Result.isSuccess(decoded)) return decoded
-  const repaired = repair(method.name, raw, revision)
+  const repaired = dropInvalidItems(method.name, raw, revision)
   if (repaired === undefined) return decoded
   const again = Codec.decodeAnswer(method, revision, repaired.raw)
   if (Result.isSuccess(again)) {
@@ -51,7 +51,7 @@ export const readResponse: CallLayer = onResponse(({ client, method, rounds }, r
   if (answer._tag === "Complete") {
     response.result = withSafeIcons(method.name, answer.result, client.warn)
     // A result that depends on input of the user is not kept.
-    response.keep = connection.modern && rounds === 0
+    response.keep = connection.isRequestEra && rounds === 0
   }
   return undefined
 })
@@ -59,7 +59,7 @@ export const readResponse: CallLayer = onResponse(({ client, method, rounds }, r
 /** Reads the result of a tool that has not come as the response to its call. */
 export const readToolResult = (
   client: ClientContext,
-  connection: Line,
+  connection: NegotiatedConnection,
   raw: JsonObject
 ): Result.Result<CallToolResult, ClientError> => {
   const { name } = Method.CallTool
@@ -74,14 +74,14 @@ export const readToolResult = (
 
 /** Answers from the cache, and stores what may be stored (2026-07-28, caching). Remembers how tools were listed. */
 export const cacheResponses: CallLayer = (next) => (call) => {
-  const { client, connection: { modern }, method, options, params } = call
+  const { client, connection: { isRequestEra }, method, options, params } = call
   const isToolList = method.name === Method.ListTools.name
   const readResult = <R>(result: R): R =>
     isToolList
-      ? client.definitions.read(client.keeper.last, result as ListToolsResult) as R
+      ? client.toolCatalog.read(client.supervisor.last, result as ListToolsResult) as R
       : result
   // Only the request era says how long a result may be kept.
-  const mode = method.cacheable && modern ? options.cache ?? "use" : "bypass"
+  const mode = method.cacheable && isRequestEra ? options.cache ?? "use" : "bypass"
   if (mode !== "bypass") {
     return Effect.map(
       client.cache.through(method, params, mode, next(call), readResult),

@@ -12,9 +12,9 @@ import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import { ClientError, Closed, Timeout } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
-import type { Keeper } from "../connection/supervisor.ts"
+import type { ConnectionSupervisor } from "../connection/supervisor.ts"
 import { isDoubtful, refutes } from "../connection/assumption.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallContext, CallHandler, CallLayer, CallResponse, InternalOptions } from "./context.ts"
 import { unsupportedOn } from "./support.ts"
 
@@ -28,11 +28,11 @@ const early: ReadonlySet<number> = new Set([408, 425])
  * Whether another sending may fare better. What was turned away for what it is, too large for instance, would be turned away again. So
  * would what found nothing there; in the session era that is a session which is gone, and the next one takes it.
  */
-const isPassing = ({ reason, undelivered }: ClientError, { modern }: Line): boolean => {
+const isPassing = ({ reason, undelivered }: ClientError, { isRequestEra }: NegotiatedConnection): boolean => {
   if (reason._tag !== "HttpError") return reason._tag === "Closed"
   const { status } = reason
   return busy.has(status) ||
-    (undelivered === true && (status === undefined || early.has(status) || (status === 404 && !modern)))
+    (undelivered === true && (status === undefined || early.has(status) || (status === 404 && !isRequestEra)))
 }
 
 /** The same failure of a request that may have reached the server at an earlier sending. */
@@ -51,61 +51,61 @@ class RetryLoop {
   #delivered = false
 
   constructor(call: CallContext, next: CallHandler, startedAt: number) {
-    const { client: { keeper: { patience } }, options } = call
+    const { client: { supervisor: { timeouts } }, options } = call
     this.#call = call
     this.#next = next
     this.#startedAt = startedAt
-    this.#timeout = options.timeout === undefined ? patience.timeout : Duration.toMillis(options.timeout)
+    this.#timeout = options.timeout === undefined ? timeouts.timeout : Duration.toMillis(options.timeout)
     this.#last = startedAt +
-      (options.maxTimeout === undefined ? patience.maxTimeout : Duration.toMillis(options.maxTimeout))
+      (options.maxTimeout === undefined ? timeouts.maxTimeout : Duration.toMillis(options.maxTimeout))
     this.#deadline = Math.min(startedAt + this.#timeout, this.#last)
   }
 
   /** The first sending, when no line is open. */
   get start(): Effect.Effect<CallResponse, ClientError> {
-    return Effect.flatMap(this.#within(this.#keeper.line, undefined), (line) => this.#send(line))
+    return Effect.flatMap(this.#within(this.#supervisor.connection, undefined), (connection) => this.#send(connection))
   }
 
   /** Sends it on a line about which something is only assumed; the first answer confirms it, or refutes it. */
-  assuming(line: Line): Effect.Effect<CallResponse, ClientError> {
-    return Effect.flatMap(Effect.result(attempt(this.#next, this.#call, line, this.#startedAt)), (result) => {
+  assuming(connection: NegotiatedConnection): Effect.Effect<CallResponse, ClientError> {
+    return Effect.flatMap(Effect.result(attempt(this.#next, this.#call, connection, this.#startedAt)), (result) => {
       if (Result.isSuccess(result)) {
-        line.assumed = false
+        connection.isAssumed = false
         return Effect.succeed(result.success)
       }
       const error = result.failure
-      if (!isDoubtful(error)) return this.failed(line, error)
-      return Effect.flatMap(refutes(line, this.#left), (refuted) => {
+      if (!isDoubtful(error)) return this.failed(connection, error)
+      return Effect.flatMap(refutes(connection, this.#left), (refuted) => {
         // Another call may have been quicker to find that out.
-        if (!refuted && this.#keeper.doubted !== line) return this.failed(line, error)
-        this.#keeper.doubt(line)
-        return Effect.flatMap(this.#within(this.#keeper.after(line), error), (next) => this.#send(next))
+        if (!refuted && this.#supervisor.refuted !== connection) return this.failed(connection, error)
+        this.#supervisor.refute(connection)
+        return Effect.flatMap(this.#within(this.#supervisor.after(connection), error), (next) => this.#send(next))
       })
     })
   }
 
   /** Goes on after a failure. */
-  failed(line: Line, error: ClientError): Effect.Effect<CallResponse, ClientError> {
+  failed(connection: NegotiatedConnection, error: ClientError): Effect.Effect<CallResponse, ClientError> {
     const { isRepeatable } = this.#call
-    const keeper = this.#keeper
+    const supervisor = this.#supervisor
     if (error.undelivered !== true) this.#delivered = true
     const surfaced = this.#delivered ? delivered(error) : error
-    const again = isPassing(error, line) && (isRepeatable || surfaced.undelivered === true)
+    const again = isPassing(error, connection) && (isRepeatable || surfaced.undelivered === true)
     // Where no line follows, the first failure says best what has happened.
     const end = endOf(error)
-    const over = end !== undefined && (end._tag === "Closed" || !keeper.follows(line))
-    if (!again || over || this.#replays >= keeper.patience.maxRetries) return Effect.fail(surfaced)
+    const over = end !== undefined && (end._tag === "Closed" || !supervisor.willReconnect(connection))
+    if (!again || over || this.#replays >= supervisor.timeouts.maxRetries) return Effect.fail(surfaced)
     this.#replays++
-    const now = keeper.now()
+    const now = supervisor.now()
     // It was longer under way than its timeout allows: the server has shown progress, which starts it anew.
     if (now >= this.#deadline) this.#deadline = Math.min(now + this.#timeout, this.#last)
     if (now >= this.#deadline) return Effect.fail(surfaced)
-    if (end !== undefined) return this.#resend(line, surfaced)
+    if (end !== undefined) return this.#resend(connection, surfaced)
     return Effect.flatMap(Random.next, (random) => {
-      const delay = Reconnect.delay(keeper.patience.backoff, this.#replays, random, Reconnect.retryAfter(error))
+      const delay = Reconnect.delay(supervisor.timeouts.backoff, this.#replays, random, Reconnect.retryAfter(error))
       if (now + delay >= this.#deadline) return Effect.fail(surfaced)
       // A refusal may be told just before the end of its line: then the next one is what is waited for.
-      const pause = Effect.raceFirst(Effect.sleep(delay), Effect.exit(keeper.after(line)))
+      const pause = Effect.raceFirst(Effect.sleep(delay), Effect.exit(supervisor.after(connection)))
       return Effect.andThen(pause, this.#resend(undefined, surfaced))
     })
   }
@@ -117,39 +117,42 @@ class RetryLoop {
 
   /** What is left of the time of the request, in milliseconds. */
   get #left(): number {
-    return Math.max(this.#deadline - this.#keeper.now(), 1)
+    return Math.max(this.#deadline - this.#supervisor.now(), 1)
   }
 
-  get #keeper(): Keeper {
-    return this.#call.client.keeper
+  get #supervisor(): ConnectionSupervisor {
+    return this.#call.client.supervisor
   }
 
-  #resend(line: Line | undefined, error: ClientError): Effect.Effect<CallResponse, ClientError> {
-    const next = line === undefined ? this.#keeper.line : this.#keeper.after(line)
-    return Effect.flatMap(this.#within(next, error), (line) => this.#send(line))
+  #resend(connection: NegotiatedConnection | undefined, error: ClientError): Effect.Effect<CallResponse, ClientError> {
+    const next = connection === undefined ? this.#supervisor.connection : this.#supervisor.after(connection)
+    return Effect.flatMap(this.#within(next, error), (connection) => this.#send(connection))
   }
 
-  #send(line: Line): Effect.Effect<CallResponse, ClientError> {
-    if (line.assumed === true) return this.assuming(line)
+  #send(connection: NegotiatedConnection): Effect.Effect<CallResponse, ClientError> {
+    if (connection.isAssumed === true) return this.assuming(connection)
     // One that asks for progress has its whole timeout from report to report; where it is `maxTimeout` that ends it, that is told.
     const { options } = this.#call
     const whole = options.onProgress !== undefined || this.#bound === "maxTimeout"
     const timeout = whole ? this.#timeout : this.#left
-    const again = { ...options, timeout, maxTimeout: Math.max(this.#last - this.#keeper.now(), 1) }
+    const again = { ...options, timeout, maxTimeout: Math.max(this.#last - this.#supervisor.now(), 1) }
     return Effect.catch(
-      attempt(this.#next, this.#call, line, this.#startedAt, again),
-      (error) => this.failed(line, error)
+      attempt(this.#next, this.#call, connection, this.#startedAt, again),
+      (error) => this.failed(connection, error)
     )
   }
 
   /** Waits for a line as long as the request may wait. */
-  #within(line: Effect.Effect<Line, ClientError>, before: ClientError | undefined): Effect.Effect<Line, ClientError> {
+  #within(
+    connection: Effect.Effect<NegotiatedConnection, ClientError>,
+    before: ClientError | undefined
+  ): Effect.Effect<NegotiatedConnection, ClientError> {
     const method = this.#call.method.name
     const undelivered = this.#delivered ? undefined : true
     return Effect.suspend(() => {
-      const since = this.#keeper.now()
+      const since = this.#supervisor.now()
       return Effect.timeoutOrElse(
-        Effect.mapError(line, (error) => {
+        Effect.mapError(connection, (error) => {
           const message = `${method} was not sent${before === undefined ? "" : " again"}: ${error.message}`
           return new ClientError({
             reason: new Closed({ message, end: endOf(error), cause: error.cause }),
@@ -161,7 +164,7 @@ class RetryLoop {
           duration: this.#deadline - since,
           orElse: () => {
             const message = `${method} has waited for a connection for ${
-              this.#keeper.now() - since
+              this.#supervisor.now() - since
             } ms (${this.#bound})`
             return Effect.fail(
               new ClientError({ reason: new Timeout({ message, cause: before }), method, undelivered })
@@ -180,7 +183,7 @@ class RetryLoop {
 const attempt = (
   next: CallHandler,
   call: CallContext,
-  connection: Line,
+  connection: NegotiatedConnection,
   startedAt: number,
   again?: InternalOptions
 ): Effect.Effect<CallResponse, ClientError> => {
@@ -190,15 +193,15 @@ const attempt = (
   const { client, method } = call
   const refused = unsupportedOn(client, connection, method)
   if (refused !== undefined) return Effect.fail(refused)
-  return next({ ...call, options: again, connection, startedAt, sentAt: client.keeper.now() })
+  return next({ ...call, options: again, connection, startedAt, sentAt: client.supervisor.now() })
 }
 
 /** Sends a call on the connection that is open, and again on the next one if the request or its response was lost. */
 export const retryLostRequests: CallLayer = (next) => (call) => {
-  const { client: { keeper }, startedAt } = call
-  const { current } = keeper
+  const { client: { supervisor }, startedAt } = call
+  const { current } = supervisor
   if (current === undefined) return new RetryLoop(call, next, startedAt).start
-  if (current.assumed === true) return new RetryLoop(call, next, startedAt).assuming(current)
+  if (current.isAssumed === true) return new RetryLoop(call, next, startedAt).assuming(current)
   return Effect.catch(
     attempt(next, call, current, startedAt),
     (error) =>

@@ -7,7 +7,7 @@ import type { CallOptions } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ClientError } from "../../ClientError.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallContext, CallHandler, CallResponse } from "./context.ts"
 import { fromRequest } from "./failure.ts"
 import { unsupported } from "./support.ts"
@@ -15,7 +15,7 @@ import { traced } from "./trace.ts"
 
 /** Sends one request outside of the layers of a call, with the trace of the fiber and with telemetry. */
 export const send = (
-  connection: Line,
+  connection: NegotiatedConnection,
   method: string,
   params: JsonObject,
   options: CallOptions

@@ -5,8 +5,8 @@ import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import { ClientError, Closed, Unsupported } from "../../ClientError.ts"
-import type { Keeper } from "../connection/supervisor.ts"
-import type { Line } from "../connection/connection.ts"
+import type { ConnectionSupervisor } from "../connection/supervisor.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import { endOf } from "../errors.ts"
 import type { CallLayer, ClientContext } from "./context.ts"
 
@@ -16,7 +16,7 @@ export const unsupported = (method: string, message: string, cause?: unknown): C
   new ClientError({ reason: new Unsupported({ message, cause }), method })
 
 /** The failure of every call after the client was closed; `undefined` before. */
-export const closedFor = ({ closed }: Keeper, method: string): ClientError | undefined => {
+export const closedFor = ({ closed }: ConnectionSupervisor, method: string): ClientError | undefined => {
   if (closed === undefined) return undefined
   const message = `${method} was not sent: ${closed.message}`
   return new ClientError({
@@ -29,7 +29,7 @@ export const closedFor = ({ closed }: Keeper, method: string): ClientError | und
 /** Why a method must not be called on a connection; `undefined` if it may be. */
 export const unsupportedOn = (
   { enforceCapabilities }: Pick<ClientContext, "enforceCapabilities">,
-  { capabilities, revision }: Line,
+  { capabilities, revision }: NegotiatedConnection,
   { name, from, since, until, capability }: AnyMethod
 ): ClientError | undefined => {
   if (from === "server" || !Revision.within(revision, since, until)) {
@@ -44,6 +44,6 @@ export const unsupportedOn = (
 /** Refuses a call after the client was closed, and one that the server does not support. */
 export const checkSupport: CallLayer = (next) => (call) => {
   const { client, connection, method } = call
-  const refused = closedFor(client.keeper, method.name) ?? unsupportedOn(client, connection, method)
+  const refused = closedFor(client.supervisor, method.name) ?? unsupportedOn(client, connection, method)
   return refused === undefined ? next(call) : Effect.fail(refused)
 }

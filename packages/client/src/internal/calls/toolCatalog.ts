@@ -11,7 +11,7 @@ import type { Headers } from "@skein/runtime/Connection"
 import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError, Unsupported } from "../../ClientError.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
 import { sizeUpTo } from "./schemaSize.ts"
 
@@ -55,13 +55,14 @@ const isRepeatable = (annotations: ToolAnnotations | undefined): boolean =>
 const mirroredOf = (tool: Tool): Known["mirrored"] =>
   Result.match(XMcpHeader.fromSchema(tool.inputSchema), { onSuccess: (params) => params, onFailure: (rule) => rule })
 
-const mirrors = ({ connection, modern }: Line): boolean => modern && connection.sendsHeaders === true
+const mirrors = ({ connection, isRequestEra }: NegotiatedConnection): boolean =>
+  isRequestEra && connection.sendsHeaders === true
 
 /** Structured content, and the schema of it, came with 2025-06-18. */
-const hasStructured = ({ revision }: Line): boolean => revision >= "2025-06-18"
+const hasStructured = ({ revision }: NegotiatedConnection): boolean => revision >= "2025-06-18"
 
 /** See the module's text. What it keeps is made when there is something to keep: most clients list no tools, or call none. */
-export class Definitions {
+export class ToolCatalog {
   readonly #maxTools: number
   readonly #maxOutputSchemaChars: number
   readonly #validateOutput: boolean | SchemaValidation.Options
@@ -80,10 +81,10 @@ export class Definitions {
   }
 
   /** Reads a page of tools; gives it without the tools that may not be used on this line. */
-  read(line: Line, page: ListToolsResult): ListToolsResult {
+  read(connection: NegotiatedConnection, page: ListToolsResult): ListToolsResult {
     const given = this.#validateOutput
     const compiling = { limits: typeof given === "object" ? given : {}, warn: this.#warn }
-    const usable = page.tools.filter((tool) => this.#remember(line, tool, compiling))
+    const usable = page.tools.filter((tool) => this.#remember(connection, tool, compiling))
     return usable.length === page.tools.length ? page : { ...page, tools: usable }
   }
 
@@ -114,8 +115,14 @@ export class Definitions {
   }
 
   /** Checks the structured content of a result, where the tool's `outputSchema` is known: otherwise there is nothing to do. */
-  check(line: Line, name: string, result: CallToolResult): Effect.Effect<CallToolResult, ClientError> | undefined {
-    return result.isError === true || !hasStructured(line) ? undefined : this.#tools?.get(name)?.output?.run(result)
+  check(
+    connection: NegotiatedConnection,
+    name: string,
+    result: CallToolResult
+  ): Effect.Effect<CallToolResult, ClientError> | undefined {
+    return result.isError === true || !hasStructured(connection)
+      ? undefined
+      : this.#tools?.get(name)?.output?.run(result)
   }
 
   /** Whether what is known of a tool is to be looked up anew, since a result does not fit it: once until it is forgotten. */
@@ -148,16 +155,16 @@ export class Definitions {
     this.#doubted = undefined
   }
 
-  #remember(line: Line, tool: Tool, compiling: Compiling): boolean {
+  #remember(connection: NegotiatedConnection, tool: Tool, compiling: Compiling): boolean {
     const { name } = tool
     const tools = this.#tools ??= new Map()
     const before = tools.get(name)
-    const mirrored = mirrors(line) ? mirroredOf(tool) : none
+    const mirrored = mirrors(connection) ? mirroredOf(tool) : none
     if (typeof mirrored === "string" && before?.mirrored !== mirrored) {
       this.#warn(`The tool ${JSON.stringify(name.slice(0, 128))} is left out: ${mirrored}`)
     }
     this.#release(name)
-    const isChecked = this.#validateOutput !== false && hasStructured(line) && tool.outputSchema !== undefined
+    const isChecked = this.#validateOutput !== false && hasStructured(connection) && tool.outputSchema !== undefined
     const [schema, size] = isChecked ? this.#kept(tool.outputSchema, compiling) : unchecked
     this.#size += size
     const output = isChecked ? new OutputCheck(name, schema, compiling, before?.output) : undefined

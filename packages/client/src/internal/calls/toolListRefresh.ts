@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
-import type { CallTime } from "./deadline.ts"
+import type { RemainingTime } from "./deadline.ts"
 
 /** Lists all tools, past the cache. */
 export interface Lister {
@@ -53,5 +53,5 @@ export class ToolListRefresh {
 }
 
 /** Lists the tools again, for no longer than a call may wait for that. */
-export const refreshed = ({ run }: ToolListRefresh, { maxTimeout, timeout }: CallTime): Effect.Effect<unknown> =>
+export const refreshed = ({ run }: ToolListRefresh, { maxTimeout, timeout }: RemainingTime): Effect.Effect<unknown> =>
   Effect.timeoutOption(run, Math.max(0, Math.min(timeout, maxTimeout)))

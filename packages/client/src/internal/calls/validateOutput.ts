@@ -5,9 +5,9 @@ import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/Call
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallLayer, ClientContext } from "./context.ts"
-import { timeLeft } from "./deadline.ts"
+import { remainingTime } from "./deadline.ts"
 import { onResponse } from "./onResponse.ts"
 import type { RequestOptions } from "./options.ts"
 import { refreshed } from "./toolListRefresh.ts"
@@ -17,19 +17,19 @@ import { refreshed } from "./toolListRefresh.ts"
  * first, within the time of one more request. Returns `undefined` if there is nothing to check.
  */
 export const checkToolResult = (
-  { definitions, keeper, toolListRefresh }: ClientContext,
-  connection: Line,
+  { toolCatalog, supervisor, toolListRefresh }: ClientContext,
+  connection: NegotiatedConnection,
   name: string,
   result: CallToolResult,
   options: Pick<RequestOptions, "timeout" | "maxTimeout">,
   startedAt: number
 ): Effect.Effect<CallToolResult, ClientError> | undefined => {
-  const check = definitions.check(connection, name, result)
+  const check = toolCatalog.check(connection, name, result)
   if (check === undefined) return undefined
-  const again = Effect.suspend(() => definitions.check(connection, name, result) ?? Effect.succeed(result))
-  return Effect.catchIf(check, () => definitions.doubt(name), () => {
-    const { timeout } = timeLeft(keeper.patience, options, 0)
-    const { maxTimeout } = timeLeft(keeper.patience, options, keeper.now() - startedAt)
+  const again = Effect.suspend(() => toolCatalog.check(connection, name, result) ?? Effect.succeed(result))
+  return Effect.catchIf(check, () => toolCatalog.doubt(name), () => {
+    const { timeout } = remainingTime(supervisor.timeouts, options, 0)
+    const { maxTimeout } = remainingTime(supervisor.timeouts, options, supervisor.now() - startedAt)
     return Effect.andThen(refreshed(toolListRefresh, { timeout, maxTimeout }), again)
   })
 }

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
-import type { Line } from "./connection.ts"
+import type { NegotiatedConnection } from "./connection.ts"
 import { fromRequest } from "../calls/failure.ts"
 
 /** Refusals that say nothing about what the server speaks: too slow, too much. */
@@ -24,12 +24,12 @@ export const isDoubtful = ({ reason }: ClientError): boolean => {
  * Asks whether the server is what it was taken for, with the one request that every server of the request era answers. When it cannot
  * be asked now the doubt remains.
  */
-export const refutes = (line: Line, timeout: number): Effect.Effect<boolean> =>
-  Effect.match(line.peer.request("server/discover", line.stamp({}), { timeout, maxTimeout: timeout }), {
+export const refutes = (connection: NegotiatedConnection, timeout: number): Effect.Effect<boolean> =>
+  Effect.match(connection.peer.request("server/discover", connection.stamp({}), { timeout, maxTimeout: timeout }), {
     onSuccess: (result) => {
       const versions = result["supportedVersions"]
-      line.assumed = !Array.isArray(versions) || !versions.includes(line.revision)
-      return line.assumed
+      connection.isAssumed = !Array.isArray(versions) || !versions.includes(connection.revision)
+      return connection.isAssumed
     },
     onFailure: (error) => isDoubtful(fromRequest("server/discover", error))
   })

@@ -27,17 +27,17 @@ import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Notification } from "../../Notification.ts"
 import type { Telemetry } from "../../Telemetry.ts"
 import type { InputRequestHandler } from "../input/inputRequests.ts"
-import { Guard, type Watch } from "./inboundFilter.ts"
+import { InboundFilter, type InboundFilterContext } from "./inboundFilter.ts"
 import { read } from "./detected.ts"
 import { type Agreement, initialize, mayInitialize, probe, probes, resume, type Settings } from "./handshake.ts"
 import { fromConnect, isRefuted } from "./handshakeFailure.ts"
-import type { Owned } from "./supervisor.ts"
-import type { Line, Owner } from "./connection.ts"
+import type { ScopeListener } from "./supervisor.ts"
+import type { ConnectionOwner, NegotiatedConnection } from "./connection.ts"
 import type { Broadcast } from "../broadcast.ts"
 import { decode } from "./notification.ts"
 
 /** The part of the client's options that matters here. */
-export interface Setup {
+export interface ConnectOptions {
   readonly info?: Implementation | undefined
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
   readonly probeTimeout?: Duration.Input | undefined
@@ -52,7 +52,7 @@ const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
 
 /** Makes what adds to each request what it says about itself. */
 const stamper = (
-  { info: clientInfo = defaultInfo, tasks }: Pick<Setup, "info" | "tasks">,
+  { info: clientInfo = defaultInfo, tasks }: Pick<ConnectOptions, "info" | "tasks">,
   { capabilities }: InputRequestHandler,
   protocolVersion: Revision.Revision,
   logLevel?: LoggingLevel
@@ -62,7 +62,7 @@ const stamper = (
   return RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
 }
 
-const settingsOf = (options: Setup, answers: InputRequestHandler): Settings => ({
+const settingsOf = (options: ConnectOptions, answers: InputRequestHandler): Settings => ({
   revisions: Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true),
   probeTimeout: options.probeTimeout ?? "3 seconds",
   stamp: (revision) => stamper(options, answers, revision),
@@ -75,21 +75,21 @@ const settingsOf = (options: Setup, answers: InputRequestHandler): Settings => (
 type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreement, ClientError, Scope.Scope>
 
 /** What every connection of a client shares. */
-export interface Shared {
+export interface ConnectContext {
   readonly answers: InputRequestHandler
-  readonly notices: Broadcast<Notification>
+  readonly notifications: Broadcast<Notification>
   /** Whether anyone hears those. */
-  readonly listened: boolean
+  readonly hasListeners: boolean
   /** What runs on a connection runs in it. */
   readonly context: Context.Context<never>
   /** Hears every notification, as it came. */
-  readonly heard: (notification: JsonRpc.Notification) => void
+  readonly onNotification: (notification: JsonRpc.Notification) => void
   /** Hears of progress that belongs to no call that waits. */
-  readonly strayed: (peer: Peer.Peer, token: unknown, progress: Progress) => void
+  readonly onUnmatchedProgress: (peer: Peer.Peer, token: unknown, progress: Progress) => void
   /** Hears the result of a request that was cancelled, where it comes all the same. */
-  readonly late: (line: Line, method: string, result: JsonRpc.JsonObject) => void
+  readonly onLateResponse: (line: NegotiatedConnection, method: string, result: JsonRpc.JsonObject) => void
   /** Hears that notifications may have been missed; with an error, that no more will come unasked on that line. */
-  readonly missed: (error: TransportError | undefined) => void
+  readonly onGap: (error: TransportError | undefined) => void
   /** Logs a warning, from where no effect runs. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
@@ -97,26 +97,26 @@ export interface Shared {
 const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params
 
 /** A line, before its handshake and after. It answers for the client where its peer asks, so that a line is one object. */
-class Connected implements Line, Watch, Peer.Options<never> {
+class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Options<never> {
   readonly connection: Connection
   readonly limits: Limits.Limits | undefined
   readonly pauseTimeoutsWhileHandling = true
   readonly peer: Peer.Peer
   readonly telemetry: Telemetry | undefined
-  assumed: boolean | undefined = undefined
-  deaf: TransportError | undefined = undefined
-  modern = false
-  stamp: Line["stamp"] = asItIs
-  readonly #shared: Shared
+  isAssumed: boolean | undefined = undefined
+  streamError: TransportError | undefined = undefined
+  isRequestEra = false
+  stamp: NegotiatedConnection["stamp"] = asItIs
+  readonly #shared: ConnectContext
   readonly info: Implementation | undefined
   readonly tasks: unknown
   readonly #mayInitialize: boolean
   #agreement: Agreement | undefined = undefined
-  #owner: Owner | undefined = undefined
+  #owner: ConnectionOwner | undefined = undefined
   #end: SessionEnd | undefined = undefined
 
-  constructor(connection: Connection, shared: Shared, options: Setup, settings: Settings) {
-    this.connection = new Guard(connection, this)
+  constructor(connection: Connection, shared: ConnectContext, options: ConnectOptions, settings: Settings) {
+    this.connection = new InboundFilter(connection, this)
     this.limits = options.limits
     this.telemetry = options.telemetry
     this.#shared = shared
@@ -136,8 +136,8 @@ class Connected implements Line, Watch, Peer.Options<never> {
 
   agreed(agreement: Agreement): void {
     this.#agreement = agreement
-    this.modern = Revision.era(agreement.revision) === "request"
-    if (this.modern) this.stamp = stamper(this, this.#shared.answers, agreement.revision)
+    this.isRequestEra = Revision.era(agreement.revision) === "request"
+    if (this.isRequestEra) this.stamp = stamper(this, this.#shared.answers, agreement.revision)
   }
 
   // ---- what the calls see
@@ -154,12 +154,12 @@ class Connected implements Line, Watch, Peer.Options<never> {
     return this.agreement.capabilities
   }
 
-  level(level: LoggingLevel): void {
-    if (this.modern) this.stamp = stamper(this, this.#shared.answers, this.revision, level)
+  setLogLevel(level: LoggingLevel): void {
+    if (this.isRequestEra) this.stamp = stamper(this, this.#shared.answers, this.revision, level)
   }
 
-  watch(owner: Owner): void {
-    if (this.#end !== undefined) return owner.over(this, this.#end)
+  onEnd(owner: ConnectionOwner): void {
+    if (this.#end !== undefined) return owner.connectionEnded(this, this.#end)
     this.#owner = owner
   }
 
@@ -192,41 +192,41 @@ class Connected implements Line, Watch, Peer.Options<never> {
   }
 
   onNotification(_: Peer.Peer, message: JsonRpc.Notification): Effect.Effect<void> | void {
-    this.#shared.heard(message)
-    if (this.#agreement === undefined || !this.#shared.listened) return
+    this.#shared.onNotification(message)
+    if (this.#agreement === undefined || !this.#shared.hasListeners) return
     const decoded = decode(message, this.revision)
-    if (Result.isSuccess(decoded)) return this.#shared.notices.publish(decoded.success)
+    if (Result.isSuccess(decoded)) return this.#shared.notifications.publish(decoded.success)
     return Effect.logWarning(`${message.method} was dropped: ${decoded.failure}`)
   }
 
   onUnmatchedProgress(token: unknown, progress: Progress): void {
-    this.#shared.strayed(this.peer, token, progress)
+    this.#shared.onUnmatchedProgress(this.peer, token, progress)
   }
 
   onLateResult(method: string, result: JsonRpc.JsonObject): void {
-    this.#shared.late(this, method, result)
+    this.#shared.onLateResponse(this, method, result)
   }
 
   onEnded(end: SessionEnd): void {
     this.#end = end
-    this.#owner?.over(this, end)
+    this.#owner?.connectionEnded(this, end)
   }
 
   onGap(error: TransportError | undefined): void {
-    this.deaf = error
-    if (this.#agreement !== undefined) this.#shared.missed(error)
+    this.streamError = error
+    if (this.#agreement !== undefined) this.#shared.onGap(error)
   }
 }
 
 /** One connection and its handshake, in a scope of its own, which is closed before this fails. */
 const attempt = (
-  shared: Shared,
+  shared: ConnectContext,
   connecting: Transport["connect"],
-  options: Setup,
+  options: ConnectOptions,
   settings: Settings,
   handshake: Handshake,
-  owned: Owned
-): Effect.Effect<Line, ClientError> =>
+  owned: ScopeListener
+): Effect.Effect<NegotiatedConnection, ClientError> =>
   Effect.suspend(() => {
     const scope = Scope.makeUnsafe()
     owned(scope)
@@ -248,11 +248,11 @@ const attempt = (
 /** Opens a connection to a server of which nothing is known. */
 const find = (
   transport: Transport,
-  options: Setup,
-  shared: Shared,
+  options: ConnectOptions,
+  shared: ConnectContext,
   settings: Settings,
-  owned: Owned
-): Effect.Effect<Line, ClientError> => {
+  owned: ScopeListener
+): Effect.Effect<NegotiatedConnection, ClientError> => {
   const open = (handshake: Handshake) => attempt(shared, transport.connect, options, settings, handshake, owned)
   if (!probes(settings)) return open(initialize)
   if (!mayInitialize(settings)) return open(probe)
@@ -265,7 +265,11 @@ const find = (
 }
 
 /** What was kept about the server, if it can be used. */
-const known = ({ serverProfile }: Setup, { revisions }: Settings, { warn }: Shared): ServerProfile | undefined => {
+const known = (
+  { serverProfile }: ConnectOptions,
+  { revisions }: Settings,
+  { warn }: ConnectContext
+): ServerProfile | undefined => {
   if (serverProfile === undefined || serverProfile === null) return undefined
   const found = read(serverProfile)
   if (found === undefined) warn("The detection that was given is malformed, and is ignored")
@@ -281,10 +285,10 @@ const known = ({ serverProfile }: Setup, { revisions }: Settings, { warn }: Shar
  */
 export const connect = (
   transport: Transport,
-  options: Setup,
-  shared: Shared,
-  owned: Owned
-): Effect.Effect<Line, ClientError> => {
+  options: ConnectOptions,
+  shared: ConnectContext,
+  owned: ScopeListener
+): Effect.Effect<NegotiatedConnection, ClientError> => {
   const settings = settingsOf(options, shared.answers)
   if (settings.revisions.length === 0) {
     return Effect.fail(
@@ -300,7 +304,7 @@ export const connect = (
     : transport.connectWith(httpMode)
   const resumed = attempt(shared, connecting, options, settings, resume(serverProfile), owned)
   const assumed = Effect.map(resumed, (line) => {
-    line.assumed = line.modern
+    line.isAssumed = line.isRequestEra
     return line
   })
   return Effect.catchIf(assumed, isRefuted, () => found)

@@ -15,43 +15,45 @@ import type { Agreement } from "./handshake.ts"
 import { implementationOf } from "./serverInfo.ts"
 
 /** Who hears of the end of a line. */
-export interface Owner {
-  readonly over: (line: Line, end: SessionEnd) => void
+export interface ConnectionOwner {
+  readonly connectionEnded: (connection: NegotiatedConnection, end: SessionEnd) => void
 }
 
 /** See the module's text. */
-export interface Line {
+export interface NegotiatedConnection {
   readonly peer: Peer
   readonly connection: Connection
   readonly agreement: Agreement
   /** Tells one listener of the end of the line, when nothing of it runs any more; at once where that is over. */
-  readonly watch: (owner: Owner) => void
+  readonly onEnd: (owner: ConnectionOwner) => void
   readonly revision: Revision.Revision
   /** Whether it is of the request era. */
-  readonly modern: boolean
+  readonly isRequestEra: boolean
   /** What the server declared, as it did. */
   readonly capabilities: JsonObject
   /** Adds what each request says about itself in the request era; nothing in the session era. */
   stamp: (params: JsonObject) => JsonObject
   /** Asks for log messages of that level from now on, in the request era; nothing in the session era. */
-  readonly level: (level: LoggingLevel) => void
+  readonly setLogLevel: (level: LoggingLevel) => void
   /** Set when nothing that the server says unasked is heard on this line any more, though the line goes on. */
-  deaf?: TransportError | undefined
+  streamError?: TransportError | undefined
   /** What stands around each request. */
   readonly telemetry: Telemetry | undefined
   /**
    * True while what was agreed on is only believed: it comes from a detection that was kept, nothing was asked when the line was
    * opened, and no call has confirmed it yet.
    */
-  assumed?: boolean | undefined
+  isAssumed?: boolean | undefined
 }
 
 /** What was found out about the server, to be kept. */
-export const serverProfileOf = ({ agreement, connection: { httpMode: variant } }: Line): ServerProfile => ({
+export const serverProfileOf = (
+  { agreement, connection: { httpMode: variant } }: NegotiatedConnection
+): ServerProfile => ({
   ...agreement,
   httpMode: variant
 })
 
 /** Name and version of the server, as it gave them. */
-export const serverOf = ({ agreement: { info }, revision }: Line): Implementation | undefined =>
+export const serverOf = ({ agreement: { info }, revision }: NegotiatedConnection): Implementation | undefined =>
   info === undefined ? undefined : implementationOf(info, revision)

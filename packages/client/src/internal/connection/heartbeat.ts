@@ -10,7 +10,7 @@ import type { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Line } from "./connection.ts"
+import type { NegotiatedConnection } from "./connection.ts"
 
 /** How often, and how long the answer is waited for. */
 export interface Heartbeat {
@@ -30,10 +30,12 @@ const dead = (error: McpError.McpError | RequestError): boolean => {
 export const heartbeat = (options: Heartbeat) => {
   const interval = Duration.fromInputUnsafe(options.interval)
   const timeout = Duration.fromInputUnsafe(options.timeout)
-  return (line: Line): Effect.Effect<void, never, Scope.Scope> => {
-    const method = line.modern ? "server/discover" : "ping"
+  return (connection: NegotiatedConnection): Effect.Effect<void, never, Scope.Scope> => {
+    const method = connection.isRequestEra ? "server/discover" : "ping"
     // Also while the server asks the user something, when the timeouts of other requests stand still.
-    const beat = Effect.suspend(() => line.peer.request(method, line.stamp({}), { timeout, maxTimeout: timeout }))
+    const beat = Effect.suspend(() =>
+      connection.peer.request(method, connection.stamp({}), { timeout, maxTimeout: timeout })
+    )
     const beats: Effect.Effect<void> = Effect.flatMap(
       Effect.flip(
         Effect.forever(Effect.andThen(
@@ -44,7 +46,7 @@ export const heartbeat = (options: Heartbeat) => {
       (cause) =>
         Effect.sync(() => {
           const message = `The server does not answer ${method} any more: ${cause.message}`
-          line.peer.close({
+          connection.peer.close({
             _tag: "Lost",
             cause: new TransportError({ reason: new ConnectionLost({ message, cause }) })
           })

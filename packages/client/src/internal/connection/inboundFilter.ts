@@ -8,7 +8,7 @@ import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 
 /** What the guard has to know, and whom it tells. */
-export interface Watch {
+export interface InboundFilterContext {
   /** What was negotiated, once it was; before that what will be, where there is no choice of era. */
   readonly spoken: Revision.Revision | undefined
   /** Something was dropped. Called once for each kind of thing. */
@@ -26,13 +26,13 @@ const isNoise = (message: JsonRpc.Message | JsonRpc.Invalid): boolean => message
  *   JSON-RPC responses" (2026-07-28, stdio).
  * - A batch where the revision has none is taken apart.
  */
-export class Guard implements Connection, Receiver {
+export class InboundFilter implements Connection, Receiver {
   readonly #connection: Connection
-  readonly #watch: Watch
+  readonly #watch: InboundFilterContext
   #receiver: Receiver | undefined = undefined
   #told: Set<string> | undefined = undefined
 
-  constructor(connection: Connection, watch: Watch) {
+  constructor(connection: Connection, watch: InboundFilterContext) {
     this.#connection = connection
     this.#watch = watch
     // A peer that finds them stops reading for a while, and so they are there only where the connection can do that.

@@ -8,22 +8,26 @@ import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
-import { type Line, serverOf } from "./connection.ts"
+import { type NegotiatedConnection, serverOf } from "./connection.ts"
 import { printable } from "../text.ts"
 
 // Of a name or a version that the server gives itself.
 const maxName = 128
 
-const textOf = (line: Line, { tasks, ...declared }: ClientCapabilities, label: string): string => {
-  const { assumed, connection: { httpMode: variant }, revision } = line
-  const server = serverOf(line)
+const textOf = (
+  connection: NegotiatedConnection,
+  { tasks, ...declared }: ClientCapabilities,
+  label: string
+): string => {
+  const { isAssumed: assumed, connection: { httpMode: variant }, revision } = connection
+  const server = serverOf(connection)
   const speaks = `${label} ${assumed === true ? "is taken to speak" : "speaks"} ${revision}`
   const called = server === undefined
     ? "does not say its name"
     : `calls itself ${printable(server.name, maxName)} ${printable(server.version, maxName)}`
   // In the request era as each request says it. Before, as the newest one has it; but tasks are of one revision alone.
-  const own = line.modern
-    ? (line.stamp({})["_meta"] as JsonObject | undefined)?.[RequestMeta.clientCapabilities]
+  const own = connection.isRequestEra
+    ? (connection.stamp({})["_meta"] as JsonObject | undefined)?.[RequestMeta.clientCapabilities]
     : tasks !== undefined && revision === "2025-11-25"
     ? { ...declared, tasks }
     : declared
@@ -32,13 +36,13 @@ const textOf = (line: Line, { tasks, ...declared }: ClientCapabilities, label: s
 }
 
 /** Writes the line, where somebody reads such lines: otherwise it costs nothing. */
-export const announce = (
-  line: Line,
+export const logConnection = (
+  connection: NegotiatedConnection,
   declared: ClientCapabilities,
   label = "The server"
 ): Effect.Effect<void> =>
   Effect.withFiber((fiber) =>
     LogLevel.isGreaterThan(fiber.getRef(References.MinimumLogLevel), "Debug")
       ? Effect.void
-      : Effect.logDebug(textOf(line, declared, label))
+      : Effect.logDebug(textOf(connection, declared, label))
   )

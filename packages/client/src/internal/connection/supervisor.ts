@@ -19,13 +19,13 @@ import { ClientError, Closed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import type { Status } from "../../Status.ts"
 import { Broadcast } from "../broadcast.ts"
-import { type Line, type Owner, serverOf } from "./connection.ts"
+import { type ConnectionOwner, type NegotiatedConnection, serverOf } from "./connection.ts"
 
 /** What runs for a line, in a scope that closes with it. */
-export type Hook = (line: Line) => Effect.Effect<void, never, Scope.Scope>
+export type ConnectionHook = (connection: NegotiatedConnection) => Effect.Effect<void, never, Scope.Scope>
 
 /** What the calls that wait for a line, and are made again on it, are bounded by. Times in milliseconds. */
-export interface Patience {
+export interface Timeouts {
   readonly timeout: number
   readonly maxTimeout: number
   readonly maxRetries: number
@@ -34,31 +34,31 @@ export interface Patience {
 }
 
 /** See the module's text. */
-export interface Keeper {
+export interface ConnectionSupervisor {
   /** The line that is open or, between two, the one that was; what it says about the server stays true until the next. */
-  readonly last: Line
+  readonly last: NegotiatedConnection
   /** The line, if it is open now. For a moment after its end it may still be here: a call on it fails and was not sent. */
-  readonly current: Line | undefined
+  readonly current: NegotiatedConnection | undefined
   /** The line: waits for it while it is opened anew, fails once it was given up or closed. */
-  readonly line: Effect.Effect<Line, ClientError>
+  readonly connection: Effect.Effect<NegotiatedConnection, ClientError>
   /** Set once the client was closed: from then on nothing is given, not even what is kept. */
   readonly closed: ClientError | undefined
   /** The next line after that one, which is about to end or has ended; otherwise as `line`. */
-  readonly after: (line: Line) => Effect.Effect<Line, ClientError>
+  readonly after: (connection: NegotiatedConnection) => Effect.Effect<NegotiatedConnection, ClientError>
   /** Whether another line follows when that one is lost, as far as the policy goes. */
-  readonly follows: (line: Line) => boolean
-  readonly patience: Patience
+  readonly willReconnect: (connection: NegotiatedConnection) => boolean
+  readonly timeouts: Timeouts
   /** Milliseconds of the monotonic clock. */
   readonly now: () => number
   /** What was assumed about the server is wrong: ends the line, and opens the next one, once and at once, without assumptions. */
-  readonly doubt: (line: Line) => void
+  readonly refute: (connection: NegotiatedConnection) => void
   /** The line of which that was said. */
-  readonly doubted: Line | undefined
+  readonly refuted: NegotiatedConnection | undefined
   /**
    * Runs for each line but the first, before the calls that wait for it are made, but without making them wait. Its defects
    * are logged. Gives what takes it away.
    */
-  readonly onReopened: (hook: Hook) => () => void
+  readonly onReopened: (hook: ConnectionHook) => () => void
   /** Says the present status first, and ends with the last one. */
   readonly status: Stream.Stream<Status>
   /** Waits for the end of it all. */
@@ -66,23 +66,23 @@ export interface Keeper {
 }
 
 /** Takes the scope of a line that is being opened. Of several that are opened one after the other the last one counts. */
-export type Owned = (scope: Scope.Closeable) => void
+export type ScopeListener = (scope: Scope.Closeable) => void
 
 /** What a keeper is made with. */
-export interface Settings {
+export interface SupervisorOptions {
   /** What the keeper runs in. */
   readonly context: Context.Context<never>
   /** Opens a line; without what was found out about the server before, where that has turned out to be wrong. */
-  readonly open: (fresh: boolean, owned: Owned) => Effect.Effect<Line, ClientError>
+  readonly open: (fresh: boolean, owned: ScopeListener) => Effect.Effect<NegotiatedConnection, ClientError>
   /** Runs for each line, before it is used. */
-  readonly opened: Hook
+  readonly opened: ConnectionHook
   /** Hears of each line but the first, before the hooks run. */
   readonly reopened?: (() => void) | undefined
   /** Hears the end of it all. */
   readonly ended?: (() => void) | undefined
   /** How a line that was lost is opened anew; not at all without it. */
   readonly policy: Reconnect.Resolved | undefined
-  readonly patience: Patience
+  readonly timeouts: Timeouts
 }
 
 // Statuses that wait for a slow reader. Older ones are dropped, since the latest one matters.
@@ -112,13 +112,13 @@ const messageOf = (cause: SessionEnd | ClientError): string => {
   }
 }
 
-class KeeperImpl implements Keeper, Owner {
-  last!: Line
-  current: Line | undefined = undefined
-  doubted: Line | undefined = undefined
+class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
+  last!: NegotiatedConnection
+  current: NegotiatedConnection | undefined = undefined
+  refuted: NegotiatedConnection | undefined = undefined
   closed: ClientError | undefined = undefined
-  readonly patience: Patience
-  readonly #settings: Settings
+  readonly timeouts: Timeouts
+  readonly #settings: SupervisorOptions
   readonly #clock: Clock.Clock
   // What owns the line that is open, or is being opened, and since when it is open.
   #scope: Scope.Closeable | undefined = undefined
@@ -127,49 +127,49 @@ class KeeperImpl implements Keeper, Owner {
   #attempts = 0
   #life: Fiber.Fiber<void> | undefined = undefined
   #end: SessionEnd | undefined = undefined
-  #waiting: Set<(line: Effect.Effect<Line, ClientError>) => void> | undefined = undefined
+  #waiting: Set<(connection: Effect.Effect<NegotiatedConnection, ClientError>) => void> | undefined = undefined
   #awaiting: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
-  #hooks: Set<Hook> | undefined = undefined
+  #hooks: Set<ConnectionHook> | undefined = undefined
   #statuses: Broadcast<Status> | undefined = undefined
   // The one that is open is described when somebody asks.
   #status: Unsettled | undefined = undefined
   #gone: ClientError | undefined = undefined
   #fresh = false
 
-  constructor(settings: Settings) {
+  constructor(settings: SupervisorOptions) {
     this.#settings = settings
     this.#clock = Context.get(settings.context, Clock.Clock)
-    this.patience = settings.patience
+    this.timeouts = settings.timeouts
   }
 
   // ---- what the calls see
 
-  get line(): Effect.Effect<Line, ClientError> {
+  get connection(): Effect.Effect<NegotiatedConnection, ClientError> {
     return Effect.suspend(() => {
       if (this.current !== undefined) return Effect.succeed(this.current)
       return this.#gone === undefined ? this.#next : Effect.fail(this.#gone)
     })
   }
 
-  after(line: Line): Effect.Effect<Line, ClientError> {
-    return Effect.suspend(() => this.current === line ? this.#next : this.line)
+  after(connection: NegotiatedConnection): Effect.Effect<NegotiatedConnection, ClientError> {
+    return Effect.suspend(() => this.current === connection ? this.#next : this.connection)
   }
 
-  follows(line: Line): boolean {
-    return this.#settings.policy !== undefined || this.doubted === line
+  willReconnect(connection: NegotiatedConnection): boolean {
+    return this.#settings.policy !== undefined || this.refuted === connection
   }
 
   now(): number {
     return Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
   }
 
-  doubt(line: Line): void {
-    if (this.current !== line || this.#fresh) return
-    this.doubted = line
-    line.peer.close(lost("The server is not what it was taken for", undefined))
+  refute(connection: NegotiatedConnection): void {
+    if (this.current !== connection || this.#fresh) return
+    this.refuted = connection
+    connection.peer.close(lost("The server is not what it was taken for", undefined))
   }
 
-  onReopened(hook: Hook): () => void {
+  onReopened(hook: ConnectionHook): () => void {
     const hooks = this.#hooks ??= new Set()
     hooks.add(hook)
     return () => void hooks.delete(hook)
@@ -191,19 +191,19 @@ class KeeperImpl implements Keeper, Owner {
   // ---- how it goes on
 
   /** Opens a line in a scope of its own. */
-  get open(): Effect.Effect<Line, ClientError> {
+  get open(): Effect.Effect<NegotiatedConnection, ClientError> {
     return Effect.suspend(() => {
       const opening = this.#settings.open(this.#fresh, (scope) => {
         this.#scope = scope
       })
-      return Effect.flatMap(opening, (line) => {
+      return Effect.flatMap(opening, (connection) => {
         const scope = this.#scope!
-        return this.#settings.opened(line).pipe(
+        return this.#settings.opened(connection).pipe(
           Scope.provide(scope),
           Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
           Effect.map(() => {
             this.#since = this.now()
-            return line
+            return connection
           })
         )
       })
@@ -211,17 +211,17 @@ class KeeperImpl implements Keeper, Owner {
   }
 
   /** From now on calls are made on that line. */
-  use(line: Line): void {
-    this.last = line
-    this.current = line
+  use(connection: NegotiatedConnection): void {
+    this.last = connection
+    this.current = connection
     this.#become(undefined)
-    this.#wake(Effect.succeed(line))
+    this.#wake(Effect.succeed(connection))
   }
 
   /** A line has ended. */
-  over(line: Line, end: SessionEnd): void {
+  connectionEnded(connection: NegotiatedConnection, end: SessionEnd): void {
     if (this.#gone !== undefined) return
-    const following = Effect.map(this.#after(line, end), (next) => next?.watch(this))
+    const following = Effect.map(this.#after(connection, end), (next) => next?.onEnd(this))
     this.#life = Effect.runForkWith(this.#settings.context)(
       Effect.catchCauseIf(following, (cause) => !Cause.hasInterruptsOnly(cause), (cause) =>
         Effect.andThen(
@@ -232,12 +232,12 @@ class KeeperImpl implements Keeper, Owner {
   }
 
   /** Gives the line that follows on one that has ended, if one does. */
-  #after(line: Line, end: SessionEnd): Effect.Effect<Line | undefined> {
+  #after(connection: NegotiatedConnection, end: SessionEnd): Effect.Effect<NegotiatedConnection | undefined> {
     return Effect.gen({ self: this }, function*() {
       this.current = undefined
       const { policy } = this.#settings
-      const doubted = this.doubted === line
-      if (line.assumed === true) this.#fresh = true
+      const doubted = this.refuted === connection
+      if (connection.isAssumed === true) this.#fresh = true
       if (policy !== undefined && this.now() - this.#since >= policy.stableAfter) this.#attempts = 0
       yield* Effect.uninterruptible(Scope.close(this.#scope!, Exit.void))
       if (!doubted && (policy === undefined || end._tag === "Closed" || end._tag === "Refused")) {
@@ -249,7 +249,7 @@ class KeeperImpl implements Keeper, Owner {
   }
 
   /** Opens the next line, or gives up. */
-  #again(end: SessionEnd, doubted: boolean): Effect.Effect<Line | undefined> {
+  #again(end: SessionEnd, doubted: boolean): Effect.Effect<NegotiatedConnection | undefined> {
     return Effect.gen({ self: this }, function*() {
       const { policy } = this.#settings
       let cause: SessionEnd | ClientError = end
@@ -265,7 +265,7 @@ class KeeperImpl implements Keeper, Owner {
         this.#become({ _tag: "Reconnecting", attempt: Math.max(this.#attempts, 1), delay, cause })
         if (delay > 0) yield* Effect.sleep(delay)
         free = false
-        const opened: Result.Result<Line, ClientError> = yield* Effect.result(this.open)
+        const opened: Result.Result<NegotiatedConnection, ClientError> = yield* Effect.result(this.open)
         if (Result.isSuccess(opened)) {
           yield* this.#reopened(opened.success)
           return opened.success
@@ -275,16 +275,16 @@ class KeeperImpl implements Keeper, Owner {
     })
   }
 
-  #reopened(line: Line): Effect.Effect<void> {
+  #reopened(connection: NegotiatedConnection): Effect.Effect<void> {
     this.#settings.reopened?.()
     const scope = this.#scope!
     const hooks = Array.from(this.#hooks ?? [], (hook) =>
-      Effect.suspend(() => hook(line)).pipe(
+      Effect.suspend(() => hook(connection)).pipe(
         Scope.provide(scope),
         Effect.catchCause((cause) => Effect.logError("A line was not set up again", cause)),
         Effect.forkIn(scope, { startImmediately: true })
       ))
-    return Effect.andThen(Effect.all(hooks, { discard: true }), Effect.sync(() => this.use(line)))
+    return Effect.andThen(Effect.all(hooks, { discard: true }), Effect.sync(() => this.use(connection)))
   }
 
   #giveUp(attempts: number, cause: SessionEnd | ClientError): void {
@@ -333,7 +333,7 @@ class KeeperImpl implements Keeper, Owner {
     this.#settings.ended?.()
   }
 
-  get #next(): Effect.Effect<Line, ClientError> {
+  get #next(): Effect.Effect<NegotiatedConnection, ClientError> {
     return Effect.callback((resume) => {
       const waiting = this.#waiting ??= new Set()
       waiting.add(resume)
@@ -341,10 +341,10 @@ class KeeperImpl implements Keeper, Owner {
     })
   }
 
-  #wake(line: Effect.Effect<Line, ClientError>): void {
+  #wake(connection: Effect.Effect<NegotiatedConnection, ClientError>): void {
     const waiting = this.#waiting ?? []
     this.#waiting = undefined
-    for (const resume of waiting) resume(line)
+    for (const resume of waiting) resume(connection)
   }
 
   get #present(): Status {
@@ -370,13 +370,13 @@ const isFinal = (cause: SessionEnd | ClientError): boolean =>
 const closed: SessionEnd = { _tag: "Closed" }
 
 /** Opens the first line. What `opened` gives runs for each line, in a scope that closes with it. */
-export const make = (settings: Settings): Effect.Effect<Keeper, ClientError, Scope.Scope> =>
+export const make = (settings: SupervisorOptions): Effect.Effect<ConnectionSupervisor, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Effect.scope
-    const keeper = new KeeperImpl(settings)
-    yield* Scope.addFinalizerExit(scope, (exit) => keeper.close(exit))
-    const first = yield* keeper.open
-    keeper.use(first)
-    first.watch(keeper)
-    return keeper
+    const supervisor = new SupervisorImpl(settings)
+    yield* Scope.addFinalizerExit(scope, (exit) => supervisor.close(exit))
+    const first = yield* supervisor.open
+    supervisor.use(first)
+    first.onEnd(supervisor)
+    return supervisor
   })

@@ -29,7 +29,7 @@ import {
 } from "./handlers.ts"
 import type { Refusal } from "./services.ts"
 import { type Bounds, Visits } from "./visits.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import { capabilityOf, concernsTasks, type Ready, Receiving } from "../legacyTasks/receiver.ts"
 import type { RequestOptions } from "../calls/options.ts"
 import { quoted } from "../text.ts"
@@ -184,8 +184,12 @@ export class InputRequestHandler {
     return this.#receiving?.occupied(peer) === true
   }
 
-  /** Handles the input requests of an `InputRequiredResult` in parallel. */
-  fulfil(line: Line, method: string, questions: InputRequests): Effect.Effect<InputResponses, ClientError> {
+  /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
+  fulfil(
+    connection: NegotiatedConnection,
+    method: string,
+    questions: InputRequests
+  ): Effect.Effect<InputResponses, ClientError> {
     const { maxInputRequests, inputRequestConcurrency } = this.bounds
     const count = Object.keys(questions).length
     if (count > maxInputRequests) {
@@ -193,7 +197,7 @@ export class InputRequestHandler {
         `The result of ${method} has ${count} input requests, more than maxInputRequests (${maxInputRequests})`
       return Effect.fail(new ClientError({ reason: new LimitExceeded({ message }), method }))
     }
-    const ready = this.ready(line, method, questions, count)
+    const ready = this.ready(connection, method, questions, count)
     if (Result.isFailure(ready)) return Effect.fail(ready.failure)
     const replies = Effect.forEach(
       ready.success,
@@ -209,12 +213,12 @@ export class InputRequestHandler {
    * one runs, so that the user is not asked when another request makes the call fail.
    */
   ready(
-    line: Line,
+    connection: NegotiatedConnection,
     method: string,
     questions: InputRequests,
     count: number
   ): Result.Result<ReadonlyArray<ReadyReply>, ClientError> {
-    const asker = requestingServerOf(this.#services, line.agreement.info, line.revision, method)
+    const asker = requestingServerOf(this.#services, connection.agreement.info, connection.revision, method)
     const replies: Array<ReadyReply> = []
     for (const [key, question] of Object.entries(questions)) {
       const asked = { key, question, method }
@@ -230,7 +234,12 @@ export class InputRequestHandler {
    * URLs.
    */
   get attend():
-    | ((line: Line, method: string, error: McpError.McpError, options: RequestOptions) => Effect.Effect<boolean>)
+    | ((
+      connection: NegotiatedConnection,
+      method: string,
+      error: McpError.McpError,
+      options: RequestOptions
+    ) => Effect.Effect<boolean>)
     | undefined
   {
     const url = this.#services.elicitation?.url
@@ -249,10 +258,10 @@ export class InputRequestHandler {
     this.#visits?.heard(notification)
   }
 
-  /** Runs for each connection after the handshake: sends `notifications/roots/list_changed` while it is open. */
-  opened({ modern, peer }: Line): Effect.Effect<void, never, Scope.Scope> {
+  /** Runs for each connection, once the handshake is over: what has to be told while it lasts. */
+  opened({ isRequestEra, peer }: NegotiatedConnection): Effect.Effect<void, never, Scope.Scope> {
     const { changes } = this.#services.roots ?? {}
-    return modern || changes === undefined
+    return isRequestEra || changes === undefined
       ? Effect.void
       : Effect.asVoid(Effect.forkScoped(
         Stream.runForEach(changes, () => peer.notify(Method.RootsListChanged.name)),

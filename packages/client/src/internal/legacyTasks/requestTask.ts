@@ -12,28 +12,28 @@ import type * as Scope from "effect/Scope"
 import type { CallToolRequestParams } from "@skein/protocol/CallTool"
 import { ClientError, Closed } from "../../ClientError.ts"
 import type { CallContext, CallHandler, CallLayer, CallResponse } from "../calls/context.ts"
-import { timeLeft } from "../calls/deadline.ts"
+import { remainingTime } from "../calls/deadline.ts"
 import { send } from "../calls/send.ts"
-import { Reports } from "../tasks/taskRegistry.ts"
-import type { Definitions } from "../calls/toolCatalog.ts"
-import type { Line } from "../connection/connection.ts"
+import { TaskProgress } from "../tasks/taskRegistry.ts"
+import type { ToolCatalog } from "../calls/toolCatalog.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallToolOptions } from "../calls/options.ts"
 
 const needed = { side: "server", path: ["tasks", "requests", "tools", "call"] } as const
 
 /** Whether calls may be augmented at all: otherwise "clients MUST NOT attempt to use task augmentation on that server's tools". */
-export const mayAugment = ({ capabilities, revision }: Line): boolean =>
+export const mayAugment = ({ capabilities, revision }: NegotiatedConnection): boolean =>
   revision === "2025-11-25" && Method.has(capabilities, needed, revision)
 
 /** What a call of a tool is augmented with, if it is. A tool that was not listed is called as it is. */
 export const augmentation = (
-  definitions: Definitions,
-  line: Line,
+  toolCatalog: ToolCatalog,
+  connection: NegotiatedConnection,
   name: string,
   { task }: CallToolOptions
 ): { readonly ttl?: number | undefined } | undefined => {
-  if (!mayAugment(line)) return undefined
-  const support = definitions.taskSupport(name)
+  if (!mayAugment(connection)) return undefined
+  const support = toolCatalog.taskSupport(name)
   if (support !== "required" && (support !== "optional" || task?.augment !== true)) return undefined
   const ttl = task?.ttl === undefined ? Infinity : Duration.toMillis(task.ttl)
   return Number.isSafeInteger(Math.round(ttl)) ? { ttl: Math.round(ttl) } : {}
@@ -102,7 +102,7 @@ export const augmentWithTask: CallLayer = (next) => (call) => {
     return next(call)
   }
   const { name } = params as CallToolRequestParams
-  const task = augmentation(client.definitions, connection, name, options)
+  const task = augmentation(client.toolCatalog, connection, name, options)
   return task === undefined ? next(call) : sendAugmented(next, { ...call, params: { ...params as object, task } })
 }
 
@@ -110,7 +110,7 @@ export const augmentWithTask: CallLayer = (next) => (call) => {
 const sendAugmented = (next: CallHandler, call: CallContext): ReturnType<CallHandler> =>
   Effect.suspend(() => {
     const { client: { scope, tasks }, connection, method, options: { onProgress, task } } = call
-    const reports = onProgress === undefined ? undefined : new Reports(onProgress)
+    const reports = onProgress === undefined ? undefined : new TaskProgress(onProgress)
     const listening = reports === undefined ? undefined : {
       onProgress: reports.report,
       onSend: (token: number) => tasks.expect(connection.peer, token, reports)
@@ -136,19 +136,19 @@ const sendAugmented = (next: CallHandler, call: CallContext): ReturnType<CallHan
 
 /** Repeats a call as a task if the tool requires one and was not listed before (2025-11-25). */
 export const retryAsTask: CallLayer = (next) => (call) => {
-  const { client: { definitions, keeper, toolListRefresh, tasks }, method, options, params } = call
-  if (method.name !== Method.CallTool.name || !tasks.enabled || !mayAugment(keeper.last)) return next(call)
+  const { client: { toolCatalog, supervisor, toolListRefresh, tasks }, method, options, params } = call
+  if (method.name !== Method.CallTool.name || !tasks.enabled || !mayAugment(supervisor.last)) return next(call)
   const { name } = params as CallToolRequestParams
   // A tool that was listed is known, and one that does not exist is looked for once.
-  if (definitions.taskSupport(name) !== undefined) return next(call)
+  if (toolCatalog.taskSupport(name) !== undefined) return next(call)
   const again = (otherwise: ReturnType<CallHandler>): ReturnType<CallHandler> => {
-    if (definitions.taskSupport(name) !== undefined || !definitions.doubt(`task ${name}`)) return otherwise
-    const { timeout } = timeLeft(keeper.patience, options, 0)
+    if (toolCatalog.taskSupport(name) !== undefined || !toolCatalog.doubt(`task ${name}`)) return otherwise
+    const { timeout } = remainingTime(supervisor.timeouts, options, 0)
     return Effect.flatMap(
       Effect.timeoutOption(toolListRefresh.run, timeout),
       () => {
-        if (definitions.taskSupport(name) !== "required") return otherwise
-        const now = keeper.now()
+        if (toolCatalog.taskSupport(name) !== "required") return otherwise
+        const now = supervisor.now()
         return next({ ...call, startedAt: now, sentAt: now })
       }
     )

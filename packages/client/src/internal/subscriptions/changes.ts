@@ -17,9 +17,13 @@ import { listen } from "./listen.ts"
 import { SessionChanges } from "./sessionChanges.ts"
 
 const streamOf = (run: Run, options: Options, sessionChanges: SessionChanges): Stream.Stream<Change, ClientError> => {
-  const { backoff } = run.desk.keeper.patience
+  const { backoff } = run.client.supervisor.timeouts
   const policy = options.reconnect === undefined ? backoff : Reconnect.resolve(options.reconnect)
-  const following = follow(run, policy, (line) => line.modern ? listen(run, line) : sessionChanges.watch(run, line))
+  const following = follow(
+    run,
+    policy,
+    (connection) => connection.isRequestEra ? listen(run, connection) : sessionChanges.watch(run, connection)
+  )
   const started = Effect.forkScoped(
     Effect.catchCause(following, (cause) => Effect.sync(() => run.queue.fail(cause))),
     { startImmediately: true }
@@ -38,14 +42,14 @@ export class Changes {
     this.#sessionChanges = new SessionChanges(scope)
   }
 
-  /** What changes on the server that a desk calls. */
-  on(desk: ClientContext, filter: Filter, options: Options = {}): Stream.Stream<Change, ClientError> {
+  /** A stream of the changes on the server. */
+  on(client: ClientContext, filter: Filter, options: Options = {}): Stream.Stream<Change, ClientError> {
     return Stream.suspend(() => {
       const wanted = wantedOf(filter)
       if (isEmpty(wanted)) return Stream.fail(unsupported("The filter selects nothing"))
       const queue = new ChangeQueue(options.maxBufferedChanges ?? this.#bufferSize)
-      const timeout = options.timeout ?? desk.keeper.patience.timeout
-      return streamOf({ desk, wanted, queue, timeout }, options, this.#sessionChanges)
+      const timeout = options.timeout ?? client.supervisor.timeouts.timeout
+      return streamOf({ client, wanted, queue, timeout }, options, this.#sessionChanges)
     })
   }
 

@@ -1,22 +1,22 @@
 /**
- * Subscribes, and subscribes again when that has ended, until it is given up.
+ * Subscribes, and subscribes again when a subscription ends, within the bounds of a policy.
  */
 import { EmptyResult } from "@skein/protocol/Message"
-import { endOf } from "../errors.ts"
+import { endOf, isTransient } from "../errors.ts"
 import * as Method from "@skein/protocol/Method"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import type { Honoured } from "../../Changes.ts"
-import { ClientError, Closed, type HttpError } from "../../ClientError.ts"
+import { ClientError, Closed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import type { ClientContext } from "../calls/context.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { ChangeQueue } from "./queue.ts"
 
 /** One run of a stream of changes. */
 export interface Run {
-  readonly desk: ClientContext
+  readonly client: ClientContext
   readonly wanted: Honoured
   readonly queue: ChangeQueue
   /** How long the server may take to acknowledge the subscription. */
@@ -33,28 +33,9 @@ export interface SubscriptionEnd {
   readonly cause: ClientError | undefined
 }
 
-/** Statuses of HTTP below 500 after which it may go better another time. */
-const passing: ReadonlySet<number> = new Set([408, 425, 429])
-
-const mayPass = ({ status }: HttpError, undelivered: boolean | undefined): boolean =>
-  // Nobody has looked at what was not delivered: the session was gone, say.
-  undelivered === true || status === undefined || status >= 500 || passing.has(status)
-
-/** Whether it would not go better another time. */
-const isFinal = ({ reason, undelivered }: ClientError, begunBefore: boolean): boolean => {
-  switch (reason._tag) {
-    case "Closed":
-    case "Timeout":
-      return false
-    case "HttpError":
-      return !mayPass(reason, undelivered)
-    case "ProtocolError":
-      // A server that stumbles over what it has agreed to before is asked once more.
-      return !begunBefore || reason.error.reason !== "InternalError"
-    default:
-      return true
-  }
-}
+/** Whether another subscription would fail as well. A server that fails with an internal error is asked again if it has agreed before. */
+const isFinal = (error: ClientError, begunBefore: boolean): boolean =>
+  !isTransient(error) || (error.reason._tag === "ProtocolError" && !begunBefore)
 
 const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError => {
   const why = cause === undefined ? "the server ended it" : cause.message
@@ -65,41 +46,44 @@ const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError =
   })
 }
 
-/** Asks the server for something, if what it speaks is only believed: where that was wrong, the next line is another one. */
-const confirmed = (desk: ClientContext, line: Line): Effect.Effect<Line, ClientError> => {
-  if (line.assumed !== true) return Effect.succeed(line)
-  const asked = desk.call({ ...Method.Discover, result: EmptyResult }, {}, { cache: "bypass" })
-  return Effect.andThen(Effect.ignore(asked), Effect.suspend(() => desk.keeper.line))
+/** Sends a request if the revision is only assumed. If the assumption was wrong, the supervisor has another connection afterwards. */
+const confirmed = (
+  client: ClientContext,
+  connection: NegotiatedConnection
+): Effect.Effect<NegotiatedConnection, ClientError> => {
+  if (connection.isAssumed !== true) return Effect.succeed(connection)
+  const asked = client.call({ ...Method.Discover, result: EmptyResult }, {}, { cache: "bypass" })
+  return Effect.andThen(Effect.ignore(asked), Effect.suspend(() => client.supervisor.connection))
 }
 
-/** Runs one turn after the other, on the line that is open. It ends with the error of the stream. */
+/** Runs one subscription after the other on the open connection. Fails with the error that ends the stream. */
 export const follow = (
   run: Run,
   policy: Reconnect.Resolved,
-  turn: (line: Line) => Effect.Effect<SubscriptionEnd>
+  turn: (connection: NegotiatedConnection) => Effect.Effect<SubscriptionEnd>
 ): Effect.Effect<never, ClientError> =>
   Effect.gen(function*() {
-    const { desk: { keeper }, queue } = run
-    let line = yield* keeper.line
+    const { client: { supervisor }, queue } = run
+    let connection = yield* supervisor.connection
     let attempts = 0
     let begun = false
     while (true) {
-      line = yield* confirmed(run.desk, line)
-      const startedAt = keeper.now()
-      const { cause, reason, isActive } = yield* turn(line)
+      connection = yield* confirmed(run.client, connection)
+      const startedAt = supervisor.now()
+      const { cause, reason, isActive } = yield* turn(connection)
       if (isActive) queue.offer({ _tag: "Gap", reason, cause })
       begun ||= isActive
       if (cause !== undefined && isFinal(cause, begun)) return yield* cause
       if (cause !== undefined && endOf(cause) !== undefined) {
-        // How often a line is opened again is its keeper's matter.
-        line = yield* keeper.after(line)
+        // The supervisor bounds how often a connection is opened again.
+        connection = yield* supervisor.after(connection)
         continue
       }
-      if (isActive && keeper.now() - startedAt >= policy.stableAfter) attempts = 0
+      if (isActive && supervisor.now() - startedAt >= policy.stableAfter) attempts = 0
       if (attempts >= policy.maxAttempts) return yield* gaveUp(attempts, cause)
       attempts++
       const wait = Reconnect.delay(policy, attempts, yield* Random.next, Reconnect.retryAfter(cause))
-      yield* Effect.raceFirst(Effect.sleep(wait), keeper.ended)
-      line = yield* keeper.line
+      yield* Effect.raceFirst(Effect.sleep(wait), supervisor.ended)
+      connection = yield* supervisor.connection
     }
   })

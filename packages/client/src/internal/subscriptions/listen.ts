@@ -11,7 +11,7 @@ import { ClientError, Timeout } from "../../ClientError.ts"
 import { send } from "../calls/send.ts"
 import { declaring } from "../calls/extension.ts"
 import { acknowledgedFilter, changeOf, isEmpty, toSubscriptionFilter, unsupported } from "./filter.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { Run, SubscriptionEnd } from "./follow.ts"
 
 const acknowledged = Method.SubscriptionsAcknowledged.name
@@ -28,7 +28,10 @@ const missing = (error: ClientError): ClientError =>
  * Runs until the server ends the subscription, or it fails. Notifications before the acknowledgment are ignored: the server "MUST NOT send any notification on
  * the subscription before it" (2026-07-28, subscriptions). Interrupting it cancels the request.
  */
-export const listen = ({ queue, timeout, wanted }: Run, line: Line): Effect.Effect<SubscriptionEnd> =>
+export const listen = (
+  { queue, timeout, wanted }: Run,
+  connection: NegotiatedConnection
+): Effect.Effect<SubscriptionEnd> =>
   Effect.suspend(() => {
     let isActive = false
     const begun = Deferred.makeUnsafe<void, ClientError>()
@@ -50,8 +53,8 @@ export const listen = ({ queue, timeout, wanted }: Run, line: Line): Effect.Effe
     }
     // The content of the response does not matter.
     const filter: JsonObject = { notifications: toSubscriptionFilter(wanted) as JsonObject }
-    const params = wanted.taskIds.length === 0 ? filter : declaring(line, Task.extension, filter)
-    const listening = send(line, name, params, {
+    const params = wanted.taskIds.length === 0 ? filter : declaring(connection, Task.extension, filter)
+    const listening = send(connection, name, params, {
       timeout: Infinity,
       maxTimeout: Infinity,
       onNotification

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { Honoured } from "../../Changes.ts"
 import { ClientError, Closed, Unauthorized, Unsupported } from "../../ClientError.ts"
 import { endText } from "../calls/failure.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import { changeOf, isEmpty, unsupported } from "./filter.ts"
 import type { Run, SubscriptionEnd } from "./follow.ts"
 import { isWithin, SessionSubscriptions } from "./sessionSubscriptions.ts"
@@ -42,7 +42,7 @@ const concerns = (uri: unknown, { wanted: { uris } }: Listener, subscriptions: S
   typeof uri === "string" && (uris.some((whole) => isWithin(uri, whole)) || !subscriptions.covers(uri))
 
 /** The part of the filter that the server declares. It never announces the rest. */
-const declared = ({ capabilities, revision }: Line, wanted: Honoured): Honoured => {
+const declared = ({ capabilities, revision }: NegotiatedConnection, wanted: Honoured): Honoured => {
   const has = ({ capability }: Pick<Method.AnyNotification, "capability">) =>
     Method.has(capabilities, capability!, revision)
   return {
@@ -76,8 +76,10 @@ export class SessionChanges {
     }
   }
 
-  #subscriptionsOf(line: Line): SessionSubscriptions {
-    if (this.#subscriptions?.line !== line) this.#subscriptions = new SessionSubscriptions(line, this.#scope)
+  #subscriptionsOf(connection: NegotiatedConnection): SessionSubscriptions {
+    if (this.#subscriptions?.connection !== connection) {
+      this.#subscriptions = new SessionSubscriptions(connection, this.#scope)
+    }
     return this.#subscriptions
   }
 
@@ -87,27 +89,27 @@ export class SessionChanges {
   }
 
   /** Runs until the session ends or a subscription fails. Interrupting it unsubscribes. */
-  watch({ desk, queue, timeout, wanted }: Run, line: Line): Effect.Effect<SubscriptionEnd> {
+  watch({ client, queue, timeout, wanted }: Run, connection: NegotiatedConnection): Effect.Effect<SubscriptionEnd> {
     return Effect.suspend(() => {
       let isActive = false
-      const honoured = desk.enforceCapabilities ? declared(line, wanted) : { ...wanted, taskIds: [] }
+      const honoured = client.enforceCapabilities ? declared(connection, wanted) : { ...wanted, taskIds: [] }
       if (isEmpty(honoured)) {
         const cause = unsupported(
           isEmpty({ ...wanted, taskIds: [] })
-            ? `${line.revision} has no subscriptions to tasks`
+            ? `${connection.revision} has no subscriptions to tasks`
             : "The server declares none of the requested changes (enforceCapabilities)"
         )
         return Effect.succeed<SubscriptionEnd>({ isActive: isActive, reason: "Lost", cause })
       }
-      if (line.deaf !== undefined) {
+      if (connection.streamError !== undefined) {
         return Effect.succeed<SubscriptionEnd>({
           isActive: isActive,
           reason: "Lost",
-          cause: noStandaloneStream(line.deaf)
+          cause: noStandaloneStream(connection.streamError)
         })
       }
       const deaf = Deferred.makeUnsafe<never, ClientError>()
-      const subscriptions = this.#subscriptionsOf(line)
+      const subscriptions = this.#subscriptionsOf(connection)
       const listener: Listener = {
         wanted: honoured,
         onNotification: (notification) => {
@@ -133,7 +135,7 @@ export class SessionChanges {
         isActive = true
         queue.offer({ _tag: "Subscribed", honoured })
       })
-      const standing = Effect.andThen(Effect.andThen(subscribing, begun), line.peer.ended)
+      const standing = Effect.andThen(Effect.andThen(subscribing, begun), connection.peer.ended)
       return listening.pipe(
         Effect.andThen(Effect.raceFirst(standing, Deferred.await(deaf))),
         Effect.scoped,

@@ -9,7 +9,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { ClientError } from "../../ClientError.ts"
 import { send } from "../calls/send.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 
 interface ResourceSubscription {
   readonly uri: string
@@ -23,13 +23,13 @@ interface ResourceSubscription {
 
 /** Counts the runs of each resource. */
 export class SessionSubscriptions {
-  readonly line: Line
+  readonly connection: NegotiatedConnection
   /** `resources/unsubscribe` runs in this scope, so that a slow server does not delay the end of a run. */
   readonly #scope: Scope.Scope
   readonly #subscriptions = new Map<string, ResourceSubscription>()
 
-  constructor(line: Line, scope: Scope.Scope) {
-    this.line = line
+  constructor(connection: NegotiatedConnection, scope: Scope.Scope) {
+    this.connection = connection
     this.#scope = scope
   }
 
@@ -57,7 +57,7 @@ export class SessionSubscriptions {
 
   #subscribe(watch: ResourceSubscription, options: CallOptions): Effect.Effect<void, ClientError> {
     watch.isRequested = true
-    return send(this.line, Method.Subscribe.name, { uri: watch.uri }, options).pipe(
+    return send(this.connection, Method.Subscribe.name, { uri: watch.uri }, options).pipe(
       Effect.tapError(({ reason }) =>
         Effect.sync(() => {
           if (reason._tag === "ProtocolError") watch.isRequested = false
@@ -84,7 +84,7 @@ export class SessionSubscriptions {
     const { isRequested, uri } = watch
     watch.isRequested = false
     watch.isActive = false
-    const left = isRequested ? Effect.ignore(send(this.line, Method.Unsubscribe.name, { uri }, {})) : Effect.void
+    const left = isRequested ? Effect.ignore(send(this.connection, Method.Unsubscribe.name, { uri }, {})) : Effect.void
     return Effect.andThen(
       left,
       Effect.sync(() => {

@@ -9,13 +9,13 @@ import type { ClientError } from "../../ClientError.ts"
 import type { CallLayer, ClientContext } from "../calls/context.ts"
 import { onResponse } from "../calls/onResponse.ts"
 import { invalidResponse } from "../calls/response.ts"
-import type { Created } from "./taskRegistry.ts"
+import type { CreatedTask } from "./taskRegistry.ts"
 
 /** The module that follows tasks. */
 export const taskClient = Effect.promise(() => import("./taskClient.ts"))
 
 /** Follows a task to the result of the call. */
-const finish = (client: ClientContext, created: Created): Effect.Effect<CallToolResult, ClientError> =>
+const finish = (client: ClientContext, created: CreatedTask): Effect.Effect<CallToolResult, ClientError> =>
   // From here on there is a task, which the call must not lose.
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(taskClient, ({ follow, seeThrough }) => seeThrough(follow(client, created), restore))
@@ -32,7 +32,7 @@ export const awaitTask: CallLayer = onResponse(({ client, deadline, method: { na
   }
   const seed = answer._tag === "Task" ? answer.result : answer.result.task
   const { name: tool } = params as CallToolRequestParams
-  const created = { seed, line: connection, tool, options, deadline, reports: augmented?.reports }
+  const created = { seed, connection, tool, options, deadline, reports: augmented?.reports }
   const handled: Effect.Effect<unknown, ClientError> = options.handleTask?.(created) ?? finish(client, created)
   return Effect.map(handled, (result) => {
     response.result = result

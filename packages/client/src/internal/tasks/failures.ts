@@ -1,7 +1,7 @@
 /**
  * Why a task does not give its result.
  */
-import { serverErrorOf } from "../errors.ts"
+import { isTransient, serverErrorOf } from "../errors.ts"
 import * as Method from "@skein/protocol/Method"
 import { ClientError, Closed, TaskCancelled, TaskNotFound, Timeout } from "../../ClientError.ts"
 import { legible } from "../text.ts"
@@ -43,24 +43,8 @@ export const closed = (id: string): ClientError =>
 /** The same failure, with what the task is found again by. */
 export const withHandle = (error: ClientError, task: Handle): ClientError => new ClientError({ ...error, task })
 
-/** Statuses of HTTP after which it may go better another time, besides those from 500 on. */
-const passing: ReadonlySet<number> = new Set([408, 425, 429])
-
-/** Whether a look may fare better another time. */
-export const mayPass = ({ reason, undelivered }: ClientError): boolean => {
-  switch (reason._tag) {
-    case "Closed":
-    case "Timeout":
-    case "LimitExceeded":
-      return true
-    case "HttpError":
-      return undelivered === true || reason.status === undefined || reason.status >= 500 || passing.has(reason.status)
-    case "ProtocolError":
-      return reason.error.reason === "InternalError"
-    default:
-      return false
-  }
-}
+/** Whether another look at the task may succeed. */
+export const mayLookAgain = (error: ClientError): boolean => isTransient(error) || error.reason._tag === "LimitExceeded"
 
 /** "Invalid or nonexistent `taskId`: `-32602` (Invalid params)". */
 export const isUnknown = (error: ClientError): boolean => {

@@ -6,20 +6,20 @@ import type * as McpError from "@skein/protocol/McpError"
 import type * as Duration from "effect/Duration"
 import type { ClientContext } from "../calls/context.ts"
 import type { Handle } from "./handle.ts"
-import type { Reports } from "./taskRegistry.ts"
+import type { TaskProgress } from "./taskRegistry.ts"
 import type { Resolved } from "./settings.ts"
 import type { Told } from "./statusStream.ts"
 
 /** What a task is followed with. */
-export interface Terms {
-  readonly desk: ClientContext
+export interface TaskContext {
+  readonly client: ClientContext
   readonly handle: Handle
   /** When this side waits no longer, in milliseconds of the keeper's clock. */
   readonly deadline: number
   readonly leaveRunning: boolean
   /** Of each request. */
   readonly timeout: Duration.Input | undefined
-  readonly reports: Reports | undefined
+  readonly reports: TaskProgress | undefined
   /** Whether it has to be looked at before anything else is done. */
   readonly unseen: boolean
 }
@@ -33,7 +33,7 @@ export type End =
 /** A task on its course. */
 export interface Followed {
   readonly id: string
-  readonly terms: Terms
+  readonly terms: TaskContext
   readonly settings: Resolved
   /** What the server said last. */
   readonly told: Told

@@ -10,7 +10,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
-import { gone, late, mayPass } from "./failures.ts"
+import { gone, late, mayLookAgain } from "./failures.ts"
 import { type Listener, Listening } from "./taskSubscription.ts"
 import { Memory, Questions } from "./questions.ts"
 import * as Requests from "./requests.ts"
@@ -92,7 +92,7 @@ export class Course implements Listener {
         if (told !== undefined) this.push(told)
       }
       yield* Effect.acquireRelease(
-        Effect.sync(() => this.#desk.tasks.follow(this.#task.id, heard)),
+        Effect.sync(() => this.#client.tasks.follow(this.#task.id, heard)),
         (leave) => Effect.sync(leave)
       )
       if (reports !== undefined) reports.heard = () => this.#task.reported()
@@ -158,21 +158,21 @@ export class Course implements Listener {
   }
 
   #missed(error: ClientError): Effect.Effect<void, ClientError> {
-    const { desk: { keeper } } = this.#terms
+    const { client: { supervisor } } = this.#terms
     if (error.reason._tag === "TaskNotFound") {
       this.isGone = true
       return Effect.fail(error)
     }
     if (this.#now >= this.#terms.deadline) return Effect.fail(late(this.#task.id))
     // The next server may be of the other era.
-    if (!mayPass(error) && error.reason._tag !== "Unsupported") return Effect.fail(error)
+    if (!mayLookAgain(error) && error.reason._tag !== "Unsupported") return Effect.fail(error)
     this.#failures++
     if (this.#failures >= this.#settings.maxFailures) return Effect.fail(error)
-    const asked = Math.min(Reconnect.retryAfter(error) ?? 0, keeper.patience.backoff.maxRetryAfter)
+    const asked = Math.min(Reconnect.retryAfter(error) ?? 0, supervisor.timeouts.backoff.maxRetryAfter)
     this.#due = this.#now +
       Math.max(delayOf(this.#interval(this.#task.told), this.#failures), asked)
     // Where no connection follows any more there is nothing to wait for.
-    return endOf(error) === undefined ? Effect.void : Effect.asVoid(keeper.line)
+    return endOf(error) === undefined ? Effect.void : Effect.asVoid(supervisor.connection)
   }
 
   #lost(why: string): Effect.Effect<never, ClientError> {
@@ -201,13 +201,15 @@ export class Course implements Listener {
     if (told.status === "cancelled") return Effect.succeed({ _tag: "Cancelled" })
     if ("result" in told) return Effect.succeed({ _tag: "Result", raw: told.result as JsonObject })
     if ("error" in told) {
-      const error = McpError.fromErrorObject(told.error, this.#desk.keeper.last.revision)
+      const error = McpError.fromErrorObject(told.error, this.#client.supervisor.last.revision)
       return Effect.succeed({ _tag: "Fault", error })
     }
     return Effect.gen({ self: this }, function*() {
       const blocked = this.#blocked
       // It is on its way, if it was asked for.
-      if (blocked !== undefined) yield* Effect.timeoutOption(Fiber.await(blocked), this.#desk.keeper.patience.timeout)
+      if (blocked !== undefined) {
+        yield* Effect.timeoutOption(Fiber.await(blocked), this.#client.supervisor.timeouts.timeout)
+      }
       return this.#arrived ?? (yield* this.#fetched)
     })
   }
@@ -228,8 +230,8 @@ export class Course implements Listener {
         if (Result.isSuccess(fetched)) return { _tag: "Result", raw: fetched.success } as const
         const { failure } = fetched
         if (failure.reason._tag === "ProtocolError") return { _tag: "Fault", error: failure.reason.error } as const
-        if (!mayPass(failure) || failures >= this.#settings.maxFailures) return yield* failure
-        if (endOf(failure) !== undefined) yield* this.#desk.keeper.line
+        if (!mayLookAgain(failure) || failures >= this.#settings.maxFailures) return yield* failure
+        if (endOf(failure) !== undefined) yield* this.#client.supervisor.connection
         const wait = delayOf(this.#interval(this.#task.told), failures)
         yield* Effect.sleep(Math.min(wait, deadline - this.#now))
       }
@@ -240,8 +242,8 @@ export class Course implements Listener {
 
   /** Has the server tell of the changes, where it does: otherwise the task is looked at. */
   get #listen(): Effect.Effect<void, never, Scope.Scope> {
-    const { tasks } = this.#desk
-    return (tasks.listening ??= new Listening(this.#desk, this.#settings.maxSubscriptions)).join(this)
+    const { tasks } = this.#client
+    return (tasks.listening ??= new Listening(this.#client, this.#settings.maxSubscriptions)).join(this)
   }
 
   /** Hears that its changes are told from now on. */
@@ -261,12 +263,13 @@ export class Course implements Listener {
   }
 
   #questions(scope: Scope.Scope): Questions {
-    const { maxInputRequests, inputRequestConcurrency } = this.#desk.answers.bounds
+    const { maxInputRequests, inputRequestConcurrency } = this.#client.answers.bounds
     const { maxTaskInputRequests } = this.#settings
     return new Questions(
       { maxInputRequests, inputRequestConcurrency, maxTaskInputRequests },
       {
-        ready: (questions, count) => this.#desk.answers.ready(this.#desk.keeper.last, "tools/call", questions, count),
+        ready: (questions, count) =>
+          this.#client.answers.ready(this.#client.supervisor.last, "tools/call", questions, count),
         reply: (answers) => Requests.update(this.#terms, answers),
         failed: (error) => {
           this.#problem ??= error
@@ -286,9 +289,9 @@ export class Course implements Listener {
   /** Waits for the result meanwhile, so that the server has a stream to ask on: in 2025-11-25. */
   #block(scope: Scope.Scope): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const line = this.#desk.keeper.current
-      if (this.#blocked !== undefined || line === undefined) return Effect.void
-      const waiting = Effect.matchEffect(Requests.blockedPayload(this.#terms, line), {
+      const connection = this.#client.supervisor.current
+      if (this.#blocked !== undefined || connection === undefined) return Effect.void
+      const waiting = Effect.matchEffect(Requests.blockedPayload(this.#terms, connection), {
         onSuccess: (raw) =>
           Effect.sync(() => {
             this.#payload = raw
@@ -312,8 +315,8 @@ export class Course implements Listener {
     return this.#task.terms
   }
 
-  get #desk(): Followed["terms"]["desk"] {
-    return this.#task.terms.desk
+  get #client(): Followed["terms"]["client"] {
+    return this.#task.terms.client
   }
 
   get #settings(): Followed["settings"] {
@@ -321,6 +324,6 @@ export class Course implements Listener {
   }
 
   get #now(): number {
-    return this.#desk.keeper.now()
+    return this.#client.supervisor.now()
   }
 }

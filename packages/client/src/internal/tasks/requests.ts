@@ -7,10 +7,10 @@ import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import { ClientError, InvalidResponse } from "../../ClientError.ts"
 import { send } from "../calls/send.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import { gone, isUnknown } from "./failures.ts"
 import { bare, type Told } from "./statusStream.ts"
-import type { Terms } from "./policy.ts"
+import type { TaskContext } from "./policy.ts"
 
 /** A server that has made a task has what it takes to ask for it, whatever it declares. */
 const undeclared = <P, R>(method: Method.RequestMethod<P, R>): Method.RequestMethod<P, R> => {
@@ -24,7 +24,7 @@ const updateTask = undeclared(Method.UpdateTask)
 const cancelTask = undeclared(Method.CancelTask)
 const getPayload = undeclared(Method.LegacyGetTaskPayload)
 
-type Asked = Pick<Terms, "desk" | "handle" | "timeout">
+type Asked = Pick<TaskContext, "client" | "handle" | "timeout">
 
 /** What a request may take: its own time, and what the whole has left. */
 const optionsOf = ({ timeout }: Asked, atMost?: number) => ({ timeout, maxTimeout: atMost })
@@ -40,11 +40,11 @@ const foreign = (id: string): ClientError =>
 /** Looks how the task stands; `Gone` where the server does not know it. `atMost` milliseconds, however often it is tried. */
 export const look = (asked: Asked, atMost?: number): Effect.Effect<Told, ClientError> =>
   Effect.suspend(() => {
-    const { desk, handle: { taskId } } = asked
+    const { client, handle: { taskId } } = asked
     const options = optionsOf(asked, atMost)
-    const looked: Effect.Effect<Told, ClientError> = desk.keeper.last.modern
-      ? desk.call(getTask, { taskId }, options)
-      : Effect.map(desk.call(legacyGetTask, { taskId }, options), bare)
+    const looked: Effect.Effect<Told, ClientError> = client.supervisor.last.isRequestEra
+      ? client.call(getTask, { taskId }, options)
+      : Effect.map(client.call(legacyGetTask, { taskId }, options), bare)
     return looked.pipe(
       Effect.filterOrFail((told) => told.taskId === taskId, () => foreign(taskId)),
       Effect.catchIf(isUnknown, (error) => Effect.fail(gone(taskId, "the server does not know it", error)))
@@ -54,28 +54,31 @@ export const look = (asked: Asked, atMost?: number): Effect.Effect<Told, ClientE
 /** Asks the server to cancel it; gives how it stands where the server says so. */
 export const cancel = (asked: Asked, atMost?: number): Effect.Effect<Told | undefined, ClientError> =>
   Effect.suspend(() => {
-    const { desk, handle: { taskId } } = asked
+    const { client, handle: { taskId } } = asked
     const options = optionsOf(asked, atMost)
-    return desk.keeper.last.modern
-      ? Effect.as(desk.call(cancelTask, { taskId }, options), undefined)
-      : Effect.map(desk.call(Method.LegacyCancelTask, { taskId }, options), bare)
+    return client.supervisor.last.isRequestEra
+      ? Effect.as(client.call(cancelTask, { taskId }, options), undefined)
+      : Effect.map(client.call(Method.LegacyCancelTask, { taskId }, options), bare)
   })
 
 /** Answers some of its questions, in the request era. */
 export const update = (asked: Asked, inputResponses: InputResponses): Effect.Effect<void, ClientError> => {
-  const { desk, handle: { taskId } } = asked
-  return Effect.asVoid(desk.call(updateTask, { taskId, inputResponses }, optionsOf(asked)))
+  const { client, handle: { taskId } } = asked
+  return Effect.asVoid(client.call(updateTask, { taskId, inputResponses }, optionsOf(asked)))
 }
 
 /** Asks for its result when it is over, in 2025-11-25. */
 export const payload = (asked: Asked, atMost?: number): Effect.Effect<JsonObject, ClientError> => {
-  const { desk, handle: { taskId } } = asked
-  return desk.call(getPayload, { taskId }, optionsOf(asked, atMost)) as Effect.Effect<JsonObject, ClientError>
+  const { client, handle: { taskId } } = asked
+  return client.call(getPayload, { taskId }, optionsOf(asked, atMost)) as Effect.Effect<JsonObject, ClientError>
 }
 
 /**
  * The same, on one line, for as long as it takes: "when the requestor encounters the `input_required` status, it SHOULD preemptively
  * call `tasks/result`", and is asked then.
  */
-export const blockedPayload = ({ handle: { taskId } }: Asked, line: Line): Effect.Effect<JsonObject, ClientError> =>
-  send(line, Method.LegacyGetTaskPayload.name, { taskId }, { timeout: Infinity, maxTimeout: Infinity })
+export const blockedPayload = (
+  { handle: { taskId } }: Asked,
+  connection: NegotiatedConnection
+): Effect.Effect<JsonObject, ClientError> =>
+  send(connection, Method.LegacyGetTaskPayload.name, { taskId }, { timeout: Infinity, maxTimeout: Infinity })

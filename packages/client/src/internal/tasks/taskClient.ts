@@ -13,27 +13,27 @@ import { serverOf } from "../connection/connection.ts"
 import type { CallToolOptions } from "../calls/options.ts"
 import { mayAugment } from "../legacyTasks/requestTask.ts"
 import { Follower } from "./taskStream.ts"
-import type { Created } from "./taskRegistry.ts"
+import type { CreatedTask } from "./taskRegistry.ts"
 import { bare, isTaskId } from "./statusStream.ts"
 
 const invalid = (message: string): ClientError =>
   new ClientError({ reason: new InvalidResponse({ message }), method: Method.CallTool.name })
 
 /** What follows the task that a call has become; or why it cannot be followed. */
-export const follow = (desk: ClientContext, created: Created, leaveRunning = false): Follower | ClientError => {
-  const { line, options, seed, tool } = created
+export const follow = (client: ClientContext, created: CreatedTask, leaveRunning = false): Follower | ClientError => {
+  const { connection, options, seed, tool } = created
   if (!isTaskId(seed.taskId)) return invalid("The server answered with a task whose id is none")
-  const server = serverOf(line)?.name
+  const server = serverOf(connection)?.name
   const handle: Handle = {
     taskId: seed.taskId,
     tool,
     ...(server === undefined ? undefined : { server }),
-    revision: line.revision
+    revision: connection.revision
   }
   const { deadline, reports } = created
-  const settings = { desk, handle, deadline, reports, timeout: options.timeout }
+  const settings = { client, handle, deadline, reports, timeout: options.timeout }
   // What its status brings along comes with `tasks/get` alone, in the request era.
-  const unseen = line.modern && seed.status !== "working"
+  const unseen = connection.isRequestEra && seed.status !== "working"
   const follower = new Follower(
     { ...settings, unseen, leaveRunning: options.task?.leaveRunning ?? leaveRunning },
     unseen ? { ...bare(seed), status: "working" } : bare(seed)
@@ -41,7 +41,7 @@ export const follow = (desk: ClientContext, created: Created, leaveRunning = fal
   try {
     options.task?.onTask?.(follower)
   } catch (defect) {
-    desk.warn("onTask has thrown", defect)
+    client.warn("onTask has thrown", defect)
   }
   return follower
 }
@@ -66,13 +66,13 @@ const ignore = (): void => {}
 
 /** Calls a tool, and gives the task as soon as there is one. */
 export const start = (
-  desk: ClientContext,
+  client: ClientContext,
   name: string,
   args: object | undefined,
   options: CallToolOptions
 ): Effect.Effect<Started, ClientError> =>
   Effect.suspend(() => {
-    const { definitions, keeper: { last }, toolListRefresh, tasks } = desk
+    const { toolCatalog, supervisor: { last }, toolListRefresh, tasks } = client
     const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
     const asked: CallToolOptions = {
       ...options,
@@ -80,20 +80,20 @@ export const start = (
       onProgress: options.onProgress ?? (mayAugment(last) ? ignore : undefined),
       task: { ...options.task, augment: options.task?.augment ?? true }
     }
-    const handleTask = (created: Created): Effect.Effect<Answered, ClientError> => {
-      const follower = follow(desk, created, true)
+    const handleTask = (created: CreatedTask): Effect.Effect<Answered, ClientError> => {
+      const follower = follow(client, created, true)
       return follower instanceof Follower ? Effect.succeed(follower) : Effect.fail(follower)
     }
-    const called: Effect.Effect<Answered, ClientError> = desk.call(
+    const called: Effect.Effect<Answered, ClientError> = client.call(
       Method.CallTool as Method.RequestMethod<typeof params, Answered>,
       params,
       { ...asked, handleTask }
     )
     const started = Effect.map(called, (answered): Started => isFollower(answered) ? answered : finished(answered))
     // Whether it may be a task is known of tools that were listed.
-    const unknown = tasks.enabled && mayAugment(last) && definitions.taskSupport(name) === undefined
+    const unknown = tasks.enabled && mayAugment(last) && toolCatalog.taskSupport(name) === undefined
     return unknown
-      ? Effect.andThen(Effect.timeoutOption(toolListRefresh.run, desk.keeper.patience.timeout), started)
+      ? Effect.andThen(Effect.timeoutOption(toolListRefresh.run, client.supervisor.timeouts.timeout), started)
       : started
   })
 
@@ -104,7 +104,7 @@ const textOf = (value: unknown): string | undefined => typeof value === "string"
 
 /** Takes a task up again that was started before. */
 export const resume = (
-  desk: ClientContext,
+  client: ClientContext,
   given: Handle,
   options: ResumeOptions
 ): Effect.Effect<RemoteTask, ClientError> =>
@@ -114,8 +114,8 @@ export const resume = (
     if (typeof taskId !== "string" || !isTaskId(taskId)) {
       return Effect.fail(refused("The handle of the task is malformed"))
     }
-    const { keeper } = desk
-    const name = serverOf(keeper.last)?.name
+    const { supervisor } = client
+    const name = serverOf(supervisor.last)?.name
     if (typeof server === "string" && name !== undefined && name !== server) {
       const message = `The task belongs to ${
         JSON.stringify(server.slice(0, 128))
@@ -126,9 +126,9 @@ export const resume = (
       taskId,
       ...(textOf(tool) === undefined ? undefined : { tool: textOf(tool)! }),
       ...(name === undefined ? undefined : { server: name }),
-      revision: keeper.last.revision
+      revision: supervisor.last.revision
     }
     const { leaveRunning = true, maxTimeout, timeout } = options
-    const deadline = maxTimeout === undefined ? Infinity : keeper.now() + Duration.toMillis(maxTimeout)
-    return Follower.resume({ desk, handle, deadline, leaveRunning, timeout, reports: undefined, unseen: false })
+    const deadline = maxTimeout === undefined ? Infinity : supervisor.now() + Duration.toMillis(maxTimeout)
+    return Follower.resume({ client, handle, deadline, leaveRunning, timeout, reports: undefined, unseen: false })
   })

@@ -9,7 +9,7 @@ import type { Peer } from "@skein/runtime/Peer"
 import type * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
 import type { Options } from "../../RemoteTask.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallToolOptions } from "../calls/options.ts"
 import type { Listening } from "./taskSubscription.ts"
 import { resolve, type Resolved } from "./settings.ts"
@@ -18,7 +18,7 @@ import { resolve, type Resolved } from "./settings.ts"
  * The progress of one call, also of the task that it becomes: "the `progressToken` provided in the initial request remains valid
  * throughout the task lifetime" (2025-11-25, tasks).
  */
-export class Reports {
+export class TaskProgress {
   readonly #onProgress: (progress: Progress) => void
   /** What the server knows it by. */
   token: number | undefined = undefined
@@ -41,29 +41,29 @@ export class Reports {
 }
 
 /** A call that was answered with a task. */
-export interface Created {
+export interface CreatedTask {
   readonly seed: Task
-  readonly line: Line
+  readonly connection: NegotiatedConnection
   readonly tool: string
   readonly options: CallToolOptions
   /** When the whole of it has to be over, in milliseconds of the keeper's clock; `Infinity` where the call did not say. */
   readonly deadline: number
-  readonly reports: Reports | undefined
+  readonly reports: TaskProgress | undefined
 }
 
 /** What becomes of it. */
-export type Tasked<R> = (created: Created) => Effect.Effect<R, ClientError>
+export type TaskHandler<R> = (created: CreatedTask) => Effect.Effect<R, ClientError>
 
 // No option: tasks that were started and are followed by nobody are of no end, and progress is no more than a courtesy.
 const maxReports = 1_000
 
 interface Waiting {
   readonly peer: Peer
-  readonly reports: Reports
+  readonly reports: TaskProgress
 }
 
 /** See the module's text. */
-export class Tasks {
+export class TaskRegistry {
   readonly settings: Resolved
   /** Whether the extension is declared, and calls are augmented. */
   readonly enabled: boolean
@@ -97,7 +97,7 @@ export class Tasks {
   }
 
   /** Hears the progress of a call by its token, also after the call was answered; until it is dismissed. */
-  expect(peer: Peer, token: number, reports: Reports): void {
+  expect(peer: Peer, token: number, reports: TaskProgress): void {
     this.dismiss(reports)
     const waiting = this.#waiting ??= new Map()
     // Tokens begin anew with each connection, and what was known by one before is not any more.
@@ -107,7 +107,7 @@ export class Tasks {
     if (waiting.size > maxReports) waiting.delete(waiting.keys().next().value)
   }
 
-  dismiss(reports: Reports | undefined): void {
+  dismiss(reports: TaskProgress | undefined): void {
     if (reports?.token === undefined) return
     if (this.#waiting?.get(reports.token)?.reports === reports) this.#waiting.delete(reports.token)
   }

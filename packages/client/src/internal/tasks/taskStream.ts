@@ -20,7 +20,7 @@ import { cancelled, closed, isUnknown, withHandle } from "./failures.ts"
 import * as Requests from "./requests.ts"
 import type { Resolved } from "./settings.ts"
 import { endOf, isFinal, stateOf, type Told } from "./statusStream.ts"
-import type { End, Followed, Terms } from "./policy.ts"
+import type { End, Followed, TaskContext } from "./policy.ts"
 
 // No option: only the last state counts for long.
 const bufferSize = 16
@@ -32,7 +32,7 @@ export class Follower implements RemoteTask, Followed {
   readonly _tag = "RemoteTask"
   readonly id: string
   readonly handle: Handle
-  readonly terms: Terms
+  readonly terms: TaskContext
   readonly settings: Resolved
   /** What the server said last. */
   told: Told
@@ -46,11 +46,11 @@ export class Follower implements RemoteTask, Followed {
   #waiting = 0
   #fiber: Fiber.Fiber<void> | undefined = undefined
 
-  constructor(terms: Terms, told: Told) {
+  constructor(terms: TaskContext, told: Told) {
     this.terms = terms
     this.handle = terms.handle
     this.id = terms.handle.taskId
-    this.settings = terms.desk.tasks.settings
+    this.settings = terms.client.tasks.settings
     this.told = told
     this.#state = stateOf(told, terms.reports?.latest)
     this.#notices = new Broadcast(bufferSize, () => this.#state)
@@ -58,7 +58,7 @@ export class Follower implements RemoteTask, Followed {
   }
 
   /** Takes a task up that is known by its handle alone: looks at it once. */
-  static resume(terms: Terms): Effect.Effect<Follower, ClientError> {
+  static resume(terms: TaskContext): Effect.Effect<Follower, ClientError> {
     return Effect.map(Requests.look(terms), (told) => new Follower(terms, told))
   }
 
@@ -111,7 +111,7 @@ export class Follower implements RemoteTask, Followed {
     const begin = Effect.suspend(() => {
       this.#waiting++
       if (this.#fiber !== undefined || Deferred.isDoneUnsafe(this.#outcome)) return Effect.void
-      return Effect.map(Effect.forkIn(this.#run, this.terms.desk.scope), (fiber) => {
+      return Effect.map(Effect.forkIn(this.#run, this.terms.client.scope), (fiber) => {
         this.#fiber = fiber
         fiber.addObserver(() => this.#stopped(fiber))
       })
@@ -161,7 +161,7 @@ export class Follower implements RemoteTask, Followed {
 
   /** The result of a task that has ended, read as that of the call, and checked. */
   #concluded(end: End): Effect.Effect<CallToolResult, ClientError> {
-    const { desk, handle: { tool }, reports, timeout } = this.terms
+    const { client, handle: { tool }, reports, timeout } = this.terms
     const progress = reports?.latest
     switch (end._tag) {
       case "Cancelled":
@@ -171,14 +171,14 @@ export class Follower implements RemoteTask, Followed {
         this.#become(endOf(this.told, progress, { status: "failed", error: end.error }))
         return Effect.fail(fromRequest("tools/call", end.error))
       case "Result": {
-        const line = desk.keeper.last
-        const read = readToolResult(desk, line, end.raw)
+        const connection = client.supervisor.last
+        const read = readToolResult(client, connection, end.raw)
         if (Result.isFailure(read)) return Effect.fail(read.failure)
         const result = read.success
         this.#become(endOf(this.told, progress, { status: "completed", result }))
         const checking = tool === undefined
           ? undefined
-          : checkToolResult(desk, line, tool, result, { timeout }, desk.keeper.now())
+          : checkToolResult(client, connection, tool, result, { timeout }, client.supervisor.now())
         return Effect.as(checking ?? Effect.void, result)
       }
     }
@@ -197,7 +197,7 @@ export class Follower implements RemoteTask, Followed {
   }
 
   #end(exit: Exit.Exit<CallToolResult, ClientError>): void {
-    const { desk: { tasks }, reports } = this.terms
+    const { client: { tasks }, reports } = this.terms
     tasks.dismiss(reports)
     // What has ended as a state is no failure of those who watch.
     if (Exit.isFailure(exit) && !isFinal(this.#state)) {

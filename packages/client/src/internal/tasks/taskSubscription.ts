@@ -13,7 +13,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Change } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
-import type { Line } from "../connection/connection.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import { Signal } from "./signal.ts"
 
 /** Who follows a task. */
@@ -28,7 +28,7 @@ export interface Listener {
 
 /** What it takes to be told. */
 export interface Subscriber {
-  readonly keeper: { readonly last: Line }
+  readonly supervisor: { readonly last: NegotiatedConnection }
   /** What the server tells of some tasks. */
   readonly watchTasks: (taskIds: ReadonlyArray<string>) => Stream.Stream<Change, ClientError>
   readonly scope: Scope.Scope
@@ -42,7 +42,7 @@ const spacing = (tasks: number): number => Math.max(20, tasks)
 
 /** See the module's text. */
 export class Listening {
-  readonly #desk: Subscriber
+  readonly #client: Subscriber
   readonly #most: number
   /** By task, oldest first. */
   readonly #listeners = new Map<string, Set<Listener>>()
@@ -50,19 +50,19 @@ export class Listening {
   #opening: Fiber.Fiber<void> | undefined = undefined
   #standing: Fiber.Fiber<void> | undefined = undefined
   /** The line on which the server would not be subscribed to. */
-  #deaf: Line | undefined = undefined
+  #deaf: NegotiatedConnection | undefined = undefined
 
   /** `most` tasks at the same time. */
-  constructor(desk: Subscriber, most: number) {
-    this.#desk = desk
+  constructor(client: Subscriber, most: number) {
+    this.#client = client
     this.#most = most
   }
 
   /** Tells a listener, until the scope closes; where the server does not, or not of so many, nothing is told. */
   join(listener: Listener): Effect.Effect<void, never, Scope.Scope> {
     return Effect.suspend(() => {
-      const { last } = this.#desk.keeper
-      if (!last.modern || this.#deaf === last || this.#most <= 0) return Effect.void
+      const { last } = this.#client.supervisor
+      if (!last.isRequestEra || this.#deaf === last || this.#most <= 0) return Effect.void
       return Effect.acquireRelease(this.#enter(listener), () => Effect.sync(() => this.#leave(listener)))
     })
   }
@@ -73,7 +73,7 @@ export class Listening {
       this.#listeners.set(listener.id, listeners.add(listener))
       if (this.#listeners.size <= this.#most) this.#come.tell()
       if (this.#opening !== undefined) return Effect.void
-      return Effect.map(Effect.forkIn(this.#open, this.#desk.scope), (fiber) => {
+      return Effect.map(Effect.forkIn(this.#open, this.#client.scope), (fiber) => {
         this.#opening = fiber
       })
     })
@@ -109,7 +109,7 @@ export class Listening {
   #subscription(taskIds: ReadonlyArray<string>, begun: Deferred.Deferred<void>): Effect.Effect<void> {
     return Effect.withFiber((fiber) => {
       const subscription = fiber as Fiber.Fiber<void>
-      const changes = Stream.runForEach(this.#desk.watchTasks(taskIds), (change) =>
+      const changes = Stream.runForEach(this.#client.watchTasks(taskIds), (change) =>
         Effect.sync(() => {
           if (change._tag === "Subscribed" && this.#standing !== subscription) {
             this.#standing?.interruptUnsafe()
@@ -120,7 +120,7 @@ export class Listening {
         }))
       return Effect.catch(changes, (error) =>
         Effect.sync(() => {
-          if (error.reason._tag === "Unsupported") this.#deaf = this.#desk.keeper.last
+          if (error.reason._tag === "Unsupported") this.#deaf = this.#client.supervisor.last
           Deferred.doneUnsafe(begun, Effect.void)
         }))
     })
