@@ -143,11 +143,11 @@ describe("an answer that is none", () => {
     }],
     ["broken JSON", 200, "{\"json", "application/json", {
       status: 200,
-      message: expect.stringContaining("no JSON-RPC")
+      message: expect.stringContaining("not a JSON-RPC message")
     }],
     ["JSON of another kind", 200, "{}", "application/json", {
       status: 200,
-      message: expect.stringContaining("no JSON-RPC")
+      message: expect.stringContaining("not a JSON-RPC message")
     }],
     ["the answer to something else", 200, JSON.stringify(answer(99)), "application/json", {
       status: 200,

@@ -203,7 +203,7 @@ describe("the end of a session", () => {
       })
       expect(told.ends[0]).toMatchObject({
         _tag: "Lost",
-        cause: { message: expect.stringContaining("session is gone") }
+        cause: { message: expect.stringContaining("no longer has the session") }
       })
       yield* until(() => held[1]!.closedByClient)
       yield* connection.close

@@ -82,7 +82,7 @@ describe("a session that is not known", () => {
       yield* ended(told)
       expect(told.ends[0]).toMatchObject({
         _tag: "Lost",
-        cause: { message: expect.stringContaining("session is gone") }
+        cause: { message: expect.stringContaining("no longer has the session") }
       })
     }))
 
