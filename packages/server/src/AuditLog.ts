@@ -18,9 +18,9 @@ import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import * as captured from "./internal/definitions/captureServices.ts"
-import { clip, logged } from "./internal/clip.ts"
+import { clip, logged } from "./internal/text.ts"
 import { errorOf, type Outcome, outcomeOf } from "./internal/observability/outcome.ts"
-import { aside } from "./internal/limits/refusal.ts"
+import { withoutRequest } from "./internal/limits/failRequest.ts"
 import { namedBy } from "./internal/dispatch/target.ts"
 import * as Middleware from "./Middleware.ts"
 
@@ -69,7 +69,7 @@ export interface Options<R> {
 /** Writes who called what, and how it ended. */
 export const layer = <R = never>(
   options: Options<R> = {}
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<Exclude<R, McpRequest>> | Extract<R, McpRequest>> =>
+): Layer.Layer<never, DefinitionError, Catalog | captured.Required<Exclude<R, McpRequest>> | Extract<R, McpRequest>> =>
   captured.layer<Exclude<R, McpRequest>>((catalog, provide) => {
     const sink = options.sink ?? log
     const { methods = "all" } = options
@@ -77,7 +77,7 @@ export const layer = <R = never>(
     const counts = methods === "all" ? () => true : Middleware.includes(methods)
     const args = options.arguments === true ? argumentsOf : options.arguments === false ? undefined : options.arguments
     const write = (entry: () => Entry): Effect.Effect<void> =>
-      aside(Effect.catchCause(
+      withoutRequest(Effect.catchCause(
         provide(
           Effect.suspend(() => sink(entry())) as Effect.Effect<void, never, Exclude<R, McpRequest>>
         ) as Effect.Effect<void>,

@@ -29,9 +29,9 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { ListKind } from "./EventBus.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import type { Observer } from "./internal/observability/observer.ts"
-import type { Notice } from "./internal/subscriptions/pendingNotifications.ts"
+import type { OutgoingNotification } from "./internal/subscriptions/pendingNotifications.ts"
 import { type Entry, Registry, type Terms, type Visible } from "./Registry.ts"
+import type { ServerObserver } from "./internal/observability/outcome.ts"
 
 /** What handles a request for an entry. */
 export type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
@@ -87,7 +87,7 @@ export interface PromptEntry extends Entry<WirePrompt.Prompt> {
 /** The middleware of a server, outermost first. */
 export class Stack {
   /** Who hears of what no middleware sees. Nobody, unless `Telemetry.layer` is among the definitions. */
-  observer: Observer | undefined = undefined
+  observer: ServerObserver | undefined = undefined
   #all: ReadonlyArray<(next: Dispatcher<McpRequest>) => Dispatcher<McpRequest>> = []
   #version = 0
 
@@ -187,7 +187,7 @@ export interface Listener {
   readonly listed: (kind: ListKind) => void
   readonly updated: (uri: string, parent: string | undefined) => Effect.Effect<void>
   /** Tells a notice to the session of a caller; `false` where none is open. */
-  readonly tell: (caller: Caller, key: string, notice: Notice) => boolean
+  readonly tell: (caller: Caller, key: string, notice: OutgoingNotification) => boolean
   /** Closes when the session of a caller ends; `undefined` where none is open. */
   readonly session: (caller: Caller) => Scope.Scope | undefined
 }

@@ -14,7 +14,7 @@ import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import * as captured from "./internal/definitions/captureServices.ts"
-import { Room } from "./internal/limits/concurrencyLimiter.ts"
+import { ConcurrencyLimiter } from "./internal/limits/concurrencyLimiter.ts"
 import { targetOf } from "./internal/dispatch/target.ts"
 import * as Middleware from "./Middleware.ts"
 
@@ -41,7 +41,7 @@ export interface Options {
 /** Limits how many requests are handled at the same time. */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   captured.layer<never>((catalog) => {
-    const room = new Room(
+    const room = new ConcurrencyLimiter(
       code,
       Math.max(1, Math.floor(options.limit ?? 16)),
       Math.max(0, Math.floor(options.maxWaiting ?? 64)),

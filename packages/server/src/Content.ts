@@ -8,7 +8,7 @@
 import type * as Common from "@skein/protocol/Common"
 import type * as Wire from "@skein/protocol/Content"
 import * as Base64 from "effect/encoding/Base64"
-import { omitUndefined } from "./internal/omitUndefined.ts"
+import { omitUndefined } from "./internal/json.ts"
 
 /** What every content block may carry besides its content. */
 export interface BlockOptions {

@@ -43,9 +43,9 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { InputError } from "./InputError.ts"
-import { clip, maxProblem, quoted } from "./internal/clip.ts"
-import { formOf } from "./internal/definitions/formSchema.ts"
-import { ask, refuse, type TaskOptions } from "./internal/input/requestInput.ts"
+import { clip, maxProblem, quoted } from "./internal/text.ts"
+import { toRequestedSchema } from "./internal/definitions/requestedSchema.ts"
+import { failInput, requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 import { sessionOf } from "./internal/dispatch/session.ts"
 
 export type { TaskOptions }
@@ -114,7 +114,7 @@ class FormImpl<A> implements Form<A> {
   readonly decode: Form<A>["decode"]
 
   constructor(schema: Schema.ConstraintCodec<A, unknown>) {
-    this.requestedSchema = formOf(schema)
+    this.requestedSchema = toRequestedSchema(schema)
     this.decode = Schema.decodeUnknownResult(Schema.toCodecJson(schema), { errors: "all" })
   }
 }
@@ -164,17 +164,17 @@ const asking = <A>(
 ): Effect.Effect<Answer<A>, InputError, McpRequest> =>
   Effect.flatMap(McpRequest, ({ caller: { revision } }) => {
     const name = Method.Elicit.name
-    if (Result.isFailure(requestedSchema)) return refuse(name, revision, "InvalidQuestion", requestedSchema.failure)
+    if (Result.isFailure(requestedSchema)) return failInput(name, revision, "InvalidQuestion", requestedSchema.failure)
     const params = { mode: "form", message, requestedSchema: requestedSchema.success } as const
     const question = { method: Method.Elicit, params, missing: missing("form") }
     return Effect.flatMap(
-      ask(question, options, true),
+      requestInput(question, options, true),
       ({ action, content }): Effect.Effect<Answer<A>, InputError> => {
         if (action !== "accept") return Effect.succeed({ action })
         const read = decode(content ?? {})
         return Result.isSuccess(read)
           ? Effect.succeed({ action, content: read.success })
-          : refuse(
+          : failInput(
             name,
             revision,
             "InvalidAnswer",
@@ -223,7 +223,7 @@ export const url = (
     // "The `url` parameter MUST contain a valid URL."
     const problem = URL.canParse(params.url) ? undefined : `This is no URL: ${quoted(params.url)}`
     return Effect.map(
-      ask({ method: Method.Elicit, params, missing: missing("url"), problem }, rest, true),
+      requestInput({ method: Method.Elicit, params, missing: missing("url"), problem }, rest, true),
       ({ action }): Answer<Visit> =>
         action === "accept" ? { action, content: { complete: complete(exchange, elicitationId) } } : { action }
     )
@@ -250,7 +250,7 @@ export const accepted = <A, E, R>(
       : ["Cancelled", "The user dismissed the question"] as const
     return Effect.flatMap(
       McpRequest,
-      ({ caller: { revision } }) => refuse(Method.Elicit.name, revision, reason, message)
+      ({ caller: { revision } }) => failInput(Method.Elicit.name, revision, reason, message)
     )
   })
 

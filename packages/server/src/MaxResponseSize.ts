@@ -20,7 +20,7 @@ import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import * as captured from "./internal/definitions/captureServices.ts"
 import { Written } from "./internal/observability/outcome.ts"
-import * as refusal from "./internal/limits/refusal.ts"
+import * as refusal from "./internal/limits/failRequest.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** The bound. */
@@ -56,8 +56,10 @@ const check = (
     return Effect.succeed(answer instanceof JsonRpc.Encoded ? answer : new Written(text, answer))
   }
   const bytes = encoder.encode(text).byteLength
-  const problem = `The result of ${refusal.describe(exchange)} has ${bytes} bytes, and at most ${maxBytes} are sent`
-  return refusal.failed(exchange, `${problem}. Ask for less`, { bytes, maxBytes })
+  const problem = `The result of ${
+    refusal.describeRequest(exchange)
+  } has ${bytes} bytes, and at most ${maxBytes} are sent`
+  return refusal.failRequest(exchange, `${problem}. Ask for less`, { bytes, maxBytes })
 }
 
 const encoder = new TextEncoder()

@@ -19,15 +19,15 @@ import * as Scope from "effect/Scope"
 import type * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
 import { EventBus, type ListKind } from "./EventBus.ts"
-import * as caching from "./internal/definitions/caching.ts"
 import * as details from "./internal/definitions/validateDefinition.ts"
 import * as dispatcher from "./internal/dispatch/dispatcher.ts"
 import { Fibers } from "./internal/dispatch/fibers.ts"
 import { Host } from "./internal/dispatch/serverCore.ts"
-import { Hub, type Settings } from "./internal/subscriptions/registry.ts"
+import { SubscriptionRegistry, type SubscriptionSettings } from "./internal/subscriptions/subscriptionRegistry.ts"
 import * as identity from "./internal/dispatch/identity.ts"
-import { enter, Forwarder } from "./internal/observability/logs.ts"
+import { LogForwarder, withServerServices } from "./internal/observability/logs.ts"
 import type * as Logging from "./Logging.ts"
+import { cacheHint } from "./internal/definitions/readResource.ts"
 
 /** What a server is, and its bounds. */
 export interface Options {
@@ -116,14 +116,14 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
   Exclude<Layer.Services<L[number]>, Catalog.Catalog>
 > =>
   Layer.effectContext(Effect.gen(function*() {
-    const problem = details.problem(describe(options))
+    const problem = details.definitionProblem(describe(options))
     if (problem !== undefined) return yield* Effect.die(new TypeError(`${options.name} cannot be served: ${problem}`))
     const context = yield* Effect.context<Scope.Scope>()
     const scope = Context.get(context, Scope.Scope)
     // What belongs to the building of this layer is nothing that a request may find: a scope that it finds, it would fill.
     const given: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
     const fibers = yield* Fibers.make(given)
-    const logs = options.logging === false ? undefined : new Forwarder(options.logging ?? {}, fibers, given)
+    const logs = options.logging === false ? undefined : new LogForwarder(options.logging ?? {}, fibers, given)
     const base = logs?.into(given) ?? given
     const catalog = Catalog.make(base, scope, options.declareListChanged)
     const provided = Context.make(Catalog.Catalog, catalog)
@@ -135,7 +135,7 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
       yield* Layer.buildWithMemoMap(Layer.provide(definition, building), memo, scope)
     }
     const bus = Context.getOrUndefined(given, EventBus)
-    const hub = new Hub(catalog, settings(options, logs), fibers, bus)
+    const hub = new SubscriptionRegistry(catalog, settings(options, logs), fibers, bus)
     catalog.changes.listener = hub
     for (const { ready } of catalog.extensions.all) if (ready !== undefined) yield* ready
     if (bus !== undefined) yield* bus.subscribe((change) => hub.heard(change))
@@ -146,8 +146,8 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
 
 const settings = (
   { listChangedDebounce = 50, subscriptions = {} }: Options,
-  logs: Forwarder | undefined
-): Settings => ({
+  logs: LogForwarder | undefined
+): SubscriptionSettings => ({
   debounce: Duration.toMillis(listChangedDebounce),
   maxResources: subscriptions.maxResources ?? 1000,
   maxListens: subscriptions.maxListens ?? 20_000,
@@ -158,13 +158,13 @@ const settings = (
 const make = (
   options: Options,
   catalog: Catalog.Catalog["Service"],
-  hub: Hub,
-  logs: Forwarder | undefined
+  hub: SubscriptionRegistry,
+  logs: LogForwarder | undefined
 ): McpServer["Service"] => {
   const revisions = (options.revisions ?? Revision.all).toSorted().toReversed()
   const { instructions, limits, name, version } = options
   const pageSize = Math.max(1, Math.floor(options.pageSize ?? 1000))
-  const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, caching.hint(hint)] as const)
+  const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, cacheHint(hint)] as const)
   const about = { serverInfo: describe(options), instructions, revisions, pageSize, caching: new Map(hints) }
   const handle = dispatcher.make(about, catalog, hub)
   const dispatch = logs?.around(handle, catalog.base) ?? handle
@@ -180,7 +180,7 @@ const make = (
     serve: (connection) =>
       Effect.updateContext(
         serve(connection),
-        (current: Context.Context<Scope.Scope>) => enter(current, catalog.base)
+        (current: Context.Context<Scope.Scope>) => withServerServices(current, catalog.base)
       ),
     inspect: Effect.suspend(() =>
       Inspect.server({

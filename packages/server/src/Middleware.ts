@@ -42,7 +42,7 @@ export type Middleware<R = never> = (next: Handler) => Handler<R>
 /** Adds a middleware to a server. Those that are listed first stand outside of those that are listed later. */
 export const layer = <R = never>(
   middleware: Middleware<R>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
+): Layer.Layer<never, DefinitionError, Catalog | captured.Required<R>> =>
   captured.layer<R>((catalog, provide, withhold) =>
     catalog.middleware.add((next) => {
       const handler = middleware((exchange) => withhold(next(exchange)))

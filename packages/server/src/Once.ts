@@ -19,7 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { InputError } from "./InputError.ts"
-import { Onces } from "./internal/input/onceStore.ts"
+import { OnceStore } from "./internal/input/onceStore.ts"
 
 /** How an effect is run once. */
 export interface Options {
@@ -52,7 +52,7 @@ export const once = <A, E, R>(
   Effect.flatMap(McpRequest, (exchange) => {
     const { caller: { revision } } = exchange
     const codec = Schema.toCodecJson(schema)
-    const round = exchange.round ??= exchange.rounds?.(exchange) ?? new Onces(exchange)
+    const round = exchange.round ??= exchange.rounds?.(exchange) ?? new OnceStore(exchange)
     const encode = Schema.encodeUnknownEffect(codec)
     const run = Effect.timeoutOrElse(Effect.flatMap(effect, (value) => Effect.orDie(encode(value))), {
       duration: options.timeout ?? minute,

@@ -33,15 +33,15 @@ import type * as Completion from "./Completion.ts"
 import * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import { said } from "./internal/definitions/annotations.ts"
+import { textAnnotation } from "./internal/definitions/annotations.ts"
 import * as captured from "./internal/definitions/captureServices.ts"
-import { clip, maxProblem } from "./internal/clip.ts"
-import * as completers from "./internal/methods/completers.ts"
-import { decoder } from "./internal/definitions/decode.ts"
+import { clip, maxProblem } from "./internal/text.ts"
 import * as details from "./internal/definitions/validateDefinition.ts"
 import { toMcpError } from "./internal/definitions/handlerError.ts"
-import { omitUndefined } from "./internal/omitUndefined.ts"
+import { makeCompleters } from "./internal/methods/completion.ts"
 import type { Visible } from "./Registry.ts"
+import { decoder } from "./internal/definitions/inputSchema.ts"
+import { omitUndefined } from "./internal/json.ts"
 
 /** Schemas for the arguments. On the wire each is a string; `title` and `description` annotations describe it. */
 export type Arguments = { readonly [name: string]: Schema.ConstraintCodec<unknown, string | undefined> }
@@ -116,7 +116,7 @@ export const layer = <
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
   options?: Completion.Options<keyof A & string, C>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R | Completion.Services<C>>> =>
+): Layer.Layer<never, DefinitionError, Catalog | captured.Required<R | Completion.Services<C>>> =>
   captured.layer(offer("add", prompt, handler, options?.complete))
 
 /** Offers a prompt with its handler until the scope closes, while the server runs. Fails as `layer` does. */
@@ -129,7 +129,7 @@ export const add = <
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
   options?: Completion.Options<keyof A & string, C>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Required<R | Completion.Services<C>>> =>
   captured.effect(offer("add", prompt, handler, options?.complete))
 
 /** The same in the stead of the prompt that has the name, which is back when the scope closes. Fails with `Unknown` without one. */
@@ -142,7 +142,7 @@ export const replace = <
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
   options?: Completion.Options<keyof A & string, C>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Required<R | Completion.Services<C>>> =>
   captured.effect(offer("replace", prompt, handler, options?.complete))
 
 const offer = <A, E extends HandlerError, R, C extends object>(
@@ -150,13 +150,13 @@ const offer = <A, E extends HandlerError, R, C extends object>(
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
   complete: C | undefined
-): captured.Add<R | Completion.Services<C>> =>
+): captured.Register<R | Completion.Services<C>> =>
 (catalog, provide) => {
   const read = decoder(prompt.schema)
   return catalog.prompts[how](prompt.name, {
     definition: describe(prompt),
     visible: prompt.options.visible,
-    complete: completers.make(prompt.arguments, { ...complete }, provide),
+    complete: makeCompleters(prompt.arguments, { ...complete }, provide),
     get: (args) => {
       const decoded = read(args)
       if (Result.isFailure(decoded)) {
@@ -174,7 +174,7 @@ const offer = <A, E extends HandlerError, R, C extends object>(
 const full = (answer: Answer, description: string | undefined): Wire.GetPromptResult => {
   const whole = typeof answer !== "string" && "messages" in answer
   const messages = whole ? answer.messages : typeof answer === "string" ? [user(answer)] : answer
-  details.blocks(messages.map(({ content }) => content))
+  details.checkBlocks(messages.map(({ content }) => content))
   if (whole) return answer
   return description === undefined ? { messages } : { description, messages }
 }
@@ -182,8 +182,8 @@ const full = (answer: Answer, description: string | undefined): Wire.GetPromptRe
 /** The prompt as `prompts/list` shows it. */
 const describe = <A>(prompt: Prompt<A>): Wire.Prompt => {
   const args = Object.entries(prompt.arguments).map(([name, schema]): Wire.PromptArgument => {
-    const title = said(schema.ast, "title")
-    const description = said(schema.ast, "description")
+    const title = textAnnotation(schema.ast, "title")
+    const description = textAnnotation(schema.ast, "description")
     return {
       name,
       ...(title === undefined ? undefined : { title }),

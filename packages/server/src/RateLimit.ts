@@ -33,7 +33,7 @@ import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import * as captured from "./internal/definitions/captureServices.ts"
 import * as limiterStore from "./internal/limits/rateLimitStore.ts"
-import { aside, describe, inWords } from "./internal/limits/refusal.ts"
+import { describeRequest, formatMillis, withoutRequest } from "./internal/limits/failRequest.ts"
 import { targetOf } from "./internal/dispatch/target.ts"
 import * as Middleware from "./Middleware.ts"
 
@@ -80,7 +80,7 @@ type Consume = RateLimiter.RateLimiter["consume"]
 /** Limits the rate of requests, with what was used kept in memory. */
 export const layer = (options: MemoryOptions = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   captured.layer<never>((catalog) => {
-    const store = limiterStore.make(new limiterStore.Memory(options.maxKeys ?? 10_000))
+    const store = limiterStore.makeStore(new limiterStore.RateLimitMemory(options.maxKeys ?? 10_000))
     return Effect.flatMap(
       Effect.provideContext(RateLimiter.make, Context.make(RateLimiter.RateLimiterStore, store)),
       ({ consume }) => catalog.middleware.add(limit(catalog, consume, options))
@@ -116,7 +116,9 @@ const limit = (catalog: Catalog["Service"], consume: Consume, options: SharedOpt
           reason._tag === "RateLimitExceeded"
             ? Effect.fail(tooMany(exchange, terms, Math.max(1, Math.ceil(Duration.toMillis(reason.retryAfter)))))
             : Effect.andThen(
-              aside(Effect.logWarning(`The rate limit of ${describe(exchange)} cannot be checked`, reason)),
+              withoutRequest(
+                Effect.logWarning(`The rate limit of ${describeRequest(exchange)} cannot be checked`, reason)
+              ),
               () =>
                 options.onStoreError === "allow"
                   ? next(exchange)
@@ -131,7 +133,7 @@ const tooMany = (
   terms: { readonly limit: number; readonly window: Duration.Duration },
   retryAfterMs: number
 ): McpError.McpError => {
-  const most = `at most ${terms.limit} in ${inWords(Duration.toMillis(terms.window))}`
-  const text = `Too many requests: ${most} for ${describe(exchange)}. Try again in ${inWords(retryAfterMs)}`
+  const most = `at most ${terms.limit} in ${formatMillis(Duration.toMillis(terms.window))}`
+  const text = `Too many requests: ${most} for ${describeRequest(exchange)}. Try again in ${formatMillis(retryAfterMs)}`
   return McpError.other(code, text, { retryAfterMs })
 }

@@ -9,7 +9,7 @@ import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { DefinitionError } from "./DefinitionError.ts"
-import { quoted } from "./internal/clip.ts"
+import { quoted } from "./internal/text.ts"
 import * as details from "./internal/definitions/validateDefinition.ts"
 
 /** Whether a caller may see an entry: in lists and, alike, by its name. What one may not see does not exist. */
@@ -202,7 +202,7 @@ export class Registry<A extends Entry<unknown>> {
 
   #offer(name: string, entry: A, there: boolean): Effect.Effect<void, DefinitionError, Scope.Scope> {
     const { kind } = this.#store
-    const problem = details.problem(entry.definition)
+    const problem = details.definitionProblem(entry.definition)
     if (problem === undefined) return this.#change(name, there, (known) => this.#push(known, entry))
     const message = `The ${kind} ${quoted(name)} cannot be offered: ${problem}`
     return Effect.fail(new DefinitionError({ reason: "Value", kind, definition: name, message }))

@@ -18,11 +18,11 @@ import type { Catalog } from "./Catalog.ts"
 import { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/definitions/captureServices.ts"
-import { quoted } from "./internal/clip.ts"
-import { type Body, reading } from "./internal/definitions/contents.ts"
-import { isUri } from "./internal/definitions/uri.ts"
-import { omitUndefined } from "./internal/omitUndefined.ts"
+import { quoted } from "./internal/text.ts"
+import { readResource, type ResourceBody } from "./internal/definitions/readResource.ts"
 import type { Visible } from "./Registry.ts"
+import { isUri } from "./internal/definitions/validateDefinition.ts"
+import { omitUndefined } from "./internal/json.ts"
 
 /** What describes a resource. Its caching hints tell how long, and by whom, its contents may be kept. */
 export interface Options extends Hint {
@@ -52,7 +52,7 @@ export interface Resource {
  * What a reader may answer: text, bytes (sent as base64), several contents with their own URIs and types
  * (`Content.resourceContents`), or the whole result, with caching hints of its own.
  */
-export type Answer = Body
+export type Answer = ResourceBody
 
 /**
  * Defines a resource. The URI is one by RFC 3986: a scheme and a colon, and what is not ASCII percent-encoded. It is compared to
@@ -70,27 +70,27 @@ export const notFound: (uri: string) => McpError.McpError = McpError.resourceNot
 export const layer = <E extends HandlerError = never, R = never>(
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> => captured.layer(offer("add", resource, read))
+): Layer.Layer<never, DefinitionError, Catalog | captured.Required<R>> => captured.layer(offer("add", resource, read))
 
 /** Offers a resource with what reads it until the scope closes, while the server runs. Fails as `layer` does. */
 export const add = <E extends HandlerError = never, R = never>(
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Required<R>> =>
   captured.effect(offer("add", resource, read))
 
 /** The same in the stead of the resource of that URI, which is back when the scope closes. Fails with `Unknown` without one. */
 export const replace = <E extends HandlerError = never, R = never>(
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Required<R>> =>
   captured.effect(offer("replace", resource, read))
 
 const offer = <E extends HandlerError, R>(
   how: "add" | "replace",
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
-): captured.Add<R> =>
+): captured.Register<R> =>
 (catalog, provide) => {
   const { uri, options } = resource
   if (!isUri(uri)) {
@@ -98,7 +98,7 @@ const offer = <E extends HandlerError, R>(
     return Effect.fail(new DefinitionError({ reason: "Uri", kind: "resource", definition: uri, message }))
   }
   const { cacheScope: _s, ttlMs: _t, visible, ...said } = options
-  const reader = reading(provide(read), uri, options)
+  const reader = readResource(provide(read), uri, options)
   return catalog.resources[how](uri, {
     definition: { uri, name: uri, ...omitUndefined(said) },
     visible,

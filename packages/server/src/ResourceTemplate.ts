@@ -27,11 +27,11 @@ import type * as Completion from "./Completion.ts"
 import { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/definitions/captureServices.ts"
-import * as completers from "./internal/methods/completers.ts"
-import { type Body, reading } from "./internal/definitions/contents.ts"
-import { isUri } from "./internal/definitions/uri.ts"
-import { omitUndefined } from "./internal/omitUndefined.ts"
+import { readResource, type ResourceBody } from "./internal/definitions/readResource.ts"
+import { makeCompleters } from "./internal/methods/completion.ts"
 import type { Visible } from "./Registry.ts"
+import { isUri } from "./internal/definitions/validateDefinition.ts"
+import { omitUndefined } from "./internal/json.ts"
 
 /** What reads a variable from the text in the URI: text for a plain one, a list of texts for one that explodes (`{x*}`). */
 export type Variables = {
@@ -124,9 +124,9 @@ export const layer = <
   C extends Completion.Sources<keyof V & string> = {}
 >(
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  read: (variables: V, uri: string) => Effect.Effect<ResourceBody, E, R>,
   options?: Completion.Options<keyof V & string, C>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R | Completion.Services<C>>> =>
+): Layer.Layer<never, DefinitionError, Catalog | captured.Required<R | Completion.Services<C>>> =>
   captured.layer(offer("add", template, read, options?.complete))
 
 /** Offers a template with its reader until the scope closes, while the server runs. Fails as `layer` does. */
@@ -137,9 +137,9 @@ export const add = <
   C extends Completion.Sources<keyof V & string> = {}
 >(
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  read: (variables: V, uri: string) => Effect.Effect<ResourceBody, E, R>,
   options?: Completion.Options<keyof V & string, C>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Required<R | Completion.Services<C>>> =>
   captured.effect(offer("add", template, read, options?.complete))
 
 /** The same in the stead of the template of that text, which is back when the scope closes. Fails with `Unknown` without one. */
@@ -150,17 +150,17 @@ export const replace = <
   C extends Completion.Sources<keyof V & string> = {}
 >(
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  read: (variables: V, uri: string) => Effect.Effect<ResourceBody, E, R>,
   options?: Completion.Options<keyof V & string, C>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Required<R | Completion.Services<C>>> =>
   captured.effect(offer("replace", template, read, options?.complete))
 
 const offer = <V, E extends HandlerError, R, C extends object>(
   how: "add" | "replace",
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  read: (variables: V, uri: string) => Effect.Effect<ResourceBody, E, R>,
   complete: C | undefined
-): captured.Add<R | Completion.Services<C>> =>
+): captured.Register<R | Completion.Services<C>> =>
 (catalog, provide) => {
   const { uriTemplate, options, variables } = template
   const compiled = UriTemplate.make(uriTemplate)
@@ -182,13 +182,13 @@ const offer = <V, E extends HandlerError, R, C extends object>(
     definition: { uriTemplate, ...omitUndefined(said) },
     visible,
     names: compiled.success.names,
-    complete: completers.make(variables?.fields ?? {}, { ...complete }, provide),
+    complete: makeCompleters(variables?.fields ?? {}, { ...complete }, provide),
     match: (uri) => {
       // "Servers MUST validate all resource URIs" (resources, security): what is none is nobody's, and is never written back.
       const matched = isUri(uri) ? UriTemplate.match(compiled.success, uri) : undefined
       const decoded = matched === undefined ? undefined : decode(matched)
       if (decoded === undefined || Result.isFailure(decoded)) return undefined
-      return () => reading(provide(read(decoded.success, uri)), uri, options)
+      return () => readResource(provide(read(decoded.success, uri)), uri, options)
     }
   })
 }

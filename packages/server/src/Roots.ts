@@ -7,7 +7,7 @@ import type * as Wire from "@skein/protocol/Roots"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
-import { ask } from "./internal/input/requestInput.ts"
+import { requestInput } from "./internal/input/requestInput.ts"
 
 /** How the client is asked. `key` and `unasked` are of the request era; see `Elicitation`. */
 export interface Options extends CallOptions {}
@@ -21,7 +21,7 @@ export type Root = Wire.Root
  */
 export const list = (options?: Options): Effect.Effect<ReadonlyArray<Root>, InputError, McpRequest> =>
   Effect.map(
-    ask({
+    requestInput({
       method: Method.ListRoots,
       params: {},
       missing: ({ roots }) => typeof roots === "object" ? undefined : { roots: {} }

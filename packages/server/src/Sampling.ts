@@ -22,7 +22,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
 import * as Content from "./Content.ts"
-import { ask, type TaskOptions } from "./internal/input/requestInput.ts"
+import { requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 
 export type { TaskOptions }
 
@@ -150,7 +150,7 @@ export const createMessage = (request: Request, options?: Options): Effect.Effec
     problem: imbalance(messages)
   }
   return Effect.map(
-    ask(question, options, true),
+    requestInput(question, options, true),
     (result): Answer => ({ ...result, content: blocksOf(result) })
   )
 }

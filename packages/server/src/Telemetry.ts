@@ -38,12 +38,12 @@ import * as Tracer from "effect/Tracer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import * as captured from "./internal/definitions/captureServices.ts"
-import { clip } from "./internal/clip.ts"
-import { type Failure, Measures, network } from "./internal/observability/metrics.ts"
+import { clip } from "./internal/text.ts"
+import { type Failure, network, ServerMetrics } from "./internal/observability/metrics.ts"
 import { errorOf, type Outcome, outcomeOf } from "./internal/observability/outcome.ts"
 import { methodOf, namedBy, targetOf } from "./internal/dispatch/target.ts"
-import { spanKey, traceKey } from "./internal/observability/traceKeys.ts"
 import type * as Middleware from "./Middleware.ts"
+import { spanKey, traceKey } from "./internal/observability/logs.ts"
 
 /** What is recorded. */
 export interface Options {
@@ -76,7 +76,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     Effect.contextWith((context: Context.Context<never>) => {
       const measures = options.metrics === false
         ? undefined
-        : new Measures(context, options.maxSeries ?? 2000, options.transport)
+        : new ServerMetrics(context, options.maxSeries ?? 2000, options.transport)
       const recorder = new Recorder(catalog, options, measures)
       return Effect.andThen(
         catalog.middleware.add((next) => (exchange) => provide(recorder.handle(next, exchange))),
@@ -85,7 +85,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     })
   )
 
-const observe = (catalog: Catalog["Service"], measures: Measures) =>
+const observe = (catalog: Catalog["Service"], measures: ServerMetrics) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       catalog.middleware.observer = measures
@@ -108,10 +108,10 @@ interface Sources {
 class Recorder {
   readonly #catalog: Catalog["Service"]
   readonly #options: Options
-  readonly #measures: Measures | undefined
+  readonly #measures: ServerMetrics | undefined
   readonly #outer: Tracer.AnySpan | undefined
 
-  constructor(catalog: Catalog["Service"], options: Options, measures: Measures | undefined) {
+  constructor(catalog: Catalog["Service"], options: Options, measures: ServerMetrics | undefined) {
     this.#catalog = catalog
     this.#options = options
     this.#measures = measures

@@ -23,7 +23,7 @@ import * as Option from "effect/Option"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import * as captured from "./internal/definitions/captureServices.ts"
-import * as refusal from "./internal/limits/refusal.ts"
+import * as refusal from "./internal/limits/failRequest.ts"
 import { namedBy } from "./internal/dispatch/target.ts"
 import type * as Middleware from "./Middleware.ts"
 
@@ -102,16 +102,16 @@ class Timed {
   }
 
   #stop(child: Fiber.Fiber<Answer, McpError.McpError>): Handled {
-    const request = refusal.describe(this.#exchange)
+    const request = refusal.describeRequest(this.#exchange)
     const limitMs = Duration.toMillis(this.#limit)
-    const answer = refusal.failed(this.#exchange, `${request} took longer than ${refusal.inWords(limitMs)}`, {
+    const answer = refusal.failRequest(this.#exchange, `${request} took longer than ${refusal.formatMillis(limitMs)}`, {
       limitMs
     })
     return Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(child), this.#grace), (ended) => {
       if (Option.isSome(ended)) return answer
       this.#leftBehind = true
       return Effect.andThen(
-        refusal.aside(Effect.logWarning(`${request} ignores its interruption and was left behind`)),
+        refusal.withoutRequest(Effect.logWarning(`${request} ignores its interruption and was left behind`)),
         answer
       )
     })

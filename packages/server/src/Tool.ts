@@ -33,12 +33,12 @@ import type * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import * as captured from "./internal/definitions/captureServices.ts"
-import { quoted } from "./internal/clip.ts"
+import { quoted } from "./internal/text.ts"
 import * as jsonSchema from "./internal/definitions/jsonSchema.ts"
 import * as shape from "./internal/definitions/inputSchema.ts"
 import * as toolCall from "./internal/definitions/toolCall.ts"
-import { omitUndefined } from "./internal/omitUndefined.ts"
 import type { Visible } from "./Registry.ts"
+import { omitUndefined } from "./internal/json.ts"
 
 /** An Effect Schema that reads or writes JSON and needs no services. */
 export type Codec = Schema.ConstraintCodec<unknown, unknown>
@@ -153,7 +153,7 @@ export const result: {
 } = (answer: toolCall.Parts<unknown>): Result<never> => new toolCall.ToolResult(answer) as Result<never>
 
 /** What the layer of a handler needs for it: all that the request does not bring. */
-export type Needed<R> = captured.Needed<R>
+export type Needed<R> = captured.Required<R>
 
 /**
  * Offers a tool with its handler.
@@ -173,7 +173,7 @@ export const layer = <Name extends string, Input, Output, E extends HandlerError
   tool: Tool<Name, Input, Output>,
   // What a tool answers is what its definition says: inferred from here, a tool without an output schema would take anything.
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> => captured.layer(offer("add", tool, handler))
+): Layer.Layer<never, DefinitionError, Catalog | captured.Required<R>> => captured.layer(offer("add", tool, handler))
 
 /**
  * Offers a tool with its handler until the scope closes, while the server runs. Fails as `layer` does; a name that is taken by
@@ -182,21 +182,21 @@ export const layer = <Name extends string, Input, Output, E extends HandlerError
 export const add = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   tool: Tool<Name, Input, Output>,
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Required<R>> =>
   captured.effect(offer("add", tool, handler))
 
 /** The same in the stead of the tool that has the name, which is back when the scope closes. Fails with `Unknown` without one. */
 export const replace = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   tool: Tool<Name, Input, Output>,
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Required<R>> =>
   captured.effect(offer("replace", tool, handler))
 
 const offer = <Name extends string, Input, Output, E extends HandlerError, R>(
   how: "add" | "replace",
   tool: Tool<Name, Input, Output>,
   handler: (input: Input) => Effect.Effect<Answer<Output>, E, R>
-): captured.Add<R> =>
+): captured.Register<R> =>
 (catalog, provide) =>
   Effect.flatMap(describe(tool), ({ definition, headers }) =>
     catalog.tools[how](tool.name, {

@@ -10,7 +10,7 @@ const maxDepth = 16
  * The value as JSON whose text is about `max` characters at most: longer texts are cut, and members and items beyond are left
  * out. It never throws; what has no JSON form is said as text.
  */
-export const plain = (value: unknown, max: number): unknown => new Writer(max).write(value, [])
+export const toBoundedJson = (value: unknown, max: number): unknown => new Writer(max).write(value, [])
 
 class Writer {
   #left: number
@@ -102,4 +102,16 @@ const described = (value: unknown): string => {
   } catch {
     return "[Unreadable]"
   }
+}
+
+/** `A` with the optional members that may be `undefined` narrowed to members that are absent or have a value. */
+export type Defined<A> = { readonly [K in keyof A]: Exclude<A[K], undefined> }
+
+/** A copy without the members that are `undefined`. */
+export const omitUndefined = <A extends object>(value: A): Defined<A> => {
+  const defined: Record<string, unknown> = {}
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) defined[name] = member
+  }
+  return defined as Defined<A>
 }

@@ -1,9 +1,8 @@
 /** The small parts: the digest of a question, the one form of its text, and the seal. */
 import { describe, expect, it } from "@effect/vitest"
 import { createHash, randomBytes } from "node:crypto"
-import { canonical } from "../../src/internal/input/canonical.ts"
-import { Seal } from "../../src/internal/input/requestStateCodec.ts"
-import { sha256 } from "../../src/internal/input/sha256.ts"
+import { RequestStateCodec } from "../../src/internal/input/requestStateCodec.ts"
+import { canonicalJson, sha256 } from "../../src/internal/input/digest.ts"
 
 describe("sha256", () => {
   it("is what FIPS 180-4 says", () => {
@@ -24,13 +23,13 @@ describe("sha256", () => {
 
 describe("canonical", () => {
   it("is the same for the same value, and for no other", () => {
-    expect(canonical({ b: 1, a: { d: [1, { f: 1, e: 2 }], c: null } })).toBe(
-      canonical({ a: { c: null, d: [1, { e: 2, f: 1 }] }, b: 1 })
+    expect(canonicalJson({ b: 1, a: { d: [1, { f: 1, e: 2 }], c: null } })).toBe(
+      canonicalJson({ a: { c: null, d: [1, { e: 2, f: 1 }] }, b: 1 })
     )
-    expect(canonical([1, 2])).not.toBe(canonical([2, 1]))
-    expect(canonical({ a: undefined })).toBe(canonical({}))
-    expect(canonical(undefined)).toBe("null")
-    expect(canonical(JSON.parse(`{"__proto__":1}`))).toBe(`{"__proto__":1}`)
+    expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]))
+    expect(canonicalJson({ a: undefined })).toBe(canonicalJson({}))
+    expect(canonicalJson(undefined)).toBe("null")
+    expect(canonicalJson(JSON.parse(`{"__proto__":1}`))).toBe(`{"__proto__":1}`)
   })
 })
 
@@ -38,7 +37,7 @@ describe("a seal", () => {
   const secret = randomBytes(32)
 
   it("opens what it sealed, and nothing else", async () => {
-    const seal = new Seal("s", [secret])
+    const seal = new RequestStateCodec("s", [secret])
     const sealed = await seal.seal("text €")
     expect(await seal.open(sealed)).toBe("text €")
     for (const other of ["", "A", `${sealed}A`, sealed.slice(1), sealed.toUpperCase(), "!"]) {
@@ -47,17 +46,17 @@ describe("a seal", () => {
   })
 
   it("never looks the same", async () => {
-    const seal = new Seal("s", [secret])
+    const seal = new RequestStateCodec("s", [secret])
     expect(await seal.seal("text")).not.toBe(await seal.seal("text"))
   })
 
   it("is of one server, and of its keys", async () => {
-    const sealed = await new Seal("s", [secret]).seal("text")
-    expect(await new Seal("t", [secret]).open(sealed)).toBe(undefined)
-    expect(await new Seal("s", [randomBytes(32)]).open(sealed)).toBe(undefined)
-    expect(await new Seal("s").open(sealed)).toBe(undefined)
-    expect(await new Seal("s", [randomBytes(32), secret]).open(sealed)).toBe("text")
-    const own = new Seal("s")
+    const sealed = await new RequestStateCodec("s", [secret]).seal("text")
+    expect(await new RequestStateCodec("t", [secret]).open(sealed)).toBe(undefined)
+    expect(await new RequestStateCodec("s", [randomBytes(32)]).open(sealed)).toBe(undefined)
+    expect(await new RequestStateCodec("s").open(sealed)).toBe(undefined)
+    expect(await new RequestStateCodec("s", [randomBytes(32), secret]).open(sealed)).toBe("text")
+    const own = new RequestStateCodec("s")
     expect(await own.open(await own.seal("text"))).toBe("text")
   })
 })

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import { Room } from "../../src/internal/limits/concurrencyLimiter.ts"
+import { ConcurrencyLimiter } from "../../src/internal/limits/concurrencyLimiter.ts"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
 
@@ -157,7 +157,7 @@ for (const revision of support.eras) {
 
 it.effect("a key is forgotten when nothing of it is left", () =>
   Effect.gen(function*() {
-    const room = new Room(503, 1, 1, Duration.seconds(1))
+    const room = new ConcurrencyLimiter(503, 1, 1, Duration.seconds(1))
     const exchange = { method: "tools/call", params: { name: "t" } } as unknown as RequestContext
     const enter = (key: string, effect: Effect.Effect<JsonRpc.JsonObject>) =>
       Effect.forkChild(Effect.exit(room.enter(key, exchange, () => effect)), { startImmediately: true })

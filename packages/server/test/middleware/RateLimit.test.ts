@@ -125,8 +125,8 @@ for (const revision of support.eras) {
 describe("what a rate limit remembers", () => {
   it.effect("keys that are idle for a window are forgotten, and never more than maxKeys are kept", () =>
     Effect.gen(function*() {
-      const memory = new limiterStore.Memory(100)
-      const store = limiterStore.make(memory)
+      const memory = new limiterStore.RateLimitMemory(100)
+      const store = limiterStore.makeStore(memory)
       const limiter = yield* Effect.provideService(RateLimiter.make, RateLimiter.RateLimiterStore, store)
       const use = (key: string) =>
         Effect.exit(

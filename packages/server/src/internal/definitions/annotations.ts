@@ -32,7 +32,7 @@ export const isNonFinite = (node: unknown): boolean =>
   isObject(node) && Array.isArray(node["enum"]) && node["enum"].join() === "Infinity,-Infinity,NaN"
 
 /** What is said of a schema: as a key of a struct, of the whole, before the last of its checks, or of what may be undefined. */
-export const said = (ast: AST.AST, key: "title" | "description"): string | undefined => {
+export const textAnnotation = (ast: AST.AST, key: "title" | "description"): string | undefined => {
   const text = annotation(ast, key)
   return typeof text === "string" ? text : undefined
 }
@@ -72,9 +72,9 @@ export const annotate = (
   const seen = new Set<string>()
 
   const say = (ast: AST.AST, node: JsonObject): JsonObject => {
-    const title = "title" in node ? undefined : said(ast, "title")
+    const title = "title" in node ? undefined : textAnnotation(ast, "title")
     // Of a key it may have been said in an `allOf` already.
-    const description = "description" in node || "allOf" in node ? undefined : said(ast, "description")
+    const description = "description" in node || "allOf" in node ? undefined : textAnnotation(ast, "description")
     // Whatever it is: one that is wrong is told to whoever defines the tool.
     const header = keyword in node ? undefined : annotation(ast, keyword)
     const format = node["type"] === "string" && !("format" in node) ? formatOf(ast) : undefined

@@ -13,16 +13,16 @@ import type { DefinitionError } from "../../DefinitionError.ts"
 import * as logs from "../observability/logs.ts"
 
 /** What the layer of a handler needs for it: all that the request does not bring. */
-export type Needed<R> = R extends McpRequest ? never : R extends Scope.Scope ? UnscopedHandler : R
+export type Required<R> = R extends McpRequest ? never : R extends Scope.Scope ? UnscopedHandler : R
 
 /** Gives a handler's effect what it needs besides the request. */
 export type Provide<R> = <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
 
 /** Takes away again what a middleware was provided with: what it stands around has services of its own. */
-export type Withhold = <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>
+export type Restore = <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>
 
 /** Belongs to the request, to the building of layers, or to the server: never handed on. Each request has its server's catalog. */
-const own: ReadonlySet<string> = new Set([
+const neverCaptured: ReadonlySet<string> = new Set([
   McpRequest.key,
   Catalog.key,
   Scope.Scope.key,
@@ -36,13 +36,13 @@ const none: ReadonlySet<string> = new Set()
  * Provides a handler with what its layer was built with and what `base`, with which every request of the server starts,
  * does not have. That is compared once, here; mostly nothing is missing, and a call pays nothing.
  */
-const provider = <R>(captured: Context.Context<never>, base: Context.Context<never>): [Provide<R>, Withhold] => {
+const provider = <R>(captured: Context.Context<never>, base: Context.Context<never>): [Provide<R>, Restore] => {
   // What is added while a request is handled must not carry that request's user, or its annotations, into later ones.
   const inside = captured.mapUnsafe.has(McpRequest.key)
-  const passing = inside ? logs.passing(captured) : none
-  const missing = logs.override(
+  const passing = inside ? logs.requestScopedKeys(captured) : none
+  const missing = logs.overrideLoggers(
     [...captured.mapUnsafe].filter(([key, value]) =>
-      !own.has(key) && !passing.has(key) && base.mapUnsafe.get(key) !== value
+      !neverCaptured.has(key) && !passing.has(key) && base.mapUnsafe.get(key) !== value
     ),
     base
   )
@@ -67,10 +67,10 @@ const provider = <R>(captured: Context.Context<never>, base: Context.Context<nev
 }
 
 /** Adds to the catalog what needs the services `R` when it runs. */
-export type Add<R> = (
+export type Register<R> = (
   catalog: Catalog["Service"],
   provide: Provide<R>,
-  withhold: Withhold
+  withhold: Restore
 ) => Effect.Effect<void, DefinitionError, Scope.Scope>
 
 /**
@@ -78,13 +78,13 @@ export type Add<R> = (
  * Those services are captured here and now.
  */
 export const effect = <R>(
-  add: Add<R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>> =>
+  add: Register<R>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Required<R>> =>
   Effect.gen(function*() {
     const catalog = yield* Catalog
     yield* add(catalog, ...provider<R>(yield* Effect.context<never>(), catalog.base))
-  }) as Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>>
+  }) as Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Required<R>>
 
 /** The same as a layer. */
-export const layer = <R>(add: Add<R>): Layer.Layer<never, DefinitionError, Catalog | Needed<R>> =>
-  Layer.effectDiscard(effect(add)) as Layer.Layer<never, DefinitionError, Catalog | Needed<R>>
+export const layer = <R>(add: Register<R>): Layer.Layer<never, DefinitionError, Catalog | Required<R>> =>
+  Layer.effectDiscard(effect(add)) as Layer.Layer<never, DefinitionError, Catalog | Required<R>>

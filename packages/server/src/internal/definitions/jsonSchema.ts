@@ -9,8 +9,8 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { DefinitionError } from "../../DefinitionError.ts"
 import { annotate, type Definitions, isNonFinite, referenced, resolve } from "./annotations.ts"
-import { clip, maxProblem, quoted } from "../clip.ts"
-import * as unsaid from "../unsaid.ts"
+import { clip, maxProblem, quoted } from "../text.ts"
+import { findMissingJsonForm } from "./missingJsonForm.ts"
 
 /**
  * `Schema.Number` allows the numbers that JSON cannot say, and names them as strings. A model is told the number alone:
@@ -36,7 +36,7 @@ interface Document {
 
 /** The JSON Schema of what a schema reads and writes as JSON, with no reference at its root. Throws where that cannot be said. */
 const document = (schema: Schema.Constraint): Document => {
-  const path = unsaid.find(schema.ast)
+  const path = findMissingJsonForm(schema.ast)
   if (path !== undefined) {
     const where = path.length === 0 ? "" : ` at ${path.join(".")}`
     throw new TypeError(`What a declaration is in JSON is not known${where}: annotate it with toCodecJson`)

@@ -12,13 +12,13 @@ import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Entry, Registry } from "../../Registry.ts"
-import type { Methods } from "../methods/handlers.ts"
+import type { MethodTable } from "../methods/methodTable.ts"
 
 type Sorted = ReadonlyArray<readonly [string, Entry<unknown>]>
 
 /** Installs the method that lists a registry, under the member `key` of its result. */
-export const install = <R>(
-  methods: Methods,
+export const installListing = <R>(
+  methods: MethodTable,
   method: Method.RequestMethod<Common.PaginatedRequestParams, R>,
   key: keyof R & string,
   registry: Registry<Entry<unknown>>

@@ -12,10 +12,10 @@ import * as Result from "effect/Result"
 import type { Handled, ToolEntry } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
-import { clip, maxProblem } from "../clip.ts"
+import { clip, maxProblem } from "../text.ts"
 import * as details from "./validateDefinition.ts"
 import type { Reader, Soon, Writer } from "./inputSchema.ts"
-import { describe, toolFault } from "./handlerError.ts"
+import { messageOf, toolFault } from "./handlerError.ts"
 
 /** What an answer may have besides structured content. */
 export interface Extras {
@@ -54,7 +54,7 @@ const badArguments = (
 
 const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
   const fault = toolFault(error)
-  return fault === undefined ? Effect.succeed(failed(describe(error))) : Effect.fail(fault)
+  return fault === undefined ? Effect.succeed(failed(messageOf(error))) : Effect.fail(fault)
 }
 
 /** What a call needs to know of a tool's definition. */
@@ -69,7 +69,7 @@ const asText = (structuredContent: unknown): Wire.CallToolResult["content"] =>
   structuredContent === undefined ? [] : [Content.text(JSON.stringify(structuredContent))]
 
 const whole = ({ _meta, content, isError }: Extras, structuredContent: unknown): Wire.CallToolResult => ({
-  content: content === undefined ? asText(structuredContent) : details.blocks(Content.blocks(content)),
+  content: content === undefined ? asText(structuredContent) : details.checkBlocks(Content.blocks(content)),
   ...(structuredContent === undefined ? undefined : { structuredContent }),
   ...(isError === undefined ? undefined : { isError }),
   ...(_meta === undefined ? undefined : { _meta })
@@ -80,7 +80,7 @@ const answering = <Output>(output: Writer<Output> | undefined): (value: unknown)
   const plain = (value: unknown): Wire.CallToolResult =>
     value instanceof ToolResult
       ? whole(value.parts, (value as ToolResult<unknown>).parts.structured)
-      : { content: value === undefined ? [] : details.blocks(Content.blocks(value as Content.Input)) }
+      : { content: value === undefined ? [] : details.checkBlocks(Content.blocks(value as Content.Input)) }
   if (output === undefined) return plain
   const write = output.compile()
   return (value) => {

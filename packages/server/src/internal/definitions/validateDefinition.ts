@@ -7,8 +7,7 @@ import type * as Common from "@skein/protocol/Common"
 import type * as Wire from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as MetaKey from "@skein/protocol/MetaKey"
-import { quoted } from "../clip.ts"
-import { isImageUri, isUri } from "./uri.ts"
+import { quoted } from "../text.ts"
 
 /** The values that are looked at, where a definition has them. */
 interface Details {
@@ -55,7 +54,7 @@ const ofSize = (size: number): string | undefined =>
   Number.isSafeInteger(size) && size >= 0 ? undefined : `a size is a whole number of bytes, and not ${size}`
 
 /** What is wrong with the values of a definition, in one line; `undefined` where nothing is. */
-export const problem = (definition: unknown): string | undefined => {
+export const definitionProblem = (definition: unknown): string | undefined => {
   if (!isObject(definition)) return undefined
   const { _meta, annotations, icons, size, websiteUrl } = definition as Details
   return (icons && ofIcons(icons)) ??
@@ -73,7 +72,7 @@ const ofBlock = (block: Wire.ContentBlock): string | undefined => {
   const wrong = block.annotations && ofAnnotations(block.annotations)
   if (wrong !== undefined) return wrong
   if (block.type === "resource") return ofContents(block.resource)
-  return block.type === "resource_link" ? ofContents(block) ?? problem(block) : undefined
+  return block.type === "resource_link" ? ofContents(block) ?? definitionProblem(block) : undefined
 }
 
 const checked =
@@ -87,7 +86,24 @@ const checked =
   }
 
 /** The blocks that a handler answers with. Throws where a value of theirs is none that may be sent. */
-export const blocks = /* @__PURE__ */ checked(ofBlock, "content of the answer")
+export const checkBlocks = /* @__PURE__ */ checked(ofBlock, "content of the answer")
 
 /** The contents that a reader answers with. Throws likewise. */
-export const contents = /* @__PURE__ */ checked(ofContents, "contents of the resource")
+export const checkContents = /* @__PURE__ */ checked(ofContents, "contents of the resource")
+
+// A scheme and a colon, then an authority (a user, a name or an IPv6 literal, a port), a path with a query, and a fragment, of the
+// characters that each may hold.
+const unreserved = "[\\w\\-.~!$&'()*+,;=]|%[\\da-f]{2}"
+const authority = `//(?:(?:${unreserved}|:)*@)?(?:\\[[\\da-f:.]+\\]|(?:${unreserved})*)(?::\\d*)?(?=[/?#]|$)`
+const character = `${unreserved}|[:/?@]`
+const rfc3986 = /* @__PURE__ */ new RegExp(
+  `^[a-z][a-z\\d+.-]*:(?:${authority}|(?!//))(?:${character})*(?:#(?:${character})*)?$`,
+  "i"
+)
+
+/** Whether a text is a URI. */
+export const isUri = (text: string): boolean => rfc3986.test(text)
+
+/** The same for what a client loads by itself: an image may stand in it whole, which need not be looked through by the letter. */
+export const isImageUri = (text: string): boolean =>
+  /^data:[\x21-\x7e]*$/i.test(text) || (/^https?:/i.test(text) && isUri(text))

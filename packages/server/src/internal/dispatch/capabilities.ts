@@ -5,7 +5,7 @@ import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { AnyRequest } from "@skein/protocol/Method"
 import type { Catalog } from "../../Catalog.ts"
 import type { ListKind } from "../../EventBus.ts"
-import { Logs } from "../observability/logs.ts"
+import { CurrentForwarder } from "../observability/logs.ts"
 
 /**
  * Whether a kind was ever offered. "Servers that declare the `tools` capability MUST respond to `tools/list` requests … This set
@@ -17,7 +17,7 @@ const has: { readonly [kind in ListKind]: (catalog: Catalog["Service"]) => boole
   prompts: ({ offers, prompts }) => prompts.used || offers.includes("prompts")
 }
 
-const logs = ({ base }: Catalog["Service"]): boolean => base.mapUnsafe.has(Logs.key)
+const logs = ({ base }: Catalog["Service"]): boolean => base.mapUnsafe.has(CurrentForwarder.key)
 
 const completes = ({ prompts, templates }: Catalog["Service"]): boolean =>
   [prompts, templates].some(({ sorted }) => sorted.some(([, { complete }]) => complete !== undefined))

@@ -11,24 +11,31 @@ import type { Answer, Dispatcher, McpRequest } from "@skein/runtime/RequestConte
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as capabilities from "./capabilities.ts"
-import type { Hub } from "../subscriptions/registry.ts"
+import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 import * as extensions from "./extensions.ts"
-import { type About, Methods } from "../methods/handlers.ts"
+import { MethodTable, type ServerDescription } from "../methods/methodTable.ts"
 import * as completion from "../methods/completion.ts"
 import * as lifecycle from "../methods/lifecycle.ts"
-import * as logging from "../methods/logging.ts"
-import * as prompts from "../methods/prompts.ts"
-import * as resources from "../methods/resources.ts"
 import * as subscriptions from "../methods/subscriptions.ts"
-import * as tools from "../methods/features.ts"
-import { Rounds } from "../input/roundTrips.ts"
+import { RoundTrips } from "../input/roundTrips.ts"
 import type { Catalog } from "../../Catalog.ts"
 import { RequestState } from "../../RequestState.ts"
+import { installLogging, installPrompts, installResources, installTools } from "../methods/features.ts"
 
 /** The dispatcher of a server. */
-export const make = (about: About, catalog: Catalog["Service"], hub: Hub): Dispatcher<McpRequest> => {
-  const methods = new Methods(about, catalog, hub)
-  for (const part of [lifecycle, tools, resources, prompts, completion, subscriptions, logging]) part.install(methods)
+export const make = (
+  about: ServerDescription,
+  catalog: Catalog["Service"],
+  hub: SubscriptionRegistry
+): Dispatcher<McpRequest> => {
+  const methods = new MethodTable(about, catalog, hub)
+  lifecycle.install(methods)
+  installTools(methods)
+  installResources(methods)
+  installPrompts(methods)
+  completion.install(methods)
+  subscriptions.install(methods)
+  installLogging(methods)
   const { handlers } = methods
   const extended = extensions.handlers(methods)
 
@@ -45,7 +52,7 @@ export const make = (about: About, catalog: Catalog["Service"], hub: Hub): Dispa
   const { middleware } = catalog
   let around = handle
   let version = 0
-  const rounds = new Rounds(methods, Context.get(catalog.base, RequestState))
+  const rounds = new RoundTrips(methods, Context.get(catalog.base, RequestState))
   return rounds.around((exchange) => {
     if (version !== middleware.version) {
       around = middleware.all.length === 0 ? handle : wrapped(methods, middleware.all, handle)
@@ -57,7 +64,7 @@ export const make = (about: About, catalog: Catalog["Service"], hub: Hub): Dispa
 
 /** The middleware around what handles requests, the first one outermost. */
 const wrapped = (
-  methods: Methods,
+  methods: MethodTable,
   all: Catalog["Service"]["middleware"]["all"],
   handle: Dispatcher<McpRequest>
 ): Dispatcher<McpRequest> => {

@@ -6,10 +6,10 @@ import * as Revision from "@skein/protocol/Revision"
 import type { Caller, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { Called, Catalog, Extension, Subscription, ToolCall } from "../../Catalog.ts"
-import type { Handler, Methods } from "../methods/handlers.ts"
+import type { Handler, MethodTable } from "../methods/methodTable.ts"
 
 /** What handles a request of an extension's, if it is one. */
-export const handlers = (methods: Methods): (exchange: RequestContext) => Handler | undefined => {
+export const handlers = (methods: MethodTable): (exchange: RequestContext) => Handler | undefined => {
   const { extensions } = methods.catalog
   // Made when a method is asked for the first time: extensions may come while the server runs.
   const made = new WeakMap<object, Handler>()

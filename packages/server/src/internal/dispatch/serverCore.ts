@@ -13,10 +13,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import type { Catalog } from "../../Catalog.ts"
-import type { Hub } from "../subscriptions/registry.ts"
+import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 import type * as identity from "./identity.ts"
-import type { Observer } from "../observability/observer.ts"
 import * as logs from "../observability/logs.ts"
+import type { ServerObserver } from "../observability/outcome.ts"
 
 /** What an endpoint of HTTP shows of itself. */
 export interface Endpoint {
@@ -29,7 +29,7 @@ export interface Endpoint {
 /** The inside of a server, for its transports. */
 export class Host {
   readonly catalog: Catalog["Service"]
-  readonly hub: Hub
+  readonly hub: SubscriptionRegistry
   readonly limits: Limits.Limits | undefined
   /** The revisions that the server speaks, newest first. */
   readonly revisions: ReadonlyArray<Revision>
@@ -44,7 +44,7 @@ export class Host {
 
   constructor(
     catalog: Catalog["Service"],
-    hub: Hub,
+    hub: SubscriptionRegistry,
     dispatch: Dispatcher<McpRequest>,
     identify: ReturnType<typeof identity.make>,
     limits: Limits.Limits | undefined
@@ -83,13 +83,13 @@ export class Host {
   /** A transport opens all of its connections with the same services. */
   #enter(context: Context.Context<never>): Context.Context<never> {
     if (this.#entered?.from !== context) {
-      this.#entered = { from: context, services: logs.enter(context, this.catalog.base) }
+      this.#entered = { from: context, services: logs.withServerServices(context, this.catalog.base) }
     }
     return this.#entered.services
   }
 
   /** Who hears of sessions, streams and refusals. Nobody, unless telemetry is on. */
-  get observer(): Observer | undefined {
+  get observer(): ServerObserver | undefined {
     return this.catalog.middleware.observer
   }
 

@@ -6,10 +6,10 @@ import type { Peer } from "@skein/runtime/Peer"
 import type { Session } from "@skein/runtime/Session"
 import type * as Effect from "effect/Effect"
 import type { ListKind } from "../../EventBus.ts"
-import type { Notice, Target } from "../subscriptions/pendingNotifications.ts"
+import type { NotificationTarget, OutgoingNotification } from "../subscriptions/pendingNotifications.ts"
 
 /** What a server knows of a session: it is the caller of every request in it that is nobody's. */
-export class ServerSession implements Session, Caller, Target {
+export class ServerSession implements Session, Caller, NotificationTarget {
   readonly peer: Peer
   readonly revision: Revision
   readonly info: JsonObject | undefined
@@ -52,7 +52,7 @@ export class ServerSession implements Session, Caller, Target {
   }
 
   /** Sends a notice unasked now, and waits while the client is slow to read. */
-  say({ method, params }: Notice): Effect.Effect<void> {
+  send({ method, params }: OutgoingNotification): Effect.Effect<void> {
     return this.peer.notify(method, params)
   }
 

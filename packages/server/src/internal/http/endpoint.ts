@@ -11,8 +11,7 @@ import * as Limits from "@skein/runtime/Limits"
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import { logged } from "../clip.ts"
-import { holdsAtMost } from "../definitions/decode.ts"
+import { logged } from "../text.ts"
 import type { Host } from "../dispatch/serverCore.ts"
 import { classify, isOpening } from "./classify.ts"
 import type { Body, HttpAnswer, HttpRequest } from "./adapter.ts"
@@ -25,6 +24,7 @@ import type { LegacySse, Resolved } from "./options.ts"
 import { because, busy, closing, idOf, invalid, malformed, noAnswers, type Refused } from "./refusal.ts"
 import { Refusals } from "./refusals.ts"
 import { Sessions } from "./sessions.ts"
+import { holdsAtMost } from "../definitions/inputSchema.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
 const tooLarge = invalid(413, "Content Too Large", { connection: "close" })

@@ -14,10 +14,9 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as EventStore from "../../EventStore.ts"
-import { clip } from "../clip.ts"
+import { clip } from "../text.ts"
 import type { Host } from "../dispatch/serverCore.ts"
 import { ServerSession } from "../dispatch/session.ts"
-import { Tally } from "../observability/tally.ts"
 import { monotonicMillis } from "../time.ts"
 import { isOpening } from "./classify.ts"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
@@ -31,6 +30,7 @@ import type { Parts } from "./context.ts"
 import { busy, closing, idOf, invalid, malformed, noSession, type Refused, tooMany, tooManyStreams } from "./refusal.ts"
 import type { Refusals } from "./refusals.ts"
 import { HttpSession } from "./streamableSession.ts"
+import { KeyedCounter } from "../limits/concurrencyLimiter.ts"
 
 const noLegacyId = invalid(400, "Bad Request: the sessionId of a session is missing")
 // The same for one that never was, that is over, and that is somebody else's.
@@ -63,7 +63,7 @@ export class Sessions implements Keeper {
   readonly #found = new Map<string, Held>()
   readonly #ending = new Set<Held>()
   // How many each principal has of those that can be found.
-  readonly #owned = new Tally()
+  readonly #owned = new KeyedCounter()
   // How many POSTs there were that stand alone.
   #posts = 0
 

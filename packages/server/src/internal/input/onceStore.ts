@@ -15,7 +15,7 @@ export const InOnce = Context.Reference<ReadonlyArray<string>>("@skein/server/In
 type Waiter = (exit: Exit.Exit<unknown, unknown> | undefined) => void
 
 /** The round of a request that is handled in one run, and may not ask: what has to run once, and no more. */
-export class Onces implements Round {
+export class OnceStore implements Round {
   readonly exchange: RequestContext
   /** What has run, as JSON. */
   readonly done: Map<string, unknown>

@@ -28,7 +28,7 @@ export interface Options extends CallOptions {
 }
 
 /** What is asked. */
-export interface Question<P, R> {
+export interface InputRequest<P, R> {
   readonly method: Method.RequestMethod<P, R>
   readonly params: P
   /** What the client must have declared, and has not. */
@@ -38,7 +38,7 @@ export interface Question<P, R> {
 }
 
 /** Refuses a question, with one line that says why. */
-export const refuse = (
+export const failInput = (
   method: string,
   revision: Revision,
   reason: Reason,
@@ -47,7 +47,7 @@ export const refuse = (
 ): Effect.Effect<never, InputError> => Effect.fail(new InputError({ reason, method, message, revision, cause }))
 
 /** "Limit" and so on mean the same here; what the client says itself is a reason of its own. */
-const unanswered = (error: McpError.McpError | RequestError, method: string, revision: Revision): InputError =>
+const toInputError = (error: McpError.McpError | RequestError, method: string, revision: Revision): InputError =>
   McpError.isMcpError(error)
     ? new InputError({
       reason: "Rejected",
@@ -66,20 +66,20 @@ const unanswered = (error: McpError.McpError | RequestError, method: string, rev
 
 /** What is the matter with a question to a client, or its params as they are written. */
 const write = <P, R>(
-  { method, missing, params, problem }: Question<P, R>,
+  { method, missing, params, problem }: InputRequest<P, R>,
   { caller: { capabilities, revision }, method: about }: RequestContext
 ): Effect.Effect<JsonObject, InputError> => {
   const { name } = method
   // "The server SHOULD NOT send requests other than pings and logging before receiving the `initialized` notification."
   if (about === Method.Initialize.name) {
-    return refuse(name, revision, "Unsupported", `Nobody can be asked about ${about}`)
+    return failInput(name, revision, "Unsupported", `Nobody can be asked about ${about}`)
   }
-  if (problem !== undefined) return refuse(name, revision, "InvalidQuestion", problem)
+  if (problem !== undefined) return failInput(name, revision, "InvalidQuestion", problem)
   if (Method.request(name, revision) === undefined && Method.inputRequest(name, revision) === undefined) {
-    return refuse(name, revision, "Unsupported", `${revision} has no ${name}`)
+    return failInput(name, revision, "Unsupported", `${revision} has no ${name}`)
   }
   const written = Codec.encodeParams(method, revision, params)
-  if (Result.isFailure(written)) return refuse(name, revision, "Unsupported", written.failure.message)
+  if (Result.isFailure(written)) return failInput(name, revision, "Unsupported", written.failure.message)
   const lacking = missing(capabilities, revision)
   if (lacking !== undefined) {
     const message = `The client has not declared what ${name} needs: ${JSON.stringify(lacking)}`
@@ -90,11 +90,11 @@ const write = <P, R>(
   const read = Codec.decodeParams(method, revision, written.success)
   return Result.isSuccess(read)
     ? Effect.succeed(written.success)
-    : refuse(name, revision, "InvalidQuestion", `${name} cannot be asked so: ${read.failure}`)
+    : failInput(name, revision, "InvalidQuestion", `${name} cannot be asked so: ${read.failure}`)
 }
 
 /** Asks as a task, if that is wished and the client takes it. Nothing of it is loaded before. */
-const asTask = (
+const requestAsTask = (
   exchange: RequestContext,
   method: Method.AnyRequest,
   params: JsonObject,
@@ -113,8 +113,8 @@ const asTask = (
 }
 
 /** Asks, and reads the answer; with the patience that a question to a human needs, where it says nothing of its own. */
-export const ask = <P, R>(
-  question: Question<P, R>,
+export const requestInput = <P, R>(
+  question: InputRequest<P, R>,
   options: Options | undefined,
   human = false
 ): Effect.Effect<R, InputError, McpRequest> =>
@@ -134,14 +134,19 @@ export const ask = <P, R>(
       const timed = timeout === undefined ? options : { ...options, timeout }
       const asked = options?.task === undefined
         ? undefined
-        : asTask(exchange, method as Method.AnyRequest, params, options)
+        : requestAsTask(exchange, method as Method.AnyRequest, params, options)
       return Effect.matchEffect(asked ?? exchange.request(method.name, given, timed), {
-        onFailure: (error) => Effect.fail(unanswered(error, method.name, revision)),
+        onFailure: (error) => Effect.fail(toInputError(error, method.name, revision)),
         onSuccess: (answer) => {
           const result = Codec.decodeResult(method, revision, answer)
           return Result.isSuccess(result)
             ? Effect.succeed(result.success)
-            : refuse(method.name, revision, "InvalidAnswer", `The answer to ${method.name} is none: ${result.failure}`)
+            : failInput(
+              method.name,
+              revision,
+              "InvalidAnswer",
+              `The answer to ${method.name} is none: ${result.failure}`
+            )
         }
       })
     })

@@ -23,7 +23,7 @@ const derive = async (secret: Uint8Array): Promise<Key> => {
 }
 
 /** Seals and opens. What one of a server seals, one of another name does not open, whatever their keys. */
-export class Seal {
+export class RequestStateCodec {
   readonly #secrets: ReadonlyArray<Uint8Array>
   readonly #about: Bytes
   #keys: ReadonlyArray<Promise<Key>> | undefined = undefined

@@ -16,9 +16,8 @@ import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
-import { canonical } from "./canonical.ts"
-import { Onces } from "./onceStore.ts"
-import { sha256 } from "./sha256.ts"
+import { OnceStore } from "./onceStore.ts"
+import { canonicalJson, sha256 } from "./digest.ts"
 
 /** What a round starts from, and leaves to the next one. */
 export interface State {
@@ -64,7 +63,7 @@ type Resume = (effect: Effect.Effect<never>) => void
 /** 96 bits, of a collision-resistant hash: enough to tell the questions of one request apart. */
 const digest = (text: string): string => Base64Url.encode(sha256(text).subarray(0, 12))
 
-export class Round extends Onces implements Contract {
+export class Round extends OnceStore implements Contract {
   readonly state: State
   /** The questions that wait for an answer, by key. */
   readonly open = new Map<string, OpenQuestion>()
@@ -150,7 +149,7 @@ export class Round extends Onces implements Contract {
    * which the client sees as it is, the method and the form have to stay the same.
    */
   #identify(method: string, params: JsonObject | undefined, given: string | undefined): Identity {
-    const asked = digest(canonical([method, given === undefined ? params : params?.["requestedSchema"]]))
+    const asked = digest(canonicalJson([method, given === undefined ? params : params?.["requestedSchema"]]))
     const name = given ?? asked
     let times = this.#asked.get(name) ?? 0
     let key = times === 0 ? name : `${name}.${times}`

@@ -15,10 +15,10 @@ import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
 import { bytesOf, type Options } from "../../RequestState.ts"
-import { canonical } from "./canonical.ts"
-import type { Methods } from "../methods/handlers.ts"
+import type { MethodTable } from "../methods/methodTable.ts"
 import { type Answered, type Host, Round, type State } from "./round.ts"
-import { Seal } from "./requestStateCodec.ts"
+import { RequestStateCodec } from "./requestStateCodec.ts"
+import { canonicalJson } from "./digest.ts"
 
 /** The methods that may be answered with questions (2026-07-28, "Supported Requests"). */
 const asking: ReadonlyMap<string, Method.AnyRequest> = new Map(
@@ -54,27 +54,27 @@ const refused = (problem: string): Effect.Effect<never, McpError.McpError> =>
 /** A digest of what a request asks for: it must come again with the same params, in whatever order its members are. */
 const digestOf = async ({ method, params }: RequestContext): Promise<string> => {
   const { _meta, inputResponses: _answers, requestState: _state, ...salient } = params ?? {}
-  const bytes = new TextEncoder().encode(canonical([method, salient]))
+  const bytes = new TextEncoder().encode(canonicalJson([method, salient]))
   return Base64Url.encode(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes)))
 }
 
 const principalOf = ({ caller: { principal } }: RequestContext): string | null => principal?.id ?? null
 
-export class Rounds implements Host {
+export class RoundTrips implements Host {
   readonly maxRounds: number
-  readonly #methods: Methods
+  readonly #methods: MethodTable
   readonly #maxSize: number
   readonly #timeToLive: number
-  readonly #seal: Seal
+  readonly #seal: RequestStateCodec
   /** One function for all requests: giving it to one costs nothing. */
   readonly #open: (exchange: RequestContext) => Round
 
-  constructor(methods: Methods, options: Options) {
+  constructor(methods: MethodTable, options: Options) {
     this.#methods = methods
     this.maxRounds = options.maxRounds ?? 16
     this.#maxSize = options.maxStateChars ?? 65_536
     this.#timeToLive = Duration.toMillis(options.ttl ?? Duration.minutes(10))
-    this.#seal = new Seal(methods.about.serverInfo.name, options.keys?.map(bytesOf))
+    this.#seal = new RequestStateCodec(methods.about.serverInfo.name, options.keys?.map(bytesOf))
     this.#open = (exchange) => new Round(exchange, this, { rounds: 0, answers: new Map(), onces: new Map() })
   }
 

@@ -3,12 +3,12 @@ import * as McpError from "@skein/protocol/McpError"
 import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { describe, inWords } from "./refusal.ts"
+import { describeRequest, formatMillis } from "./failRequest.ts"
 
 type Handler = Dispatcher<McpRequest>
 
 /** The requests of one key. It is there for as long as there are any. */
-interface Desk {
+interface KeyQueue {
   readonly key: string
   handled: number
   readonly waiting: Set<Ticket>
@@ -16,18 +16,18 @@ interface Desk {
 
 /** One request, and whether it is being handled. */
 class Ticket {
-  readonly desk: Desk
+  readonly queue: KeyQueue
   admitted = false
   wake: (() => void) | undefined = undefined
 
-  constructor(desk: Desk) {
-    this.desk = desk
+  constructor(desk: KeyQueue) {
+    this.queue = desk
   }
 }
 
 /** Where requests are handled, up to a limit for each key, and wait. */
-export class Room {
-  readonly #desks = new Map<string, Desk>()
+export class ConcurrencyLimiter {
+  readonly #desks = new Map<string, KeyQueue>()
   readonly #code: number
   readonly #limit: number
   readonly #maxWaiting: number
@@ -59,16 +59,16 @@ export class Room {
     })
   }
 
-  #desk(key: string): Desk {
+  #desk(key: string): KeyQueue {
     const known = this.#desks.get(key)
     if (known !== undefined) return known
-    const desk: Desk = { key, handled: 0, waiting: new Set() }
+    const desk: KeyQueue = { key, handled: 0, waiting: new Set() }
     this.#desks.set(key, desk)
     return desk
   }
 
   #admit(ticket: Ticket, exchange: RequestContext, next: Handler): ReturnType<Handler> {
-    const { desk } = ticket
+    const { queue: desk } = ticket
     if (desk.handled < this.#limit) {
       desk.handled++
       ticket.admitted = true
@@ -87,16 +87,18 @@ export class Room {
         ? next(exchange)
         : this.#refuse(
           exchange,
-          `at most ${this.#limit} at the same time, and none ended within ${inWords(Duration.toMillis(this.#maxWait))}`
+          `at most ${this.#limit} at the same time, and none ended within ${
+            formatMillis(Duration.toMillis(this.#maxWait))
+          }`
         ))
   }
 
   #refuse(exchange: RequestContext, why: string): Effect.Effect<Answer, McpError.McpError> {
-    return Effect.fail(McpError.other(this.#code, `Too busy for ${describe(exchange)}: ${why}. Try again later`))
+    return Effect.fail(McpError.other(this.#code, `Too busy for ${describeRequest(exchange)}: ${why}. Try again later`))
   }
 
   #leave(ticket: Ticket): undefined {
-    const { desk } = ticket
+    const { queue: desk } = ticket
     if (ticket.admitted) {
       const [first] = desk.waiting
       if (first === undefined) desk.handled--
@@ -109,5 +111,20 @@ export class Room {
     // One that was refused may leave when there is another desk for its key already.
     if (desk.handled === 0 && this.#desks.get(desk.key) === desk) this.#desks.delete(desk.key)
     return undefined
+  }
+}
+
+export class KeyedCounter {
+  readonly #counts = new Map<string, number>()
+
+  of(key: string | undefined): number {
+    return key === undefined ? 0 : this.#counts.get(key) ?? 0
+  }
+
+  add(key: string | undefined, more: number): void {
+    if (key === undefined) return
+    const count = this.of(key) + more
+    if (count > 0) this.#counts.set(key, count)
+    else this.#counts.delete(key)
   }
 }

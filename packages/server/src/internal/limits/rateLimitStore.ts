@@ -18,7 +18,7 @@ interface Use {
 }
 
 /** What one rate limit remembers, in the order of last use. */
-export class Memory {
+export class RateLimitMemory {
   readonly #uses = new Map<string, Use>()
   readonly #maxKeys: number
 
@@ -51,7 +51,7 @@ export class Memory {
 }
 
 /** A store in memory, for the limiter of one rate limit. */
-export const make = (memory: Memory): RateLimiter.RateLimiterStore["Service"] =>
+export const makeStore = (memory: RateLimitMemory): RateLimiter.RateLimiterStore["Service"] =>
   RateLimiter.RateLimiterStore.of({
     fixedWindow: ({ key, limit, refillRate, tokens }) =>
       Effect.clockWith((clock) => {

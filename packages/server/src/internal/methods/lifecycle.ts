@@ -3,10 +3,10 @@ import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as capabilities from "../dispatch/capabilities.ts"
 import * as extensions from "../dispatch/extensions.ts"
-import type { Methods } from "./handlers.ts"
+import type { MethodTable } from "./methodTable.ts"
 import { ServerSession } from "../dispatch/session.ts"
 
-export const install = (methods: Methods): void => {
+export const install = (methods: MethodTable): void => {
   const { about, catalog, hub } = methods
   const instructions = about.instructions === undefined ? undefined : { instructions: about.instructions }
 

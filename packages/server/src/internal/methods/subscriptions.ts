@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { ListKind } from "../../EventBus.ts"
 import * as capabilities from "../dispatch/capabilities.ts"
 import * as extensions from "../dispatch/extensions.ts"
-import type { Methods } from "./handlers.ts"
+import type { MethodTable } from "./methodTable.ts"
 import { sessionOf } from "../dispatch/session.ts"
 
 const wanted: ReadonlyArray<readonly [ListKind, "toolsListChanged" | "resourcesListChanged" | "promptsListChanged"]> = [
@@ -16,7 +16,7 @@ const wanted: ReadonlyArray<readonly [ListKind, "toolsListChanged" | "resourcesL
   ["prompts", "promptsListChanged"]
 ]
 
-export const install = (methods: Methods): void => {
+export const install = (methods: MethodTable): void => {
   const { catalog, hub } = methods
 
   // What nobody reads, or this caller may not see, is not there to be subscribed to: the answer is that of a read.

@@ -7,14 +7,13 @@ import { type Dispatcher, McpRequest, type RequestContext } from "@skein/runtime
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Logger from "effect/Logger"
 import type { LogLevel } from "effect/LogLevel"
+import type * as Logger from "effect/Logger"
+import { pipeArguments } from "effect/Pipeable"
 import * as References from "effect/References"
 import * as Logging from "../../Logging.ts"
 import type { Fibers } from "../dispatch/fibers.ts"
-import { make as makeLogger } from "./logger.ts"
-import { plain } from "../json.ts"
-import { spanKey, traceKey } from "./traceKeys.ts"
+import { toBoundedJson } from "../json.ts"
 
 /** From the least severe to the most. */
 const rank = Object.fromEntries(LoggingLevel.literals.map((level, i) => [level, i])) as { readonly [l: string]: number }
@@ -43,10 +42,12 @@ const lower = <R>(context: Context.Context<R>): Context.Context<R> =>
 type Loggers = ReadonlySet<Logger.Logger<unknown, unknown>>
 
 /** Tells clients what is logged while their requests are handled. */
-export class Logs extends Context.Service<Logs, Forwarder>()("@skein/server/internal/Logs") {}
+export class CurrentForwarder
+  extends Context.Service<CurrentForwarder, LogForwarder>()("@skein/server/internal/Logs")
+{}
 
 /** Does nothing until a client asks: it is one more logger, which looks at the request that is being handled. */
-export class Forwarder {
+export class LogForwarder {
   readonly defaultLevel: LoggingLevel | undefined
   /** Whether the server was built with loggers of its own. */
   readonly own: boolean
@@ -74,7 +75,11 @@ export class Forwarder {
   /** The services that handlers start with: those that are given, and this logger beside the others. */
   into<R>(context: Context.Context<R>): Context.Context<R> {
     const loggers = this.beside(Context.get(context, References.CurrentLoggers))
-    return Context.add(Context.add(context, References.CurrentLoggers, loggers), Logs, this) as Context.Context<R>
+    return Context.add(
+      Context.add(context, References.CurrentLoggers, loggers),
+      CurrentForwarder,
+      this
+    ) as Context.Context<R>
   }
 
   /** This logger beside the host's. */
@@ -114,7 +119,7 @@ export class Forwarder {
     this.#send(exchange, {
       level,
       ...(logger === undefined ? undefined : { logger }),
-      data: plain(dataOf(entry), this.#maxMessageChars)
+      data: toBoundedJson(dataOf(entry), this.#maxMessageChars)
     })
   }
 
@@ -155,11 +160,11 @@ const dataOf = ({ cause, date, fiber, message }: Logger.Options<unknown>): unkno
 }
 
 /** The loggers of one definition, where it has its own: clients hear beside them all the same. */
-export const override = (
+export const overrideLoggers = (
   missing: ReadonlyArray<[string, unknown]>,
   base: Context.Context<never>
 ): ReadonlyArray<[string, unknown]> => {
-  const forwarder = Context.getOrUndefined(base, Logs)
+  const forwarder = Context.getOrUndefined(base, CurrentForwarder)
   if (forwarder === undefined) return missing
   const all = missing.map(([key, value]): [string, unknown] =>
     key === References.CurrentLoggers.key ? [key, forwarder.beside(value as Loggers)] : [key, value]
@@ -169,7 +174,7 @@ export const override = (
 }
 
 /** What a definition that is added while a request is handled does not keep of it. */
-export const passing = (captured: Context.Context<never>): ReadonlySet<string> => {
+export const requestScopedKeys = (captured: Context.Context<never>): ReadonlySet<string> => {
   const marks = [References.CurrentLogAnnotations.key, References.CurrentLogSpans.key]
   // The minimum that was set for the client that asks now is nobody's word.
   const lowered = captured.mapUnsafe.get(Lowered.key) === true ? [Lowered.key, References.MinimumLogLevel.key] : []
@@ -180,10 +185,33 @@ export const passing = (captured: Context.Context<never>): ReadonlySet<string> =
  * The services that a transport's requests start with: the server's own before those of the transport. Where the server was built
  * without loggers of its own, those of the transport stay.
  */
-export const enter = <R>(context: Context.Context<R>, base: Context.Context<never>): Context.Context<R> => {
+export const withServerServices = <R>(
+  context: Context.Context<R>,
+  base: Context.Context<never>
+): Context.Context<R> => {
   const merged = Context.merge(context, base)
-  const forwarder = Context.getOrUndefined(base, Logs)
+  const forwarder = Context.getOrUndefined(base, CurrentForwarder)
   const loggers = context.mapUnsafe.get(References.CurrentLoggers.key) as Loggers | undefined
   if (forwarder === undefined || forwarder.own || loggers === undefined) return merged
   return Context.add(merged, References.CurrentLoggers, forwarder.beside(loggers))
 }
+
+class LoggerImpl {
+  readonly "~effect/Logger" = "~effect/Logger"
+  readonly log: (entry: Logger.Options<unknown>) => void
+
+  constructor(log: (entry: Logger.Options<unknown>) => void) {
+    this.log = log
+  }
+
+  pipe(): unknown {
+    return pipeArguments(this, arguments)
+  }
+}
+
+/** What `Logger.make` makes. */
+export const makeLogger = (log: (entry: Logger.Options<unknown>) => void): Logger.Logger<unknown, void> =>
+  new LoggerImpl(log) as LoggerImpl & Pick<Logger.Logger<unknown, void>, "pipe">
+
+export const traceKey = "trace_id"
+export const spanKey = "span_id"

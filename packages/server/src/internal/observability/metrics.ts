@@ -5,9 +5,8 @@ import type { Peer } from "@skein/runtime/Peer"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
-import type { Observer } from "./observer.ts"
-import type { Outcome } from "./outcome.ts"
 import { ServerSession } from "../dispatch/session.ts"
+import type { Outcome, ServerObserver } from "./outcome.ts"
 
 /** What an operation that failed is known by. */
 export interface Failure {
@@ -70,7 +69,7 @@ interface OpenSession {
 }
 
 /** Updates the metrics, in the registry of the context that it was made with. */
-export class Measures implements Observer {
+export class ServerMetrics implements ServerObserver {
   readonly #context: Context.Context<never>
   readonly #clock: Clock.Clock
   readonly #maxSeries: number

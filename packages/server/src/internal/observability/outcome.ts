@@ -1,6 +1,7 @@
 /** How a request ended, for those who keep a record of it. */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import type { Peer } from "@skein/runtime/Peer"
 import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import type * as Exit from "effect/Exit"
@@ -40,4 +41,14 @@ export const outcomeOf = (exchange: RequestContext, exit: Exit.Exit<Answer, McpE
   if (errorOf(exit) !== undefined) return "error"
   // The handler was interrupted because it asks something, which is answered in its stead.
   return exchange.instead !== undefined && Cause.hasInterruptsOnly(exit.cause) ? "input_required" : "defect"
+}
+
+export interface ServerObserver {
+  /** A connection is over: a session, where it had shaken hands. Called by the `Host`, for every transport. */
+  readonly sessionClosed: (peer: Peer) => void
+  /** A stream of server-sent events has begun. Each call is followed by one of `streamClosed`. */
+  readonly streamOpened: () => void
+  readonly streamClosed: () => void
+  /** An HTTP request was refused with this status before it became a request of the protocol. */
+  readonly refused: (status: number) => void
 }

@@ -15,6 +15,6 @@ export const doorContext: Effect.Effect<Context.Context<never>, never, McpServer
     const around: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(
       context as Context.Context<McpServer | Scope.Scope>
     )
-    return logs.enter(around, Context.get(context, McpServer).host.catalog.base)
+    return logs.withServerServices(around, Context.get(context, McpServer).host.catalog.base)
   }
 )

@@ -9,7 +9,7 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSche
 /** How many problems are told. */
 const maxProblems = 10
 
-const say = ({ message, path = [] }: StandardSchemaV1.Issue): string => {
+const formatIssue = ({ message, path = [] }: StandardSchemaV1.Issue): string => {
   if (path.length === 0) return message
   const at = path.map((segment) => JSON.stringify(keyOf(segment))).join("][")
   return `${message}\n  at [${at}]`
@@ -23,10 +23,10 @@ const keyOf = (segment: PropertyKey | StandardSchemaV1.PathSegment): string | nu
 const outcome = <A>(result: StandardSchemaV1.Result<A>): Result.Result<A, string> =>
   result.issues === undefined
     ? Result.succeed(result.value)
-    : Result.fail(result.issues.slice(0, maxProblems).map(say).join("\n"))
+    : Result.fail(result.issues.slice(0, maxProblems).map(formatIssue).join("\n"))
 
 /** Validates at once, or later where the schema does. */
-export const validate = <A>(
+export const validateStandard = <A>(
   schema: StandardSchemaV1<unknown, A>,
   value: unknown
 ): Result.Result<A, string> | PromiseLike<Result.Result<A, string>> => {
@@ -35,7 +35,7 @@ export const validate = <A>(
 }
 
 /** Whether a value is a Standard Schema; those of some libraries are functions. */
-export const isStandard = (value: unknown): value is StandardSchemaV1 => {
+export const isStandardSchema = (value: unknown): value is StandardSchemaV1 => {
   if ((typeof value !== "object" && typeof value !== "function") || value === null) return false
   const standard: unknown = (value as { readonly "~standard"?: unknown })["~standard"]
   return isObject(standard) && typeof standard["validate"] === "function"
@@ -45,7 +45,7 @@ export const isStandard = (value: unknown): value is StandardSchemaV1 => {
 export const isVerbatim = (schema: StandardSchemaV1): boolean => schema["~standard"].vendor === "skein"
 
 /** The JSON Schema of what goes in, or comes out. Throws what stands in the way. */
-export const jsonSchema = (schema: StandardSchemaV1, direction: "input" | "output"): JsonObject | boolean => {
+export const jsonSchemaOf = (schema: StandardSchemaV1, direction: "input" | "output"): JsonObject | boolean => {
   const { jsonSchema, vendor } = schema["~standard"] as Partial<StandardJSONSchemaV1.Props> & {
     readonly vendor: string
   }

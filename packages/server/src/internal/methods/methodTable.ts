@@ -13,13 +13,13 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Hint } from "../../Caching.ts"
 import type { Catalog, Handled } from "../../Catalog.ts"
-import type { Hub } from "../subscriptions/registry.ts"
+import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 
 /** What handles one method. */
 export type Handler = (exchange: RequestContext) => Handled<Answer>
 
 /** What a server says of itself. */
-export interface About {
+export interface ServerDescription {
   readonly serverInfo: Common.Implementation
   readonly instructions: string | undefined
   readonly revisions: ReadonlyArray<Revision.Revision>
@@ -29,13 +29,13 @@ export interface About {
 }
 
 /** The table of methods, while it is filled. */
-export class Methods {
-  readonly about: About
+export class MethodTable {
+  readonly about: ServerDescription
   readonly catalog: Catalog["Service"]
-  readonly hub: Hub
+  readonly hub: SubscriptionRegistry
   readonly handlers = new Map<string, Handler>()
 
-  constructor(about: About, catalog: Catalog["Service"], hub: Hub) {
+  constructor(about: ServerDescription, catalog: Catalog["Service"], hub: SubscriptionRegistry) {
     this.about = about
     this.catalog = catalog
     this.hub = hub

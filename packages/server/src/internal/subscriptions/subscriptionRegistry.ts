@@ -2,25 +2,25 @@
  * Who hears of what changes: the sessions of a server, and the subscriptions to it.
  */
 import type { LoggingLevel } from "@skein/protocol/Common"
-import type { Notification } from "@skein/protocol/JsonRpc"
+import type { Id, JsonObject, Notification } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
 import type { Peer } from "@skein/runtime/Peer"
+import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Catalog, Listener, Publish, Subscription } from "../../Catalog.ts"
 import type { Change, EventBus, ListKind } from "../../EventBus.ts"
+import { findReader } from "../definitions/readResource.ts"
 import * as capabilities from "../dispatch/capabilities.ts"
 import type { Fibers } from "../dispatch/fibers.ts"
-import { Listen } from "./listen.ts"
-import { type Notice, Outbox, type Target } from "./pendingNotifications.ts"
-import { reader } from "../reader.ts"
 import { ServerSession, sessionOf } from "../dispatch/session.ts"
-import { Tally } from "../observability/tally.ts"
+import { type NotificationTarget, type OutgoingNotification, PendingNotifications } from "./pendingNotifications.ts"
+import { KeyedCounter } from "../limits/concurrencyLimiter.ts"
 
 /** How a hub behaves. What each means stands in `McpServer.Options`. */
-export interface Settings {
+export interface SubscriptionSettings {
   readonly debounce: number
   readonly maxResources: number
   readonly maxListens: number
@@ -29,7 +29,7 @@ export interface Settings {
   readonly logLevel: LoggingLevel | undefined
 }
 
-type Subscriber = Target & { readonly caller: Caller }
+type Subscriber = NotificationTarget & { readonly caller: Caller }
 
 const listChanged: { readonly [kind in ListKind]: string } = {
   tools: Method.ToolListChanged.name,
@@ -39,18 +39,18 @@ const listChanged: { readonly [kind in ListKind]: string } = {
 
 const full = (message: string): McpError.McpError => new McpError.McpError({ reason: "InternalError", message })
 
-export class Hub implements Listener {
+export class SubscriptionRegistry implements Listener {
   /** The connections of the server that are open. */
   readonly peers = new Set<Peer>()
   /** Those among them that are over with the answer to their first message. */
   readonly alone = new WeakSet<Peer>()
   readonly #catalog: Catalog["Service"]
-  readonly #settings: Settings
+  readonly #settings: SubscriptionSettings
   readonly #fibers: Fibers
   readonly #bus: EventBus["Service"] | undefined
-  readonly #outbox: Outbox
-  readonly #listens = new Set<Listen>()
-  readonly #listensOf = new Tally()
+  readonly #outbox: PendingNotifications
+  readonly #listens = new Set<ListenSubscription>()
+  readonly #listensOf = new KeyedCounter()
   // Who has subscribed to a resource, by its URI.
   readonly #subscribers = new Map<string, Set<Subscriber>>()
   // The lists whose changes are being gathered.
@@ -59,7 +59,7 @@ export class Hub implements Listener {
 
   constructor(
     catalog: Catalog["Service"],
-    settings: Settings,
+    settings: SubscriptionSettings,
     fibers: Fibers,
     bus: EventBus["Service"] | undefined
   ) {
@@ -67,7 +67,7 @@ export class Hub implements Listener {
     this.#settings = settings
     this.#fibers = fibers
     this.#bus = bus
-    this.#outbox = new Outbox(fibers)
+    this.#outbox = new PendingNotifications(fibers)
   }
 
   /** How many resources one session, or one subscription of the request era, may watch. */
@@ -76,7 +76,7 @@ export class Hub implements Listener {
   }
 
   /** The subscriptions of the request era that are open, oldest first. */
-  get listens(): Iterable<Listen> {
+  get listens(): Iterable<ListenSubscription> {
     return this.#listens
   }
 
@@ -140,7 +140,7 @@ export class Hub implements Listener {
     if (subscribers?.size === 0) this.#subscribers.delete(uri)
   }
 
-  tell(caller: Caller, key: string, notice: Notice): boolean {
+  tell(caller: Caller, key: string, notice: OutgoingNotification): boolean {
     const session = sessionOf(caller)
     if (session === undefined || !session.initialized || !this.peers.has(session.peer)) return false
     this.#outbox.tell(session, key, notice)
@@ -163,18 +163,18 @@ export class Hub implements Listener {
     uris: ReadonlySet<string>,
     agreed: object,
     further: ReadonlyArray<Subscription> = []
-  ): Effect.Effect<Listen, McpError.McpError> {
+  ): Effect.Effect<ListenSubscription, McpError.McpError> {
     return Effect.suspend(() => {
       const refusal = this.#refusal(exchange.caller)
       if (refusal !== undefined) return Effect.fail(refusal)
-      const listen = new Listen(exchange, kinds, uris)
+      const listen = new ListenSubscription(exchange, kinds, uris)
       this.#add(listen)
       // First of all: what changes from here on is told after it.
       this.#outbox.tell(listen, "", {
         method: Method.SubscriptionsAcknowledged.name,
         params: { notifications: agreed }
       })
-      const released = Effect.callback<Listen>((resume) => {
+      const released = Effect.callback<ListenSubscription>((resume) => {
         exchange.release = () => resume(Effect.succeed(listen))
         if (this.#ended) exchange.release()
       })
@@ -196,13 +196,13 @@ export class Hub implements Listener {
       : undefined
   }
 
-  #add(listen: Listen): void {
+  #add(listen: ListenSubscription): void {
     this.#listens.add(listen)
     this.#listensOf.add(listen.caller.principal?.id, 1)
     for (const uri of listen.uris) this.#join(uri, listen)
   }
 
-  #remove(listen: Listen): void {
+  #remove(listen: ListenSubscription): void {
     this.#listens.delete(listen)
     this.#listensOf.add(listen.caller.principal?.id, -1)
     for (const uri of listen.uris) this.#leave(uri, listen)
@@ -275,9 +275,40 @@ export class Hub implements Listener {
   /** Whether something is read at a URI, as far as the caller may see. */
   sees(caller: Caller, uri: string): boolean {
     try {
-      return reader(this.#catalog, uri, caller) !== undefined
+      return findReader(this.#catalog, uri, caller) !== undefined
     } catch {
       return false
     }
+  }
+}
+
+/** A `subscriptions/listen` that is being answered: who asked, and what the server has agreed to tell. */
+export class ListenSubscription implements NotificationTarget {
+  readonly exchange: RequestContext
+  readonly kinds: ReadonlyArray<ListKind>
+  readonly uris: ReadonlySet<string>
+
+  constructor(exchange: RequestContext, kinds: ReadonlyArray<ListKind>, uris: ReadonlySet<string>) {
+    this.exchange = exchange
+    this.kinds = kinds
+    this.uris = uris
+  }
+
+  get caller(): Caller {
+    return this.exchange.caller
+  }
+
+  hears(kind: ListKind): boolean {
+    return this.kinds.includes(kind)
+  }
+
+  /** "The value is the JSON-RPC ID of the `subscriptions/listen` request", with its type. */
+  get meta(): { readonly [RequestMeta.subscriptionId]: Id } {
+    return { [RequestMeta.subscriptionId]: this.exchange.id }
+  }
+
+  send({ method, params }: OutgoingNotification): Effect.Effect<void> {
+    const tagged: JsonObject = { _meta: this.meta, ...params }
+    return this.exchange.notify(method, tagged)
   }
 }

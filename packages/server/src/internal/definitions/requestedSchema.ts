@@ -24,11 +24,11 @@ const labels = ["title", "description", "default"] as const
 const formats: ReadonlySet<unknown> = new Set(["email", "uri", "date", "date-time"])
 
 /** The bounds that every integer has say nothing. */
-const tells = (key: string, value: unknown): boolean =>
+const isMeaningful = (key: string, value: unknown): boolean =>
   value !== undefined && (key !== "format" || formats.has(value)) && Math.abs(Number(value)) !== Number.MAX_SAFE_INTEGER
 
 const pick = (node: JsonObject, keys: ReadonlyArray<string>): JsonObject =>
-  Object.fromEntries(keys.filter((key) => tells(key, node[key])).map((key) => [key, node[key]]))
+  Object.fromEntries(keys.filter((key) => isMeaningful(key, node[key])).map((key) => [key, node[key]]))
 
 interface Option {
   readonly const: string
@@ -60,13 +60,13 @@ const choice = (values: JsonObject, word: "oneOf" | "anyOf"): JsonObject | undef
 
 /** One field, or why it is none. */
 const fieldOf = (given: JsonObject, definitions: Definitions): Field | string => {
-  const node = plain(resolve(given, definitions))
+  const node = simplify(resolve(given, definitions))
   const { items, type } = node
   const said = pick(node, labels)
   const single = choice(node, "oneOf")
   if (single !== undefined) return { type: "string", ...single, ...said } as Field
   if (type === "array") {
-    const several = isObject(items) ? choice(plain(resolve(items, definitions)), "anyOf") : undefined
+    const several = isObject(items) ? choice(simplify(resolve(items, definitions)), "anyOf") : undefined
     return several === undefined
       ? "a list may only hold a choice of texts"
       : { type, ...said, ...pick(node, kept.array), items: several } as Field
@@ -90,12 +90,14 @@ const inclusive = ({ exclusiveMaximum, exclusiveMinimum, type }: JsonObject): Js
 }
 
 /** Without the `null` that Effect writes for what may be undefined, and without the numbers that JSON does not have. */
-const plain = (node: JsonObject): JsonObject => {
+const simplify = (node: JsonObject): JsonObject => {
   const { allOf, anyOf, ...rest } = node
-  if (Array.isArray(allOf)) return plain(Object.assign({}, rest, anyOf === undefined ? {} : { anyOf }, ...allOf))
+  if (Array.isArray(allOf)) return simplify(Object.assign({}, rest, anyOf === undefined ? {} : { anyOf }, ...allOf))
   if (!Array.isArray(anyOf)) return node
   const members = anyOf.filter((member) => !isNull(member) && !isNonFinite(member))
-  return members.length === 1 && isObject(members[0]) ? plain({ ...members[0], ...rest }) : { ...rest, anyOf: members }
+  return members.length === 1 && isObject(members[0])
+    ? simplify({ ...members[0], ...rest })
+    : { ...rest, anyOf: members }
 }
 
 const isNull = (node: unknown): boolean => isObject(node) && node["type"] === "null"
@@ -140,7 +142,7 @@ const defaultsOf = (schema: Schema.ConstraintCodec<unknown, unknown>): JsonObjec
 }
 
 /** The form that asks for what a schema reads, or one line that names the field that no form can have. */
-export const formOf = (
+export const toRequestedSchema = (
   schema: Schema.ConstraintCodec<unknown, unknown>
 ): Result.Result<Wire.RequestedSchema, string> => {
   const document = Result.try({ try: () => Schema.toJsonSchemaDocument(schema), catch: String })

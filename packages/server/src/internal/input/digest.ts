@@ -1,6 +1,7 @@
 /**
  * SHA-256 of a text, at once: WebCrypto has it too, but takes its time, and a question needs its name before it waits.
  */
+import { isObject } from "@skein/protocol/JsonRpc"
 
 // The first 32 bits of the fractional parts of the roots of the first primes (FIPS 180-4, 4.2.2 and 5.3.3).
 const fraction = (x: number): number => ((x - Math.floor(x)) * 0x100000000) | 0
@@ -66,3 +67,12 @@ export const sha256 = (text: string): Uint8Array => {
   for (let i = 0; i < 8; i++) out.setInt32(i * 4, state[i]!)
   return digest
 }
+
+const sorted = (_key: string, value: unknown): unknown =>
+  // A plain object could not hold a member `__proto__`.
+  isObject(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1))
+    : value
+
+/** The text of a value that has a JSON form. Throws where it nests too deep for `JSON.stringify`. */
+export const canonicalJson = (value: unknown): string => JSON.stringify(value, sorted) ?? "null"

@@ -5,18 +5,21 @@
 import * as AST from "effect/SchemaAST"
 
 /** Whether a declaration says what it is in JSON; one that is JSON itself says `toCodecJson: () => undefined`. */
-const isSaid = ({ annotations }: AST.Declaration): boolean =>
+const hasJsonForm = ({ annotations }: AST.Declaration): boolean =>
   typeof (annotations?.["toCodecJson"] ?? annotations?.["toCodec"]) === "function"
 
 /** Where there is one in a schema, as a path of names: empty for the schema itself. `undefined` where there is none. */
-export const find = (ast: AST.AST, seen: Set<AST.AST> = new Set()): ReadonlyArray<string> | undefined => {
+export const findMissingJsonForm = (
+  ast: AST.AST,
+  seen: Set<AST.AST> = new Set()
+): ReadonlyArray<string> | undefined => {
   if (seen.has(ast)) return undefined
   seen.add(ast)
   for (const [name, inner] of parts(ast)) {
-    const found = find(inner, seen)
+    const found = findMissingJsonForm(inner, seen)
     if (found !== undefined) return name === undefined ? found : [name, ...found]
   }
-  return AST.isDeclaration(ast) && ast.encoding === undefined && !isSaid(ast) ? [] : undefined
+  return AST.isDeclaration(ast) && ast.encoding === undefined && !hasJsonForm(ast) ? [] : undefined
 }
 
 type Part = readonly [name: string | undefined, ast: AST.AST]
