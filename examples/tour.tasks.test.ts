@@ -125,7 +125,7 @@ describe.concurrent("the long task of the tea house", { timeout: 120_000 }, () =
           /^Task [\w-]{32}$/m,
           /^working: The water comes from the spring, in six seconds$/m,
           /^Declined, for there is no terminal to answer on: Shall there be cake with it\?$/m,
-          /^The user said no$/m
+          /^The user declined$/m
         ]
       ) expect(call.err()).toMatch(told)
       expect(call.out()).toBe("")

@@ -27,9 +27,9 @@ describe.each(eras)("programs/asking.ts, %s", (revision) => {
       expect(params.requestedSchema.required).toEqual(["people"])
       expect(params.requestedSchema.properties.where.default).toBe("in")
       client.answer = () => ({ action: "decline" })
-      expect(yield* client.call("book")).toBe("failed: The user said no")
+      expect(yield* client.call("book")).toBe("failed: The user declined")
       client.answer = () => kit.accept({ people: 300, where: "out" })
-      expect(yield* client.call("book")).toContain("failed: The form was not filled in")
+      expect(yield* client.call("book")).toContain("failed: invalid form content")
     }))
 
   it.effect("yes, no and neither are three answers, and a client may not be able to ask", () =>

@@ -77,11 +77,7 @@ const stepwise = Tool.layer(
 
 /** What the client cannot be asked is left out. */
 const ifAble = <A, R>(question: Effect.Effect<A, InputError, R>) =>
-  Effect.catchIf(
-    question,
-    ({ reason }) => reason === "MissingCapability",
-    () => Effect.succeed("(this client cannot be asked)")
-  )
+  Effect.catchReason(question, "InputError", "MissingCapability", () => Effect.succeed("(this client cannot be asked)"))
 
 const able = Tool.layer(
   Tool.make("test_input_required_result_capabilities", { description: "Asks only for what the client is able to." }),

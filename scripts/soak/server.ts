@@ -24,6 +24,7 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import { active, census, metric, type State } from "./census.ts"
+import { internals } from "../../packages/server/src/internal/catalogState.ts"
 
 const echo = Tool.layer(Tool.make("echo", { description: "Answers at once." }), () => Effect.succeed("at once"))
 
@@ -125,7 +126,7 @@ const middleware = Layer.mergeAll(
   MaxResponseSize.layer()
 )
 
-const log = EventStore.memory() as EventStore.Log & { readonly size: number }
+const log = EventStore.make() as EventStore.Store & { readonly size: number }
 
 const server = McpServer.layer(
   { name: "soak", version: "1.0.0", listChangedDebounce: "10 millis" },
@@ -146,15 +147,15 @@ const server = McpServer.layer(
 )
 
 const control = ({ endpoint, port }: NodeHttp.Server["Service"]) =>
-  Effect.flatMap(McpServer.McpServer, ({ host, inspect }) => {
+  Effect.flatMap(McpServer.McpServer, ({ [internals]: core, inspect }) => {
     const state = Effect.map(inspect, (tree): State => ({
       sessions: endpoint.sessions,
       peers: tree.sessions.length,
       requests: tree.requests.length + tree.sessions.reduce((sum, { requests }) => sum + requests.length, 0),
       questions: tree.sessions.reduce((sum, { calls }) => sum + calls.length, 0),
       streams: tree.streams,
-      listens: [...host.hub.listens].length,
-      watched: host.hub.watched,
+      listens: [...core.hub.listens].length,
+      watched: core.hub.subscribedResources,
       logged: log.size,
       measured: metric("mcp.server.sessions") + metric("mcp.server.streams"),
       sockets: active("TCPSocketWrap")

@@ -137,7 +137,7 @@ describe("structured content that is no object", () => {
 })
 
 describe("x-mcp-header", () => {
-  const inputs: ReadonlyArray<readonly [string, Tool.Shape]> = [
+  const inputs: ReadonlyArray<readonly [string, Tool.AnySchema]> = [
     ["an Effect Schema", {
       region: Schema.String.annotate({ "x-mcp-header": "Region" }),
       at: Schema.optionalKey(Schema.Struct({ n: Schema.Int.annotate({ "x-mcp-header": "Zone" }) }))
@@ -184,15 +184,20 @@ describe("x-mcp-header", () => {
       ["MUST be reached through properties alone", {
         a: Schema.Array(Schema.Struct({ b: Schema.String.annotate({ "x-mcp-header": "A" }) }))
       }]
-    ] as ReadonlyArray<readonly [string, Tool.Shape]>
+    ] as ReadonlyArray<readonly [string, Tool.AnySchema]>
   ) {
     it.effect(`2026-07-28 · it ${rule}: else the layer fails, and names the tool`, () =>
       Effect.gen(function*() {
         const bad = Tool.layer(Tool.make("bad", { input: fields }), ok)
         const error = yield* kit.failure(kit.server(Tool.layer(Tool.make("good"), ok), bad))
-        expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "bad" })
+        expect(error).toMatchObject({
+          _tag: "DefinitionError",
+          reason: { _tag: "InvalidSchema" },
+          kind: "tool",
+          definition: "bad"
+        })
         expect((error as DefinitionError).message).toMatch(
-          /^The tool "bad" cannot be offered for its input schema: .*(x-mcp-header|Mcp-Param)/
+          /^The tool "bad" has an invalid input schema: .*(x-mcp-header|Mcp-Param)/
         )
       }))
   }
@@ -205,7 +210,7 @@ describe("a definition that fails", () => {
       const client = yield* Effect.provide(kit.connect(), context)
       const bad = Tool.make("bad", { input: JsonSchema.make({ type: "object", $ref: "https://example.com/a" }) })
       const error = yield* Effect.flip(Effect.provide(Effect.scoped(Tool.add(bad, ok)), context))
-      expect(error).toMatchObject({ reason: "Schema", definition: "bad" })
+      expect(error).toMatchObject({ reason: { _tag: "InvalidSchema" }, definition: "bad" })
       expect((yield* client.result("tools/list")).tools.map(({ name }: kit.Json) => name)).toEqual(["good"])
       expect((yield* client.call("good")).content[0].text).toBe("ok")
     }))
@@ -294,9 +299,13 @@ describe("definitions that come and go while the server runs", () => {
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server())
       const twice = Effect.andThen(with_("add", "one"), with_("add", "two"))
-      expect(yield* Effect.flip(Effect.provide(Effect.scoped(twice), context))).toMatchObject({ reason: "Duplicate" })
+      expect(yield* Effect.flip(Effect.provide(Effect.scoped(twice), context))).toMatchObject({
+        reason: { _tag: "DuplicateName" }
+      })
       for (const one of [Tool.replace(Tool.make("t"), ok), Resource.replace(Resource.make("a://a"), ok())]) {
-        expect(yield* Effect.flip(Effect.provide(Effect.scoped(one), context))).toMatchObject({ reason: "Unknown" })
+        expect(yield* Effect.flip(Effect.provide(Effect.scoped(one), context))).toMatchObject({
+          reason: { _tag: "NotFound" }
+        })
       }
     }))
 

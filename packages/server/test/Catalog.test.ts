@@ -156,7 +156,7 @@ describe("run-time change", () => {
     Effect.gen(function*() {
       const { call, change, refused } = yield* set([tool("t", "old")])
       const off = yield* change(Catalog.disable("tool", "t"))
-      expect(yield* refused(Tool.add(Tool.make("t"), says("x")))).toMatchObject({ reason: "Duplicate" })
+      expect(yield* refused(Tool.add(Tool.make("t"), says("x")))).toMatchObject({ reason: { _tag: "DuplicateName" } })
       const replaced = yield* change(Tool.replace(Tool.make("t"), says("new")))
       expect(yield* call("t")).toBe(-32602)
       const on = yield* change(Catalog.enable("tool", "t"))
@@ -185,7 +185,7 @@ describe("run-time change", () => {
       expect(yield* call("t")).toBe(-32602)
       expect(yield* call("open")).toBe("done")
       expect(yield* call("t")).toBe("t")
-      expect(yield* refused(Catalog.setEnabled("tool", "x", true))).toMatchObject({ reason: "Unknown" })
+      expect(yield* refused(Catalog.setEnabled("tool", "x", true))).toMatchObject({ reason: { _tag: "NotFound" } })
     }))
 
   it.effect("what is defined as disabled is declared, is in no list, and can be enabled", () =>
@@ -204,14 +204,17 @@ describe("run-time change", () => {
   it.effect("a name that does not exist, or exists already, is a typed error", () =>
     Effect.gen(function*() {
       const { names, refused } = yield* set([tool("t")])
-      const unknown = { _tag: "DefinitionError", reason: "Unknown", kind: "tool", definition: "x" }
+      const unknown = { _tag: "DefinitionError", reason: { _tag: "NotFound" }, kind: "tool", definition: "x" }
       for (const change of [Catalog.remove, Catalog.disable, Catalog.enable]) {
         const error = yield* refused(change("tool", "x"))
-        expect(error).toMatchObject({ ...unknown, message: "There is no tool with the name \"x\"" })
+        expect(error).toMatchObject({ ...unknown, message: "No tool has the name \"x\"" })
         expect(yield* refused(change("resource template", "x"))).toMatchObject({ kind: "resource template" })
       }
       expect(yield* refused(Tool.replace(Tool.make("x"), says("")))).toMatchObject(unknown)
-      expect(yield* refused(Tool.add(Tool.make("t"), says("")))).toMatchObject({ reason: "Duplicate", definition: "t" })
+      expect(yield* refused(Tool.add(Tool.make("t"), says("")))).toMatchObject({
+        reason: { _tag: "DuplicateName" },
+        definition: "t"
+      })
       expect(yield* names).toEqual(["t"])
     }))
 
@@ -246,7 +249,7 @@ describe("handlers change the catalog", () => {
         const again = yield* client.call("grow")
         expect(again).toMatchObject({
           isError: true,
-          content: [{ text: "A tool with the name \"lasting\" is offered already" }]
+          content: [{ text: "A tool with the name \"lasting\" exists already" }]
         })
       }))
   }

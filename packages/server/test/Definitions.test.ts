@@ -39,7 +39,12 @@ describe("names that are taken", () => {
       Effect.gen(function*() {
         const error = yield* kit.failure(kit.server(make(), make()) as kit.Server)
         expect(error).toBeInstanceOf(DefinitionError)
-        expect(error).toMatchObject({ name: "DefinitionError", reason: "Duplicate", kind, definition: name })
+        expect(error).toMatchObject({
+          name: "DefinitionError",
+          reason: { _tag: "DuplicateName" },
+          kind,
+          definition: name
+        })
         expect((error as DefinitionError).message).toContain(JSON.stringify(name))
       }))
   }

@@ -30,7 +30,7 @@ const calledInBothEras = Effect.gen(function*() {
   const extension = Extension.layer({
     name: "example",
     call: (call, next) => {
-      callers.push(call.exchange.caller)
+      callers.push(call.request.caller)
       return next(call)
     }
   })
@@ -86,14 +86,14 @@ describe("an extension", () => {
         Extension.layer({
           name: mark,
           call: (call, next) =>
-            call.tool.extensions === undefined || !Context.get(call.tool.extensions as Context.Context<Loud>, Loud)
+            call.tool.metadata === undefined || !Context.get(call.tool.metadata as Context.Context<Loud>, Loud)
               ? next(call)
               : next({
                 ...call,
                 params: { ...call.params, arguments: { text: `${mark}${call.params.arguments?.["text"]}` } }
               })
         })
-      const loud = Tool.make("loud", { input: { text: Schema.String }, extensions: Context.make(Loud, true) })
+      const loud = Tool.make("loud", { input: { text: Schema.String }, metadata: Context.make(Loud, true) })
       const { connect } = yield* set({}, [
         around("a"),
         echo,
@@ -150,7 +150,7 @@ describe("an extension", () => {
     Effect.gen(function*() {
       const { callers, old, run } = yield* calledInBothEras
       const notification = { method: "notifications/resources/updated", params: { uri: "r://r" } }
-      const told = callers.map((caller) => run(Extension.tell(caller, "k", notification)))
+      const told = callers.map((caller) => run(Extension.notify(caller, "k", notification)))
       expect([yield* told[0]!, yield* told[1]!]).toEqual([true, false])
       yield* kit.settle
       expect(old.notices("notifications/resources/updated").map(({ params }) => params)).toEqual([{ uri: "r://r" }])

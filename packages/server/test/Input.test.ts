@@ -7,7 +7,7 @@ import * as Getter from "effect/SchemaGetter"
 import * as kit from "./kit.ts"
 
 /** What a handler with this input gets for these arguments, and how the input is described. */
-const meet = <S extends Tool.Shape>(input: S, args?: kit.Json) =>
+const meet = <S extends Tool.AnySchema>(input: S, args?: kit.Json) =>
   Effect.gen(function*() {
     let got: unknown
     const layer = Tool.layer(Tool.make("t", { input }), (given) => {
@@ -154,12 +154,12 @@ describe("arguments", () => {
 })
 
 describe("the JSON Schema of arguments", () => {
-  const schemaOf = (input: Tool.Shape) => Effect.map(meet(input), ({ schema }) => schema)
+  const schemaOf = (input: Tool.AnySchema) => Effect.map(meet(input), ({ schema }) => schema)
 
   it.effect("every revision · inputSchema has type object, and no $ref at its root", () =>
     Effect.gen(function*() {
       for (const input of [Point, Tree, Schema.Struct({}), Schema.Struct({}).annotate({ description: "none" }), {}]) {
-        const schema = yield* schemaOf(input as Tool.Shape)
+        const schema = yield* schemaOf(input as Tool.AnySchema)
         expect(schema.type).toBe("object")
         expect(schema.$ref).toBeUndefined()
         expect(schema.not).toBeUndefined()
@@ -297,8 +297,8 @@ describe("a schema that cannot be offered", () => {
       Effect.gen(function*() {
         const error = yield* refusal(Tool.make("odd", { input }) as never)
         expect(error).toBeInstanceOf(DefinitionError)
-        expect(error).toMatchObject({ reason: "Schema", kind: "tool", definition: "odd" })
-        expect((error as DefinitionError).message).toContain("The tool \"odd\" cannot be offered")
+        expect(error).toMatchObject({ reason: { _tag: "InvalidSchema" }, kind: "tool", definition: "odd" })
+        expect((error as DefinitionError).message).toContain("The tool \"odd\" has an invalid")
       }))
   }
 
@@ -310,9 +310,14 @@ describe("a schema that cannot be offered", () => {
           .annotate({ identifier: `Endless ${member}` })
         for (const schema of [symbolic, Endless]) {
           const error = yield* refusal(Tool.make("odd", { [member]: schema }) as never)
-          expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "odd" })
+          expect(error).toMatchObject({
+            _tag: "DefinitionError",
+            reason: { _tag: "InvalidSchema" },
+            kind: "tool",
+            definition: "odd"
+          })
           expect((error as DefinitionError).message).toContain(
-            `The tool "odd" cannot be offered for its ${member} schema: `
+            `The tool "odd" has an invalid ${member} schema: `
           )
         }
       }))
@@ -333,14 +338,14 @@ describe("a schema that cannot be offered", () => {
           { a: Schema.Union([Schema.Int, Schema.suspend(() => Schema.instanceOf(AbortController))]) },
           " at a"
         ]
-      ] as ReadonlyArray<readonly [string, Tool.Shape, string]>
+      ] as ReadonlyArray<readonly [string, Tool.AnySchema, string]>
     ) {
       it.effect(`what is no JSON and says no form in it fails the layer, and is not told as anything: ${member}, ${what}`, () =>
         Effect.gen(function*() {
           const error = yield* refusal(Tool.make("odd", { [member]: shape }) as never)
           expect((error as DefinitionError).message).toBe(
-            `The tool "odd" cannot be offered for its ${member} schema: What a declaration is in JSON is not known${where}: ` +
-              "annotate it with toCodecJson"
+            `The tool "odd" has an invalid ${member} schema: no JSON representation is known for this declaration${where}; ` +
+              "add a toCodecJson annotation"
           )
         }))
     }

@@ -98,7 +98,7 @@ describe("templates", () => {
         const error = yield* kit.failure(kit.server(echo(text)))
         expect(error).toMatchObject({
           _tag: "DefinitionError",
-          reason: "UriTemplate",
+          reason: { _tag: "InvalidUriTemplate" },
           kind: "resource template",
           definition: text
         })

@@ -22,6 +22,7 @@ import {
   tool,
   updated
 } from "./subscribing.ts"
+import { internals } from "../src/internal/catalogState.ts"
 
 describe("subscriptions/listen", () => {
   it.effect("2026-07-28 · MUST send the acknowledgment first, with the subset that the server agreed to honor", () =>
@@ -85,7 +86,7 @@ describe("subscriptions/listen", () => {
       // The client cancels one: nothing more is sent of it, not even an answer.
       client.notify("notifications/cancelled", { requestId: watch })
       yield* kit.settle
-      expect([...hub.listens].map(({ exchange }) => exchange.id)).toEqual([tools, again])
+      expect([...hub.listens].map(({ request }) => request.id)).toEqual([tools, again])
       yield* run(Catalog.updated("r://r"))
       yield* kit.settle
       expect(client.received.slice(6).map(({ params }) => params._meta[id])).toEqual([again])
@@ -97,7 +98,7 @@ describe("subscriptions/listen", () => {
       const { connect, hub, offer } = yield* set()
       const client = yield* connect()
       const asked = [yield* listen(client, filter("tools"), "s"), yield* listen(client, filter("tools"), 5)]
-      hub.end()
+      hub.shutdown()
       for (const of of asked) {
         const { result } = yield* client.answer(of)
         expect(result).toEqual({
@@ -181,7 +182,7 @@ describe("subscriptions/listen", () => {
       const first = yield* listen(client, filter("tools"))
       yield* listen(client, filter("tools"))
       const refused = yield* client.error("subscriptions/listen", { notifications: filter("tools") })
-      expect(refused).toEqual({ code: -32603, message: "The server has 2 subscriptions already" })
+      expect(refused).toEqual({ code: -32603, message: "The server has 2 open subscriptions already (maxListens)" })
       expect([...hub.listens].length).toBe(2)
       client.notify("notifications/cancelled", { requestId: first })
       yield* kit.settle
@@ -198,7 +199,10 @@ describe("subscriptions/listen", () => {
       const unknown = yield* kit.linkAs(server, undefined)
       const first = yield* listen(ann, filter("tools"))
       const refused = yield* ann.error("subscriptions/listen", { notifications: {} })
-      expect(refused).toEqual({ code: -32603, message: "One principal may have 1 subscriptions at most" })
+      expect(refused).toEqual({
+        code: -32603,
+        message: "One principal may have at most 1 open subscriptions (maxListensPerPrincipal)"
+      })
       yield* listen(bob, filter("tools"))
       for (let i = 0; i < 3; i++) yield* listen(unknown, filter("tools"))
       expect([...hub.listens].length).toBe(5)
@@ -220,10 +224,10 @@ describe("subscriptions/listen", () => {
 describe("a lone request", () => {
   /** An endpoint that serves lone requests, and what it has said. */
   const endpoint = Effect.gen(function*() {
-    const { context, hub, run, server: { host } } = yield* set({ subscriptions: { maxListens: 100_000 } })
+    const { context, hub, run, server: { [internals]: core } } = yield* set({ subscriptions: { maxListens: 100_000 } })
     const said: Array<kit.Json> = []
     const owner: Owner = {
-      run: (exchange, instead) => host.run(host.catalog.base, exchange, instead),
+      run: (exchange, instead) => core.run(core.catalog[internals].base, exchange, instead),
       say: (_, method, params) => {
         said.push([method, params])
         return true
@@ -239,7 +243,7 @@ describe("a lone request", () => {
     const open = (id: number): RequestContext => {
       const params = { notifications: { resourceSubscriptions: ["r://r"], toolsListChanged: true }, _meta: kit.meta() }
       const request = JsonRpc.request(id, "subscriptions/listen", params)
-      const exchange = new RequestContext(owner, request, host.identify(request, undefined) as Caller)
+      const exchange = new RequestContext(owner, request, core.identify(request, undefined) as Caller)
       exchange.start()
       return exchange
     }
@@ -257,17 +261,17 @@ describe("a lone request", () => {
       yield* run(Catalog.updated("r://r"))
       expect(said.map(([what]) => what)).toEqual([acknowledged, updated, 1])
       expect(said[2][1].result._meta[id]).toBe(1)
-      expect([[...hub.listens].length, hub.watched]).toEqual([0, 0])
+      expect([[...hub.listens].length, hub.subscribedResources]).toEqual([0, 0])
     }))
 
   it.effect("10,000 subscriptions that are opened and dropped leave nothing behind", () =>
     Effect.gen(function*() {
       const { hub, open, run, said } = yield* endpoint
       const all = Array.from({ length: 10_000 }, (_, i) => open(i))
-      expect([[...hub.listens].length, hub.watched]).toEqual([10_000, 1])
+      expect([[...hub.listens].length, hub.subscribedResources]).toEqual([10_000, 1])
       for (const exchange of all) exchange.cancel()
       yield* kit.settle
-      expect([[...hub.listens].length, hub.watched]).toEqual([0, 0])
+      expect([[...hub.listens].length, hub.subscribedResources]).toEqual([0, 0])
       said.length = 0
       yield* run(Catalog.updated("r://r"))
       expect(said).toEqual([])

@@ -186,7 +186,7 @@ describe("slow readers", () => {
 describe("the bus", () => {
   it.effect("what changes in one process is heard by those who listen to another", () =>
     Effect.gen(function*() {
-      const bus = yield* EventBus.memory
+      const bus = yield* EventBus.make
       const build = Effect.gen(function*() {
         const layer = McpServer.layer({ name: "test", version: "1.0.0" }, ...one) as kit.Server
         return yield* Layer.build(Layer.provide(layer, Layer.succeed(EventBus.EventBus, bus)))

@@ -56,7 +56,10 @@ describe("resources/subscribe", () => {
         const client = yield* connect("2025-11-25")
         for (let i = 0; i < max; i++) yield* client.result("resources/subscribe", { uri: `notes://${i}` })
         const refused = yield* client.error("resources/subscribe", { uri: "notes://more" })
-        expect(refused).toEqual({ code: -32603, message: `A session may subscribe to ${max} resources at most` })
+        expect(refused).toEqual({
+          code: -32603,
+          message: `A session may subscribe to at most ${max} resources (maxResources)`
+        })
         yield* run(Catalog.updated("notes://more"))
         yield* client.result("resources/subscribe", { uri: "notes://0" })
         yield* client.result("resources/unsubscribe", { uri: "notes://0" })
@@ -74,12 +77,12 @@ describe("resources/subscribe", () => {
       const scope = yield* Scope.make()
       const client = yield* Scope.provide(Effect.provide(kit.connect("2025-11-25"), context), scope)
       for (const uri of ["notes://1", "notes://2"]) yield* client.result("resources/subscribe", { uri })
-      expect(hub.watched).toBe(2)
+      expect(hub.subscribedResources).toBe(2)
       expect((yield* server.inspect).sessions.map(({ subscriptions }) => subscriptions)).toEqual([
         ["notes://1", "notes://2"]
       ])
       yield* Scope.close(scope, Exit.void)
-      expect(hub.watched).toBe(0)
+      expect(hub.subscribedResources).toBe(0)
       expect(hub.peers.size).toBe(0)
     }))
 
@@ -94,10 +97,10 @@ describe("resources/subscribe", () => {
       const client = yield* Effect.provide(kit.connect("2025-11-25"), context)
       const id = client.send("resources/subscribe", { uri: "notes://1" })
       yield* kit.settle
-      hub.forget(client.peer)
+      hub.peerClosed(client.peer)
       yield* pass("1 second")
       expect(client.answers(id).length).toBe(1)
-      expect(hub.watched).toBe(0)
+      expect(hub.subscribedResources).toBe(0)
     }))
 
   it.effect("a handler says that a resource has changed", () =>

@@ -16,6 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as kit from "./kit.ts"
+import { internals } from "../src/internal/catalogState.ts"
 
 export const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
 export const prompt = (name: string) => Prompt.layer(Prompt.make(name), () => Effect.succeed("ok"))
@@ -48,7 +49,7 @@ export const set = (
     const server = Context.get(context, McpServer.McpServer)
     return {
       context,
-      hub: server.host.hub,
+      hub: server[internals].hub,
       server,
       close: Scope.close(scope, Exit.void),
       connect: (revision: Revision.Revision = Revision.latest) => Effect.provide(kit.connect(revision), context),

@@ -24,7 +24,7 @@
  *   }))
  */
 import { McpRequest } from "@skein/runtime/RequestContext"
-import { Catalog } from "@skein/server/Catalog"
+import { Catalog, type HandlerServices } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
 import * as Extension from "@skein/server/Extension"
@@ -44,7 +44,7 @@ export { id, say } from "./CurrentTask.ts"
 export type { ToolPolicyOptions as Terms } from "./internal/protocol/policy.ts"
 
 /** What describes a task: a tool, and what holds for its tasks. */
-export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>
+export interface Options<Input extends Tool.AnySchema, Output extends Tool.AnySchema>
   extends Omit<Tool.Options<Input, Output>, "execution">, ToolPolicyOptions
 {
   /**
@@ -68,14 +68,18 @@ export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>
 export interface Task<Name extends string, Input, Output> extends Tool.Tool<Name, Input, Output> {}
 
 /** Defines a task. */
-export const make = <const Name extends string, Input extends Tool.Shape = {}, Output extends Tool.Shape = never>(
+export const make = <
+  const Name extends string,
+  Input extends Tool.AnySchema = {},
+  Output extends Tool.AnySchema = never
+>(
   name: Name,
   options: Options<Input, Output> = {}
 ): Task<Name, Tool.InputOf<Input>, [Output] extends [never] ? never : Tool.OutputOf<Output>> => {
   const {
     inputFrom: asks,
     asTask: decide,
-    extensions,
+    metadata,
     limits,
     maxTtl,
     owner,
@@ -88,26 +92,26 @@ export const make = <const Name extends string, Input extends Tool.Shape = {}, O
   return Tool.make<Name, Input, Output>(name, {
     ...tool as Tool.Options<Input, Output>,
     execution: { taskSupport },
-    extensions: policy({ inputFrom: asks, asTask: decide, limits, maxTtl, owner, pollInterval, pool, ttl }, extensions)
+    metadata: policy({ inputFrom: asks, asTask: decide, limits, maxTtl, owner, pollInterval, pool, ttl }, metadata)
   })
 }
 
 /**
- * What holds for the tasks of a plain tool, one whose handler is not made of steps, for its `extensions`.
+ * What holds for the tasks of a plain tool, one whose handler is not made of steps, for its `metadata`.
  *
  * @example
- * const slow = Tool.make("slow", { execution: { taskSupport: "optional" }, extensions: Task.terms({ ttl: "1 hour" }) })
+ * const slow = Tool.make("slow", { execution: { taskSupport: "optional" }, metadata: Task.terms({ ttl: "1 hour" }) })
  */
 export const policy = (
   terms: ToolPolicyOptions,
-  extensions: Context.Context<never> = Context.empty()
-): Context.Context<never> => Context.add(extensions, TaskPolicyAnnotation, terms)
+  metadata: Context.Context<never> = Context.empty()
+): Context.Context<never> => Context.add(metadata, TaskPolicyAnnotation, terms)
 
 /** What a body gives: an effect with the services of its task, beside those that the layer captures. */
 type Body<Input, Output, E, R> = (input: Input) => Effect.Effect<Tool.Answer<Output>, E, R>
 
 /** What the layer of a body needs. */
-type Needed<R> = Tool.Needed<Exclude<R, CurrentTask>>
+type Needed<R> = HandlerServices<Exclude<R, CurrentTask>>
 
 /**
  * Offers a task with its body. `Tasks.layer` has to be among the definitions of the server: without it the server does not start,
@@ -175,7 +179,7 @@ export const layerPrepared = <
   schema: Schema.ConstraintCodec<P, unknown>,
   prepare: (input: Input) => Effect.Effect<P, E1, R1>,
   body: (input: Input, prepared: P) => Effect.Effect<Tool.Answer<NoInfer<Output>>, E2, R2>
-): Layer.Layer<never, DefinitionError, Catalog | Tool.Needed<R1> | Needed<R2>> => {
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R1> | Needed<R2>> => {
   const codec = Schema.toCodecJson(schema)
   const encode = Schema.encodeUnknownEffect(codec)
   const decode = Schema.decodeUnknownEffect(codec)
@@ -185,7 +189,7 @@ export const layerPrepared = <
       Effect.flatMap(Effect.orDie(decode(preparedFor(exchange))), (prepared) => body(input, prepared)))
   )
   const { name, options, ...shapes } = durable(task)
-  const extensions = Context.add(options.extensions ?? Context.empty(), Prepares, true)
+  const metadata = Context.add(options.metadata ?? Context.empty(), Prepares, true)
   type Answered = Effect.Effect<Tool.Answer<Output>, E1 | E2, R1 | Exclude<R2, CurrentTask> | McpRequest>
   const prepared = (input: Input, cell: Cell): Answered =>
     Effect.flatMap(prepare(input), (prepared) =>
@@ -195,7 +199,7 @@ export const layerPrepared = <
         return Tool.result({ isError: true }) as Tool.Answer<Output>
       }))
   const tool = Tool.layer(
-    { name, options: { ...options, extensions }, ...shapes },
+    { name, options: { ...options, metadata }, ...shapes },
     (input): Answered =>
       Effect.withFiber((fiber): Answered => {
         const cell = Context.getOrUndefined(fiber.context, Preparing)
@@ -218,13 +222,13 @@ const looked: Layer.Layer<never, never, Catalog> = Extension.effect(
 const durable = <Name extends string, Input, Output>(
   task: Tool.Tool<Name, Input, Output>
 ): Tool.Tool<Name, Input, Output> => {
-  const { execution, extensions = Context.empty() } = task.options
+  const { execution, metadata = Context.empty() } = task.options
   return {
     ...task,
     options: {
       ...task.options,
       execution: { taskSupport: "optional", ...execution },
-      extensions: Context.add(extensions, Durable, true)
+      metadata: Context.add(metadata, Durable, true)
     }
   }
 }

@@ -15,6 +15,7 @@ import * as Scope from "effect/Scope"
 import * as Exit from "effect/Exit"
 import * as Client from "../../src/Client.ts"
 import * as kit from "./kit.ts"
+import { internals } from "../../../server/src/internal/catalogState.ts"
 
 const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
 
@@ -30,7 +31,7 @@ const open = (revision: Revision.Revision) =>
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
     const context = yield* Scope.provide(Layer.build(layer), scope)
-    const { host: { hub }, serve } = Context.get(context, McpServer.McpServer)
+    const { [internals]: { hub }, serve } = Context.get(context, McpServer.McpServer)
     const client = yield* Client.make(InMemoryTransport.transport(serve), { revisions: [revision] })
     return {
       client,
@@ -61,17 +62,17 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual(lists.tags, ["Subscribed", "ToolListChanged"])
         assert.deepStrictEqual(one.tags, ["Subscribed", "r://1"])
         assert.deepStrictEqual(both.tags, ["Subscribed", "r://1", "r://2", "ToolListChanged"])
-        assert.strictEqual(hub.watched, 2)
+        assert.strictEqual(hub.subscribedResources, 2)
         assert.strictEqual([...hub.listens].length, modern ? 3 : 0)
 
         yield* both.stop
-        assert.strictEqual(hub.watched, 1)
+        assert.strictEqual(hub.subscribedResources, 1)
         assert.strictEqual([...hub.listens].length, modern ? 2 : 0)
         yield* changed("r://2")
         yield* changed("r://1")
         yield* one.stop
         yield* lists.stop
-        assert.strictEqual(hub.watched, 0)
+        assert.strictEqual(hub.subscribedResources, 0)
         assert.strictEqual([...hub.listens].length, 0)
         assert.deepStrictEqual(one.tags, ["Subscribed", "r://1", "r://1"])
         assert.strictEqual(both.tags.length, 4)
@@ -123,7 +124,7 @@ describe("everything that lives has an owner", () => {
           })
         const before = yield* some(100)
         assert.strictEqual(yield* some(200), before)
-        assert.strictEqual(hub.watched, 0)
+        assert.strictEqual(hub.subscribedResources, 0)
         assert.deepStrictEqual([...client.peer.calls], [])
       }).pipe(Effect.provideService(Metric.FiberRuntimeMetrics, metrics))
     })

@@ -16,6 +16,7 @@ import * as Client from "../../src/Client.ts"
 import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { served, session, until } from "../http/support/script.ts"
+import { internals } from "../../../server/src/internal/catalogState.ts"
 
 const server = McpServer.layer(
   { name: "changing", version: "1.0.0", listChangedDebounce: 0 },
@@ -25,7 +26,7 @@ const server = McpServer.layer(
 
 const open = Effect.gen(function*() {
   const context = yield* Layer.build(Layer.provideMerge(ServerHttp.layer({ port: 0 }), server))
-  const { host: { hub } } = Context.get(context, McpServer.McpServer)
+  const { [internals]: { hub } } = Context.get(context, McpServer.McpServer)
   return {
     hub,
     url: Context.get(context, ServerHttp.Server).url,
@@ -84,9 +85,9 @@ for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           assert.strictEqual([...hub.listens].length, modern ? 2 : 0)
           yield* Fiber.interrupt(two.fiber)
           yield* until(() => [...hub.listens].length === (modern ? 1 : 0))
-          assert.strictEqual(hub.watched, 1)
+          assert.strictEqual(hub.subscribedResources, 1)
           yield* Fiber.interrupt(one.fiber)
-          yield* until(() => hub.watched === 0)
+          yield* until(() => hub.subscribedResources === 0)
           // The client goes on.
           assert.strictEqual((yield* client.callTool("more")).isError ?? false, false)
         }))

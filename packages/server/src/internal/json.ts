@@ -1,14 +1,14 @@
 /**
- * Any value as JSON of a bounded size: what an author logs may be anything, and large.
+ * JSON values: any value as JSON of a bounded size, and objects without `undefined` members.
  */
 import * as Redactable from "effect/Redactable"
 
-/** How deep objects and arrays are followed. */
+/** The number of nested objects and arrays that are followed. */
 const maxDepth = 16
 
 /**
- * The value as JSON whose text is about `max` characters at most: longer texts are cut, and members and items beyond are left
- * out. It never throws; what has no JSON form is said as text.
+ * Turns any value into JSON whose text has about `max` characters at most. Longer texts are cut, and further members and items are left out.
+ * It never throws. A value without a JSON form becomes a text that describes it.
  */
 export const toBoundedJson = (value: unknown, max: number): unknown => new Writer(max).write(value, [])
 
@@ -39,11 +39,11 @@ class Writer {
     return value
   }
 
-  /** A text, as much of it as there is room for. What JSON escapes counts as one character more. */
+  /** Writes as much of a text as the remaining size allows. Characters that JSON escapes count as one. */
   #text(text: string): string {
-    const room = Math.max(0, this.#left)
-    const whole = text.length <= room
-    const kept = whole ? text : `${text.slice(0, room).replace(/[\ud800-\udbff]$/, "")}…`
+    const available = Math.max(0, this.#left)
+    const whole = text.length <= available
+    const kept = whole ? text : `${text.slice(0, available).replace(/[\ud800-\udbff]$/, "")}…`
     this.#left -= kept.length + 2
     return kept
   }
@@ -104,10 +104,10 @@ const described = (value: unknown): string => {
   }
 }
 
-/** `A` with the optional members that may be `undefined` narrowed to members that are absent or have a value. */
+/** `A` without `undefined` in its members: optional members are either absent or have a value. */
 export type Defined<A> = { readonly [K in keyof A]: Exclude<A[K], undefined> }
 
-/** A copy without the members that are `undefined`. */
+/** Copies an object without its `undefined` members. Options may be `undefined`; members of protocol messages may not. */
 export const omitUndefined = <A extends object>(value: A): Defined<A> => {
   const defined: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(value)) {

@@ -160,7 +160,7 @@ describe("a form", () => {
       // @ts-expect-error a default is one of the values
       Schema.Literals(["a", "b"]).pipe(Elicitation.withDefault("c"))
       const wrong = yield* asking("2025-11-25", Elicitation.form("?", filled), kit.accept({ people: 10 }))
-      expect(failure(wrong.result)?.reason).toBe("InvalidAnswer")
+      expect(failure(wrong.result)?.reason._tag).toBe("InvalidResponse")
     }))
 
   it.effect("2025-06-18 · is written as that revision has it: no defaults but of booleans, titles in enumNames", () =>
@@ -195,7 +195,7 @@ describe("a form", () => {
       const question = Elicitation.form("?", { several: fields.several })
       const { result, sent } = yield* asking("2025-06-18", question, kit.accept({}))
       expect(sent).toBe(undefined)
-      expect(failure(result)).toMatchObject({ reason: "Unsupported", revision: "2025-06-18" })
+      expect(failure(result)).toMatchObject({ reason: { _tag: "Unsupported" }, revision: "2025-06-18" })
       expect(failure(result)!.message).toContain("choice of several values")
     }))
 
@@ -205,8 +205,8 @@ describe("a form", () => {
         const { result, sent } = yield* asking(revision, Elicitation.form("?", { a: Schema.String }), kit.accept({}))
         expect(sent).toBe(undefined)
         expect(failure(result)).toMatchObject({
-          reason: "Unsupported",
-          message: `${revision} has no elicitation/create`
+          reason: { _tag: "Unsupported" },
+          message: `${revision} does not have elicitation/create`
         })
       }))
   }
@@ -230,7 +230,7 @@ describe("a form", () => {
           const question = Elicitation.form("?", { a: Schema.String })
           expect((yield* asking(revision, question, { action })).result).toEqual(Result.succeed({ action }))
           const { result } = yield* asking(revision, Elicitation.accepted(question), { action })
-          expect(failure(result)?.reason).toBe(action === "decline" ? "Declined" : "Cancelled")
+          expect(failure(result)?.reason._tag).toBe(action === "decline" ? "Declined" : "Cancelled")
         }
       }))
   }
@@ -256,7 +256,7 @@ describe("a form", () => {
         for (const [fields, content] of bad) {
           const answer = content === undefined ? { action: "accept" } : kit.accept(content)
           const { result } = yield* asking(revision, Elicitation.form("?", fields), answer)
-          expect(failure(result)).toMatchObject({ reason: "InvalidAnswer", method: "elicitation/create" })
+          expect(failure(result)).toMatchObject({ reason: { _tag: "InvalidResponse" }, method: "elicitation/create" })
           expect(failure(result)!.message).toContain(`"a"`)
         }
       }
@@ -281,22 +281,22 @@ describe("a form", () => {
 describe("is limited to flat objects with primitive properties", () => {
   const refused: { readonly [what: string]: readonly [Schema.ConstraintCodec<unknown, unknown>, string] } = {
     "a struct": [Schema.Struct({ a: Schema.String }), "it has fields of its own"],
-    "a list of texts": [Schema.Array(Schema.String), "a list may only hold a choice of texts"],
-    "a list of structs": [Schema.Array(Schema.Struct({ a: Schema.String })), "a list may only hold a choice of texts"],
+    "a list of texts": [Schema.Array(Schema.String), "a list must be a choice of texts"],
+    "a list of structs": [Schema.Array(Schema.Struct({ a: Schema.String })), "a list must be a choice of texts"],
     "a record": [Schema.Record(Schema.String, Schema.String), "it has fields of its own"],
-    "a union": [Schema.Union([Schema.String, Schema.Finite]), "it may be of several types"],
-    "numbers to choose from": [Schema.Literals([1, 2]), "a choice is one of texts"],
-    anything: [Schema.Unknown, "it is not a text, a number, a yes or no, or a choice of texts"]
+    "a union": [Schema.Union([Schema.String, Schema.Finite]), "it has several types"],
+    "numbers to choose from": [Schema.Literals([1, 2]), "a choice must be of texts"],
+    anything: [Schema.Unknown, "it is not a text, a number, a boolean, or a choice of texts"]
   }
   for (const [what, [schema, why]] of Object.entries(refused)) {
     it.effect(`so it has no field for ${what}, and says which field that is`, () =>
       Effect.gen(function*() {
-        const message = `The field "bad" cannot stand in a form: ${why}`
+        const message = `a form cannot have the field "bad": ${why}`
         const form = Elicitation.make({ good: Schema.String, bad: schema } as never)
         expect(form.requestedSchema).toEqual(Result.fail(message))
         for (const revision of ["2025-11-25", "2026-07-28"] as const) {
           const { result, sent } = yield* asking(revision, Elicitation.form("?", form), kit.accept({}))
-          expect(failure(result)).toMatchObject({ reason: "InvalidQuestion", message })
+          expect(failure(result)).toMatchObject({ reason: { _tag: "InvalidRequest" }, message })
           expect(sent).toBe(undefined)
         }
       }))
@@ -305,9 +305,9 @@ describe("is limited to flat objects with primitive properties", () => {
   it("nor is it anything but a struct", () => {
     const union = Schema.Union([Schema.Struct({ a: Schema.String }), Schema.Struct({ b: Schema.String })])
     expect(Elicitation.make(union as never).requestedSchema).toEqual(
-      Result.fail("A form is a struct with a field at least")
+      Result.fail("a form must be a struct with at least one field")
     )
-    expect(Elicitation.make({}).requestedSchema).toEqual(Result.fail("A form is a struct with a field at least"))
+    expect(Elicitation.make({}).requestedSchema).toEqual(Result.fail("a form must be a struct with at least one field"))
   })
 
   it("and the types say so", () => {
@@ -340,7 +340,7 @@ describe("an address to visit", () => {
       Effect.gen(function*() {
         const { result, sent } = yield* asking(revision, Elicitation.url("?", "not a url"), { action: "accept" })
         expect(sent).toBe(undefined)
-        expect(failure(result)).toMatchObject({ reason: "InvalidQuestion" })
+        expect(failure(result)).toMatchObject({ reason: { _tag: "InvalidRequest" } })
         const good = yield* asking(revision, Elicitation.url("?", new URL("https://example.com")), {
           action: "decline"
         })

@@ -60,7 +60,7 @@ describe("2025-11-25", () => {
         revision: "2025-11-25",
         answer: () => kit.accept({ sure: true })
       })
-      expect(client.received[0].error.message).toBe("Nobody can be asked about initialize")
+      expect(client.received[0].error.message).toBe("elicitation/create cannot be sent while initialize is handled")
       expect(client.asked).toEqual([])
     }))
 })

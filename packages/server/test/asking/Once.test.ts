@@ -144,14 +144,14 @@ describe("once", () => {
       base.logged((lines) =>
         Effect.gen(function*() {
           expect(yield* call(Effect.as(once("k", Schema.String, ask("a")), "done"))).toBe("-32603 Internal error")
-          expect(lines.join()).toContain(`elicitation/create inside of once("k")`)
+          expect(lines.join()).toContain(`elicitation/create is not allowed inside of once("k")`)
           const nested = once(
             "k",
             Schema.String,
             Effect.andThen(once("l", Schema.Void, Effect.asVoid(Roots.list())), ask("a"))
           )
           expect(yield* call(Effect.as(nested, "done"))).toBe("-32603 Internal error")
-          expect(lines.join()).toContain(`roots/list inside of once("l")`)
+          expect(lines.join()).toContain(`roots/list is not allowed inside of once("l")`)
         })
       )
   )
@@ -181,7 +181,7 @@ describe("once", () => {
         yield* TestClock.adjust("59999 millis")
         expect(interrupted).toBe(0)
         yield* TestClock.adjust("1 millis")
-        expect(yield* Fiber.join(call)).toBe(`failed: once("slow") took too long`)
+        expect(yield* Fiber.join(call)).toBe(`failed: once("slow") took longer than its timeout`)
         expect(interrupted).toBe(1)
       }))
     }))
@@ -193,7 +193,7 @@ describe("once", () => {
       const call = yield* Effect.forkChild(client.call("t"), { startImmediately: true })
       yield* base.settle
       yield* TestClock.adjust("2 seconds")
-      expect(yield* Fiber.join(call)).toBe(`failed: once("slow") took too long`)
+      expect(yield* Fiber.join(call)).toBe(`failed: once("slow") took longer than its timeout`)
     })))
 })
 
@@ -242,7 +242,7 @@ describe("2026-07-28", () => {
         const inputResponses = before.responses(result)
         const retry = yield* after.once("tools/call", { name: "t", requestState: result.requestState, inputResponses })
         expect(kit.said(retry)).toBe("-32603 Internal error")
-        expect(lines.join()).toContain(`once("n") has run`)
+        expect(lines.join()).toContain(`the result of once("n") in an earlier round`)
         expect(runs.count).toBe(1)
       })
     ))

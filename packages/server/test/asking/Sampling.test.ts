@@ -74,14 +74,16 @@ describe("sampling", () => {
         const handler = Effect.map(Sampling.createMessage({ messages: "?", maxTokens: 1 }), Sampling.text)
         const client = yield* kit.client(kit.tool(handler), { revision, answer: () => ({ role: "assistant" }) })
         const text = yield* client.call("t")
-        expect(text).toMatch(revision === "2026-07-28" ? /^-32602 .*inputResponses/ : /^failed: The answer to sampling/)
+        expect(text).toMatch(
+          revision === "2026-07-28" ? /^-32602 .*inputResponses/ : /^failed: invalid response to sampling/
+        )
       }))
   }
 
   it.effect("what is no request of the specification is not sent", () =>
     Effect.gen(function*() {
       const { result, sent } = yield* asking("2026-07-28", { messages: "?", maxTokens: 1.5 }, said([]))
-      expect(failure(result)).toMatchObject({ reason: "InvalidQuestion" })
+      expect(failure(result)).toMatchObject({ reason: { _tag: "InvalidRequest" } })
       expect(failure(result)!.message).toContain("maxTokens")
       expect(sent).toBe(undefined)
     }))
@@ -95,7 +97,7 @@ describe("sampling", () => {
       ]
       for (const request of requests) {
         const { result, sent } = yield* asking("2025-06-18", request, said([]))
-        expect(failure(result)).toMatchObject({ reason: "Unsupported" })
+        expect(failure(result)).toMatchObject({ reason: { _tag: "Unsupported" } })
         expect(sent).toBe(undefined)
       }
     }))
@@ -137,7 +139,7 @@ describe("sampling", () => {
         ]
         for (const messages of bad) {
           const { result, sent } = yield* asking(revision, { messages, maxTokens: 1, tools }, said([]))
-          expect(failure(result)).toMatchObject({ reason: "InvalidQuestion" })
+          expect(failure(result)).toMatchObject({ reason: { _tag: "InvalidRequest" } })
           expect(sent).toBe(undefined)
         }
       }))

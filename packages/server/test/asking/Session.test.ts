@@ -28,7 +28,12 @@ const waiting = <A>(question: Effect.Effect<A, InputError, McpRequest>, answer: 
     const client = yield* kit.client(kit.tool(handler), { revision, answer })
     const call = yield* Effect.forkChild(client.call("t"), { startImmediately: true })
     yield* base.settle
-    return { client, call, seen, reason: () => seen.map((result) => Result.isFailure(result) && result.failure.reason) }
+    return {
+      client,
+      call,
+      seen,
+      reason: () => seen.map((result) => Result.isFailure(result) && result.failure.reason._tag)
+    }
   })
 
 describe("2025-11-25", () => {
@@ -41,7 +46,7 @@ describe("2025-11-25", () => {
         expect(reason()).toEqual([])
         yield* TestClock.adjust("1 millis")
         expect(yield* Fiber.join(call)).toBe("done")
-        expect(reason()).toEqual(["TimedOut"])
+        expect(reason()).toEqual(["Timeout"])
         const asked = client.received.find(({ id, method }) => id !== undefined && method !== undefined)
         expect(client.notices("notifications/cancelled").map(({ params }) => params.requestId)).toEqual([asked.id])
       }
@@ -55,7 +60,7 @@ describe("2025-11-25", () => {
         expect(reason()).toEqual([])
         yield* TestClock.adjust(1)
         yield* Fiber.join(call)
-        expect(reason()).toEqual(["TimedOut"])
+        expect(reason()).toEqual(["Timeout"])
       }
     }))
 
@@ -78,9 +83,12 @@ describe("2025-11-25", () => {
       const error = { code: -1, message: "User rejected sampling request" }
       const { call, reason, seen } = yield* waiting<unknown>(sample(), () => ({ error }))
       yield* Fiber.join(call)
-      expect(reason()).toEqual(["Rejected"])
+      expect(reason()).toEqual(["ProtocolError"])
       expect(seen[0]).toMatchObject({
-        failure: { message: `The client refused sampling/createMessage: ${error.message}`, cause: { code: -1 } }
+        failure: {
+          message: `The client refused sampling/createMessage: ${error.message}`,
+          reason: { error: { code: -1 } }
+        }
       })
     }))
 
@@ -88,7 +96,7 @@ describe("2025-11-25", () => {
     Effect.gen(function*() {
       const { call, reason } = yield* waiting<unknown>(form(), () => ({ action: "perhaps" }))
       yield* Fiber.join(call)
-      expect(reason()).toEqual(["InvalidAnswer"])
+      expect(reason()).toEqual(["InvalidResponse"])
     }))
 
   it.effect("the end of the connection is Closed", () =>

@@ -94,7 +94,7 @@ const asking = <A>(
       client,
       call,
       asked: () => client.asked.map(({ method }) => method),
-      answers: () => ended.map((result) => Result.isSuccess(result) ? result.success : result.failure.reason)
+      answers: () => ended.map((result) => Result.isSuccess(result) ? result.success : result.failure.reason._tag)
     }
   })
 
@@ -143,7 +143,7 @@ describe("2025-11-25 · a requestor", () => {
         expect(answers()).toEqual([])
         expect(asked()).not.toContain("tasks/cancel")
         yield* pass(1)
-        expect(answers()).toEqual(["TimedOut"])
+        expect(answers()).toEqual(["Timeout"])
         expect(asked().at(-1)).toBe("tasks/cancel")
       }
     }))
@@ -173,7 +173,7 @@ describe("2025-11-25 · a requestor", () => {
       yield* pass("179 minutes")
       expect(answers()).toEqual([])
       yield* pass("1 minute")
-      expect(answers()).toEqual(["TimedOut"])
+      expect(answers()).toEqual(["Timeout"])
     }))
 
   it.effect("a handler that is interrupted cancels the task, since no request is open that it could cancel", () =>
@@ -197,7 +197,7 @@ describe("2025-11-25 · a requestor", () => {
       for (const receiver of rejecting) {
         const { answers, asked } = yield* asking(form({ task }), receiver)
         yield* pass(5000)
-        expect(answers()).toEqual(["Rejected"])
+        expect(answers()).toEqual(["ProtocolError"])
         expect(asked()).not.toContain("tasks/cancel")
       }
     }))
@@ -208,10 +208,10 @@ describe("2025-11-25 · a requestor", () => {
       expect((yield* asking(form({ task }), direct)).answers()).toEqual([{ action: "decline" }])
       for (const created of [{}, { task: { taskId: 7 } }, { task: "t1" }]) {
         const bad = Object.assign(new Receiver(), { created })
-        expect((yield* asking(form({ task }), bad)).answers()).toEqual(["InvalidAnswer"])
+        expect((yield* asking(form({ task }), bad)).answers()).toEqual(["InvalidResponse"])
       }
       const odd = Object.assign(new Receiver(), { status: "asleep" })
-      expect((yield* asking(form({ task }), odd)).answers()).toEqual(["InvalidAnswer"])
+      expect((yield* asking(form({ task }), odd)).answers()).toEqual(["InvalidResponse"])
     }))
 
   it.effect("a client that wants to be asked all the time is not: every 100 milliseconds at most, and every second for want of a word", () =>

@@ -129,7 +129,7 @@ for (const revision of support.eras) {
             revision
           )
           expect((yield* client.call("ok", { secret: "x" })).content[0].text).toBe("x")
-          const lost = lines.filter((line) => line.startsWith("An entry of the audit log was lost"))
+          const lost = lines.filter((line) => line.startsWith("audit log entry lost: the sink died"))
           expect(lost.map((line) => /the disk is full|no arguments/.exec(line)?.[0])).toEqual(
             ["no arguments", "the disk is full"]
           )

@@ -73,7 +73,8 @@ for (const revision of support.eras) {
         const second = begin(client, "b")
         expect(yield* client.error("tools/call", { name: "wait", arguments: { name: "c" } })).toEqual({
           code: Concurrency.code,
-          message: "Too busy for tools/call wait: at most 1 at the same time and 1 that wait. Try again later"
+          message:
+            "Too many requests of tools/call wait: at most 1 are handled at the same time and 1 wait. Try again later"
         })
         yield* open("a")
         yield* open("b")
@@ -160,7 +161,7 @@ it.effect("a key is forgotten when nothing of it is left", () =>
     const room = new ConcurrencyLimiter(503, 1, 1, Duration.seconds(1))
     const exchange = { method: "tools/call", params: { name: "t" } } as unknown as RequestContext
     const enter = (key: string, effect: Effect.Effect<JsonRpc.JsonObject>) =>
-      Effect.forkChild(Effect.exit(room.enter(key, exchange, () => effect)), { startImmediately: true })
+      Effect.forkChild(Effect.exit(room.run(key, exchange, () => effect)), { startImmediately: true })
     for (let i = 0; i < 100; i++) yield* enter(`done ${i}`, Effect.succeed({}))
     expect(room.size).toBe(0)
     const fibers = yield* Effect.forEach(["a", "a", "a", "b"], (key) => enter(key, Effect.never))

@@ -88,7 +88,7 @@ for (const revision of support.eras) {
         const context = yield* Layer.build(limiter)
         const server = (prefix?: string) =>
           kit.server(
-            RateLimit.layerShared({ limit: 2, ...(prefix === undefined ? undefined : { prefix }) }).pipe(
+            RateLimit.layerStore({ limit: 2, ...(prefix === undefined ? undefined : { prefix }) }).pipe(
               Layer.provide(Layer.succeedContext(context))
             ),
             echo
@@ -108,14 +108,14 @@ for (const revision of support.eras) {
             adaptiveConsume: () => Effect.die("unused"),
             adaptiveFeedback: () => Effect.die("unused")
           })
-          const refuse = RateLimit.layerShared().pipe(Layer.provide(broken))
+          const refuse = RateLimit.layerStore().pipe(Layer.provide(broken))
           const client = yield* kit.client(kit.server(refuse, echo), revision)
           expect(yield* client.error("tools/call", { name: "echo" })).toEqual({
             code: -32603,
-            message: "The rate limit cannot be checked now. Try again later"
+            message: "The rate limit cannot be checked. Try again later"
           })
           expect(lines.some((line) => line.includes("redis.internal is down"))).toBe(true)
-          const allow = RateLimit.layerShared({ onStoreError: "allow" }).pipe(Layer.provide(broken))
+          const allow = RateLimit.layerStore({ onStoreError: "allow" }).pipe(Layer.provide(broken))
           expect(yield* let_(yield* kit.client(kit.server(allow, echo), revision), 1)).toBe(1)
         })
       ))

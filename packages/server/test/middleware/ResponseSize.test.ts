@@ -28,7 +28,9 @@ for (const revision of support.eras) {
           expect(yield* less.call("text", args)).toMatchObject({
             isError: true,
             content: [{
-              text: `The result of tools/call text has ${bytes} bytes, and at most ${bytes - 1} are sent. Ask for less`
+              text: `The result of tools/call text has ${bytes} bytes, more than the maximum of ${
+                bytes - 1
+              }. Ask for less`
             }]
           })
         }

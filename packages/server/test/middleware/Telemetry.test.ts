@@ -22,6 +22,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
+import { internals } from "../../src/internal/catalogState.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "00f067aa0ba902b7"
@@ -343,7 +344,7 @@ for (const revision of support.eras) {
     it.effect("streams and refusals, as a transport tells of them", () =>
       Effect.gen(function*() {
         const { read, server } = measured()
-        const { host } = yield* support.build(server)
+        const { [internals]: host } = yield* support.build(server)
         const observer = host.observer!
         for (const status of [403, 403, 413]) observer.refused(status)
         observer.streamOpened()
@@ -392,7 +393,7 @@ it.effect("2025-11-25 · sessions: how many are open, and how long they were", (
 it.effect("when its scope closes, nobody listens any more", () =>
   Effect.gen(function*() {
     const context = yield* Effect.orDie(Layer.build(kit.server(...tools)))
-    const { host } = Context.get(context, McpServer.McpServer)
+    const { [internals]: host } = Context.get(context, McpServer.McpServer)
     expect(host.observer).toBeUndefined()
     const scope = yield* Scope.make()
     yield* Effect.orDie(Layer.buildWithScope(Telemetry.layer(), scope)).pipe(Effect.provide(context))

@@ -127,7 +127,7 @@ for (const revision of support.eras) {
           expect(client.answers(id)).toEqual([])
           yield* TestClock.adjust("1 millis")
           expect((yield* client.answer(id)).result.isError).toBe(true)
-          expect(lines.filter((line) => line.includes("ignores its interruption"))).toHaveLength(1)
+          expect(lines.filter((line) => line.includes("did not stop within interruptTimeout"))).toHaveLength(1)
           yield* TestClock.adjust("1 hour")
           expect(client.answers(id)).toHaveLength(1)
         })

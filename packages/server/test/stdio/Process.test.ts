@@ -195,7 +195,7 @@ describe("a stdio server's process", () => {
   it("a definition that cannot be offered is told in one line, without a stack that is not its author's", async () => {
     const child = run("twice.ts")
     expect(await child.exit).toBe(1)
-    expect(child.stderr.all).toEqual(["A tool with the name \"twice\" is offered already"])
+    expect(child.stderr.all).toEqual(["A tool with the name \"twice\" exists already"])
     expect(child.stdout.all).toEqual([])
   })
 

@@ -23,7 +23,7 @@ const scene = Effect.gen(function*() {
       const before = yield* look
       const after = yield* look
       return `${before}, then ${after}`
-    }).pipe(Effect.catchTag("InputError", ({ message, reason }) => Effect.succeed(`${reason}: ${message}`))))
+    }).pipe(Effect.catchTag("InputError", ({ message, reason }) => Effect.succeed(`${reason._tag}: ${message}`))))
   const made = yield* kit.server([scan], undefined, MemoryTasks.layer())
   const ask = (options: asking.Options) =>
     Effect.provide(asking.connect(options), Context.pick(McpServer.McpServer)(made.context))

@@ -1,14 +1,16 @@
 /**
- * What no JSON Schema can tell: a declaration of which nobody has said what it is in JSON. Effect tells that any value will do, and then
- * takes none, since no value of JSON is an instance of a class, or a function.
+ * Finds declarations without a JSON form in a schema.
+ *
+ * Effect writes "any value" as the JSON Schema of such a declaration, but then refuses every value, because no JSON value is an instance of a
+ * class, or a function.
  */
 import * as AST from "effect/SchemaAST"
 
-/** Whether a declaration says what it is in JSON; one that is JSON itself says `toCodecJson: () => undefined`. */
+/** Whether a declaration has a JSON form. A declaration that is JSON already has the annotation `toCodecJson: () => undefined`. */
 const hasJsonForm = ({ annotations }: AST.Declaration): boolean =>
   typeof (annotations?.["toCodecJson"] ?? annotations?.["toCodec"]) === "function"
 
-/** Where there is one in a schema, as a path of names: empty for the schema itself. `undefined` where there is none. */
+/** Returns the path of the first declaration without a JSON form: empty for the schema itself, `undefined` if there is none. */
 export const findMissingJsonForm = (
   ast: AST.AST,
   seen: Set<AST.AST> = new Set()
@@ -25,7 +27,7 @@ export const findMissingJsonForm = (
 type Part = readonly [name: string | undefined, ast: AST.AST]
 
 const parts = (ast: AST.AST): ReadonlyArray<Part> => {
-  // What is read from something else has the form of that.
+  // The encoded side decides about the JSON form.
   if (ast.encoding !== undefined) return [[undefined, ast.encoding.at(-1)!.to]]
   if (AST.isSuspend(ast)) return [[undefined, ast.thunk()]]
   if (AST.isUnion(ast)) return ast.types.map((type) => [undefined, type])

@@ -1,3 +1,6 @@
+/**
+ * Finds the reader of a URI, runs readers, and makes the caching hints of their results.
+ */
 import type * as Wire from "@skein/protocol/Content"
 import type { ReadResourceResult } from "@skein/protocol/Resource"
 import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
@@ -7,46 +10,46 @@ import type { Catalog, Handled, Reader } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import { toMcpError } from "./handlerError.ts"
-import * as details from "./validateDefinition.ts"
+import { checkContents } from "./validateDefinition.ts"
 import type { Defined } from "../json.ts"
 
-/** What a reader of resources may answer: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
+/** The value that a reader returns: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
 export type ResourceBody = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents> | ReadResourceResult
 
-/** What is known of a resource before it is read. */
-interface About extends Hint {
+/** The part of a resource's definition that its result needs. */
+interface Defaults extends Hint {
   readonly mimeType?: string | undefined
 }
 
-/** Reads a resource, and gives the contents that are meant. */
+/** Runs a reader and makes the result of `resources/read`. */
 export const readResource = <E extends HandlerError>(
   read: Effect.Effect<ResourceBody, E, McpRequest>,
   uri: string,
-  about: About
+  defaults: Defaults
 ): Handled<ReadResourceResult> => {
-  const hint = cacheHint(about)
+  const hint = cacheHint(defaults)
   return Effect.mapBoth(read, {
     onFailure: toMcpError,
     onSuccess: (body) => {
       if (typeof body === "string" || body instanceof Uint8Array) {
-        return { contents: [Content.resourceContents(uri, body, about.mimeType)], ...hint }
+        return { contents: [Content.resourceContents(uri, body, defaults.mimeType)], ...hint }
       }
-      if (!("contents" in body)) return { contents: details.checkContents(body), ...hint }
-      details.checkContents(body.contents)
+      if (!("contents" in body)) return { contents: checkContents(body), ...hint }
+      checkContents(body.contents)
       return { ...hint, ...body, ...cacheHint(body) }
     }
   })
 }
 
-/** The hint as it is written: "Servers MUST provide a `ttlMs` value that is `>= 0`", and an integer. */
+/** Makes the hint as it is sent: "Servers MUST provide a `ttlMs` value that is `>= 0`", and an integer. */
 export const cacheHint = ({ cacheScope, ttlMs }: Hint): Defined<Hint> => ({
-  ...(ttlMs === undefined ? undefined : { ttlMs: whole(ttlMs) }),
+  ...(ttlMs === undefined ? undefined : { ttlMs: toWholeMillis(ttlMs) }),
   ...(cacheScope === undefined ? undefined : { cacheScope })
 })
 
-const whole = (ttlMs: number): number => Math.min(Math.max(0, Math.floor(ttlMs) || 0), Number.MAX_SAFE_INTEGER)
+const toWholeMillis = (ttlMs: number): number => Math.min(Math.max(0, Math.floor(ttlMs) || 0), Number.MAX_SAFE_INTEGER)
 
-/** What reads a URI for a caller: a resource of that URI, or the first template that matches; `undefined` where nothing does. */
+/** Returns the reader of a URI for a caller: of the resource with that URI, else of the first template that matches. */
 export const findReader = (
   { resources, templates }: Catalog["Service"],
   uri: string,
@@ -62,6 +65,6 @@ export const findReader = (
   return undefined
 }
 
-/** What not everybody may see is not to be shared, whatever its caching hints say. */
-const privately = (read: Reader): Reader => (exchange) =>
-  Effect.map(read(exchange), (result) => ({ ...result, cacheScope: "private" }))
+/** Marks the result as private: an entry that only some callers may see must not be shared, whatever its caching hints are. */
+const privately = (read: Reader): Reader => (request) =>
+  Effect.map(read(request), (result) => ({ ...result, cacheScope: "private" }))

@@ -1,5 +1,5 @@
 /**
- * Schemas as forms: "limited to flat objects with primitive properties only" (elicitation, "Requested Schema").
+ * Turns schemas into forms: "limited to flat objects with primitive properties only" (elicitation, "Requested Schema").
  */
 import type * as Wire from "@skein/protocol/Elicitation"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
@@ -10,8 +10,8 @@ import { annotate, annotation, type Definitions, isNonFinite, resolve } from "./
 
 type Field = Wire.PrimitiveSchemaDefinition
 
-/** What is taken over of each kind of field; what else a schema checks is checked on the answer. */
-const kept = {
+/** The keywords that a field of each type may have. All other checks of a schema apply to the response only. */
+const keywords = {
   string: ["minLength", "maxLength", "format"],
   number: ["minimum", "maximum"],
   integer: ["minimum", "maximum"],
@@ -23,7 +23,7 @@ const labels = ["title", "description", "default"] as const
 
 const formats: ReadonlySet<unknown> = new Set(["email", "uri", "date", "date-time"])
 
-/** The bounds that every integer has say nothing. */
+/** Whether a keyword carries information. The bounds that every safe integer has do not. */
 const isMeaningful = (key: string, value: unknown): boolean =>
   value !== undefined && (key !== "format" || formats.has(value)) && Math.abs(Number(value)) !== Number.MAX_SAFE_INTEGER
 
@@ -35,7 +35,7 @@ interface Option {
   readonly title?: string | undefined
 }
 
-/** The values that a node allows, if it allows a choice of texts. */
+/** Returns the values of a node that is a choice of texts. */
 const optionsOf = (node: JsonObject): ReadonlyArray<Option> | undefined => {
   const { anyOf, enum: values, title } = node
   if (Array.isArray(anyOf)) {
@@ -50,7 +50,7 @@ const titled = (options: ReadonlyArray<Option>) => options.map((option) => ({ ti
 
 const hasTitles = (options: ReadonlyArray<Option>): boolean => options.some(({ title }) => title !== undefined)
 
-/** A choice. What a single `enum` calls its title is the field's, and not a value's. */
+/** Makes a choice. The title of a single `enum` belongs to the field, not to a value. */
 const choice = (values: JsonObject, word: "oneOf" | "anyOf"): JsonObject | undefined => {
   const options = optionsOf(values)
   if (options === undefined || options.length === 0) return undefined
@@ -58,29 +58,33 @@ const choice = (values: JsonObject, word: "oneOf" | "anyOf"): JsonObject | undef
   return { type: "string", enum: options.map((option) => option.const) }
 }
 
-/** One field, or why it is none. */
+/** Makes one field, or returns why a form cannot have it. */
 const fieldOf = (given: JsonObject, definitions: Definitions): Field | string => {
   const node = simplify(resolve(given, definitions))
   const { items, type } = node
-  const said = pick(node, labels)
+  const labeled = pick(node, labels)
   const single = choice(node, "oneOf")
-  if (single !== undefined) return { type: "string", ...single, ...said } as Field
+  if (single !== undefined) return { type: "string", ...single, ...labeled } as Field
   if (type === "array") {
     const several = isObject(items) ? choice(simplify(resolve(items, definitions)), "anyOf") : undefined
     return several === undefined
-      ? "a list may only hold a choice of texts"
-      : { type, ...said, ...pick(node, kept.array), items: several } as Field
+      ? "a list must be a choice of texts"
+      : { type, ...labeled, ...pick(node, keywords.array), items: several } as Field
   }
-  if (Array.isArray(node["anyOf"])) return "it may be of several types"
+  if (Array.isArray(node["anyOf"])) return "it has several types"
   if (type === "object") return "it has fields of its own"
-  if (typeof type !== "string" || !(type in kept)) {
-    return "it is not a text, a number, a yes or no, or a choice of texts"
+  if (typeof type !== "string" || !(type in keywords)) {
+    return "it is not a text, a number, a boolean, or a choice of texts"
   }
-  if (node["enum"] !== undefined) return "a choice is one of texts"
-  return { type, ...said, ...pick({ ...node, ...inclusive(node) }, kept[type as keyof typeof kept]) } as Field
+  if (node["enum"] !== undefined) return "a choice must be of texts"
+  return {
+    type,
+    ...labeled,
+    ...pick({ ...node, ...inclusive(node) }, keywords[type as keyof typeof keywords])
+  } as Field
 }
 
-/** A form has no exclusive bounds: of integers the next one is meant, of other numbers the bound itself is checked on the answer. */
+/** Replaces exclusive bounds, which forms do not have: with the next integer, or with the bound itself, which the response is checked against. */
 const inclusive = ({ exclusiveMaximum, exclusiveMinimum, type }: JsonObject): JsonObject => {
   const step = type === "integer" ? 1 : 0
   return {
@@ -89,7 +93,7 @@ const inclusive = ({ exclusiveMaximum, exclusiveMinimum, type }: JsonObject): Js
   }
 }
 
-/** Without the `null` that Effect writes for what may be undefined, and without the numbers that JSON does not have. */
+/** Removes the `null` that Effect writes for optional values, and the encodings of non-finite numbers. */
 const simplify = (node: JsonObject): JsonObject => {
   const { allOf, anyOf, ...rest } = node
   if (Array.isArray(allOf)) return simplify(Object.assign({}, rest, anyOf === undefined ? {} : { anyOf }, ...allOf))
@@ -103,31 +107,31 @@ const simplify = (node: JsonObject): JsonObject => {
 const isNull = (node: unknown): boolean => isObject(node) && node["type"] === "null"
 
 /**
- * The least length that a text is checked for. Effect counts UTF-16 units and JSON Schema characters, so that Effect writes about half
- * of it: people better see the number that the author meant.
+ * The minimum length of a text. Effect counts UTF-16 units and JSON Schema counts characters, so Effect writes about half of the author's
+ * number into the JSON Schema. People should see the author's number.
  */
 const minLength = (ast: AST.AST | undefined): { readonly minLength?: number | undefined } => {
-  // What is sent is what the last step of the encoding makes: of a field with a default, the field itself.
+  // The last step of the encoding makes the sent value. For a field with a default that is the field itself.
   const sent = ast?.encoding?.at(-1)?.to ?? ast
   if (sent === undefined || !AST.isString(sent)) return {}
-  const least = sent.checks?.flatMap((check) => {
+  const lengths = sent.checks?.flatMap((check) => {
     const { id, payload } = (check.annotations?.["representation"] ?? {}) as {
       id?: string | undefined
       payload?: JsonObject | undefined
     }
     return id === "effect/schema/isMinLength" ? [Number(payload?.["minLength"])] : []
   }) ?? []
-  return least.length === 0 ? {} : { minLength: Math.max(...least) }
+  return lengths.length === 0 ? {} : { minLength: Math.max(...lengths) }
 }
 
-/** A choice whose author wants it in the way of 2025-06-18. */
+/** Writes a choice in the form of 2025-06-18 if its author wants that. */
 const legacy = (field: Field, ast: AST.AST | undefined): Field => {
   if (ast === undefined || !("oneOf" in field) || annotation(ast, "enumNames") !== true) return field
   const { oneOf, ...rest } = field
   return { ...rest, enum: oneOf.map((option) => option.const), enumNames: oneOf.map(({ title }) => title) }
 }
 
-/** The default that reading gives to fields that are absent, as JSON. */
+/** Returns the decoding defaults of the fields, as JSON. */
 const defaultsOf = (schema: Schema.ConstraintCodec<unknown, unknown>): JsonObject => {
   if (!AST.isObjects(schema.ast)) return {}
   return Object.fromEntries(
@@ -141,7 +145,7 @@ const defaultsOf = (schema: Schema.ConstraintCodec<unknown, unknown>): JsonObjec
   )
 }
 
-/** The form that asks for what a schema reads, or one line that names the field that no form can have. */
+/** Makes the form of a schema, or returns one line that names the field that a form cannot have. */
 export const toRequestedSchema = (
   schema: Schema.ConstraintCodec<unknown, unknown>
 ): Result.Result<Wire.RequestedSchema, string> => {
@@ -149,16 +153,16 @@ export const toRequestedSchema = (
   if (Result.isFailure(document)) return Result.fail(document.failure)
   const annotated = annotate(schema.ast, document.success.schema, document.success.definitions)
   const { properties, required, type } = resolve(annotated.node, annotated.definitions)
-  if (type !== "object" || !isObject(properties)) return Result.fail("A form is a struct with a field at least")
+  if (type !== "object" || !isObject(properties)) return Result.fail("a form must be a struct with at least one field")
   const defaults = defaultsOf(schema)
   const types = new Map(
     AST.isObjects(schema.ast) ? schema.ast.propertySignatures.map(({ name, type }) => [name, type]) : []
   )
   const fields: { [name: string]: Field } = {}
   for (const [name, node] of Object.entries(properties)) {
-    const field = isObject(node) ? fieldOf(node, annotated.definitions) : "it may be anything"
+    const field = isObject(node) ? fieldOf(node, annotated.definitions) : "it has no type"
     if (typeof field === "string") {
-      return Result.fail(`The field ${JSON.stringify(name)} cannot stand in a form: ${field}`)
+      return Result.fail(`a form cannot have the field ${JSON.stringify(name)}: ${field}`)
     }
     const value = "default" in field ? undefined : defaults[name]
     fields[name] = {

@@ -19,6 +19,7 @@ import * as lifecycle from "../methods/lifecycle.ts"
 import * as subscriptions from "../methods/subscriptions.ts"
 import { RoundTrips } from "../input/roundTrips.ts"
 import type { Catalog } from "../../Catalog.ts"
+import { internals, type MiddlewareStack } from "../catalogState.ts"
 import { RequestState } from "../../RequestState.ts"
 import { installLogging, installPrompts, installResources, installTools } from "../methods/features.ts"
 
@@ -49,10 +50,10 @@ export const make = (
     return handler === undefined ? Effect.fail(McpError.methodNotFound(exchange.method)) : handler(exchange)
   }
 
-  const { middleware } = catalog
+  const { base, middleware } = catalog[internals]
   let around = handle
   let version = 0
-  const rounds = new RoundTrips(methods, Context.get(catalog.base, RequestState))
+  const rounds = new RoundTrips(methods, Context.get(base, RequestState))
   return rounds.around((exchange) => {
     if (version !== middleware.version) {
       around = middleware.all.length === 0 ? handle : wrapped(methods, middleware.all, handle)
@@ -65,12 +66,12 @@ export const make = (
 /** The middleware around what handles requests, the first one outermost. */
 const wrapped = (
   methods: MethodTable,
-  all: Catalog["Service"]["middleware"]["all"],
+  all: MiddlewareStack["all"],
   handle: Dispatcher<McpRequest>
 ): Dispatcher<McpRequest> => {
   const outermost = all.reduceRight((next, wrap) => total(wrap(next)), total(handle))
   // What a middleware answers by itself is completed in the request era, as every other result is.
-  const complete = (answer: Answer): Answer => isOpen(answer) ? methods.signed(answer) : answer
+  const complete = (answer: Answer): Answer => isOpen(answer) ? methods.withResultType(answer) : answer
   return (exchange) =>
     Revision.era(exchange.caller.revision) === "session"
       ? outermost(exchange)

@@ -5,12 +5,13 @@ import type * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import type { Caller, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { Called, Catalog, Extension, Subscription, ToolCall } from "../../Catalog.ts"
+import type { Catalog } from "../../Catalog.ts"
+import { type Extension, internals, type Subscription, type ToolCall, type ToolCallResult } from "../catalogState.ts"
 import type { Handler, MethodTable } from "../methods/methodTable.ts"
 
 /** What handles a request of an extension's, if it is one. */
 export const handlers = (methods: MethodTable): (exchange: RequestContext) => Handler | undefined => {
-  const { extensions } = methods.catalog
+  const { extensions } = methods.catalog[internals]
   // Made when a method is asked for the first time: extensions may come while the server runs.
   const made = new WeakMap<object, Handler>()
   return ({ caller: { revision }, method: name }) => {
@@ -29,7 +30,7 @@ export const handlers = (methods: MethodTable): (exchange: RequestContext) => Ha
 
 /** What is declared to a caller, with what the extensions declare. */
 export const declared = (
-  { extensions }: Catalog["Service"],
+  { [internals]: { extensions } }: Catalog["Service"],
   caller: Caller,
   own: ServerCapabilities
 ): ServerCapabilities => {
@@ -41,12 +42,14 @@ export const declared = (
 }
 
 /** Calls a tool, past the extensions that have a say in it. */
-export const call = ({ extensions: { all } }: Catalog["Service"], toolCall: ToolCall): Called =>
-  all.length === 0 ? direct(toolCall) : past(all, 0, toolCall)
+export const call = (
+  { [internals]: { extensions: { all } } }: Catalog["Service"],
+  toolCall: ToolCall
+): ToolCallResult => all.length === 0 ? direct(toolCall) : past(all, 0, toolCall)
 
-const direct = ({ exchange, params, tool }: ToolCall): Called => tool.call(params.arguments ?? {}, exchange)
+const direct = ({ params, request, tool }: ToolCall): ToolCallResult => tool.call(params.arguments ?? {}, request)
 
-const past = (all: ReadonlyArray<Extension>, index: number, toolCall: ToolCall): Called => {
+const past = (all: ReadonlyArray<Extension>, index: number, toolCall: ToolCall): ToolCallResult => {
   const extension = all[index]
   if (extension === undefined) return direct(toolCall)
   return extension.call === undefined
@@ -56,7 +59,7 @@ const past = (all: ReadonlyArray<Extension>, index: number, toolCall: ToolCall):
 
 /** What the extensions tell a `subscriptions/listen`. */
 export const listening = (
-  { extensions: { all } }: Catalog["Service"],
+  { [internals]: { extensions: { all } } }: Catalog["Service"],
   notifications: object,
   exchange: RequestContext
 ): Effect.Effect<ReadonlyArray<Subscription>, McpError.McpError, McpRequest> =>

@@ -16,6 +16,7 @@ import type { Catalog } from "../../Catalog.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 import type * as identity from "./identity.ts"
 import * as logs from "../observability/logs.ts"
+import { internals } from "../catalogState.ts"
 import type { ServerObserver } from "../observability/outcome.ts"
 
 /** What an endpoint of HTTP shows of itself. */
@@ -83,19 +84,19 @@ export class Host {
   /** A transport opens all of its connections with the same services. */
   #enter(context: Context.Context<never>): Context.Context<never> {
     if (this.#entered?.from !== context) {
-      this.#entered = { from: context, services: logs.withServerServices(context, this.catalog.base) }
+      this.#entered = { from: context, services: logs.withServerServices(context, this.catalog[internals].base) }
     }
     return this.#entered.services
   }
 
   /** Who hears of sessions, streams and refusals. Nobody, unless telemetry is on. */
   get observer(): ServerObserver | undefined {
-    return this.catalog.middleware.observer
+    return this.catalog[internals].middleware.observer
   }
 
   /** The peer is over. */
   forget(peer: Peer.Peer): void {
-    this.hub.forget(peer)
+    this.hub.peerClosed(peer)
     this.observer?.sessionClosed(peer)
   }
 

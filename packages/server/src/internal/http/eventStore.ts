@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
  * identify the originating stream": 2025-11-25, transports, resumability). So nobody waits for the store to learn an id, and a
  * store that is elsewhere writes in its own time: `read` is what waits.
  */
-export interface Log {
+export interface Store {
   /** Keeps an event. Called in the order of the events of a stream. It neither throws nor blocks; what it cannot keep is lost. */
   readonly append: (session: string, stream: number, event: number, data: string) => void
   /** Nothing will be appended to a stream any more. Its events should be kept for a while. */
@@ -89,7 +89,7 @@ const maxComplete = 10_000
 
 const orElse = (value: number | undefined, fallback: number): number => Math.max(0, value ?? fallback)
 
-export class MemoryEventStore implements Log {
+export class MemoryEventStore implements Store {
   readonly #maxEvents: number
   readonly #maxPerSession: number
   readonly #maxTotal: number

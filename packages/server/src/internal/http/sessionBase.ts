@@ -9,7 +9,7 @@ import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import { ServerSession } from "../dispatch/session.ts"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
-import type { Log } from "./eventStore.ts"
+import type { Store } from "./eventStore.ts"
 import type { Gauge } from "./gauge.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
@@ -18,7 +18,7 @@ import type { Refused } from "./refusal.ts"
 /** What a session needs of its endpoint. */
 export interface Keeper {
   readonly options: Resolved
-  readonly log: Log
+  readonly log: Store
   readonly keepAlive: KeepAlive
   readonly gauge: Gauge
   /** Whether there is no room for one more stream that lasts as long as its client wants. */

@@ -47,7 +47,7 @@ const newId = (): string =>
 
 export class Sessions implements Keeper {
   readonly options: Resolved
-  readonly log: EventStore.Log
+  readonly log: EventStore.Store
   readonly keepAlive: KeepAlive
   closing = false
   readonly gauge: Gauge
@@ -73,7 +73,7 @@ export class Sessions implements Keeper {
     this.keepAlive = keepAlive
     this.gauge = gauge
     this.#refusals = refusals
-    this.log = Option.getOrElse(Context.getOption(context, EventStore.EventStore), () => EventStore.memory())
+    this.log = Option.getOrElse(Context.getOption(context, EventStore.EventStore), () => EventStore.make())
     this.#host = host
     this.#context = context
     this.#limits = limits
@@ -208,7 +208,7 @@ export class Sessions implements Keeper {
     if (refused !== undefined) return this.refuse(answer, refused, id)
     const session = new HttpSession(this, String(++this.#posts), request.principal?.id, this.#limits)
     this.#add(session)
-    this.#host.hub.alone.add(session.peer)
+    this.#host.hub.singleRequestPeers.add(session.peer)
     if (isOpening(message)) return session.initialize(message, request, answer)
     const revision = (request.header(Header.keys.protocolVersion) ?? "2025-03-26") as Revision
     session.peer.session = new ServerSession(session.peer, revision, undefined, {}, request.principal)

@@ -9,7 +9,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HttpAnswer } from "./adapter.ts"
-import type { Log } from "./eventStore.ts"
+import type { Store } from "./eventStore.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import * as sse from "./sse.ts"
 import { Unsent } from "./slowReaderBuffer.ts"
@@ -18,7 +18,7 @@ import { Unsent } from "./slowReaderBuffer.ts"
 export interface Owner {
   readonly id: string
   /** Where what is said is kept for a client that comes back; undefined where none can. */
-  readonly log: Log | undefined
+  readonly log: Store | undefined
   /** How many characters may wait in memory for a reader that is slow. */
   readonly maxUnsentChars: number
   /** How many milliseconds a client should wait before it comes back. */

@@ -10,7 +10,7 @@ import type * as Limits from "@skein/runtime/Limits"
 import { RequestError } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
-import type { Log } from "./eventStore.ts"
+import type { Store } from "./eventStore.ts"
 import { Held, type Keeper } from "./sessionBase.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { Post } from "./post.ts"
@@ -272,7 +272,7 @@ export class HttpSession extends Held implements Owner {
   // ---- what a stream needs
 
   /** A client that keeps no session cannot come back. */
-  get log(): Log | undefined {
+  get log(): Store | undefined {
     return this.keeper.options.sessions.stateless ? undefined : this.keeper.log
   }
 

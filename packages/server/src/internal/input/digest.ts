@@ -1,5 +1,7 @@
 /**
- * SHA-256 of a text, at once: WebCrypto has it too, but takes its time, and a question needs its name before it waits.
+ * Digests of JSON values: a canonical text, and its SHA-256.
+ *
+ * SHA-256 is computed synchronously here. WebCrypto computes it asynchronously, but an input request needs its key before it waits.
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 
@@ -19,7 +21,7 @@ let known: ReturnType<typeof constants> | undefined
 
 const rotate = (x: number, n: number): number => (x >>> n) | (x << (32 - n))
 
-/** The message with its padding and its length: a whole number of blocks of 64 bytes. */
+/** Adds the padding and the length to a message: a whole number of blocks of 64 bytes. */
 const padded = (message: Uint8Array): DataView => {
   const bytes = new Uint8Array(((message.length + 8) >> 6) + 1 << 6)
   bytes.set(message)
@@ -30,7 +32,7 @@ const padded = (message: Uint8Array): DataView => {
   return view
 }
 
-/** The 32 bytes of a text's digest. */
+/** Returns the 32 bytes of the SHA-256 of a text in UTF-8. */
 export const sha256 = (text: string): Uint8Array => {
   const { rounds, start } = known ??= constants()
   const view = padded(new TextEncoder().encode(text))
@@ -69,10 +71,13 @@ export const sha256 = (text: string): Uint8Array => {
 }
 
 const sorted = (_key: string, value: unknown): unknown =>
-  // A plain object could not hold a member `__proto__`.
+  // `Object.fromEntries` can create a member `__proto__`, which an assignment cannot.
   isObject(value)
     ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1))
     : value
 
-/** The text of a value that has a JSON form. Throws where it nests too deep for `JSON.stringify`. */
+/**
+ * Returns the canonical JSON of a value: the same text for equal values, whatever the order of their members. Throws if the value is nested
+ * too deeply for `JSON.stringify`.
+ */
 export const canonicalJson = (value: unknown): string => JSON.stringify(value, sorted) ?? "null"

@@ -1,5 +1,5 @@
 /**
- * What has to run once for a request, and has.
+ * The results of `once` in one request.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -8,16 +8,16 @@ import * as Exit from "effect/Exit"
 import { RequestError } from "@skein/runtime/RequestError"
 import type { RequestContext, Round } from "@skein/runtime/RequestContext"
 
-/** The keys of the `once` that a fiber runs in. */
+/** The keys of the `once` calls that surround the current fiber. */
 export const InOnce = Context.Reference<ReadonlyArray<string>>("@skein/server/InOnce", { defaultValue: () => [] })
 
-/** Resumes one that waits for another one's run; without an exit it has to run itself. */
+/** Resumes a fiber that waits for the run of another fiber. Without an exit, the fiber must run the effect itself. */
 type Waiter = (exit: Exit.Exit<unknown, unknown> | undefined) => void
 
-/** The round of a request that is handled in one run, and may not ask: what has to run once, and no more. */
+/** The round of a request that is handled in one run and may not send input requests. It implements `once` only. */
 export class OnceStore implements Round {
   readonly exchange: RequestContext
-  /** What has run, as JSON. */
+  /** The results, as JSON. */
   readonly done: Map<string, unknown>
   #running: Map<string, Array<Waiter>> | undefined = undefined
 
@@ -26,16 +26,16 @@ export class OnceStore implements Round {
     this.done = done
   }
 
-  /** Whether something runs that must not run twice. */
+  /** Whether an effect of a `once` is running. */
   get busy(): boolean {
     return this.#running !== undefined && this.#running.size > 0
   }
 
-  /** Something that ran once is over. */
+  /** Called when an effect of a `once` has ended. */
   protected settled(): void {}
 
   ask(method: string): ReturnType<Round["ask"]> {
-    const message = `${this.exchange.method} may not be answered with questions`
+    const message = `${this.exchange.method} may not be answered with input requests`
     return Effect.fail(new RequestError({ reason: "Unsupported", method, message }))
   }
 
@@ -56,7 +56,7 @@ export class OnceStore implements Round {
       Effect.sync(() => {
         this.#running!.delete(key)
         if (Exit.isSuccess(exit)) this.done.set(key, exit.value)
-        // One that was interrupted leaves the work to the next one that waits.
+        // After an interruption the next waiting fiber runs the effect.
         const given = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? undefined : exit
         for (const waiter of waiters) waiter(given)
         this.settled()

@@ -1,5 +1,5 @@
 /**
- * One question to the client, in whatever era: it is checked, written, asked and its answer read.
+ * One input request, in either era: validates and encodes it, sends it to the client, and decodes the response.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -12,88 +12,100 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { InputError, type Reason } from "../../InputError.ts"
+import * as InputError from "../../InputError.ts"
 import { InOnce } from "./onceStore.ts"
 import { sessionOf } from "../dispatch/session.ts"
 
-/** How a question is asked as a task. */
+/** Options of the task that an input request becomes, in 2025-11-25. */
 export interface TaskOptions {
-  /** How long the client should keep the task from its creation: the `timeout` of the question by default. */
+  /** How long the client should retain the task after its creation. The `timeout` of the input request by default. */
   readonly ttl?: Duration.Input | undefined
 }
 
-/** How a question may be asked. */
+/** How an input request is sent. */
 export interface Options extends CallOptions {
   readonly task?: TaskOptions | undefined
 }
 
-/** What is asked. */
+/** An input request. */
 export interface InputRequest<P, R> {
   readonly method: Method.RequestMethod<P, R>
   readonly params: P
-  /** What the client must have declared, and has not. */
+  /** Returns the capabilities that the client must declare and has not declared. */
   readonly missing: (capabilities: JsonObject, revision: Revision) => JsonObject | undefined
-  /** Why it may not be asked, whoever is asked. */
+  /** Why no client may receive the input request, if it is invalid. */
   readonly problem?: string | undefined
 }
 
-/** Refuses a question, with one line that says why. */
+/** Fails with an `InputError` of this reason. */
 export const failInput = (
   method: string,
   revision: Revision,
-  reason: Reason,
-  message: string,
-  cause?: unknown
-): Effect.Effect<never, InputError> => Effect.fail(new InputError({ reason, method, message, revision, cause }))
+  reason: InputError.Reason
+): Effect.Effect<never, InputError.InputError> => Effect.fail(new InputError.InputError({ reason, method, revision }))
 
-/** "Limit" and so on mean the same here; what the client says itself is a reason of its own. */
-const toInputError = (error: McpError.McpError | RequestError, method: string, revision: Revision): InputError =>
-  McpError.isMcpError(error)
-    ? new InputError({
-      reason: "Rejected",
-      method,
-      message: `The client refused ${method}: ${error.message}`,
-      revision,
-      cause: error
-    })
-    : new InputError({
-      reason: error.reason === "Refused" ? "Closed" : error.reason,
-      method,
-      message: error.message,
-      revision,
-      cause: error
-    })
-
-/** What is the matter with a question to a client, or its params as they are written. */
-const write = <P, R>(
-  { method, missing, params, problem }: InputRequest<P, R>,
-  { caller: { capabilities, revision }, method: about }: RequestContext
-): Effect.Effect<JsonObject, InputError> => {
-  const { name } = method
-  // "The server SHOULD NOT send requests other than pings and logging before receiving the `initialized` notification."
-  if (about === Method.Initialize.name) {
-    return failInput(name, revision, "Unsupported", `Nobody can be asked about ${about}`)
+/** The reasons that a failed request to the client has as an input request. */
+const reasonOf = (error: RequestError): InputError.Reason => {
+  const fields = { message: error.message, cause: error }
+  switch (error.reason) {
+    case "Unsupported":
+      return new InputError.Unsupported(fields)
+    case "TimedOut":
+      return new InputError.Timeout(fields)
+    case "Limit":
+      return new InputError.LimitExceeded(fields)
+    case "InvalidAnswer":
+      return new InputError.InvalidResponse(fields)
+    case "Closed":
+    case "Refused":
+      return new InputError.Closed(fields)
   }
-  if (problem !== undefined) return failInput(name, revision, "InvalidQuestion", problem)
-  if (Method.request(name, revision) === undefined && Method.inputRequest(name, revision) === undefined) {
-    return failInput(name, revision, "Unsupported", `${revision} has no ${name}`)
-  }
-  const written = Codec.encodeParams(method, revision, params)
-  if (Result.isFailure(written)) return failInput(name, revision, "Unsupported", written.failure.message)
-  const lacking = missing(capabilities, revision)
-  if (lacking !== undefined) {
-    const message = `The client has not declared what ${name} needs: ${JSON.stringify(lacking)}`
-    return Effect.fail(
-      new InputError({ reason: "MissingCapability", method: name, message, revision, missing: lacking })
-    )
-  }
-  const read = Codec.decodeParams(method, revision, written.success)
-  return Result.isSuccess(read)
-    ? Effect.succeed(written.success)
-    : failInput(name, revision, "InvalidQuestion", `${name} cannot be asked so: ${read.failure}`)
 }
 
-/** Asks as a task, if that is wished and the client takes it. Nothing of it is loaded before. */
+const toInputError = (
+  error: McpError.McpError | RequestError,
+  method: string,
+  revision: Revision
+): InputError.InputError => {
+  const reason = McpError.isMcpError(error)
+    ? new InputError.ProtocolError({ message: `The client refused ${method}: ${error.message}`, error })
+    : reasonOf(error)
+  return new InputError.InputError({ reason, method, revision })
+}
+
+/** Encodes the params of an input request, or fails with the reason why the client cannot receive it. */
+const encode = <P, R>(
+  { method, missing, params, problem }: InputRequest<P, R>,
+  { caller: { capabilities, revision }, method: handled }: RequestContext
+): Effect.Effect<JsonObject, InputError.InputError> => {
+  const { name } = method
+  const unsupported = (message: string) => failInput(name, revision, new InputError.Unsupported({ message }))
+  // "The server SHOULD NOT send requests other than pings and logging before receiving the `initialized` notification."
+  if (handled === Method.Initialize.name) {
+    return unsupported(`${name} cannot be sent while ${handled} is handled`)
+  }
+  if (problem !== undefined) return failInput(name, revision, new InputError.InvalidRequest({ message: problem }))
+  if (Method.request(name, revision) === undefined && Method.inputRequest(name, revision) === undefined) {
+    return unsupported(`${revision} does not have ${name}`)
+  }
+  const encoded = Codec.encodeParams(method, revision, params)
+  if (Result.isFailure(encoded)) return unsupported(encoded.failure.message)
+  const lacking = missing(capabilities, revision)
+  if (lacking !== undefined) {
+    const message = `${name} needs a capability that the client has not declared: ${JSON.stringify(lacking)}`
+    return failInput(name, revision, new InputError.MissingCapability({ message, capabilities: lacking }))
+  }
+  // Decoding finds the faults that the types of the params cannot express.
+  const decoded = Codec.decodeParams(method, revision, encoded.success)
+  return Result.isSuccess(decoded)
+    ? Effect.succeed(encoded.success)
+    : failInput(name, revision, new InputError.InvalidRequest({ message: `invalid ${name}: ${decoded.failure}` }))
+}
+
+/**
+ * Sends the input request as a task if the options say so and the client supports it; otherwise returns `undefined`. The module for it is
+ * imported on the first use.
+ */
 const requestAsTask = (
   exchange: RequestContext,
   method: Method.AnyRequest,
@@ -102,7 +114,7 @@ const requestAsTask = (
 ): ReturnType<RequestContext["request"]> | undefined => {
   const { capabilities, revision } = exchange.caller
   if (task === undefined || revision !== "2025-11-25") return undefined
-  // There is none where what asks is a task of this side's own.
+  // A handler that runs in a task of this server has no session.
   const session = sessionOf(exchange.caller)
   if (session === undefined || !Method.has(capabilities, Method.taskCapability(method), revision)) return undefined
   const atMost = timeout ?? task.ttl ?? exchange.patience ?? Infinity
@@ -112,12 +124,15 @@ const requestAsTask = (
   )
 }
 
-/** Asks, and reads the answer; with the patience that a question to a human needs, where it says nothing of its own. */
+/**
+ * Sends an input request and decodes the response. With `human` and without a `timeout` in the options, it waits as long as the request
+ * allows for an answer of a person.
+ */
 export const requestInput = <P, R>(
   question: InputRequest<P, R>,
   options: Options | undefined,
   human = false
-): Effect.Effect<R, InputError, McpRequest> =>
+): Effect.Effect<R, InputError.InputError, McpRequest> =>
   Effect.withFiber((fiber) => {
     const exchange = Context.getUnsafe(fiber.context, McpRequest)
     const { method } = question
@@ -125,17 +140,17 @@ export const requestInput = <P, R>(
     const within = fiber.getRef(InOnce).at(-1)
     if (within !== undefined) {
       return Effect.die(
-        new Error(`${method.name} inside of once(${JSON.stringify(within)}): ask before it or after it`)
+        new Error(`${method.name} is not allowed inside of once(${JSON.stringify(within)}): send it before or after`)
       )
     }
-    return Effect.flatMap(write(question, exchange), (params) => {
+    return Effect.flatMap(encode(question, exchange), (params) => {
       const given = Object.keys(params).length === 0 ? undefined : params
       const timeout = options?.timeout ?? (human ? exchange.patience : undefined)
       const timed = timeout === undefined ? options : { ...options, timeout }
-      const asked = options?.task === undefined
+      const task = options?.task === undefined
         ? undefined
         : requestAsTask(exchange, method as Method.AnyRequest, params, options)
-      return Effect.matchEffect(asked ?? exchange.request(method.name, given, timed), {
+      return Effect.matchEffect(task ?? exchange.request(method.name, given, timed), {
         onFailure: (error) => Effect.fail(toInputError(error, method.name, revision)),
         onSuccess: (answer) => {
           const result = Codec.decodeResult(method, revision, answer)
@@ -144,8 +159,7 @@ export const requestInput = <P, R>(
             : failInput(
               method.name,
               revision,
-              "InvalidAnswer",
-              `The answer to ${method.name} is none: ${result.failure}`
+              new InputError.InvalidResponse({ message: `invalid response to ${method.name}: ${result.failure}` })
             )
         }
       })

@@ -1,6 +1,6 @@
 /**
- * What only this server can read and write, though others keep it: AES-256-GCM, with keys derived by HKDF. WebCrypto alone, so that it
- * runs wherever a server does.
+ * Encrypts and authenticates the state that clients store for the server: AES-256-GCM, with keys derived by HKDF. It uses WebCrypto only, so
+ * that it runs on every platform.
  */
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
@@ -12,7 +12,7 @@ const text = new TextDecoder("utf-8", { fatal: true })
 type Bytes = Uint8Array<ArrayBuffer>
 type Key = Awaited<ReturnType<typeof globalThis.crypto.subtle.importKey>>
 
-/** A copy that is certainly no shared memory, as WebCrypto's types ask for. */
+/** Copies bytes into unshared memory, which the types of WebCrypto require. */
 const own = (bytes: Uint8Array): Bytes => new Uint8Array(bytes)
 
 const derive = async (secret: Uint8Array): Promise<Key> => {
@@ -22,13 +22,13 @@ const derive = async (secret: Uint8Array): Promise<Key> => {
   return subtle.deriveKey(parameters, material, { name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"])
 }
 
-/** Seals and opens. What one of a server seals, one of another name does not open, whatever their keys. */
+/** Seals and opens state. A server with another name cannot open the state, even with the same keys. */
 export class RequestStateCodec {
   readonly #secrets: ReadonlyArray<Uint8Array>
   readonly #about: Bytes
   #keys: ReadonlyArray<Promise<Key>> | undefined = undefined
 
-  /** Without secrets it makes one, when it first needs one. */
+  /** Without secrets it generates one at the first use. */
   constructor(server: string, secrets: ReadonlyArray<Uint8Array> = []) {
     this.#secrets = secrets
     this.#about = utf8.encode(server)
@@ -40,7 +40,7 @@ export class RequestStateCodec {
     return this.#keys = secrets.map(derive)
   }
 
-  /** Seals with the first key. The nonce is random: 2^32 seals per key are safe. */
+  /** Encrypts a text with the first key. The nonce is random, which is safe for 2^32 texts per key. */
   async seal(plain: string): Promise<string> {
     const { crypto } = globalThis
     const iv = crypto.getRandomValues(new Uint8Array(nonceSize))
@@ -56,7 +56,7 @@ export class RequestStateCodec {
     return Base64Url.encode(whole)
   }
 
-  /** What was sealed with one of the keys, or `undefined`. */
+  /** Decrypts a text that was sealed with one of the keys. Returns `undefined` for any other text. */
   async open(sealed: string): Promise<string | undefined> {
     const decoded = Base64Url.decode(sealed)
     if (Result.isFailure(decoded)) return undefined
@@ -71,7 +71,7 @@ export class RequestStateCodec {
       try {
         return text.decode(await subtle.decrypt(parameters, await key, data))
       } catch {
-        // Another key's, or nobody's.
+        // Sealed with another key, or forged: try the next key.
       }
     }
     return undefined

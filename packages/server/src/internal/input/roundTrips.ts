@@ -74,7 +74,7 @@ export class RoundTrips implements Host {
     this.maxRounds = options.maxRounds ?? 16
     this.#maxSize = options.maxStateChars ?? 65_536
     this.#timeToLive = Duration.toMillis(options.ttl ?? Duration.minutes(10))
-    this.#seal = new RequestStateCodec(methods.about.serverInfo.name, options.keys?.map(bytesOf))
+    this.#seal = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
     this.#open = (exchange) => new Round(exchange, this, { rounds: 0, answers: new Map(), onces: new Map() })
   }
 

@@ -1,4 +1,4 @@
-/** What a middleware answers in the place of a handler. */
+/** The answers of middleware that refuses a request or discards its result. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
@@ -7,32 +7,32 @@ import * as Effect from "effect/Effect"
 import { logged } from "../text.ts"
 import { namedBy } from "../dispatch/target.ts"
 
-/** A tool's result that says that it failed. Every revision has it. */
+/** A tool's result with `isError`, which every revision has. */
 const toolError = (text: string): JsonRpc.JsonObject => ({ content: [{ type: "text", text }], isError: true })
 
-/** The request, for people: `tools/call add`. */
-export const describeRequest = (exchange: RequestContext): string => {
-  const name = namedBy(exchange)
-  return name === undefined ? logged(exchange.method) : `${logged(exchange.method)} ${logged(name)}`
+/** Describes a request for a message: `tools/call add`. */
+export const describeRequest = (request: RequestContext): string => {
+  const name = namedBy(request)
+  return name === undefined ? logged(request.method) : `${logged(request.method)} ${logged(name)}`
 }
 
 /**
- * The handler ran, and nothing comes of it: for a tool that is a result with `isError`, from which a model can learn ("Tool
- * Execution Errors contain actionable feedback that language models can use to self-correct"); otherwise it is `-32603`.
+ * Answers a request whose handler ran but has no usable result. The answer of a tool is a result with `isError`, from which a model can learn ("Tool Execution
+ * Errors contain actionable feedback that language models can use to self-correct"). The answer of any other method is `-32603`.
  */
 export const failRequest = (
-  exchange: RequestContext,
+  request: RequestContext,
   text: string,
   data: JsonRpc.JsonObject
 ): Effect.Effect<JsonRpc.JsonObject, McpError.McpError> =>
-  exchange.method === "tools/call"
+  request.method === "tools/call"
     ? Effect.succeed(toolError(text))
     : Effect.fail(McpError.other(-32603, text, data))
 
-/** Milliseconds, for people. */
+/** Formats milliseconds for a message: `250 ms`, `1.5 s`. */
 export const formatMillis = (millis: number): string =>
   millis < 1000 ? `${Math.ceil(millis)} ms` : `${Math.ceil(millis / 100) / 10} s`
 
-/** Not in the context of the request: what is logged in there may be meant for the client. */
+/** Runs an effect outside of the request, so that its logs are not sent to the client. */
 export const withoutRequest = <R>(effect: Effect.Effect<void, never, R>): Effect.Effect<void, never, R> =>
   Effect.updateContext(effect, (context: Context.Context<R>) => Context.omit(McpRequest)(context) as Context.Context<R>)

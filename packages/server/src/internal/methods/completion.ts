@@ -1,4 +1,6 @@
-/** `completion/complete`. */
+/**
+ * Completion: `completion/complete`, and the completers of prompts and resource templates.
+ */
 import type { CompleteRequestParams, CompleteResult } from "@skein/protocol/Completion"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
@@ -13,9 +15,9 @@ import type { MethodTable } from "./methodTable.ts"
 import { clip } from "../text.ts"
 
 /** "Maximum 100 items per response". */
-const most = 100
+const maxValues = 100
 
-/** What a reference leads to: how it completes, and which names it has. */
+/** The prompt or template of a reference: its completers, and the names of its arguments or variables. */
 interface Target {
   readonly complete?: Completers | undefined
   readonly names: () => ReadonlyArray<string>
@@ -23,8 +25,8 @@ interface Target {
 
 const none: Target = { names: () => [] }
 
-/** What one may not see does not exist, here as elsewhere. */
-const find = (
+/** Finds the target of a reference. An entry that the caller may not see does not exist. */
+const findTarget = (
   { prompts, resources, templates }: Catalog["Service"],
   ref: CompleteRequestParams["ref"],
   caller: Caller
@@ -34,7 +36,7 @@ const find = (
     if (prompt === undefined) return undefined
     return { complete: prompt.complete, names: () => prompt.definition.arguments?.map(({ name }) => name) ?? [] }
   }
-  // "`uri` is a URI or URI template" (2026-07-28): of a URI that is no template's text, the template that it matches.
+  // "`uri` is a URI or URI template" (2026-07-28). For a URI the first matching template is the target.
   const template = templates.seen(ref.uri, caller)
     ?? (resources.seen(ref.uri, caller) === undefined
       ? templates.sorted.find(([, entry]) => entry.visible?.(caller) !== false && entry.match(ref.uri) !== undefined)
@@ -45,12 +47,12 @@ const find = (
 }
 
 const result = (all: ReadonlyArray<string>): CompleteResult => ({
-  completion: { values: all.slice(0, most), total: all.length, hasMore: all.length > most }
+  completion: { values: all.slice(0, maxValues), total: all.length, hasMore: all.length > maxValues }
 })
 
 export const install = (methods: MethodTable): void => {
   methods.on(Method.Complete, ({ argument, context, ref }, { caller }) => {
-    const target = find(methods.catalog, ref, caller)
+    const target = findTarget(methods.catalog, ref, caller)
     if (target === undefined) {
       const what = ref.type === "ref/prompt" ? `prompt: ${clip(ref.name)}` : `resource template: ${clip(ref.uri)}`
       return Effect.fail(McpError.invalidParams(`Unknown ${what}`))
@@ -64,9 +66,9 @@ export const install = (methods: MethodTable): void => {
   })
 }
 
-type Given = Completion.Source<string, HandlerError, never>
+type AnySource = Completion.Source<string, HandlerError, never>
 
-/** The texts that a schema reads, where they are a few that it names. */
+/** Returns the texts of a schema that consists of literals. */
 const literals = (ast: AST.AST): ReadonlyArray<string> | undefined => {
   if (AST.isLiteral(ast)) return typeof ast.literal === "string" ? [ast.literal] : undefined
   if (!AST.isUnion(ast)) return undefined
@@ -74,24 +76,24 @@ const literals = (ast: AST.AST): ReadonlyArray<string> | undefined => {
   return members.length > 0 && members.every((member) => member !== undefined) ? members.flat() : undefined
 }
 
-const completer = <R>(
-  given: Completion.Source<string, HandlerError, R>,
+const makeCompleter = <R>(
+  source: Completion.Source<string, HandlerError, R>,
   provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
 ): Completer => {
   const run = (effect: Effect.Effect<ReadonlyArray<string>, HandlerError, R>): Handled<ReadonlyArray<string>> =>
     Effect.mapError(provide(effect), toMcpError)
-  if (typeof given === "function") {
+  if (typeof source === "function") {
     return (value, others) => {
-      const answer = given(value, others)
+      const answer = source(value, others)
       return Effect.isEffect(answer) ? run(answer) : Effect.succeed(answer)
     }
   }
-  return Effect.isEffect(given)
-    ? (value) => Effect.map(run(given), Completion.matching(value))
-    : (value) => Effect.succeed(Completion.match(value, given))
+  return Effect.isEffect(source)
+    ? (value) => Effect.map(run(source), Completion.matching(value))
+    : (value) => Effect.succeed(Completion.match(value, source))
 }
 
-/** The completers by name, of those that have a source and those whose schema names what it reads; `undefined` without any. */
+/** Makes the completers of all names that have a source or a schema of literals. Returns `undefined` without any. */
 export const makeCompleters = <R>(
   schemas: { readonly [name: string]: { readonly ast: AST.AST } },
   sources: { readonly [name: string]: unknown },
@@ -99,9 +101,9 @@ export const makeCompleters = <R>(
 ): Completers | undefined => {
   const all = new Map<string, Completer>()
   for (const name of new Set([...Object.keys(schemas), ...Object.keys(sources)])) {
-    const given = Object.hasOwn(sources, name) ? sources[name] as Given | undefined : undefined
+    const given = Object.hasOwn(sources, name) ? sources[name] as AnySource | undefined : undefined
     const source = given ?? (Object.hasOwn(schemas, name) ? literals(AST.toEncoded(schemas[name]!.ast)) : undefined)
-    if (source !== undefined) all.set(name, completer<R>(source, provide))
+    if (source !== undefined) all.set(name, makeCompleter<R>(source, provide))
   }
   return all.size === 0 ? undefined : all
 }

@@ -7,30 +7,30 @@ import type { MethodTable } from "./methodTable.ts"
 import { ServerSession } from "../dispatch/session.ts"
 
 export const install = (methods: MethodTable): void => {
-  const { about, catalog, hub } = methods
-  const instructions = about.instructions === undefined ? undefined : { instructions: about.instructions }
+  const { catalog, description, subscriptions } = methods
+  const instructions = description.instructions === undefined ? undefined : { instructions: description.instructions }
 
   methods.on(Method.Ping, () => Effect.succeed({}))
-  // Its params were read when the session was opened.
-  methods.handlers.set(Method.Initialize.name, (exchange) =>
+  // The params were decoded when the session was opened.
+  methods.handlers.set(Method.Initialize.name, (request) =>
     Effect.sync(() => {
-      const { caller } = exchange
-      if (caller instanceof ServerSession) hub.opened(caller)
-      const alone = caller instanceof ServerSession && hub.alone.has(caller.peer)
+      const { caller } = request
+      if (caller instanceof ServerSession) subscriptions.sessionOpened(caller)
+      const isSingleRequest = caller instanceof ServerSession && subscriptions.singleRequestPeers.has(caller.peer)
       return methods.finish(Method.Initialize, {
         protocolVersion: caller.revision,
         capabilities: extensions.declared(
           catalog,
           caller,
-          alone ? capabilities.alone(catalog) : capabilities.of(catalog)
+          isSingleRequest ? capabilities.alone(catalog) : capabilities.of(catalog)
         ),
-        serverInfo: about.serverInfo,
+        serverInfo: description.serverInfo,
         ...instructions
-      }, exchange)
+      }, request)
     }))
   methods.on(Method.Discover, (_params, { caller }) =>
     Effect.sync(() => ({
-      supportedVersions: about.revisions,
+      supportedVersions: description.revisions,
       capabilities: extensions.declared(catalog, caller, capabilities.of(catalog)),
       ...instructions
     })))

@@ -1,5 +1,5 @@
 /**
- * What the methods of a server have in common: their params are read and their results written in the caller's revision.
+ * The table of methods: decodes the params and encodes the results in the revision of the caller.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type * as Common from "@skein/protocol/Common"
@@ -15,100 +15,102 @@ import type { Hint } from "../../Caching.ts"
 import type { Catalog, Handled } from "../../Catalog.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 
-/** What handles one method. */
-export type Handler = (exchange: RequestContext) => Handled<Answer>
+/** Handles the requests of one method. */
+export type Handler = (request: RequestContext) => Handled<Answer>
 
-/** What a server says of itself. */
+/** The description of a server. */
 export interface ServerDescription {
   readonly serverInfo: Common.Implementation
   readonly instructions: string | undefined
   readonly revisions: ReadonlyArray<Revision.Revision>
   readonly pageSize: number
-  /** The caching hints of results that have none of their own, by their method. */
+  /** The default caching hints of results, by method. */
   readonly caching?: ReadonlyMap<string, Hint> | undefined
 }
 
-/** The table of methods, while it is filled. */
+/** The methods of one server. Each part of the server adds its own. */
 export class MethodTable {
-  readonly about: ServerDescription
+  readonly description: ServerDescription
   readonly catalog: Catalog["Service"]
-  readonly hub: SubscriptionRegistry
+  readonly subscriptions: SubscriptionRegistry
   readonly handlers = new Map<string, Handler>()
 
   constructor(about: ServerDescription, catalog: Catalog["Service"], hub: SubscriptionRegistry) {
-    this.about = about
+    this.description = about
     this.catalog = catalog
-    this.hub = hub
+    this.subscriptions = hub
   }
 
-  /** A method whose answer is given as it is. Params that are `plain` are valid, and not looked at closer. */
+  /** Adds a method whose results are sent unchanged. Params for which `isValid` returns true are not decoded. */
   handle<P>(
     method: Method.RequestMethod<P, unknown>,
-    run: (params: P, exchange: RequestContext) => Effect.Effect<Answer, McpError.McpError, McpRequest>,
-    plain?: (params: JsonObject | undefined) => params is P & JsonObject
+    run: (params: P, request: RequestContext) => Effect.Effect<Answer, McpError.McpError, McpRequest>,
+    isValid?: (params: JsonObject | undefined) => params is P & JsonObject
   ): void {
-    this.handlers.set(method.name, reading(method, run, plain))
+    this.handlers.set(method.name, decoding(method, run, isValid))
   }
 
-  /** A method with a result of the model. */
+  /** Adds a method whose results are encoded. */
   on<P, R>(
     method: Method.RequestMethod<P, R>,
-    run: (params: P, exchange: RequestContext) => Handled<Codec.Writable<R>>,
-    plain?: (params: JsonObject | undefined) => params is P & JsonObject
+    run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>,
+    isValid?: (params: JsonObject | undefined) => params is P & JsonObject
   ): void {
-    this.handlers.set(method.name, this.handler(method, run, plain))
+    this.handlers.set(method.name, this.handler(method, run, isValid))
   }
 
-  /** What handles such a method. */
+  /** Makes the handler of a method whose results are encoded. */
   handler<P, R>(
     method: Method.RequestMethod<P, R>,
-    run: (params: P, exchange: RequestContext) => Handled<Codec.Writable<R>>,
-    plain?: (params: JsonObject | undefined) => params is P & JsonObject
+    run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>,
+    isValid?: (params: JsonObject | undefined) => params is P & JsonObject
   ): Handler {
-    return reading(
+    return decoding(
       method,
-      (params, exchange) => Effect.map(run(params, exchange), (result) => this.finish(method, result, exchange)),
-      plain
+      (params, request) => Effect.map(run(params, request), (result) => this.finish(method, result, request)),
+      isValid
     )
   }
 
-  /** Writes a result. One that the revision cannot carry is a defect. */
-  finish<P, R>(method: Method.RequestMethod<P, R>, result: Codec.Writable<R>, exchange: RequestContext): Answer {
-    const { revision } = exchange.caller
-    const whole = Revision.era(revision) === "request" ? this.signed(this.#hinted(method.name, result)) as R : result
-    const written = Codec.encodeResult(method, revision, whole)
-    if (Result.isSuccess(written)) return written.success
-    throw new Error(`The result of ${method.name} cannot be said in ${revision}: ${written.failure.message}`)
+  /** Encodes a result. A result that the revision cannot carry is a defect. */
+  finish<P, R>(method: Method.RequestMethod<P, R>, result: Codec.Writable<R>, request: RequestContext): Answer {
+    const { revision } = request.caller
+    const complete = Revision.era(revision) === "request"
+      ? this.withResultType(this.#withHint(method.name, result)) as R
+      : result
+    const encoded = Codec.encodeResult(method, revision, complete)
+    if (Result.isSuccess(encoded)) return encoded.success
+    throw new Error(`the result of ${method.name} has no form in ${revision}: ${encoded.failure.message}`)
   }
 
-  #hinted(method: string, result: unknown): object {
-    const hint = this.about.caching?.get(method)
+  #withHint(method: string, result: unknown): object {
+    const hint = this.description.caching?.get(method)
     return hint === undefined ? result as object : { ...hint, ...result as object }
   }
 
-  /** In the request era each result says of which kind it is, and who answers. */
-  signed(result: object): JsonObject {
+  /** Adds `resultType` and the description of the server, which every result of the request era has. */
+  withResultType(result: object): JsonObject {
     return {
       resultType: "complete",
       ...result,
       _meta: {
         ...(result as { readonly _meta?: Common.Meta | undefined })._meta,
-        [RequestMeta.serverInfo]: this.about.serverInfo
+        [RequestMeta.serverInfo]: this.description.serverInfo
       }
     }
   }
 }
 
-/** Reads the params, or refuses them. */
-const reading = <P>(
+/** Decodes the params, or answers with `-32602`. */
+const decoding = <P>(
   method: Method.RequestMethod<P, unknown>,
-  run: (params: P, exchange: RequestContext) => Handled<Answer>,
-  plain?: (params: JsonObject | undefined) => params is P & JsonObject
+  run: (params: P, request: RequestContext) => Handled<Answer>,
+  isValid?: (params: JsonObject | undefined) => params is P & JsonObject
 ): Handler =>
-(exchange) => {
-  if (plain?.(exchange.params) === true) return run(exchange.params, exchange)
-  const params = Codec.decodeParams(method, exchange.caller.revision, exchange.params)
+(request) => {
+  if (isValid?.(request.params) === true) return run(request.params, request)
+  const params = Codec.decodeParams(method, request.caller.revision, request.params)
   return Result.isFailure(params)
     ? Effect.fail(McpError.invalidParams(`Invalid params: ${params.failure}`))
-    : run(params.success, exchange)
+    : run(params.success, request)
 }

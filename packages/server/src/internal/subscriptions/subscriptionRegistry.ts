@@ -1,5 +1,5 @@
 /**
- * Who hears of what changes: the sessions of a server, and the subscriptions to it.
+ * The subscriptions of a server: which sessions and which `subscriptions/listen` requests receive which notifications.
  */
 import type { LoggingLevel } from "@skein/protocol/Common"
 import type { Id, JsonObject, Notification } from "@skein/protocol/JsonRpc"
@@ -10,7 +10,8 @@ import type { Peer } from "@skein/runtime/Peer"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Catalog, Listener, Publish, Subscription } from "../../Catalog.ts"
+import type { Catalog } from "../../Catalog.ts"
+import type { ChangeListener, Publish, Subscription } from "../catalogState.ts"
 import type { Change, EventBus, ListKind } from "../../EventBus.ts"
 import { findReader } from "../definitions/readResource.ts"
 import * as capabilities from "../dispatch/capabilities.ts"
@@ -19,43 +20,44 @@ import { ServerSession, sessionOf } from "../dispatch/session.ts"
 import { type NotificationTarget, type OutgoingNotification, PendingNotifications } from "./pendingNotifications.ts"
 import { KeyedCounter } from "../limits/concurrencyLimiter.ts"
 
-/** How a hub behaves. What each means stands in `McpServer.Options`. */
+/** The resolved options of `McpServer.Options` that concern subscriptions. Times are in milliseconds. */
 export interface SubscriptionSettings {
   readonly debounce: number
   readonly maxResources: number
   readonly maxListens: number
   readonly maxListensPerPrincipal: number
-  /** What a session gets of the logs before it says a level. */
+  /** The log level of a session before its first `logging/setLevel`. */
   readonly logLevel: LoggingLevel | undefined
 }
 
 type Subscriber = NotificationTarget & { readonly caller: Caller }
 
-const listChanged: { readonly [kind in ListKind]: string } = {
+const listChangedMethods: { readonly [kind in ListKind]: string } = {
   tools: Method.ToolListChanged.name,
   resources: Method.ResourceListChanged.name,
   prompts: Method.PromptListChanged.name
 }
 
-const full = (message: string): McpError.McpError => new McpError.McpError({ reason: "InternalError", message })
+const limitReached = (message: string): McpError.McpError => new McpError.McpError({ reason: "InternalError", message })
 
-export class SubscriptionRegistry implements Listener {
-  /** The connections of the server that are open. */
+/** Stores the subscriptions and sends the notifications of changes. */
+export class SubscriptionRegistry implements ChangeListener {
+  /** The open connections of the server. */
   readonly peers = new Set<Peer>()
-  /** Those among them that are over with the answer to their first message. */
-  readonly alone = new WeakSet<Peer>()
+  /** The connections that end with the answer to their first message, as those of a stateless endpoint do. */
+  readonly singleRequestPeers = new WeakSet<Peer>()
   readonly #catalog: Catalog["Service"]
   readonly #settings: SubscriptionSettings
   readonly #fibers: Fibers
   readonly #bus: EventBus["Service"] | undefined
-  readonly #outbox: PendingNotifications
+  readonly #pending: PendingNotifications
   readonly #listens = new Set<ListenSubscription>()
-  readonly #listensOf = new KeyedCounter()
-  // Who has subscribed to a resource, by its URI.
+  readonly #listensByPrincipal = new KeyedCounter()
+  // The subscribers of a resource, by its URI.
   readonly #subscribers = new Map<string, Set<Subscriber>>()
-  // The lists whose changes are being gathered.
-  readonly #gathering = new Set<ListKind>()
-  #ended = false
+  // The lists whose changes are being collected.
+  readonly #collecting = new Set<ListKind>()
+  #isShutDown = false
 
   constructor(
     catalog: Catalog["Service"],
@@ -67,83 +69,83 @@ export class SubscriptionRegistry implements Listener {
     this.#settings = settings
     this.#fibers = fibers
     this.#bus = bus
-    this.#outbox = new PendingNotifications(fibers)
+    this.#pending = new PendingNotifications(fibers)
   }
 
-  /** How many resources one session, or one subscription of the request era, may watch. */
+  /** The number of resources that one session, or one `subscriptions/listen`, may subscribe to. */
   get maxResources(): number {
     return this.#settings.maxResources
   }
 
-  /** The subscriptions of the request era that are open, oldest first. */
+  /** The open `subscriptions/listen` requests, oldest first. */
   get listens(): Iterable<ListenSubscription> {
     return this.#listens
   }
 
-  /** How many resources are subscribed to, by anybody. */
-  get watched(): number {
+  /** The number of resources that have a subscriber. */
+  get subscribedResources(): number {
     return this.#subscribers.size
   }
 
   // ---- sessions
 
-  /** What clients say unasked. */
+  /** Handles the notifications of clients. */
   onNotification(peer: Peer, { method }: Notification): Effect.Effect<void> | void {
     if (method === "notifications/initialized" && peer.session instanceof ServerSession) peer.session.initialized = true
   }
 
-  /** A session has been told what the server can do: it hears of no lists but those. */
-  opened(session: ServerSession): void {
+  /** Records which lists the server declared to a new session. The session receives no notifications about other lists. */
+  sessionOpened(session: ServerSession): void {
     session.lists = capabilities.lists(this.#catalog)
     session.logLevel ??= this.#settings.logLevel
   }
 
-  /** The peer is over. */
-  forget(peer: Peer): void {
+  /** Removes a connection that has ended, with its subscriptions. */
+  peerClosed(peer: Peer): void {
     this.peers.delete(peer)
     const { session } = peer
     if (!(session instanceof ServerSession) || session.subscriptions === undefined) return
-    for (const uri of session.subscriptions) this.#leave(uri, session)
+    for (const uri of session.subscriptions) this.#removeSubscriber(uri, session)
     session.subscriptions = undefined
   }
 
-  /** A session subscribes to a resource. Saying so again changes nothing. */
+  /** Subscribes a session to a resource. A second subscription to the same resource changes nothing. */
   subscribe(session: ServerSession, uri: string): Effect.Effect<void, McpError.McpError> {
     return Effect.suspend(() => {
-      // A request that outlives its session leaves nothing behind.
+      // The request may outlive its session.
       if (!this.peers.has(session.peer)) return Effect.void
       const uris = (session.subscriptions ??= new Set())
       if (uris.has(uri)) return Effect.void
       const { maxResources } = this.#settings
       if (uris.size >= maxResources) {
-        return Effect.fail(full(`A session may subscribe to ${maxResources} resources at most`))
+        return Effect.fail(limitReached(`A session may subscribe to at most ${maxResources} resources (maxResources)`))
       }
       uris.add(uri)
-      this.#join(uri, session)
+      this.#addSubscriber(uri, session)
       return Effect.void
     })
   }
 
   unsubscribe(session: ServerSession, uri: string): void {
-    if (session.subscriptions?.delete(uri) === true) this.#leave(uri, session)
+    if (session.subscriptions?.delete(uri) === true) this.#removeSubscriber(uri, session)
   }
 
-  #join(uri: string, subscriber: Subscriber): void {
+  #addSubscriber(uri: string, subscriber: Subscriber): void {
     const subscribers = this.#subscribers.get(uri)
     if (subscribers === undefined) this.#subscribers.set(uri, new Set([subscriber]))
     else subscribers.add(subscriber)
   }
 
-  #leave(uri: string, subscriber: Subscriber): void {
+  #removeSubscriber(uri: string, subscriber: Subscriber): void {
     const subscribers = this.#subscribers.get(uri)
     subscribers?.delete(subscriber)
     if (subscribers?.size === 0) this.#subscribers.delete(uri)
   }
 
-  tell(caller: Caller, key: string, notice: OutgoingNotification): boolean {
+  notify(caller: Caller, key: string, notification: OutgoingNotification): boolean {
     const session = sessionOf(caller)
     if (session === undefined || !session.initialized || !this.peers.has(session.peer)) return false
-    this.#outbox.tell(session, key, notice)
+    this.#pending.send(session, key, notification)
     return true
   }
 
@@ -155,32 +157,32 @@ export class SubscriptionRegistry implements Listener {
   // ---- subscriptions of the request era
 
   /**
-   * Acknowledges, and tells what was agreed on until the exchange is released, which ends this, or it is interrupted.
+   * Acknowledges a `subscriptions/listen` and sends its notifications until the request is released, which completes it, or interrupted.
    */
   listen(
-    exchange: RequestContext,
+    request: RequestContext,
     kinds: ReadonlyArray<ListKind>,
     uris: ReadonlySet<string>,
     agreed: object,
     further: ReadonlyArray<Subscription> = []
   ): Effect.Effect<ListenSubscription, McpError.McpError> {
     return Effect.suspend(() => {
-      const refusal = this.#refusal(exchange.caller)
+      const refusal = this.#refusal(request.caller)
       if (refusal !== undefined) return Effect.fail(refusal)
-      const listen = new ListenSubscription(exchange, kinds, uris)
+      const listen = new ListenSubscription(request, kinds, uris)
       this.#add(listen)
-      // First of all: what changes from here on is told after it.
-      this.#outbox.tell(listen, "", {
+      // The acknowledgment comes before every notification.
+      this.#pending.send(listen, "", {
         method: Method.SubscriptionsAcknowledged.name,
         params: { notifications: agreed }
       })
       const released = Effect.callback<ListenSubscription>((resume) => {
-        exchange.release = () => resume(Effect.succeed(listen))
-        if (this.#ended) exchange.release()
+        request.release = () => resume(Effect.succeed(listen))
+        if (this.#isShutDown) request.release()
       })
-      const tell: Publish = (key, method, params) => this.#outbox.tell(listen, key, { method, params })
-      // Children of the fiber that handles the request: they end with it.
-      const started = Effect.forEach(further, ({ run }) => Effect.forkChild(run(tell)), { discard: true })
+      const publish: Publish = (key, method, params) => this.#pending.send(listen, key, { method, params })
+      // Children of the fiber that handles the request end with it.
+      const started = Effect.forEach(further, ({ run }) => Effect.forkChild(run(publish)), { discard: true })
       return Effect.ensuring(
         further.length === 0 ? released : Effect.andThen(started, released),
         Effect.sync(() => this.#remove(listen))
@@ -190,90 +192,94 @@ export class SubscriptionRegistry implements Listener {
 
   #refusal({ principal }: Caller): McpError.McpError | undefined {
     const { maxListens, maxListensPerPrincipal } = this.#settings
-    if (this.#listens.size >= maxListens) return full(`The server has ${maxListens} subscriptions already`)
-    return principal !== undefined && this.#listensOf.of(principal.id) >= maxListensPerPrincipal
-      ? full(`One principal may have ${maxListensPerPrincipal} subscriptions at most`)
+    if (this.#listens.size >= maxListens) {
+      return limitReached(`The server has ${maxListens} open subscriptions already (maxListens)`)
+    }
+    return principal !== undefined && this.#listensByPrincipal.of(principal.id) >= maxListensPerPrincipal
+      ? limitReached(
+        `One principal may have at most ${maxListensPerPrincipal} open subscriptions (maxListensPerPrincipal)`
+      )
       : undefined
   }
 
   #add(listen: ListenSubscription): void {
     this.#listens.add(listen)
-    this.#listensOf.add(listen.caller.principal?.id, 1)
-    for (const uri of listen.uris) this.#join(uri, listen)
+    this.#listensByPrincipal.add(listen.caller.principal?.id, 1)
+    for (const uri of listen.uris) this.#addSubscriber(uri, listen)
   }
 
   #remove(listen: ListenSubscription): void {
     this.#listens.delete(listen)
-    this.#listensOf.add(listen.caller.principal?.id, -1)
-    for (const uri of listen.uris) this.#leave(uri, listen)
+    this.#listensByPrincipal.add(listen.caller.principal?.id, -1)
+    for (const uri of listen.uris) this.#removeSubscriber(uri, listen)
   }
 
-  /** The server shuts down: each subscription ends with its result, and so does one that comes from now on. */
-  end(): void {
-    this.#ended = true
-    for (const { exchange } of [...this.#listens]) exchange.release?.()
+  /** Completes all `subscriptions/listen` requests with their results, and every later one as soon as it is acknowledged. */
+  shutdown(): void {
+    this.#isShutDown = true
+    for (const { request } of [...this.#listens]) request.release?.()
   }
 
   // ---- changes
 
-  /** Gathers the changes of a list for a while, so that one notice is sent for many. Without anybody to hear nothing is done. */
-  listed(kind: ListKind): void {
-    if (this.#gathering.has(kind)) return
+  /** Collects the changes of a list for `debounce`, then sends one notification. Does nothing without a connection and without a bus. */
+  listChanged(kind: ListKind): void {
+    if (this.#collecting.has(kind)) return
     if (this.#bus === undefined && this.peers.size === 0 && this.#listens.size === 0) return
-    this.#gathering.add(kind)
+    this.#collecting.add(kind)
     this.#fibers.fork(Effect.andThen(
       Effect.sleep(this.#settings.debounce),
       Effect.suspend(() => {
-        this.#gathering.delete(kind)
+        this.#collecting.delete(kind)
         return this.#publish({ _tag: "List", kind })
       })
     ))
   }
 
-  updated(uri: string, parent: string | undefined): Effect.Effect<void> {
+  resourceUpdated(uri: string, parent: string | undefined): Effect.Effect<void> {
     return this.#publish(parent === undefined ? { _tag: "Resource", uri } : { _tag: "Resource", uri, parent })
   }
 
   #publish(change: Change): Effect.Effect<void> {
-    return this.#bus === undefined ? Effect.sync(() => this.heard(change)) : this.#bus.publish(change)
+    return this.#bus === undefined ? Effect.sync(() => this.deliver(change)) : this.#bus.publish(change)
   }
 
-  /** Tells a change to those here who have subscribed to it. */
-  heard(change: Change): void {
-    if (change._tag === "List") return this.#tellList(change.kind)
+  /** Notifies the subscribers in this process of a change. */
+  deliver(change: Change): void {
+    if (change._tag === "List") return this.#notifyList(change.kind)
     const { parent, uri } = change
-    this.#tellResource(uri, uri)
-    if (parent !== undefined && parent !== uri) this.#tellResource(uri, parent)
+    this.#notifyResource(uri, uri)
+    if (parent !== undefined && parent !== uri) this.#notifyResource(uri, parent)
   }
 
-  #tellList(kind: ListKind): void {
-    const notice = { method: listChanged[kind] }
+  #notifyList(kind: ListKind): void {
+    const notification = { method: listChangedMethods[kind] }
     for (const { session } of this.peers) {
       if (session instanceof ServerSession && session.initialized && session.lists.includes(kind)) {
-        this.#outbox.tell(session, kind, notice)
+        this.#pending.send(session, kind, notification)
       }
     }
-    for (const listen of this.#listens) if (listen.hears(kind)) this.#outbox.tell(listen, kind, notice)
+    for (const listen of this.#listens) if (listen.includes(kind)) this.#pending.send(listen, kind, notification)
   }
 
-  #tellResource(uri: string, subscribed: string): void {
+  #notifyResource(uri: string, subscribed: string): void {
     const { name } = Method.ResourceUpdated
-    const notice = { method: name, params: { uri } }
-    // Where several parts change, what they are parts of has.
-    const whole = uri === subscribed ? notice : { method: name, params: { uri: subscribed } }
+    const notification = { method: name, params: { uri } }
+    // One notification about the parent replaces several about its parts.
+    const ofParent = uri === subscribed ? notification : { method: name, params: { uri: subscribed } }
     for (const subscriber of this.#subscribers.get(subscribed) ?? []) {
-      if (!this.sees(subscriber.caller, uri)) continue
+      if (!this.canRead(subscriber.caller, uri)) continue
       if (uri !== subscribed) {
-        // Who has subscribed to both has heard of it.
+        // A subscriber of both was notified already.
         if (this.#subscribers.get(uri)?.has(subscriber) === true) continue
-        if (!this.sees(subscriber.caller, subscribed)) continue
+        if (!this.canRead(subscriber.caller, subscribed)) continue
       }
-      this.#outbox.tell(subscriber, subscribed, notice, whole)
+      this.#pending.send(subscriber, subscribed, notification, ofParent)
     }
   }
 
-  /** Whether something is read at a URI, as far as the caller may see. */
-  sees(caller: Caller, uri: string): boolean {
+  /** Whether the caller can read the URI. */
+  canRead(caller: Caller, uri: string): boolean {
     try {
       return findReader(this.#catalog, uri, caller) !== undefined
     } catch {
@@ -282,33 +288,33 @@ export class SubscriptionRegistry implements Listener {
   }
 }
 
-/** A `subscriptions/listen` that is being answered: who asked, and what the server has agreed to tell. */
+/** An open `subscriptions/listen`, with the notifications that the server agreed to send. */
 export class ListenSubscription implements NotificationTarget {
-  readonly exchange: RequestContext
+  readonly request: RequestContext
   readonly kinds: ReadonlyArray<ListKind>
   readonly uris: ReadonlySet<string>
 
-  constructor(exchange: RequestContext, kinds: ReadonlyArray<ListKind>, uris: ReadonlySet<string>) {
-    this.exchange = exchange
+  constructor(request: RequestContext, kinds: ReadonlyArray<ListKind>, uris: ReadonlySet<string>) {
+    this.request = request
     this.kinds = kinds
     this.uris = uris
   }
 
   get caller(): Caller {
-    return this.exchange.caller
+    return this.request.caller
   }
 
-  hears(kind: ListKind): boolean {
+  includes(kind: ListKind): boolean {
     return this.kinds.includes(kind)
   }
 
   /** "The value is the JSON-RPC ID of the `subscriptions/listen` request", with its type. */
   get meta(): { readonly [RequestMeta.subscriptionId]: Id } {
-    return { [RequestMeta.subscriptionId]: this.exchange.id }
+    return { [RequestMeta.subscriptionId]: this.request.id }
   }
 
   send({ method, params }: OutgoingNotification): Effect.Effect<void> {
     const tagged: JsonObject = { _meta: this.meta, ...params }
-    return this.exchange.notify(method, tagged)
+    return this.request.notify(method, tagged)
   }
 }

@@ -7,7 +7,8 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { RequestContext } from "@skein/runtime/RequestContext"
-import type { Handled, ToolCall } from "@skein/server/Catalog"
+import type { Handled } from "@skein/server/Catalog"
+import type { ToolCall } from "@skein/server/Extension"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
@@ -32,7 +33,7 @@ export class Unbegun {
 const member = "@skein/tasks/prepared"
 
 /** Prepares a call: the arguments that its task begins with, or why it does not begin. */
-export const prepare = ({ exchange, params, tool }: ToolCall): Handled<JsonObject | Unbegun> =>
+export const prepare = ({ params, request: exchange, tool }: ToolCall): Handled<JsonObject | Unbegun> =>
   Effect.suspend(() => {
     const cell: Cell = { value: undefined }
     const args = params.arguments ?? {}

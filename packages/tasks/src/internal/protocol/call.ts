@@ -13,7 +13,7 @@ import { isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
-import type { Called, Extension, ToolCall } from "@skein/server/Catalog"
+import type { Extension, ToolCall, ToolCallResult } from "@skein/server/Extension"
 import * as Effect from "effect/Effect"
 import type { Face } from "./taskService.ts"
 import * as inline from "./inline.ts"
@@ -36,7 +36,7 @@ export const undeclared = Effect.fail(McpError.missingRequiredClientCapability(r
 /** See the module's text. */
 export const answer = (face: Face, legacy: Legacy): NonNullable<Extension["call"]> => (call, next) => {
   const held = face.held(call.tool)
-  const { caller: { revision } } = call.exchange
+  const { caller: { revision } } = call.request
   if (Revision.era(revision) === "request") return held === undefined ? next(call) : modern(face, held, call, next)
   const augmented = legacy.call(call)
   if (augmented !== undefined) return augmented
@@ -48,8 +48,13 @@ export const answer = (face: Face, legacy: Legacy): NonNullable<Extension["call"
   return held?.durable === true ? inline.wait(face, call) : next(call)
 }
 
-const modern = (face: Face, held: TaskPolicy, call: ToolCall, next: (call: ToolCall) => Called): Called => {
-  const { exchange: { caller }, params } = call
+const modern = (
+  face: Face,
+  held: TaskPolicy,
+  call: ToolCall,
+  next: (call: ToolCall) => ToolCallResult
+): ToolCallResult => {
+  const { params, request: { caller } } = call
   const able = declares(caller.capabilities)
   if (held.support === "required" && !able) return undeclared
   const decided = able && held.support !== "forbidden" &&

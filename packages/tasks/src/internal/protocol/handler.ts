@@ -8,7 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
-import type { ToolEntry } from "@skein/server/Catalog"
+import { requestServices, type ToolEntry } from "@skein/server/Catalog"
 import type { Handlers } from "../../TaskEngine.ts"
 import type { Outcome } from "../../TaskState.ts"
 import type { Face } from "./taskService.ts"
@@ -19,7 +19,7 @@ export const work = (face: Face): Effect.Effect<void, never, Scope.Scope> => fac
 
 /** A tool of which nobody knows whether it may be a task is run all the same: one of its tasks is there. */
 export const handlers = (face: Face): Handlers => {
-  const base = Context.omit(Tracer.ParentSpan)(face.catalog.base) as Context.Context<never>
+  const base = Context.omit(Tracer.ParentSpan)(requestServices(face.catalog)) as Context.Context<never>
   return (name) => {
     const tool = face.catalog.tools.get(name)
     if (tool === undefined) return undefined

@@ -8,7 +8,7 @@
 import type { ErrorObject, JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
-import type { Called, ToolCall } from "@skein/server/Catalog"
+import type { ToolCall, ToolCallResult } from "@skein/server/Extension"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
@@ -35,7 +35,7 @@ const begin = (
   args: JsonObject,
   tools: ModelTools | undefined
 ): Effect.Effect<string, McpError.McpError> => {
-  const { exchange } = call
+  const { request: exchange } = call
   const asked = tools === undefined ? exchange.caller : patience.answering(exchange.caller)
   const round = exchange.round ??= exchange.rounds?.(exchange)
   const begun = Effect.map(face.submit(call, args, undefined, asked), ({ id }) => id)
@@ -43,8 +43,8 @@ const begin = (
 }
 
 /** See the module's text. */
-export const wait = (face: Face, call: ToolCall): Called => {
-  const { exchange } = call
+export const wait = (face: Face, call: ToolCall): ToolCallResult => {
+  const { request: exchange } = call
   const tools = patience.toolsOf(face, call)
   return Effect.uninterruptibleMask((restore) =>
     // What prepares a task may ask, which nothing may that runs once: it runs in each round, and what it has asked is answered.

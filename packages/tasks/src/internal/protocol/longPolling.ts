@@ -7,7 +7,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import { related } from "@skein/protocol/LegacyTask"
 import type * as McpError from "@skein/protocol/McpError"
 import type { Caller } from "@skein/runtime/RequestContext"
-import type { Called, ToolCall } from "@skein/server/Catalog"
+import type { ToolCall, ToolCallResult } from "@skein/server/Extension"
 import * as Content from "@skein/server/Content"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -17,7 +17,7 @@ import { type Face, type ModelTools, told } from "./taskService.ts"
 import { describe } from "./status.ts"
 
 /** The tools that the model of a call has; none for a tool of which clients never see a task. */
-export const toolsOf = (face: Face, { exchange, tool }: ToolCall): ModelTools | undefined => {
+export const toolsOf = (face: Face, { request: exchange, tool }: ToolCall): ModelTools | undefined => {
   const { tools } = face
   if (tools === undefined || face.held(tool)?.support === "forbidden") return undefined
   return tools.offered(exchange.caller) ? tools : undefined
@@ -38,8 +38,14 @@ export const answering = ({ capabilities, info, principal, revision }: Caller): 
 })
 
 /** Waits for the end of a task: for at most `maxWait`, or until it asks what the client cannot be asked. */
-export const within = (face: Face, { maxWait }: ModelTools, call: ToolCall, id: string, ended: Called): Called => {
-  const { caller } = call.exchange
+export const within = (
+  face: Face,
+  { maxWait }: ModelTools,
+  call: ToolCall,
+  id: string,
+  ended: ToolCallResult
+): ToolCallResult => {
+  const { caller } = call.request
   const stuck = told(Stream.runDrain(Stream.takeUntil(
     face.engine.watch(id),
     ({ questions }) => questions.some((question) => !can(caller, question))

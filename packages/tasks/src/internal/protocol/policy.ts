@@ -148,8 +148,8 @@ export const settings = (
 export const within = (ttl: number | null, maxTtl: number | null): number | null =>
   maxTtl === null ? ttl : Math.min(ttl ?? Infinity, maxTtl)
 
-const find = <I, S>({ extensions }: ToolEntry, key: Context.Key<I, S>): S | undefined =>
-  extensions === undefined ? undefined : Context.getOrUndefined(extensions as Context.Context<I>, key)
+const find = <I, S>({ metadata }: ToolEntry, key: Context.Key<I, S>): S | undefined =>
+  metadata === undefined ? undefined : Context.getOrUndefined(metadata as Context.Context<I>, key)
 
 /** What holds for a tool; `undefined` for one whose calls are no tasks. */
 export const policyOf = (tool: ToolEntry, settings: TaskSettings): TaskPolicy | undefined => {

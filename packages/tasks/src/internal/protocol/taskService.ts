@@ -5,7 +5,9 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
-import type { Catalog, Extension, Handled, ToolCall, ToolEntry } from "@skein/server/Catalog"
+import type { Catalog, Handled, ToolEntry } from "@skein/server/Catalog"
+import * as Extensions from "@skein/server/Extension"
+import type { Extension, ToolCall } from "@skein/server/Extension"
 import type { Visible } from "@skein/server/Registry"
 import * as Effect from "effect/Effect"
 import type { TaskEngine } from "../../TaskEngine.ts"
@@ -117,7 +119,7 @@ export class Face {
 
   /** Begins the task of a call that is prepared. It is durable when this succeeds. It asks what `asked` can be asked. */
   submit(
-    { exchange: { caller }, params, tool }: ToolCall,
+    { params, request: { caller }, tool }: ToolCall,
     args: JsonObject,
     ttl?: number,
     asked = caller
@@ -145,7 +147,7 @@ export class Face {
    * the task: it is cancelled too.
    */
   attempt(call: ToolCall, ttl?: number): Handled<State | Unbegun> {
-    const { exchange, tool } = call
+    const { request: exchange, tool } = call
     const asked = this.held(tool)?.inputFrom === "anyone" ? asIfAny(exchange.caller) : exchange.caller
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(restore(this.prepare(call)), (args): Handled<State | Unbegun> =>
@@ -181,8 +183,8 @@ const kept = ({ capabilities, info, principal, revision }: Caller): NewTask["cal
 })
 
 /** The tasks of a server, found among its extensions. */
-export const faceOf = ({ extensions }: Catalog["Service"]): Face | undefined => {
-  for (const extension of extensions.all) {
+export const faceOf = (catalog: Catalog["Service"]): Face | undefined => {
+  for (const extension of Extensions.list(catalog)) {
     const { face } = extension as Extension & { readonly face?: unknown }
     if (face instanceof Face) return face
   }

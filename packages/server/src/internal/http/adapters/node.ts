@@ -20,7 +20,7 @@ export interface Shared {
 }
 
 /** What a host has found out about a request before it gave it away. */
-export interface Given {
+export interface RequestInput {
   /** Who makes it. */
   readonly principal?: Principal | undefined
   /** Its body, where a parser has read it: JSON, text or bytes. Otherwise `request.body` is used, if the body was read. */
@@ -46,7 +46,7 @@ export class NodeRequest implements HttpRequest {
   readonly #given: unknown
   readonly #host: string | undefined
 
-  constructor(message: IncomingMessage, response: ServerResponse, shared: Shared, given: Given | undefined) {
+  constructor(message: IncomingMessage, response: ServerResponse, shared: Shared, given: RequestInput | undefined) {
     this.#message = message
     this.#response = response
     this.#shared = shared

@@ -9,14 +9,16 @@ import type { HttpAnswer } from "../adapter.ts"
 import { refuse } from "../refusal.ts"
 
 /** Finds it out. What it fails with or throws is a fault of the host's. */
-export type Find<Request> = (request: Request) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>
+export type FindPrincipal<Request> = (
+  request: Request
+) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>
 
 // A fault of the host's says nothing of itself to the client.
 const unknown = { _tag: "Refused", status: 500, error: { code: -32603, message: "Internal error" } } as const
 
 /** Goes on with what was found out, at once where the host knows it; or logs the fault, and answers with 500. */
 export const identify = <Request>(
-  find: Find<Request>,
+  find: FindPrincipal<Request>,
   context: Context.Context<never>,
   request: Request,
   answer: HttpAnswer,
@@ -26,7 +28,7 @@ export const identify = <Request>(
     Effect.runForkWith(context)(Effect.logError("Who makes a request could not be found out", defect))
     refuse(answer, unknown)
   }
-  let found: ReturnType<Find<Request>>
+  let found: ReturnType<FindPrincipal<Request>>
   try {
     found = find(request)
   } catch (defect) {

@@ -11,7 +11,7 @@ import { decode, strict } from "./utf8.ts"
 import { Waiters } from "../waiters.ts"
 
 /** What a host has found out about a request before it gave it away. */
-export interface Given {
+export interface RequestInput {
   /** Who makes it. */
   readonly principal?: Principal | undefined
   /**
@@ -77,7 +77,7 @@ export class WebRequest implements HttpRequest {
   readonly #answer: WebAnswer
   readonly #given: unknown
 
-  constructor(request: Request, answer: WebAnswer, given: Given | undefined) {
+  constructor(request: Request, answer: WebAnswer, given: RequestInput | undefined) {
     this.method = request.method
     this.path = target.exec(request.url)?.[2] ?? "/"
     this.principal = given?.principal

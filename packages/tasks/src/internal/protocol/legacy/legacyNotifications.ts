@@ -91,7 +91,7 @@ const tellAll = (
     // "Progress notifications MUST stop after completion": the last of it goes before the end, which is told under a key of its
     // own, since a slow reader hears of each key in the place of the first that it has not heard of.
     const progressed = grown
-      ? Extension.tell(caller, `${key} progress`, {
+      ? Extension.notify(caller, `${key} progress`, {
         method: Method.Progress.name,
         params: progressOf(id, progressToken, progress)
       })
@@ -99,7 +99,7 @@ const tellAll = (
     return changed
       ? Effect.andThen(
         progressed,
-        Extension.tell(caller, isFinal(state) ? `${key} end` : key, {
+        Extension.notify(caller, isFinal(state) ? `${key} end` : key, {
           method: Method.LegacyTaskStatus.name,
           params: noticeOf(task)
         })

@@ -7,7 +7,8 @@ import { type CreateTaskResult, type GetTaskResult, type ListTasksResult, relate
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
-import { type Called, Catalog, type Extension, type ToolCall } from "@skein/server/Catalog"
+import { Catalog } from "@skein/server/Catalog"
+import type { Extension, ToolCall, ToolCallResult } from "@skein/server/Extension"
 import { method } from "@skein/server/Extension"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -46,8 +47,8 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
       : undefined
 
   /** A call with `task`, or `undefined` for one without. */
-  call(call: ToolCall): Called | undefined {
-    const { exchange, params } = call
+  call(call: ToolCall): ToolCallResult | undefined {
+    const { request: exchange, params } = call
     const { task } = params
     // "Receivers that do not declare the task capability … MUST process requests of that type normally, ignoring any
     // task-augmentation metadata if present": older revisions have none.
@@ -55,7 +56,7 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
     return this.#begin(call, task.ttl)
   }
 
-  #begin(call: ToolCall, ttl: number | undefined): Called {
+  #begin(call: ToolCall, ttl: number | undefined): ToolCallResult {
     const support = this.#face.held(call.tool)?.support ?? "forbidden"
     // "If `execution.taskSupport` is not present or `forbidden`, … servers SHOULD return a -32601 (Method not found) error."
     if (support === "forbidden") {
@@ -64,7 +65,7 @@ export class Legacy implements Pick<Extension, "capabilities" | "methods"> {
     }
     return Effect.flatMap(
       this.#face.begin(call, ttl),
-      (state) => Effect.as(this.#follow(state, call.exchange), this.#created(state))
+      (state) => Effect.as(this.#follow(state, call.request), this.#created(state))
     )
   }
 
