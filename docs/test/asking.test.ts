@@ -43,7 +43,7 @@ describe.each(eras)("programs/asking.ts, %s", (revision) => {
       const mute = yield* kit.client(Asking, { revision, capabilities: {} })
       expect(yield* mute.call("cancel")).toBe("Call us to cancel")
       const said = yield* mute.call("book")
-      expect(said).toMatch(revision === "2026-07-28" ? /^-32021/ : /^failed: The client has not declared/)
+      expect(said).toMatch(revision === "2026-07-28" ? /^-32021/ : /^failed: elicitation\/create needs a capability/)
     }))
 
   it.effect("what runs once runs once", () =>

@@ -224,7 +224,7 @@ describe("programs/middleware.ts", () => {
       const client = yield* connect(Careful, { principal: { id: "ada" } })
       for (let n = 0; n < 10; n++) expect(yield* call(client, "ping")).toBe("pong")
       expect((yield* Effect.flip(client.callTool("ping"))).error).toMatchObject({ reason: "Other", code: 429 })
-      expect(textOf(yield* client.callTool("large"))).toContain("at most 4096 are sent")
+      expect(textOf(yield* client.callTool("large"))).toContain("more than the maximum of 4096")
       const slow = yield* Effect.forkChild(client.callTool("slow"))
       yield* TestClock.adjust("10 seconds")
       expect(textOf(yield* Fiber.join(slow))).toContain("took longer than 10 s")

@@ -26,7 +26,7 @@ export interface JsonSchema<in out T> {
 }
 
 /**
- * Makes a schema from a JSON Schema of 2020-12, or of draft-07 if its `$schema` says so. `T` is the type of the values, which you assert: a
+ * Makes a schema from a JSON Schema of 2020-12, or of draft-07 with the `$schema` of that draft. `T` is the type of the values, which you assert: a
  * JSON object by default.
  *
  * A schema that cannot be used fails the layer of its definition with `DefinitionError` `InvalidSchema`: one that is invalid in its dialect

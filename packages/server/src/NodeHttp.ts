@@ -183,7 +183,7 @@ export const serve = (
   })
 
 /**
- * Listens until the scope of the layer closes. Then it accepts no more connections, lets requests in progress finish within
+ * Listens until the scope of the layer closes. Then it refuses new connections, lets requests in progress finish within
  * `shutdownTimeout`, ends the streams, and closes the connections.
  *
  * @example
@@ -203,7 +203,7 @@ const announce = ({ url }: Server["Service"]): Effect.Effect<void> => Effect.log
 /**
  * Runs the process as an HTTP server. It logs the URL to stderr.
  *
- * - SIGTERM or SIGINT: the server accepts no more requests, and requests in progress may finish within `shutdownTimeout` (5 seconds). The exit
+ * - SIGTERM or SIGINT: the server refuses new requests, and requests in progress may finish within `shutdownTimeout` (5 seconds). The exit
  *   code is 143 or 130. A second signal exits immediately.
  * - The server cannot be built, or cannot listen: the cause is written to stderr, and the exit code is 1.
  *

@@ -2,7 +2,7 @@
  * A registry: the entries of one kind, by name, and their changes while the server runs.
  *
  * Each change is undone when its scope closes, regardless of later changes. A name may have several entries in a stack. The registry
- * offers the last one, and the one below it again once the last one is gone. A name that is disabled or has no entry is offered to nobody.
+ * offers the last one, and the one below it again once the last one is gone. The registry offers nothing under a name that is disabled or has no entry.
  */
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
@@ -20,13 +20,13 @@ export type Visible = (caller: Caller) => boolean
 /** The members that all entries have. */
 export interface Entry<out Definition> {
   readonly definition: Definition
-  /** Who may see the entry. Everybody by default. */
+  /** Decides which callers see the entry. Everybody by default. */
   readonly visible?: Visible | undefined
 }
 
 /** Conditions for all entries that are added through one view of a registry. */
 export interface Terms {
-  /** Who may see the entries. It applies in addition to the `visible` of each entry. */
+  /** Decides which callers see the entries. It applies in addition to the `visible` of each entry. */
   readonly visible?: Visible | undefined
   /** `false` adds the entries in the disabled state. */
   readonly enabled?: boolean | undefined

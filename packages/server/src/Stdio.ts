@@ -6,20 +6,17 @@
  */
 import type { TransportError } from "@skein/runtime/Connection"
 import type { SessionEnd } from "@skein/runtime/Session"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as connection from "./internal/stdio/connection.ts"
+import type { MainOptions as ProcessOptions } from "./internal/stdio/nodeMain.ts"
 import * as main from "./internal/stdio/stdioMain.ts"
 import { McpServer } from "./McpServer.ts"
 
 export type { StdioOptions as Options } from "./internal/stdio/connection.ts"
 
 /** Options of the connection and of the process. */
-export interface MainOptions extends connection.StdioOptions {
-  /** How long the finalizers may take after SIGTERM or SIGINT before the process exits: 5 seconds by default. */
-  readonly shutdownTimeout?: Duration.Input | undefined
-}
+export interface MainOptions extends connection.StdioOptions, ProcessOptions {}
 
 /**
  * Serves stdin and stdout until the connection ends, and returns how it ended. When stdin ends, requests in progress may finish within the

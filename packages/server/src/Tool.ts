@@ -66,12 +66,12 @@ export type OutputOf<S extends AnySchema> = S extends Codec ? S["Type"]
 
 /**
  * The description of a tool. Clients receive its schemas as JSON Schema 2020-12, which is the dialect if `$schema` is absent. A raw JSON
- * Schema may be of draft-07 with a `$schema` that says so.
+ * Schema may be of draft-07 with the `$schema` of that draft.
  */
 export interface Options<Input extends AnySchema, Output extends AnySchema> {
   /** A name for people. */
   readonly title?: string | undefined
-  /** What the tool does, for the model. */
+  /** The purpose of the tool, for the model. */
   readonly description?: string | undefined
   /**
    * The arguments: a schema of an object, or its fields; a schema of another library (`z.object({ … })`); or JSON Schema from
@@ -110,7 +110,7 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
   readonly metadata?: Context.Context<never> | undefined
 }
 
-/** A tool's definition. `Input` is what its handler receives. `Output` is what it returns, or `never` without an output schema. */
+/** A tool's definition. `Input` is the type that its handler receives. `Output` is the type that it returns, or `never` without an output schema. */
 export interface Tool<Name extends string, Input, Output> {
   readonly name: Name
   readonly options: Omit<Options<never, never>, "input" | "maxValues" | "output">
@@ -186,7 +186,7 @@ export const result: {
  */
 export const layer = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   tool: Tool<Name, Input, Output>,
-  // `NoInfer`: inferred from the handler, the output of a tool without an output schema would be whatever the handler returns.
+  // `NoInfer`: inferred from the handler, the output of a tool without an output schema would be the type that the handler returns.
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => registerLayer(register("add", tool, handler))
 

@@ -1,5 +1,5 @@
 /**
- * Bounded texts for messages and logs. A quoted text of the other side must not make a message much larger than what it is about.
+ * Bounded texts for messages and logs. Quoting a text of the other side must not make a message much larger than the text.
  */
 
 /** The largest text about invalid arguments, in UTF-16 units. Validation messages may be many times as long as the arguments. */

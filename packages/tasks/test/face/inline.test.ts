@@ -185,7 +185,7 @@ describe("a call that waits for its task", () => {
     it.effect(`${revision} · a question that the client refuses is the handler's to deal with`, () =>
       Effect.gen(function*() {
         const { client } = yield* asker(revision, () => ({ error: { code: -1, message: "User rejected" } }))
-        expect(yield* client.call("asking")).toMatch(/^Rejected: .*User rejected/)
+        expect(yield* client.call("asking")).toMatch(/^ProtocolError: .*User rejected/)
       }))
 
     it.effect(`${revision} · a question that was answered elsewhere is withdrawn`, () =>

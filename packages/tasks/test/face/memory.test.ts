@@ -138,7 +138,7 @@ describe("the faces of tasks, on the engine in memory", () => {
         asking.connect({ revision: "2025-11-25", answer: () => ({ error: { code: -1, message: "User rejected" } }) }),
         Context.pick(McpServer.McpServer)(context)
       )
-      expect(yield* client.call("asking")).toMatch(/^Rejected: .*User rejected/)
+      expect(yield* client.call("asking")).toMatch(/^ProtocolError: .*User rejected/)
     })))
 
   it.live("2026-07-28 · a plain tool that asks runs again with the answer, and what runs once has run once", () =>

@@ -124,7 +124,7 @@ describe("a task that asks for the client's roots", () => {
       const waiting = client.send("tasks/result", { taskId })
       const [question] = yield* asked(client, 1)
       client.answerRaw(JsonRpc.failure(question.id, { code: -32601, message: "Roots not supported" }))
-      expect(textOf((yield* client.answer(waiting)).result)).toMatch(/^Rejected: .*Roots not supported/)
+      expect(textOf((yield* client.answer(waiting)).result)).toMatch(/^ProtocolError: .*Roots not supported/)
       expect(yield* asked(client, 1)).toHaveLength(1)
     })))
 

@@ -65,6 +65,6 @@ export const findReader = (
   return undefined
 }
 
-/** Marks the result as private: an entry that only some callers may see must not be shared, whatever its caching hints are. */
+/** Marks the result as private: an entry that only some callers may see must not be shared, even if its caching hints allow it. */
 const privately = (read: Reader): Reader => (request) =>
   Effect.map(read(request), (result) => ({ ...result, cacheScope: "private" }))

@@ -77,7 +77,7 @@ const sorted = (_key: string, value: unknown): unknown =>
     : value
 
 /**
- * Returns the canonical JSON of a value: the same text for equal values, whatever the order of their members. Throws if the value is nested
+ * Returns the canonical JSON of a value: the same text for equal values, regardless of the order of members. Throws if the value is nested
  * too deeply for `JSON.stringify`.
  */
 export const canonicalJson = (value: unknown): string => JSON.stringify(value, sorted) ?? "null"
