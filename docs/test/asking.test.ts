@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
-import * as kit from "../../packages/server/test/asking/kit.ts"
+import * as kit from "../../packages/server/test/input/kit.ts"
 import { Asking, reserved } from "../programs/asking.ts"
 import { Shop } from "../programs/keys.ts"
 

@@ -18,7 +18,7 @@ import * as kit from "./kit.ts"
 const icons = [{ src: "https://example.com/a.png", mimeType: "image/png" }]
 const ok = () => Effect.succeed("ok")
 
-describe("what a tool says of itself", () => {
+describe("the description of a tool", () => {
   const tool = Tool.make("all", {
     title: "All",
     description: "Has all",
@@ -30,7 +30,7 @@ describe("what a tool says of itself", () => {
   })
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · what the revision knows, and nothing else`, () =>
+    it.effect(`${revision} · contains the members of the revision and no others`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(Tool.layer(tool, ok)), revision)
         const { tools: [listed] } = yield* client.result("tools/list")
@@ -48,7 +48,7 @@ describe("what a tool says of itself", () => {
   }
 })
 
-describe("what resources and templates say of themselves", () => {
+describe("the descriptions of resources and templates", () => {
   const annotations = { audience: ["user"], priority: 0.5, lastModified: "2026-01-01T00:00:00Z" } as const
   const said = { title: "Title", description: "What it is", mimeType: "image/png", annotations, icons }
   const resource = Resource.make("a://logo", {
@@ -72,7 +72,7 @@ describe("what resources and templates say of themselves", () => {
   )
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · what the revision knows, and nothing else; bytes are base64`, () =>
+    it.effect(`${revision} · contain the members of the revision and no others; bytes are base64`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server, revision)
         const { resources: [listed] } = yield* client.result("resources/list")
@@ -102,7 +102,7 @@ describe("what resources and templates say of themselves", () => {
   }
 })
 
-describe("structured content that is no object", () => {
+describe("structured content that is not an object", () => {
   const list = { type: "array", items: { type: "integer" } } as const
   const tools = [
     Tool.layer(Tool.make("effect", { output: Schema.Array(Schema.Int) }), () => Effect.succeed([1, 2])),
@@ -117,7 +117,7 @@ describe("structured content that is no object", () => {
   ]
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · any JSON value since 2026-07-28; before, its text alone`, () =>
+    it.effect(`${revision} · is any JSON value since 2026-07-28, and its text before`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(...tools), revision)
         const { tools: listed } = yield* client.result("tools/list")
@@ -204,7 +204,7 @@ describe("x-mcp-header", () => {
 })
 
 describe("a definition that fails", () => {
-  it.effect("does not hide the others, when it comes while the server runs", () =>
+  it.effect("does not hide the others when it is added while the server runs", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server(Tool.layer(Tool.make("good"), ok)))
       const client = yield* Effect.provide(kit.connect(), context)
@@ -216,7 +216,7 @@ describe("a definition that fails", () => {
     }))
 })
 
-describe("what only some may see", () => {
+describe("entries that some callers may see", () => {
   const some = { visible: ({ info }: { readonly info: kit.Json }) => info?.name !== "kit" }
   const server = kit.server(
     Tool.layer(Tool.make("all"), ok),
@@ -227,7 +227,7 @@ describe("what only some may see", () => {
   )
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · does not exist for the others: neither in lists nor by name`, () =>
+    it.effect(`${revision} · do not exist for other callers, neither in lists nor by name`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server, revision)
         expect((yield* client.result("tools/list")).tools.map(({ name }: kit.Json) => name)).toEqual(["all"])
@@ -254,7 +254,7 @@ describe("what only some may see", () => {
   }
 })
 
-describe("definitions that come and go while the server runs", () => {
+describe("definitions that change while the server runs", () => {
   const template = ResourceTemplate.make("b://{x}", { name: "b" })
   const texts = (client: kit.Client): Effect.Effect<ReadonlyArray<string>> =>
     Effect.gen(function*() {
@@ -279,7 +279,7 @@ describe("definitions that come and go while the server runs", () => {
     ])
   }
 
-  it.effect("added, replaced, and back when the scope closes", () =>
+  it.effect("are added, replaced, and restored when the scope closes", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server())
       const client = yield* Effect.provide(kit.connect(), context)
@@ -295,7 +295,7 @@ describe("definitions that come and go while the server runs", () => {
       expect(yield* texts(client)).toEqual([undefined, undefined, undefined, undefined])
     }))
 
-  it.effect("added twice is Duplicate, replaced without being there is Unknown", () =>
+  it.effect("fail with DuplicateName if added twice, and with NotFound if replaced without an entry", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server())
       const twice = Effect.andThen(with_("add", "one"), with_("add", "two"))
@@ -309,7 +309,7 @@ describe("definitions that come and go while the server runs", () => {
       }
     }))
 
-  it.effect("by a handler, with the services that it has", () =>
+  it.effect("are added by a handler, with its services", () =>
     Effect.gen(function*() {
       const more = Tool.layer(Tool.make("more"), () =>
         Catalog.persistent(Tool.add(Tool.make("t"), () => Effect.succeed("late"))).pipe(Effect.as("added")))

@@ -11,7 +11,7 @@ import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as McpServer from "@skein/server/McpServer"
 import { TaskError } from "@skein/tasks/TaskError"
-import * as asking from "../../../server/test/asking/kit.ts"
+import * as asking from "../../../server/test/input/kit.ts"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
 

@@ -8,7 +8,7 @@ import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as asking from "../../../server/test/asking/kit.ts"
+import * as asking from "../../../server/test/input/kit.ts"
 import * as kit from "./kit.ts"
 
 const roots = (uri: string, name = uri.slice(8)) => ({ roots: [{ uri, name }] })

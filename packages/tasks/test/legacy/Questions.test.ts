@@ -273,7 +273,7 @@ describe("2025-11-25 · input_required", () => {
       yield* kit.settle
       const task = yield* client.result("tasks/get", { taskId })
       expect(task.status).toBe("failed")
-      expect(task.statusMessage).toContain("has not declared what elicitation/create needs")
+      expect(task.statusMessage).toContain("a capability that the client has not declared")
     }))
 
   it.effect("an error is an answer: the user rejects a request for sampling", () =>

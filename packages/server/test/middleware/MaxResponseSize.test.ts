@@ -16,7 +16,7 @@ const text = Tool.layer(
 
 for (const revision of support.eras) {
   describe(`${revision} · response size`, () => {
-    it.effect("a tool's result is sent up to exactly maxBytes; beyond, it is a result with isError", () =>
+    it.effect("sends a tool's result up to exactly maxBytes, and a result with isError beyond", () =>
       Effect.gen(function*() {
         const plain = yield* kit.client(kit.server(text), revision)
         for (const said of ["a".repeat(500), "é".repeat(250), "€".repeat(200), "😀".repeat(100)]) {
@@ -36,7 +36,7 @@ for (const revision of support.eras) {
         }
       }))
 
-    it.effect("every other method is answered with -32603 and the sizes", () =>
+    it.effect("answers every other method with -32603 and the sizes", () =>
       Effect.gen(function*() {
         const large = Resource.layer(Resource.make("a://b"), Effect.succeed("x".repeat(2000)))
         const client = yield* kit.client(kit.server(MaxResponseSize.layer({ maxBytes: 1000 }), large), revision)
@@ -46,7 +46,7 @@ for (const revision of support.eras) {
         expect(error.data.bytes).toBeGreaterThan(2000)
       }))
 
-    it.effect("the result is written once: outside it is JSON text, and what was text already stays the same", () =>
+    it.effect("encodes the result once: outer middleware receives JSON text, and text stays unchanged", () =>
       Effect.gen(function*() {
         const answers: Array<unknown> = []
         const look = Middleware.layer((next) => (exchange) =>
@@ -64,7 +64,7 @@ for (const revision of support.eras) {
         expect(answers[1]).toBe(encoded)
       }))
 
-    it.effect("an answer that is no object, or has no JSON form, is a defect as without a limit", () =>
+    it.effect("an answer that is not an object, or has no JSON form, is a defect as without a limit", () =>
       Effect.gen(function*() {
         const odd = Middleware.layer((next) => (exchange) => {
           const name = exchange.params?.["name"]
@@ -84,7 +84,7 @@ for (const revision of support.eras) {
   })
 }
 
-it.effect("by default 4 MiB", () =>
+it.effect("the default is 4 MiB", () =>
   Effect.gen(function*() {
     const client = yield* kit.client(kit.server(MaxResponseSize.layer(), text), "2026-07-28")
     const large = yield* client.call("text", { text: "x".repeat(4 * 1024 * 1024 - 1000) })

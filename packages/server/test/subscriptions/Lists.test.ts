@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import * as kit from "./kit.ts"
+import * as kit from "../kit.ts"
 import {
   acknowledged,
   all,
@@ -23,7 +23,7 @@ import {
   template,
   tool,
   updated
-} from "./subscribing.ts"
+} from "./kit.ts"
 
 describe("list changed", () => {
   for (const revision of Revision.sessionEra) {

@@ -7,22 +7,9 @@ import * as Catalog from "@skein/server/Catalog"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as kit from "./kit.ts"
-import {
-  acknowledged,
-  all,
-  filter,
-  id,
-  kinds,
-  listen,
-  pass,
-  resource,
-  set,
-  template,
-  tool,
-  updated
-} from "./subscribing.ts"
-import { internals } from "../src/internal/catalogState.ts"
+import * as kit from "../kit.ts"
+import { acknowledged, all, filter, id, kinds, listen, pass, resource, set, template, tool, updated } from "./kit.ts"
+import { internals } from "../../src/internal/catalogState.ts"
 
 describe("subscriptions/listen", () => {
   it.effect("2026-07-28 · MUST send the acknowledgment first, with the subset that the server agreed to honor", () =>

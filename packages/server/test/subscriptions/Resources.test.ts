@@ -6,8 +6,8 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as kit from "./kit.ts"
-import { pass, resource, set, template, tool, updated } from "./subscribing.ts"
+import * as kit from "../kit.ts"
+import { pass, resource, set, template, tool, updated } from "./kit.ts"
 
 describe("resources/subscribe", () => {
   for (const revision of Revision.sessionEra) {
