@@ -1,8 +1,10 @@
 /**
- * Start-up: the modules that a server and a client load before they do any work. Resolving and reading modules takes most of that time.
+ * Start-up: the modules that a server and a client load before they do any work. Resolving and reading modules takes
+ * most of that time.
  *
- * Each case runs a program of public modules in two phases. `absent` are modules that the first phase must not load. `later` is the least
- * number of Skein's modules that only the second phase loads, so that a lazy import that becomes eager fails the test.
+ * Each case runs a program of public modules in two phases. `absent` are modules that the first phase must not load.
+ * `later` is the least number of Skein's modules that only the second phase loads, so that a lazy import that becomes
+ * eager fails the test.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
@@ -26,7 +28,10 @@ const effectStreams = /\/effect\/\w+\/(Stream|Channel|Queue|Logger)\./
 const load = (...modules: ReadonlyArray<string>): string =>
   modules.map((module) => `await import("@skein/${module}")`).join("\n")
 
-/** A client of a server with a plain tool, a tool with an output schema, and `run`, which runs an effect with the client. */
+/**
+ * A client of a server with a plain tool, a tool with an output schema, and `run`, which runs an effect with the
+ * client.
+ */
 const connected = `
   const [Client, InMemoryTransport, Tool, McpServer, Effect, Layer, Context, Schema] = await Promise.all([
     "@skein/client/Client", "@skein/server/InMemoryTransport", "@skein/server/Tool", "@skein/server/McpServer",

@@ -1,9 +1,10 @@
 /**
- * An audit log: who called what, and how it ended. It contains arguments only with the option `arguments`, and never contains results.
+ * An audit log: who called what, and how it ended. It contains arguments only with the option `arguments`, and never
+ * contains results.
  *
- * Each request makes one entry when it ends, in any way. By default the entry is a line of Effect's log at the level `Info`, with all members
- * as annotations. It is never sent to the client. List the audit log first, so that it also contains the requests that other middleware
- * refuses. It does not contain requests that are refused before dispatch.
+ * Each request makes one entry when it ends, in any way. By default the entry is a line of Effect's log at the level
+ * `Info`, with all members as annotations. It is never sent to the client. List the audit log first, so that it also
+ * contains the requests that other middleware refuses. It does not contain requests that are refused before dispatch.
  *
  * @example
  * const log = AuditLog.layer({ methods: ["tools/call"], sink: (entry) => Database.insert(entry) })
@@ -28,11 +29,14 @@ import * as Middleware from "./Middleware.ts"
 /** The entry of one request. Values that the client chose are cut at 128 characters. */
 export interface Entry {
   readonly method: string
-  /** The name of the tool or prompt, or the URI of the resource, as the client sent it. `undefined` for methods without one. */
+  /**
+   * The name of the tool or prompt, or the URI of the resource, as the client sent it. `undefined` for methods without
+   * one.
+   */
   readonly target: string | undefined
   /**
-   * The task that the request is about, or has become: the first eight characters of its id, because the whole id may grant access to the
-   * task. `undefined` for every other request.
+   * The task that the request is about, or has become: the first eight characters of its id, because the whole id may
+   * grant access to the task. `undefined` for every other request.
    */
   readonly task: string | undefined
   readonly id: Id
@@ -42,9 +46,9 @@ export interface Entry {
   readonly client: string | undefined
   readonly revision: Revision.Revision
   /**
-   * `ok`: a result. `tool_error`: a tool's result with `isError`. `input_required`: input requests; the client sends the request again with
-   * the responses. `error`: a JSON-RPC error, with its `code`. `cancelled`: by the client, or by the end of its connection. `defect`: an
-   * exception, whose cause is in the log.
+   * `ok`: a result. `tool_error`: a tool's result with `isError`. `input_required`: input requests; the client sends
+   * the request again with the responses. `error`: a JSON-RPC error, with its `code`. `cancelled`: by the client, or by
+   * the end of its connection. `defect`: an exception, whose cause is in the log.
    */
   readonly outcome: Outcome
   /** The code of the JSON-RPC error. */
@@ -57,11 +61,14 @@ export interface Entry {
 /** The entries, and where they go. */
 export interface Options<R> {
   /**
-   * Receives the entries instead of Effect's log. The answer waits for it. If it dies, an error is logged and the answer is sent. It runs
-   * outside of the request, without `McpRequest`, so that its logs are not sent to the client.
+   * Receives the entries instead of Effect's log. The answer waits for it. If it dies, an error is logged and the
+   * answer is sent. It runs outside of the request, without `McpRequest`, so that its logs are not sent to the client.
    */
   readonly sink?: ((entry: Entry) => Effect.Effect<void, never, R>) | undefined
-  /** The methods that are recorded: `all` by default. Here `all` includes `subscriptions/listen`, which is recorded when it ends. */
+  /**
+   * The methods that are recorded: `all` by default. Here `all` includes `subscriptions/listen`, which is recorded when
+   * it ends.
+   */
   readonly methods?: Middleware.Methods | undefined
   /** `true` adds the raw `params.arguments`. A function adds its return value. `false` by default. */
   readonly arguments?: boolean | ((request: RequestContext) => unknown) | undefined
@@ -135,7 +142,9 @@ const entryOf = (
   }
 }
 
-/** "Log task creation, completion, and retrieval events for audit purposes" (2025-11-25, tasks, "Audit and Logging"). */
+/**
+ * "Log task creation, completion, and retrieval events for audit purposes" (2025-11-25, tasks, "Audit and Logging").
+ */
 const taskOf = ({ method, params }: RequestContext, exit: Exit.Exit<Answer, McpError.McpError>): string | undefined => {
   const id = method.startsWith("tasks/") ? params?.["taskId"] : method === "tools/call" ? createdTask(exit) : undefined
   return typeof id === "string" ? clip(id, 8) : undefined

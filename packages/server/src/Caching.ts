@@ -1,9 +1,9 @@
 /**
- * Caching hints: how long a client may cache a result, and whether it may share it (2026-07-28, caching). A result without hints is stale
- * immediately and private. Earlier revisions have no hints.
+ * Caching hints: how long a client may cache a result, and whether it may share it (2026-07-28, caching). A result
+ * without hints is stale immediately and private. Earlier revisions have no hints.
  *
- * Set the hints of resources with `Resource.make`, `ResourceTemplate.make` or the result of a reader, and the hints of the server's methods
- * with the option `caching` of `McpServer.layer`.
+ * Set the hints of resources with `Resource.make`, `ResourceTemplate.make` or the result of a reader, and the hints of
+ * the server's methods with the option `caching` of `McpServer.layer`.
  *
  * @example
  * McpServer.layer(
@@ -17,8 +17,8 @@ export interface Hint {
   /** How long the result is fresh, in milliseconds: a whole number of at least 0. 0 by default. */
   readonly ttlMs?: number | undefined
   /**
-   * `public`: the result contains no data of a user and may be shared between all callers. `private` is the default. It always applies to a
-   * resource, or a list with an entry, that only some callers may see.
+   * `public`: the result contains no data of a user and may be shared between all callers. `private` is the default. It
+   * always applies to a resource, or a list with an entry, that only some callers may see.
    */
   readonly cacheScope?: "public" | "private" | undefined
 }

@@ -1,13 +1,14 @@
 /**
  * The catalog of a server: the tools, resources, resource templates and prompts that it offers now.
  *
- * The layers of the definitions (`Tool.layer`, `Prompt.layer`, …) fill the catalog. An entry leaves it when the scope of its layer
- * closes. Lists are sorted by name, so their order does not depend on the order of the layers.
+ * The layers of the definitions (`Tool.layer`, `Prompt.layer`, …) fill the catalog. An entry leaves it when the scope
+ * of its layer closes. Lists are sorted by name, so their order does not depend on the order of the layers.
  *
- * A running server changes its catalog with effects: `remove`, `disable` and `enable` here, and `Tool.add`, `Tool.replace` and so on for
- * new definitions. Each of these changes is undone when its scope closes. They need the `Catalog` service, which every handler has and
- * which the layer of the server provides. Use `persistent` for a change that lasts as long as the server, and `setEnabled` for a switch.
- * Clients are notified of changed lists, at most once per `listChangedDebounce`.
+ * A running server changes its catalog with effects: `remove`, `disable` and `enable` here, and `Tool.add`,
+ * `Tool.replace` and so on for new definitions. Each of these changes is undone when its scope closes. They need the
+ * `Catalog` service, which every handler has and which the layer of the server provides. Use `persistent` for a change
+ * that lasts as long as the server, and `setEnabled` for a switch. Clients are notified of changed lists, at most once
+ * per `listChangedDebounce`.
  *
  * @example
  * const unlock = Tool.layer(Tool.make("unlock"), () =>
@@ -46,16 +47,16 @@ export type {
 /**
  * The missing service of a handler that requires a `Scope`. Wrap the effect of the handler in `Effect.scoped`.
  *
- * Nothing provides this service. The only scopes that exist while a request is handled belong to the connection or to the server, and
- * would retain the resources of every call until the connection or the server closes.
+ * Nothing provides this service. The only scopes that exist while a request is handled belong to the connection or to
+ * the server, and would retain the resources of every call until the connection or the server closes.
  */
 export interface UnscopedHandler {
   readonly UnscopedHandler: unique symbol
 }
 
 /**
- * The services that the layer of a handler requires: those of the handler, without `McpRequest`, which each request provides. A handler
- * that requires a `Scope` requires `UnscopedHandler` here.
+ * The services that the layer of a handler requires: those of the handler, without `McpRequest`, which each request
+ * provides. A handler that requires a `Scope` requires `UnscopedHandler` here.
  */
 export type HandlerServices<R> = R extends McpRequest ? never : R extends Scope.Scope ? UnscopedHandler : R
 
@@ -94,8 +95,8 @@ export const make = (
 }
 
 /**
- * The services that every request of the server starts with. For a package that runs handlers outside of clients' requests, as
- * `@skein/tasks` does.
+ * The services that every request of the server starts with. For a package that runs handlers outside of clients'
+ * requests, as `@skein/tasks` does.
  */
 export const requestServices = (catalog: Catalog["Service"]): Context.Context<never> => catalog[internals].base
 
@@ -119,8 +120,8 @@ const registryOf = (catalog: Catalog["Service"], kind: Kind): Registry<Entry<unk
 type Change = Effect.Effect<void, DefinitionError, Catalog | Scope.Scope>
 
 /**
- * Removes an entry until the scope closes. Its name is free for another entry meanwhile. Fails with `DefinitionError` `NotFound` if no
- * entry has the name.
+ * Removes an entry until the scope closes. Its name is free for another entry meanwhile. Fails with `DefinitionError`
+ * `NotFound` if no entry has the name.
  *
  * @example
  * Effect.scoped(Effect.andThen(Catalog.remove("tool", "search"), maintenance))
@@ -129,22 +130,24 @@ export const remove = (kind: Kind, name: string): Change =>
   Effect.flatMap(Catalog, (catalog) => registryOf(catalog, kind).remove(name))
 
 /**
- * Disables an entry until the scope closes: no list contains it, and a request for its name is answered as if it did not exist. The name
- * stays taken. Requests in progress continue. Fails with `DefinitionError` `NotFound` if no entry has the name.
+ * Disables an entry until the scope closes: no list contains it, and a request for its name is answered as if it did
+ * not exist. The name stays taken. Requests in progress continue. Fails with `DefinitionError` `NotFound` if no entry
+ * has the name.
  */
 export const disable = (kind: Kind, name: string): Change =>
   Effect.flatMap(Catalog, (catalog) => registryOf(catalog, kind).enable(name, false))
 
 /**
- * Enables a disabled entry until the scope closes. Of several calls of `enable` and `disable` the last one applies. Fails with
- * `DefinitionError` `NotFound` if no entry has the name.
+ * Enables a disabled entry until the scope closes. Of several calls of `enable` and `disable` the last one applies.
+ * Fails with `DefinitionError` `NotFound` if no entry has the name.
  */
 export const enable = (kind: Kind, name: string): Change =>
   Effect.flatMap(Catalog, (catalog) => registryOf(catalog, kind).enable(name, true))
 
 /**
- * Enables or disables an entry without a scope: until the next call, or until the entry is removed. Use it for an entry that is switched
- * on and off repeatedly, because nothing is retained per call. Fails with `DefinitionError` `NotFound` if no entry has the name.
+ * Enables or disables an entry without a scope: until the next call, or until the entry is removed. Use it for an entry
+ * that is switched on and off repeatedly, because nothing is retained per call. Fails with `DefinitionError` `NotFound`
+ * if no entry has the name.
  *
  * @example
  * const lock = Tool.layer(Tool.make("lock"), () => Effect.as(Catalog.setEnabled("tool", "cellar", false), "Locked"))
@@ -153,8 +156,9 @@ export const setEnabled = (kind: Kind, name: string, enabled: boolean): Effect.E
   Effect.flatMap(Catalog, (catalog) => registryOf(catalog, kind).setEnabled(name, enabled))
 
 /**
- * Runs changes with the scope of the server, so that they last as long as the server. For handlers, whose own scope ends with the call.
- * The server retains every change until it closes. Give repeated changes a scope of their own, and use `setEnabled` for a switch.
+ * Runs changes with the scope of the server, so that they last as long as the server. For handlers, whose own scope
+ * ends with the call. The server retains every change until it closes. Give repeated changes a scope of their own, and
+ * use `setEnabled` for a switch.
  *
  * @example
  * const unlock = Tool.layer(Tool.make("unlock"), () =>
@@ -166,11 +170,11 @@ export const persistent = <A, E, R>(
   Effect.flatMap(Catalog, (catalog) => Scope.provide(changes, catalog[internals].scope))
 
 /**
- * Notifies clients that a resource has changed (`notifications/resources/updated`): those that subscribed to it and may see it now. It
- * does not wait for them. A client that is slow to read receives one notification for several changes.
+ * Notifies clients that a resource has changed (`notifications/resources/updated`): those that subscribed to it and may
+ * see it now. It does not wait for them. A client that is slow to read receives one notification for several changes.
  *
- * With a `parent`, clients that subscribed to the parent are notified too, if they may see both: "This might be a sub-resource of the one
- * that the client actually subscribed to".
+ * With a `parent`, clients that subscribed to the parent are notified too, if they may see both: "This might be a
+ * sub-resource of the one that the client actually subscribed to".
  *
  * @example
  * const save = Tool.layer(Tool.make("save", { input: { text: Schema.String } }), ({ text }) =>
@@ -201,9 +205,9 @@ const withTerms = <const L extends ReadonlyArray<Layer.Layer<never, unknown, unk
 }
 
 /**
- * Shows definitions to some callers only, by their principal, client or revision. To all other callers the definitions do not exist: not
- * in lists, and not for calls, completion or subscriptions by name. The predicate runs for each request, so it must be fast. An exception
- * in it is a defect of the request.
+ * Shows definitions to some callers only, by their principal, client or revision. To all other callers the definitions
+ * do not exist: not in lists, and not for calls, completion or subscriptions by name. The predicate runs for each
+ * request, so it must be fast. An exception in it is a defect of the request.
  *
  * @example
  * const admin = Catalog.visibleTo(({ principal }) => principal?.id === "admin", Tool.layer(reset, doReset))

@@ -1,8 +1,9 @@
 /**
  * Completion: suggestions for the arguments of prompts and the variables of resource templates while a user types them.
  *
- * Pass the sources of suggestions to `Prompt.layer` or `ResourceTemplate.layer`. An argument whose schema consists of literals is completed
- * automatically. Clients receive the best 100 suggestions, their total number, and whether there are more.
+ * Pass the sources of suggestions to `Prompt.layer` or `ResourceTemplate.layer`. An argument whose schema consists of
+ * literals is completed automatically. Clients receive the best 100 suggestions, their total number, and whether there
+ * are more.
  *
  * @example
  * const review = Prompt.make("review", { arguments: { language: Schema.String, framework: Schema.String } })
@@ -22,10 +23,12 @@ export type Others<Names extends string> = { readonly [N in Names]?: string }
 /**
  * The source of the suggestions for one argument:
  *
- * - a list, or an effect that returns one: the entries that match the typed text are suggested, ranked as by `matching`;
+ * - a list, or an effect that returns one: the entries that match the typed text are suggested, ranked as by
+ *   `matching`;
  * - a function of the typed text and the other arguments: its list is used unchanged, the best suggestion first.
  *
- * A failure is answered with `-32603` and its message. Everybody who may see the prompt or template receives the suggestions.
+ * A failure is answered with `-32603` and its message. Everybody who may see the prompt or template receives the
+ * suggestions.
  */
 export type Source<Names extends string, E = HandlerError, R = unknown> =
   | ReadonlyArray<string>
@@ -38,7 +41,10 @@ export type Source<Names extends string, E = HandlerError, R = unknown> =
 /** The sources by argument. */
 export type Sources<Names extends string> = { readonly [N in Names]?: Source<Names> }
 
-/** Options of `Prompt.layer` and `ResourceTemplate.layer`. `C` is inferred: sources for the arguments of the definition, and no others. */
+/**
+ * Options of `Prompt.layer` and `ResourceTemplate.layer`. `C` is inferred: sources for the arguments of the definition,
+ * and no others.
+ */
 export interface Options<Names extends string, C> {
   /** The sources of suggestions by argument. */
   readonly complete?: C & { readonly [N in keyof C]: N extends Names ? C[N] : never } | undefined
@@ -52,8 +58,9 @@ type ServicesOf<S> = S extends Effect.Effect<infer _A, infer _E, infer R> ? R
   : never
 
 /**
- * Returns the candidates that match the typed text, ignoring case: first those that start with it, then those that contain it, then those
- * that contain its letters in the same order. Each group keeps the order of the candidates. All candidates match an empty text.
+ * Returns the candidates that match the typed text, ignoring case: first those that start with it, then those that
+ * contain it, then those that contain its letters in the same order. Each group keeps the order of the candidates. All
+ * candidates match an empty text.
  */
 export const match = (value: string, candidates: ReadonlyArray<string>): ReadonlyArray<string> => {
   const typed = value.toLowerCase()

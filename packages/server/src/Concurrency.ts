@@ -1,9 +1,9 @@
 /**
  * A concurrency limit: how many requests are handled at the same time, and how many wait.
  *
- * It counts `tools/call` by default, for the whole server together. At the limit further requests wait in order and can be cancelled
- * meanwhile. If too many are waiting, or one has waited too long, the request is refused with the error code `503`, which is outside of the
- * range that JSON-RPC reserves.
+ * It counts `tools/call` by default, for the whole server together. At the limit further requests wait in order and can
+ * be cancelled meanwhile. If too many are waiting, or one has waited too long, the request is refused with the error
+ * code `503`, which is outside of the range that JSON-RPC reserves.
  *
  * @example
  * // One report at a time for each principal.
@@ -33,8 +33,8 @@ export interface Options {
   /** Requests with the same key share the limit: `Middleware.perServer` by default. */
   readonly key?: Middleware.Key | undefined
   /**
-   * The methods that the limit applies to: `["tools/call"]` by default. `all` excludes `subscriptions/listen`, and also `tasks/result`
-   * (2025-11-25), which waits as long as the task takes.
+   * The methods that the limit applies to: `["tools/call"]` by default. `all` excludes `subscriptions/listen`, and also
+   * `tasks/result` (2025-11-25), which waits as long as the task takes.
    */
   readonly methods?: Middleware.Methods | undefined
 }

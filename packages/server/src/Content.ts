@@ -1,9 +1,10 @@
 /**
  * Content blocks for the results of tools and prompts: text, images, audio, links to resources, and embedded resources.
  *
- * Each function makes one content block. Give bytes as a `Uint8Array` or as base64 text; they are sent as base64. Text that is not valid
- * base64 throws a `TypeError`. URIs, priorities and sizes are validated when a handler returns the block. A block that a validating
- * client would refuse is not sent: the request is answered with `-32603`, and the log names the fault.
+ * Each function makes one content block. Give bytes as a `Uint8Array` or as base64 text; they are sent as base64. Text
+ * that is not valid base64 throws a `TypeError`. URIs, priorities and sizes are validated when a handler returns the
+ * block. A block that a validating client would refuse is not sent: the request is answered with `-32603`, and the log
+ * names the fault.
  *
  * @example
  * const plot = Tool.layer(Tool.make("plot"), () =>
@@ -49,7 +50,10 @@ export const image = (data: Bytes, mimeType: string, options?: BlockOptions): Wi
   ...(options && omitUndefined(options))
 })
 
-/** Makes an audio block. The MIME type is `audio/wav`, for example. Clients of 2024-11-05 receive a line of text instead. */
+/**
+ * Makes an audio block. The MIME type is `audio/wav`, for example. Clients of 2024-11-05 receive a line of text
+ * instead.
+ */
 export const audio = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.AudioContent => ({
   type: "audio",
   data: base64(data),
@@ -72,7 +76,10 @@ export const resource = (
   return { type: "resource", resource: resourceContents(uri, contents, mimeType), ...omitUndefined(block) }
 }
 
-/** Makes one item of the `contents` of `resources/read`: with text if the contents are a string, and with bytes otherwise. */
+/**
+ * Makes one item of the `contents` of `resources/read`: with text if the contents are a string, and with bytes
+ * otherwise.
+ */
 export const resourceContents = (
   uri: string,
   contents: string | Uint8Array,

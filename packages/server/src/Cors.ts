@@ -1,8 +1,9 @@
 /**
  * Cross-origin resource sharing (CORS): lets web pages of the allowed origins read the answers of an endpoint.
  *
- * `allowedOrigins` of the endpoint decides which origins are allowed. Requests of all other origins are refused with 403 and without CORS
- * headers. A page of an allowed origin can read every answer, including refusals, so that it can show the JSON-RPC error.
+ * `allowedOrigins` of the endpoint decides which origins are allowed. Requests of all other origins are refused with
+ * 403 and without CORS headers. A page of an allowed origin can read every answer, including refusals, so that it can
+ * show the JSON-RPC error.
  *
  * @example
  * const options = { allowedOrigins: ["https://app.example.com"], cors: Cors.make() }
@@ -14,8 +15,9 @@ export type { Cors }
 /** Options of the CORS headers. */
 export interface Options {
   /**
-   * Lets browsers send cookies and client certificates. False by default; a token in `Authorization` does not need it. With it, a page of an
-   * allowed origin acts with the login of the browser's user. Together with `allowedOrigins: "any"` the server does not start.
+   * Lets browsers send cookies and client certificates. False by default; a token in `Authorization` does not need it.
+   * With it, a page of an allowed origin acts with the login of the browser's user. Together with `allowedOrigins:
+   * "any"` the server does not start.
    */
   readonly credentials?: boolean | undefined
   /** Allowed request headers in addition to those of MCP, OAuth and trace context. */
@@ -23,9 +25,10 @@ export interface Options {
   /** Response headers that pages may read, in addition to `Mcp-Session-Id`, `WWW-Authenticate` and `Retry-After`. */
   readonly exposedHeaders?: ReadonlyArray<string> | undefined
   /**
-   * How many seconds a browser may cache the answer to a preflight: 7,200 by default, the maximum of Chromium. 0 disables caching.
+   * How many seconds a browser may cache the answer to a preflight: 7,200 by default, the maximum of Chromium. 0
+   * disables caching.
    */
-  readonly maxAge?: number | undefined
+  readonly maxAgeSeconds?: number | undefined
   /**
    * Lets pages from public addresses reach an endpoint in a private network, for browsers that send
    * `Access-Control-Request-Private-Network`. False by default.
@@ -63,7 +66,7 @@ const maxRequested = 64
  * Makes the CORS headers of an endpoint.
  *
  * @example
- * NodeHttp.layer({ allowedOrigins: ["https://app.example.com"], cors: Cors.make({ maxAge: 600 }) })
+ * NodeHttp.layer({ allowedOrigins: ["https://app.example.com"], cors: Cors.make({ maxAgeSeconds: 600 }) })
  */
 export const make = (options: Options = {}): Cors => {
   const allowed = new Set([...requestHeaders, ...(options.allowedHeaders ?? []).map((name) => name.toLowerCase())])
@@ -71,7 +74,7 @@ export const make = (options: Options = {}): Cors => {
   const exposed = [...new Set([...answerHeaders, ...(options.exposedHeaders ?? []).map((name) => name.toLowerCase())])]
   const credentials = options.credentials === true ? { "access-control-allow-credentials": "true" } : undefined
   const readable = { "access-control-expose-headers": exposed.join(", "), vary: "Origin", ...credentials }
-  const maxAge = String(Math.max(0, Math.floor(options.maxAge ?? 7200)))
+  const maxAge = String(Math.max(0, Math.floor(options.maxAgeSeconds ?? 7200)))
   // A cache must not serve an answer without these headers to a page of an origin.
   const none = { vary: "Origin" }
   return {

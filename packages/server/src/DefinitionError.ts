@@ -13,7 +13,8 @@ export class DuplicateName extends Data.TaggedError("DuplicateName")<{ readonly 
 export class NotFound extends Data.TaggedError("NotFound")<{ readonly message: string }> {}
 
 /**
- * A schema has no JSON Schema, or one that the specification does not allow. An invalid `x-mcp-header` annotation is such a fault too.
+ * A schema has no JSON Schema, or one that the specification does not allow. An invalid `x-mcp-header` annotation is
+ * such a fault too.
  */
 export class InvalidSchema extends Data.TaggedError("InvalidSchema")<{
   readonly message: string
@@ -29,8 +30,8 @@ export class InvalidUri extends Data.TaggedError("InvalidUri")<{ readonly messag
 export class InvalidUriTemplate extends Data.TaggedError("InvalidUriTemplate")<{ readonly message: string }> {}
 
 /**
- * A value of the definition is not allowed by the specification: the `src` of an icon is not a URI, a `priority` is above 1, a `size` is
- * not a whole number, a key of `_meta` is malformed, and so on.
+ * A value of the definition is not allowed by the specification: the `src` of an icon is not a URI, a `priority` is
+ * above 1, a `size` is not a whole number, a key of `_meta` is malformed, and so on.
  */
 export class InvalidValue extends Data.TaggedError("InvalidValue")<{ readonly message: string }> {}
 
@@ -40,7 +41,8 @@ export type Reason = DuplicateName | NotFound | InvalidSchema | InvalidUri | Inv
 /**
  * A definition that cannot be registered or changed. It fails the layer or the effect that does so.
  *
- * The `reason` is a tagged error with the details, for `Effect.catchReason`. The `message` is that of the reason and names the definition.
+ * The `reason` is a tagged error with the details, for `Effect.catchReason`. The `message` is that of the reason and
+ * names the definition.
  */
 export class DefinitionError extends Data.TaggedError("DefinitionError")<{
   readonly reason: Reason

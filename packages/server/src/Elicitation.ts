@@ -1,9 +1,35 @@
 /**
  * Elicitation: requests for input from the user, with a form or with a URL to visit.
  *
- * An elicitation is an effect that the handler of a tool, prompt or resource yields. It works in all revisions that have elicitation: forms
- * since 2025-06-18, URLs since 2025-11-25. It fails with `InputError`, immediately if the client has not declared the capability. A handler
- * may let that error pass.
+ * An elicitation is an effect that the handler of a tool, prompt or resource yields. It works in all revisions that
+ * have elicitation: forms since 2025-06-18, URLs since 2025-11-25. It fails with `InputError`, immediately if the
+ * client has not declared the capability. A handler may let that error pass.
+ *
+ * **In the session era** (up to 2025-11-25) an elicitation is a request to the client, and the handler waits for the
+ * response.
+ *
+ * **In the request era** (2026-07-28) the server answers the request with its input requests. The client sends the
+ * request again with the responses, and *the handler runs again from its start*. This time the elicitation returns its
+ * response immediately. For handlers this means:
+ *
+ * - Code before an elicitation runs once per round. Wrap side effects that must not repeat in `Once.once`.
+ * - Concurrent elicitations (`Effect.all(…, { concurrency: "unbounded" })`) go out together. Sequential ones, and those
+ *   with bounded concurrency, need a round each. A request may have 16 rounds by default (`RequestState`).
+ * - Once every fiber of the handler is waiting for a response or for time to pass, the handler is interrupted and its
+ *   finalizers run. Then the client receives the input requests. Concurrent work is interrupted too and runs again;
+ *   `Once.once` helps here as well.
+ * - An elicitation is identified by its content and by how often the handler sent the same content before. If its text
+ *   changes between runs (a clock, a random number, a rate), give it a `key`; otherwise it is sent in every round. Keep
+ *   random values in a `once`.
+ * - `Effect.timeout` and `Effect.race` around an elicitation wait for the user in the session era only. The `timeout`
+ *   option means the same in both eras.
+ * - Nothing can recover from the end of a round: `catchCause`, `retry` and `orElse` are skipped. Only inside of
+ *   `Effect.uninterruptible` do such operators see an interruption; the region then continues to its end without the
+ *   response.
+ * - A semaphore around an elicitation is held while the user thinks in the session era. In the request era each round
+ *   releases it.
+ * - A response comes from the client and does not prove who the user is. **Never ask for a password or a token with a
+ *   form**: "Servers MUST use URL mode for interactions involving such sensitive information".
  *
  * @example
  * const book = Tool.layer(Tool.make("book"), () =>
@@ -11,27 +37,6 @@
  *     const { people } = yield* Elicitation.accepted(Elicitation.form("How many are you?", { people: Schema.Int }))
  *     return `A table for ${people}`
  *   }))
- *
- * **In the session era** (up to 2025-11-25) an elicitation is a request to the client, and the handler waits for the response.
- *
- * **In the request era** (2026-07-28) the server answers the request with its input requests. The client sends the request again with the
- * responses, and *the handler runs again from its start*. This time the elicitation returns its response immediately. For handlers this
- * means:
- *
- * - Code before an elicitation runs once per round. Wrap side effects that must not repeat in `Once.once`.
- * - Concurrent elicitations (`Effect.all(…, { concurrency: "unbounded" })`) go out together. Sequential ones, and those with bounded
- *   concurrency, need a round each. A request may have 16 rounds by default (`RequestState`).
- * - Once every fiber of the handler is waiting for a response or for time to pass, the handler is interrupted and its finalizers run. Then
- *   the client receives the input requests. Concurrent work is interrupted too and runs again; `Once.once` helps here as well.
- * - An elicitation is identified by its content and by how often the handler sent the same content before. If its text changes between
- *   runs (a clock, a random number, a rate), give it a `key`; otherwise it is sent in every round. Keep random values in a `once`.
- * - `Effect.timeout` and `Effect.race` around an elicitation wait for the user in the session era only. The `timeout` option means the same
- *   in both eras.
- * - Nothing can recover from the end of a round: `catchCause`, `retry` and `orElse` are skipped. Only inside of `Effect.uninterruptible`
- *   do such operators see an interruption; the region then continues to its end without the response.
- * - A semaphore around an elicitation is held while the user thinks in the session era. In the request era each round releases it.
- * - A response comes from the client and does not prove who the user is. **Never ask for a password or a token with a form**: "Servers MUST
- *   use URL mode for interactions involving such sensitive information".
  */
 import * as Capabilities from "@skein/protocol/Capabilities"
 import type * as Wire from "@skein/protocol/Elicitation"
@@ -54,24 +59,26 @@ export type { TaskOptions }
 /** Options of an elicitation. */
 export interface Options extends CallOptions {
   /**
-   * In the request era: identifies the elicitation when the handler runs again, instead of a digest of its content. The client sees the key.
-   * A form with other fields is another elicitation, even with the same key.
+   * In the request era: identifies the elicitation when the handler runs again, instead of a digest of its content. The
+   * client sees the key. A form with other fields is another elicitation, even with the same key.
    */
   readonly key?: string | undefined
   /**
-   * In the request era, with a `key`: accepts a response that the client sends under that key before the server requested it, or without
-   * the `requestState`. False by default: the sealed state then proves that the user was asked with this text.
+   * In the request era, with a `key`: accepts a response that the client sends under that key before the server
+   * requested it, or without the `requestState`. False by default: the sealed state then proves that the user was asked
+   * with this text.
    */
   readonly acceptUnsolicited?: boolean | undefined
   /**
-   * How long to wait for the user: 10 minutes by default. After that the elicitation fails with `Timeout`. In the request era it fails when
-   * the client sends the request again, which it can do within the `ttl` of `RequestState`.
+   * How long to wait for the user: 10 minutes by default. After that the elicitation fails with `Timeout`. In the
+   * request era it fails when the client sends the request again, which it can do within the `ttl` of `RequestState`.
    */
   readonly timeout?: Duration.Input | undefined
   /**
-   * In a session of 2025-11-25: sends the elicitation as a task if the client supports it. In other revisions, and for other clients, the
-   * option has no effect. No request is open while the user thinks; the server polls the client at the interval that the client asks for.
-   * Without a `timeout`, the `ttl` of the task is how long to wait. A task whose answer came too late is cancelled.
+   * In a session of 2025-11-25: sends the elicitation as a task if the client supports it. In other revisions, and for
+   * other clients, the option has no effect. No request is open while the user thinks; the server polls the client at
+   * the interval that the client asks for. Without a `timeout`, the `ttl` of the task is how long to wait. A task whose
+   * answer came too late is cancelled.
    */
   readonly task?: TaskOptions | undefined
 }
@@ -85,7 +92,9 @@ export type Answer<A> =
 /** The encoded type of a form field. A date is a text with a format. */
 type EncodedField = string | number | boolean | ReadonlyArray<string> | Date | URL | undefined
 
-/** The schema of one field: a text, a number, a boolean, a choice of texts, or a type that is decoded from one of these. */
+/**
+ * The schema of one field: a text, a number, a boolean, a choice of texts, or a type that is decoded from one of these.
+ */
 export type Field = Schema.ConstraintCodec<unknown, EncodedField>
 
 /** The fields of a form. */
@@ -119,23 +128,27 @@ class FormImpl<A> implements Form<A> {
 }
 
 /**
- * Compiles a form from a struct or from its fields. The client receives `title`, `description` and `default`, lengths, bounds, and the
- * formats of {@link Email}, {@link Uri}, {@link Day} and {@link DateTime}. All other checks of a schema, a pattern for example, apply to the
- * response only. A field with {@link withDefault} is filled in beforehand.
+ * Compiles a form from a struct or from its fields. The client receives `title`, `description` and `default`, lengths,
+ * bounds, and the formats of {@link Email}, {@link Uri}, {@link Day} and {@link DateTime}. All other checks of a
+ * schema, a pattern for example, apply to the response only. A field with {@link withDefault} is filled in beforehand.
  *
- * A form cannot have a field that is an object, or a list of anything but a choice. Every elicitation with such a form fails with
- * `InvalidRequest` and the name of the field; `requestedSchema` is a failure then.
+ * A form cannot have a field that is an object, or a list of anything but a choice. Every elicitation with such a form
+ * fails with `InvalidRequest` and the name of the field; `requestedSchema` is a failure then.
  *
  * @example
  * const table = Elicitation.make({ people: Schema.Int, name: Schema.String.annotate({ title: "Your name" }) })
- * const book = Tool.layer(Tool.make("book"), () => Elicitation.accepted(Elicitation.form("Which table?", table)).pipe(Effect.as("Booked")))
+ * const book = Tool.layer(Tool.make("book"), () =>
+ *   Effect.as(Elicitation.accepted(Elicitation.form("Which table?", table)), "Booked"))
  */
 export const make = <const S extends FormSchema>(schema: S): Form<TypeOf<S>> =>
   new FormImpl(
     (Schema.isSchema(schema) ? schema : Schema.Struct(schema as unknown as Schema.Struct.Fields)) as never
   )
 
-/** The capability that an elicitation of a mode needs. Before 2025-11-25 forms were the only mode, and had no capability of their own. */
+/**
+ * The capability that an elicitation of a mode needs. Before 2025-11-25 forms were the only mode, and had no capability
+ * of their own.
+ */
 const missing = (mode: "form" | "url") => (capabilities: JsonObject, revision: Revision): JsonObject | undefined => {
   const { elicitation } = capabilities as Capabilities.ClientCapabilities
   if (revision < "2025-11-25") return elicitation === undefined ? { elicitation: {} } : undefined
@@ -145,11 +158,12 @@ const missing = (mode: "form" | "url") => (capabilities: JsonObject, revision: R
 }
 
 /**
- * Asks the user to fill in a form. The content of the answer is decoded by the schema. An accepted answer that does not match fails with
- * `InvalidResponse`; sent again, the form is a new elicitation.
+ * Asks the user to fill in a form. The content of the answer is decoded by the schema. An accepted answer that does not
+ * match fails with `InvalidResponse`; sent again, the form is a new elicitation.
  *
- * Fails with `InputError`: `MissingCapability`; `Unsupported` before 2025-06-18, and for a choice of several values before 2025-11-25;
- * `InvalidRequest` for a form that the specification does not allow; `Timeout`, `LimitExceeded`, `Closed`, `ProtocolError`.
+ * Fails with `InputError`: `MissingCapability`; `Unsupported` before 2025-06-18, and for a choice of several values
+ * before 2025-11-25; `InvalidRequest` for a form that the specification does not allow; `Timeout`, `LimitExceeded`,
+ * `Closed`, `ProtocolError`.
  *
  * @example
  * const answer = yield* Elicitation.form("Delete 3 files?", { sure: Schema.Boolean })
@@ -196,8 +210,8 @@ const asking = <A>(
 /** Options of an elicitation in URL mode. */
 export interface UrlOptions extends Options {
   /**
-   * In 2025-11-25: the unique id that `notifications/elicitation/complete` refers to. A random UUID by default. Other revisions do not have
-   * it.
+   * In 2025-11-25: the unique id that `notifications/elicitation/complete` refers to. A random UUID by default. Other
+   * revisions do not have it.
    */
   readonly elicitationId?: string | undefined
 }
@@ -205,26 +219,30 @@ export interface UrlOptions extends Options {
 /** A visit of a URL that the user has agreed to. */
 export interface Visit {
   /**
-   * Notifies the client that the visit is complete (2025-11-25, `notifications/elicitation/complete`), at any time while the session is
-   * open. Nothing is sent in other revisions, which do not have the notification, and in a long-running task, which outlives its session.
+   * Notifies the client that the visit is complete (2025-11-25, `notifications/elicitation/complete`), at any time
+   * while the session is open. Nothing is sent in other revisions, which do not have the notification, and in a
+   * long-running task, which outlives its session.
    */
   readonly complete: Effect.Effect<void>
 }
 
 /**
- * Asks the user to visit a URL, for interactions that the client must not see. `accept` means that the user agreed to open the URL, **not
- * that the interaction is complete**. Verify the identity of the visitor ("The MCP Server MUST verify the identity of the user who opens
- * the URL before accepting information"), put no secret into the URL, and use `https`.
+ * Asks the user to visit a URL, for interactions that the client must not see. `accept` means that the user agreed to
+ * open the URL, **not that the interaction is complete**. Verify the identity of the visitor ("The MCP Server MUST
+ * verify the identity of the user who opens the URL before accepting information"), put no secret into the URL, and use
+ * `https`.
  *
  * In the request era a URL that differs in each run needs a `key`, or a `once` that makes it.
  *
- * Fails with `InputError`: `Unsupported` before 2025-11-25, `InvalidRequest` for an invalid URL, and otherwise as `form` does.
+ * Fails with `InputError`: `Unsupported` before 2025-11-25, `InvalidRequest` for an invalid URL, and otherwise as
+ * `form` does.
  *
  * @example
  * const connect = Tool.layer(Tool.make("connect"), () =>
  *   Effect.gen(function*() {
  *     const id = yield* once("login", Schema.String, startLogin)
- *     const visit = yield* Elicitation.accepted(Elicitation.url("Log in to the shop", `https://shop.example/login/${id}`))
+ *     const login = Elicitation.url("Log in to the shop", `https://shop.example/login/${id}`)
+ *     const visit = yield* Elicitation.accepted(login)
  *     yield* Effect.forkDetach(Effect.andThen(loginOf(id), visit.complete))
  *     return "Log in with the page that was opened"
  *   }))
@@ -289,15 +307,15 @@ const options = <T extends Titles>(titles: T): Schema.Codec<keyof T & string> =>
 /** Options of a choice. */
 export interface ChoiceOptions {
   /**
-   * Sends the titles as `enumNames` in all revisions, for clients that do not support the newer form. 2025-11-25 has deprecated it ("legacy
-   * titled enum"). False by default.
+   * Sends the titles as `enumNames` in all revisions, for clients that do not support the newer form. 2025-11-25 has
+   * deprecated it ("legacy titled enum"). False by default.
    */
   readonly enumNames?: boolean | undefined
 }
 
 /**
- * Makes a field with a choice of one value. For a choice without titles use `Schema.Literals`. Clients of 2025-06-18 receive the older form
- * with `enumNames`.
+ * Makes a field with a choice of one value. For a choice without titles use `Schema.Literals`. Clients of 2025-06-18
+ * receive the older form with `enumNames`.
  *
  * @example
  * Elicitation.form("Where?", { where: Elicitation.choice({ in: "Inside", out: "In the garden" }) })
@@ -308,17 +326,19 @@ export const choice = <const T extends Titles>(
 ): Schema.Codec<keyof T & string> => enumNames === true ? options(titles).annotate({ enumNames }) : options(titles)
 
 /**
- * Makes a field with a choice of several values, since 2025-11-25. For a choice without titles use `Schema.Array(Schema.Literals(…))`.
+ * Makes a field with a choice of several values, since 2025-11-25. For a choice without titles use
+ * `Schema.Array(Schema.Literals(…))`.
  *
  * @example
- * Elicitation.form("Which days?", { days: Elicitation.choices({ sat: "Saturday", sun: "Sunday" }).check(Schema.isMinLength(1)) })
+ * const days = Elicitation.choices({ sat: "Saturday", sun: "Sunday" }).check(Schema.isMinLength(1))
+ * const answer = yield* Elicitation.form("Which days?", { days })
  */
 export const choices = <const T extends Titles>(titles: T): Schema.$Array<Schema.Codec<keyof T & string>> =>
   Schema.Array(options(titles))
 
 /**
- * Gives a field a default, which clients fill in beforehand: for a boolean since 2025-06-18, for other fields since 2025-11-25. An absent
- * field has the default in every revision.
+ * Gives a field a default, which clients fill in beforehand: for a boolean since 2025-06-18, for other fields since
+ * 2025-11-25. An absent field has the default in every revision.
  *
  * @example
  * const table = Elicitation.make({
@@ -345,7 +365,10 @@ export const Day = /* @__PURE__ */ text(
   (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text))
 )
 
-/** A text field with the format `date-time`: `2026-07-28T09:30:00Z`. `Schema.Date` has this format too, and decodes to a `Date`. */
+/**
+ * A text field with the format `date-time`: `2026-07-28T09:30:00Z`. `Schema.Date` has this format too, and decodes to a
+ * `Date`.
+ */
 export const DateTime = /* @__PURE__ */ text(
   "date-time",
   "a date and time as 2026-07-28T09:30:00Z",

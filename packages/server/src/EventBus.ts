@@ -1,8 +1,9 @@
 /**
- * An event bus: carries changes of the catalog between the processes of one server, so that every process notifies its clients.
+ * An event bus: carries changes of the catalog between the processes of one server, so that every process notifies its
+ * clients.
  *
- * A single process needs no bus. If several processes run behind a load balancer, provide each server with a bus over a shared system (Redis,
- * NATS, PostgreSQL's `NOTIFY`).
+ * A single process needs no bus. If several processes run behind a load balancer, provide each server with a bus over a
+ * shared system (Redis, NATS, PostgreSQL's `NOTIFY`).
  *
  * @example
  * const bus = Layer.succeed(EventBus.EventBus, {
@@ -30,11 +31,15 @@ export type Change =
 /** Carries changes from each process to all processes, including the publishing one. */
 export class EventBus extends Context.Service<EventBus, {
   /**
-   * Publishes a change. Changes of lists are debounced before (`listChangedDebounce`). Changes of resources are published immediately, and
-   * `Catalog.updated` waits for the effect. It must not fail; a change that cannot be published is lost.
+   * Publishes a change. Changes of lists are debounced before (`listChangedDebounce`). Changes of resources are
+   * published immediately, and `Catalog.updated` waits for the effect. It must not fail; a change that cannot be
+   * published is lost.
    */
   readonly publish: (change: Change) => Effect.Effect<void>
-  /** Calls the function with every change until the scope closes, including those of this process. The function returns immediately. */
+  /**
+   * Calls the function with every change until the scope closes, including those of this process. The function returns
+   * immediately.
+   */
   readonly subscribe: (onChange: (change: Change) => void) => Effect.Effect<void, never, Scope.Scope>
 }>()("@skein/server/EventBus") {}
 

@@ -1,8 +1,9 @@
 /**
- * An event store: the messages of the SSE streams of HTTP sessions, for clients that reconnect after a lost connection (`Last-Event-ID`).
+ * An event store: the messages of the SSE streams of HTTP sessions, for clients that reconnect after a lost connection
+ * (`Last-Event-ID`).
  *
- * Each endpoint has its own store in memory by default, with the defaults of `Bounds`. Provide another store to the layer of the endpoint to
- * keep the events elsewhere. A request that is answered with JSON has no events.
+ * Each endpoint has its own store in memory by default, with the defaults of `Bounds`. Provide another store to the
+ * layer of the endpoint to keep the events elsewhere. A request that is answered with JSON has no events.
  *
  * @example
  * NodeHttp.layer().pipe(Layer.provide(EventStore.layerMemory({ retention: "1 minute" })))

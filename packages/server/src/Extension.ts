@@ -1,5 +1,6 @@
 /**
- * Extensions: methods in addition to the server's own, their capabilities, and other results for calls of tools, such as task handles.
+ * Extensions: methods in addition to the server's own, their capabilities, and other results for calls of tools, such
+ * as task handles.
  *
  * An extension is a definition among the others. It runs inside of all middleware, as the methods of the server do.
  *
@@ -30,9 +31,10 @@ export type {
 } from "./internal/catalogState.ts"
 
 /**
- * Makes the handler of a method. The params are decoded and the result is encoded in the revision of the caller. In the request era
- * `resultType` and the name of the server are added to the result if they are absent. The entry decides which params the method has and in
- * which revisions it exists. It is an entry of the table in `@skein/protocol/Method`, or one of the extension's own.
+ * Makes the handler of a method. The params are decoded and the result is encoded in the revision of the caller. In the
+ * request era `resultType` and the name of the server are added to the result if they are absent. The entry decides
+ * which params the method has and in which revisions it exists. It is an entry of the table in
+ * `@skein/protocol/Method`, or one of the extension's own.
  *
  * @example
  * const listJobs = Extension.method(ListJobs, (_params, { caller }) => jobsOf(caller.principal))
@@ -46,14 +48,18 @@ export const method = <P, R>(
   run: run as ExtensionMethod["run"]
 })
 
-/** Adds an extension to the server. If two extensions handle the same method in the same revision, the first one does. */
+/**
+ * Adds an extension to the server. If two extensions handle the same method in the same revision, the first one does.
+ */
 export const layer = (extension: Extension): Layer.Layer<never, never, Catalog> => effect(Effect.succeed(extension))
 
 /**
  * Makes an extension with an effect and adds it to the server.
  *
  * @example
- * const jobs = Extension.effect(Effect.map(JobStore, (store) => ({ name: "com.example/jobs", methods: methodsOf(store) })))
+ * const jobs = Extension.effect(
+ *   Effect.map(JobStore, (store) => ({ name: "com.example/jobs", methods: methodsOf(store) }))
+ * )
  */
 export const effect = <E, R>(
   make: Effect.Effect<Extension, E, R>
@@ -67,9 +73,9 @@ export const effect = <E, R>(
 export const list = (catalog: Catalog["Service"]): ReadonlyArray<Extension> => catalog[internals].extensions.all
 
 /**
- * Sends a notification to the session of a caller. Returns `false` if no session can receive it: in the request era, after the end of the
- * session, and before the client has sent `notifications/initialized`. It does not wait for a slow client, which receives the last
- * notification of each key.
+ * Sends a notification to the session of a caller. Returns `false` if no session can receive it: in the request era,
+ * after the end of the session, and before the client has sent `notifications/initialized`. It does not wait for a slow
+ * client, which receives the last notification of each key.
  */
 export const notify = (
   caller: Caller,
@@ -79,8 +85,8 @@ export const notify = (
   Effect.map(Catalog, (catalog) => catalog[internals].changes.listener?.notify(caller, key, notification) ?? false)
 
 /**
- * Returns the scope that closes when the session of a caller ends, for later notifications. Returns `undefined` in the request era and
- * after the end of the session.
+ * Returns the scope that closes when the session of a caller ends, for later notifications. Returns `undefined` in the
+ * request era and after the end of the session.
  */
 export const session = (caller: Caller): Effect.Effect<Scope.Scope | undefined, never, Catalog> =>
   Effect.map(Catalog, (catalog) => catalog[internals].changes.listener?.session(caller))

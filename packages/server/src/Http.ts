@@ -1,9 +1,9 @@
 /**
  * Streamable HTTP in both eras, independent of the HTTP server: the endpoint that all adapters use.
  *
- * Most servers use an adapter: `NodeHttp` for `node:http`, Express and Fastify, `WebHttp` for web-standard platforms, or `HttpRoutes` for
- * Effect's `HttpRouter`. An adapter of your own makes an endpoint and calls `handle` with an `HttpRequest` and an `HttpAnswer` for each HTTP
- * request.
+ * Most servers use an adapter: `NodeHttp` for `node:http`, Express and Fastify, `WebHttp` for web-standard platforms,
+ * or `HttpRoutes` for Effect's `HttpRouter`. An adapter of your own makes an endpoint and calls `handle` with an
+ * `HttpRequest` and an `HttpAnswer` for each HTTP request.
  *
  * @example
  * const endpoint = yield* Http.make({ path: "/mcp", allowedHosts: ["mcp.example.com"] })
@@ -25,8 +25,9 @@ export type { Options, SessionOptions } from "./internal/http/options.ts"
 /** Handles the HTTP requests of one adapter. */
 export interface Endpoint {
   /**
-   * Handles a request and answers it. Never throws. `identify` is called after the checks of Host, Origin and path, so that refused requests
-   * cost no authentication. It sets the `principal` of the request and calls `then`, or it answers the request without calling `then`.
+   * Handles a request and answers it. Never throws. `identify` is called after the checks of Host, Origin and path, so
+   * that refused requests cost no authentication. It sets the `principal` of the request and calls `then`, or it
+   * answers the request without calling `then`.
    */
   readonly handle: (request: HttpRequest, answer: HttpAnswer, identify?: (then: () => void) => void) => void
   /** The requests of the request era in progress, without those that end synchronously. */
@@ -36,8 +37,8 @@ export interface Endpoint {
   /** The number of open streams without an end of their own: those of `subscriptions/listen` and of GET. */
   readonly streams: number
   /**
-   * Refuses new requests, completes subscriptions with their results, and lets requests in progress finish within `shutdownTimeout` before it
-   * interrupts them. Closing the scope does this too.
+   * Refuses new requests, completes subscriptions with their results, and lets requests in progress finish within
+   * `shutdownTimeout` before it interrupts them. Closing the scope does this too.
    */
   readonly close: Effect.Effect<void>
 }

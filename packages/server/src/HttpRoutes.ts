@@ -20,8 +20,9 @@ import * as adapter from "./internal/http/adapters/router.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /**
- * Options of the routes. `path` is in the syntax of the router, `/mcp` by default. `maxBodyBytes` replaces the `MaxBodySize` of
- * `effect/http`. The paths of `legacySse` are separate routes, and the one that clients receive has no prefix of a router.
+ * Options of the routes. `path` is in the syntax of the router, `/mcp` by default. `maxBodyBytes` replaces the
+ * `MaxBodySize` of `effect/http`. The paths of `legacySse` are separate routes, and the one that clients receive has no
+ * prefix of a router.
  */
 export interface Options extends Omit<Http.Options, "path"> {
   readonly path?: HttpRouter.PathInput | undefined
@@ -48,14 +49,16 @@ const Open = /* @__PURE__ */ Context.Reference(
 )
 
 /**
- * Adds the route of the endpoint to the router, for all HTTP methods, and those of `legacySse`. The router answers all other paths.
+ * Adds the route of the endpoint to the router, for all HTTP methods, and those of `legacySse`. The router answers all
+ * other paths.
  *
- * Handlers have the services that the middleware of the route provides per request. Read a service that only some requests have with
- * `Effect.serviceOption`, or define it as a `Context.Reference`. In the session era handlers have the services of the HTTP request that
- * carried their message. The scope of the route is not among them, because it may close earlier.
+ * Handlers have the services that the middleware of the route provides per request. Read a service that only some
+ * requests have with `Effect.serviceOption`, or define it as a `Context.Reference`. In the session era handlers have
+ * the services of the HTTP request that carried their message. The scope of the route is not among them, because it may
+ * close earlier.
  *
- * Serve the router with `HttpRoutes.serve`. With `HttpRouter.serve` the HTTP server waits for open streams at shutdown until its own timeout,
- * and then cuts them.
+ * Serve the router with `HttpRoutes.serve`. With `HttpRouter.serve` the HTTP server waits for open streams at shutdown
+ * until its own timeout, and then cuts them.
  *
  * @example
  * const Mcp = HttpRoutes.layer({ path: "/mcp", allowedHosts: ["mcp.example.com"] })
@@ -90,9 +93,9 @@ const route = (
   })
 
 /**
- * `HttpRouter.serve` for an application with endpoints. When its scope closes, the endpoints end first, within their `shutdownTimeout`, while
- * the HTTP server is still running: subscriptions receive their results, and streams end. The HTTP server then has no open stream to wait
- * for.
+ * `HttpRouter.serve` for an application with endpoints. When its scope closes, the endpoints end first, within their
+ * `shutdownTimeout`, while the HTTP server is still running: subscriptions receive their results, and streams end. The
+ * HTTP server then has no open stream to wait for.
  *
  * @example
  * HttpRoutes.serve(App).pipe(Layer.provide([Server, NodeHttpServer.layer(createServer, { port: 3000 })]))

@@ -1,5 +1,6 @@
 /**
- * A transport between a server and a client in one process, for tests and for applications that include their own servers.
+ * A transport between a server and a client in one process, for tests and for applications that include their own
+ * servers.
  *
  * @example
  * const server = yield* McpServer.McpServer

@@ -21,15 +21,18 @@ export class MissingCapability extends Data.TaggedError("MissingCapability")<{
   readonly capabilities: JsonObject
 }> {}
 
-/** The revision cannot carry the input request, or this request may not be answered with input requests. Nothing was sent. */
+/**
+ * The revision cannot carry the input request, or this request may not be answered with input requests. Nothing was
+ * sent.
+ */
 export class Unsupported extends Data.TaggedError("Unsupported")<{
   readonly message: string
   readonly cause?: unknown
 }> {}
 
 /**
- * The specification does not allow the input request. For example, a form has a field with fields of its own, which the message names.
- * Nothing was sent.
+ * The specification does not allow the input request. For example, a form has a field with fields of its own, which the
+ * message names. Nothing was sent.
  */
 export class InvalidRequest extends Data.TaggedError("InvalidRequest")<{ readonly message: string }> {}
 
@@ -59,8 +62,8 @@ export class Timeout extends Data.TaggedError("Timeout")<{
 }> {}
 
 /**
- * Too many input requests wait for an answer (session era, `Limits.maxPendingRequests`), or the request was answered with input requests
- * too often (request era, `RequestState.Options.maxRounds`).
+ * Too many input requests wait for an answer (session era, `Limits.maxPendingRequests`), or the request was answered
+ * with input requests too often (request era, `RequestState.Options.maxRounds`).
  */
 export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
   readonly message: string
@@ -89,11 +92,12 @@ export type Reason =
 /**
  * An input request without an answer.
  *
- * The `reason` is a tagged error with the details, for `Effect.catchReason` and `Effect.catchReasons`. The `message` is that of the reason.
+ * The `reason` is a tagged error with the details, for `Effect.catchReason` and `Effect.catchReasons`. The `message` is
+ * that of the reason.
  *
- * A handler may let the error pass. A tool then answers with a result with `isError` and the message, a prompt or resource with `-32603`.
- * `MissingCapability` is a JSON-RPC error that names the missing capability instead: `-32021` in the request era, from tools too, and
- * `-32600` from prompts and resources in the session era.
+ * A handler may let the error pass. A tool then answers with a result with `isError` and the message, a prompt or
+ * resource with `-32603`. `MissingCapability` is a JSON-RPC error that names the missing capability instead: `-32021`
+ * in the request era, from tools too, and `-32600` from prompts and resources in the session era.
  */
 export class InputError extends Data.TaggedError("InputError")<{
   readonly reason: Reason
@@ -112,8 +116,9 @@ export class InputError extends Data.TaggedError("InputError")<{
 }
 
 /**
- * Turns the error into a JSON-RPC error, for middleware that sends input requests and can only fail with `McpError`. `MissingCapability`
- * becomes the error that names the capability; every other reason becomes `-32603` with the message.
+ * Turns the error into a JSON-RPC error, for middleware that sends input requests and can only fail with `McpError`.
+ * `MissingCapability` becomes the error that names the capability; every other reason becomes `-32603` with the
+ * message.
  */
 export const toMcpError = ({ message, reason }: InputError): McpError.McpError =>
   reason._tag === "MissingCapability"

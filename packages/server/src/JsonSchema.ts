@@ -1,7 +1,8 @@
 /**
  * JSON Schema for definitions that have one already: from a file, another server, or a generator.
  *
- * A tool accepts it like any other schema. Clients receive it unchanged. Arguments and results are validated by it, without `eval`.
+ * A tool accepts it like any other schema. Clients receive it unchanged. Arguments and results are validated by it,
+ * without `eval`.
  *
  * @example
  * const forecast = Tool.make("forecast", {
@@ -26,19 +27,24 @@ export interface JsonSchema<in out T> {
 }
 
 /**
- * Makes a schema from a JSON Schema of 2020-12, or of draft-07 with the `$schema` of that draft. `T` is the type of the values, which you assert: a
- * JSON object by default.
+ * Makes a schema from a JSON Schema of 2020-12, or of draft-07 with the `$schema` of that draft. `T` is the type of the
+ * values, which you assert: a JSON object by default.
  *
- * A schema that cannot be used fails the layer of its definition with `DefinitionError` `InvalidSchema`: one that is invalid in its dialect
- * or has another dialect; one with a reference out of the schema (only `#…` is followed), to nothing, or in a circle; one with a nested
- * `$id`; one with a `pattern` that has look-around or a reference to a group (see `nativePatterns`); one that exceeds the bounds of the
- * options. `format` and the `content…` keywords are annotations and not checked (2020-12, "Format-Annotation Vocabulary").
+ * A schema that cannot be used fails the layer of its definition with `DefinitionError` `InvalidSchema`: one that is
+ * invalid in its dialect or has another dialect; one with a reference out of the schema (only `#…` is followed), to
+ * nothing, or in a circle; one with a nested `$id`; one with a `pattern` that has look-around or a reference to a group
+ * (see `nativePatterns`); one that exceeds the bounds of the options. `format` and the `content…` keywords are
+ * annotations and not checked (2020-12, "Format-Annotation Vocabulary").
  *
- * An invalid value is refused with its first ten faults. A validation, including patterns and `uniqueItems`, takes linear time in the size of
- * the value.
+ * An invalid value is refused with its first ten faults. A validation, including patterns and `uniqueItems`, takes
+ * linear time in the size of the value.
  *
  * @example
- * const schema = JsonSchema.make<{ readonly id: string }>({ type: "object", properties: { id: { type: "string" } }, required: ["id"] })
+ * const schema = JsonSchema.make<{ readonly id: string }>({
+ *   type: "object",
+ *   properties: { id: { type: "string" } },
+ *   required: ["id"]
+ * })
  */
 export const make = <T = JsonObject>(schema: JsonObject | boolean, options: Options = {}): JsonSchema<T> => {
   let compiled: SchemaValidation.Validation | undefined

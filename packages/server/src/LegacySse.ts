@@ -1,7 +1,9 @@
 /**
- * The HTTP+SSE transport of 2024-11-05, for clients that support no other: a stream to receive messages, and a path to post them to.
+ * The HTTP+SSE transport of 2024-11-05, for clients that support no other: a stream to receive messages, and a path to
+ * post them to.
  *
- * It is an option of an endpoint beside Streamable HTTP, with the same checks, bounds and sessions. It is disabled by default.
+ * It is an option of an endpoint beside Streamable HTTP, with the same checks, bounds and sessions. It is disabled by
+ * default.
  *
  * @example
  * NodeHttp.runMain(server, { legacySse: LegacySse.make() })
@@ -19,9 +21,9 @@ export interface Options {
 }
 
 /**
- * Enables the transport. A session starts and ends with its stream; requests in progress are interrupted at its end. The session counts
- * against the endpoint's `maxSessions` and `maxStreams`, and belongs to the principal that opened it. It is closed if more than
- * `maxUnsentChars` characters wait for its client.
+ * Enables the transport. A session starts and ends with its stream; requests in progress are interrupted at its end.
+ * The session counts against the endpoint's `maxSessions` and `maxStreams`, and belongs to the principal that opened
+ * it. It is closed if more than `maxUnsentChars` characters wait for its client.
  *
  * @example
  * NodeHttp.layer({ legacySse: LegacySse.make({ path: "/legacy/sse", messages: "/legacy/messages" }) })

@@ -2,25 +2,26 @@
  * Logging to clients: the logs of handlers, written with Effect's own functions, reach the clients that requested them
  * (`notifications/message`).
  *
- * A client requests a level with `logging/setLevel` for its session up to 2025-11-25, and with each request since 2026-07-28
- * (`io.modelcontextprotocol/logLevel`). Other clients receive nothing.
+ * A client requests a level with `logging/setLevel` for its session up to 2025-11-25, and with each request since
+ * 2026-07-28 (`io.modelcontextprotocol/logLevel`). Other clients receive nothing.
  *
- * - All logs during a request are forwarded, including those of fibers that the handler forks. Nothing is sent after the answer. The loggers
- *   of the application receive the same messages as without a client.
- * - `Trace` and `Debug` become `debug`, `Info` becomes `info`, `Warn` `warning`, `Error` `error`, and `Fatal` `critical`. `as` sets any of the
- *   eight levels, and `named` sets the name of the logger.
- * - The data is the message, or an object with `message`, `annotations`, `spans` (in milliseconds) and `causes` if the log has such. The client
- *   receives the names and messages of a cause, never a stack.
- * - A client that requests `debug` receives messages that Effect's default minimum (`Info`) suppresses. A `References.MinimumLogLevel` that
- *   the author sets, for the server or for one definition, applies to clients too.
- * - A log call never waits. While the client is slow to read, messages are dropped, and a later message contains their number.
+ * - All logs during a request are forwarded, including those of fibers that the handler forks. Nothing is sent after
+ *   the answer. The loggers of the application receive the same messages as without a client.
+ * - `Trace` and `Debug` become `debug`, `Info` becomes `info`, `Warn` `warning`, `Error` `error`, and `Fatal`
+ *   `critical`. `as` sets any of the eight levels, and `named` sets the name of the logger.
+ * - The data is the message, or an object with `message`, `annotations`, `spans` (in milliseconds) and `causes` if the
+ *   log has such. The client receives the names and messages of a cause, never a stack.
+ * - A client that requests `debug` receives messages that Effect's default minimum (`Info`) suppresses. A
+ *   `References.MinimumLogLevel` that the author sets, for the server or for one definition, applies to clients too.
+ * - A log call never waits. While the client is slow to read, messages are dropped, and a later message contains their
+ *   number.
  *
- * The specification deprecates this feature since 2026-07-28, in favor of stderr and OpenTelemetry. Effect's own loggers and tracers work
- * beside it.
+ * The specification deprecates this feature since 2026-07-28, in favor of stderr and OpenTelemetry. Effect's own
+ * loggers and tracers work beside it.
  *
- * **Do not log secrets**: "Log messages MUST NOT contain credentials or secrets, personal identifying information, internal system details
- * that could aid attacks". `Redacted` values stay redacted. Use `withheld` for logs that clients must not receive, or disable the feature
- * with `logging: false`.
+ * **Do not log secrets**: "Log messages MUST NOT contain credentials or secrets, personal identifying information,
+ * internal system details that could aid attacks". `Redacted` values stay redacted. Use `withheld` for logs that
+ * clients must not receive, or disable the feature with `logging: false`.
  *
  * @example
  * const work = Effect.logInfo("The table is empty").pipe(Logging.as("notice"), Logging.named("database"))
@@ -35,13 +36,13 @@ export type Level = LoggingLevel
 /** Options of the logs for clients. */
 export interface Options {
   /**
-   * The level of sessions whose client has not sent `logging/setLevel`: "If no logging/setLevel request has been sent from the client, the
-   * server MAY decide which messages to send automatically". Nothing is sent by default.
+   * The level of sessions whose client has not sent `logging/setLevel`: "If no logging/setLevel request has been sent
+   * from the client, the server MAY decide which messages to send automatically". Nothing is sent by default.
    */
   readonly defaultLevel?: Level | undefined
   /**
-   * The largest data of one message, in characters of its JSON: 16,384 by default, at least 256. Longer texts are cut with a "…", and
-   * further members and items are left out.
+   * The largest data of one message, in characters of its JSON: 16,384 by default, at least 256. Longer texts are cut
+   * with a "…", and further members and items are left out.
    */
   readonly maxMessageChars?: number | undefined
 }

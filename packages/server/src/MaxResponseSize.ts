@@ -1,12 +1,12 @@
 /**
  * A size limit: how many bytes an encoded result may have.
  *
- * A larger result is not sent. The call of a tool is answered with a result with `isError` instead, so that the model can ask for less. Every
- * other method is answered with `-32603`. Both messages contain the size. The result is encoded once: the measured text is the one that is
- * sent.
+ * A larger result is not sent. The call of a tool is answered with a result with `isError` instead, so that the model
+ * can ask for less. Every other method is answered with `-32603`. Both messages contain the size. The result is encoded
+ * once: the measured text is the one that is sent.
  *
- * Errors, notifications and input requests are not measured. List middleware that changes results after this one: middleware before it
- * receives results as JSON text.
+ * Errors, notifications and input requests are not measured. List middleware that changes results after this one:
+ * middleware before it receives results as JSON text.
  *
  * @example
  * const limit = MaxResponseSize.layer({ maxBytes: 256 * 1024 })

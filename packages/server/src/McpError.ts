@@ -1,6 +1,6 @@
 /**
- * Errors of the protocol: JSON-RPC errors with a code, for handlers and middleware. A plain failure of a tool becomes text for the model
- * instead.
+ * Errors of the protocol: JSON-RPC errors with a code, for handlers and middleware. A plain failure of a tool becomes
+ * text for the model instead.
  *
  * @example
  * const tea = Tool.layer(Tool.make("tea", { input: { name: Schema.String } }), ({ name }) =>

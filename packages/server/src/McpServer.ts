@@ -44,42 +44,52 @@ export interface Options {
   readonly instructions?: string | undefined
   /** The revisions of the protocol that the server supports. All by default. */
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
-  /** The number of entries on one page of a list: 1,000 by default, at least 1. Further pages follow with `nextCursor`. */
+  /**
+   * The number of entries on one page of a list: 1,000 by default, at least 1. Further pages follow with `nextCursor`.
+   */
   readonly pageSize?: number | undefined
-  /** How long, and by whom, results may be cached, by method. Not at all by default. The hints of a resource take precedence. */
+  /**
+   * How long, and by whom, results may be cached, by method. Not at all by default. The hints of a resource take
+   * precedence.
+   */
   readonly caching?: Caching.Methods | undefined
   /** The bounds of each connection. */
   readonly limits?: Limits | undefined
   /**
-   * The kinds of entries that the server declares from the start even if it has none, for a server that adds them while it runs. A client
-   * is not notified of changes of a kind that the server had not declared when the client connected.
+   * The kinds of entries that the server declares from the start even if it has none, for a server that adds them while
+   * it runs. A client is not notified of changes of a kind that the server had not declared when the client connected.
    */
   readonly declareListChanged?: ReadonlyArray<ListKind> | undefined
   /**
-   * How long changes of a list are collected before clients receive one notification for all of them: 50 ms by default. The time starts
-   * with the first change, so continuous changes do not delay the notification.
+   * How long changes of a list are collected before clients receive one notification for all of them: 50 ms by default.
+   * The time starts with the first change, so continuous changes do not delay the notification.
    */
   readonly listChangedDebounce?: Duration.Input | undefined
   /** The bounds of subscriptions. */
   readonly subscriptions?: Subscriptions | undefined
-  /** How the logs of handlers reach the clients that request them. `false` disables it, and `logging` is not declared. */
+  /**
+   * How the logs of handlers reach the clients that request them. `false` disables it, and `logging` is not declared.
+   */
   readonly logging?: Logging.Options | false | undefined
 }
 
 /** The bounds of subscriptions. */
 export interface Subscriptions {
   /**
-   * The number of resources that one session, or one `subscriptions/listen`, may subscribe to: 1,000 by default. At the bound
-   * `resources/subscribe` is refused with `-32603`. A `subscriptions/listen` is granted its first resources up to the bound, and the
-   * acknowledgment lists them.
+   * The number of resources that one session, or one `subscriptions/listen`, may subscribe to: 1,000 by default. At the
+   * bound `resources/subscribe` is refused with `-32603`. A `subscriptions/listen` is granted its first resources up to
+   * the bound, and the acknowledgment lists them.
    */
   readonly maxResources?: number | undefined
   /**
-   * The number of open `subscriptions/listen` requests at the server: 20,000 by default. At the bound the next one is refused with
-   * `-32603`. On its connection it counts against `Limits.maxInFlightRequests` too.
+   * The number of open `subscriptions/listen` requests at the server: 20,000 by default. At the bound the next one is
+   * refused with `-32603`. On its connection it counts against `Limits.maxInFlightRequests` too.
    */
   readonly maxListens?: number | undefined
-  /** The number of open `subscriptions/listen` requests of one principal: 1,000 by default. Anonymous callers are not counted here. */
+  /**
+   * The number of open `subscriptions/listen` requests of one principal: 1,000 by default. Anonymous callers are not
+   * counted here.
+   */
   readonly maxListensPerPrincipal?: number | undefined
 }
 
@@ -87,13 +97,15 @@ export interface Subscriptions {
 export class McpServer extends Context.Service<McpServer, {
   readonly options: Options
   /**
-   * Serves a connection until the scope closes or the connection ends. Each message is handled in the era of its form. Give each
-   * connection a scope of its own: `inspect` lists the connection until that scope closes.
+   * Serves a connection until the scope closes or the connection ends. Each message is handled in the era of its form.
+   * Give each connection a scope of its own: `inspect` lists the connection until that scope closes.
    *
    * `InMemoryTransport.transport(server.serve)` is the transport for a client in the same process.
    */
   readonly serve: (connection: Connection) => Effect.Effect<Peer.Peer, never, Scope.Scope>
-  /** Takes a snapshot of the server: its connections, the requests in progress, and the tasks that run in this process. */
+  /**
+   * Takes a snapshot of the server: its connections, the requests in progress, and the tasks that run in this process.
+   */
   readonly inspect: Effect.Effect<Inspect.ServerInfo>
   readonly [internals]: Host
 }>()("@skein/server/McpServer") {}
@@ -104,13 +116,14 @@ export type Definitions = Layer.Layer<never, unknown, unknown>
 /**
  * Makes a server with its definitions.
  *
- * A definition is a layer that registers something in the `Catalog`. The order of tools, prompts and resources does not matter; the order
- * of middleware does, the first one is the outermost. The layer requires the services that the definitions require. A layer that several
- * definitions are provided with is built once for the server. The layer provides the `Catalog` too, so that further definitions can be
- * layered on top.
+ * A definition is a layer that registers something in the `Catalog`. The order of tools, prompts and resources does not
+ * matter; the order of middleware does, the first one is the outermost. The layer requires the services that the
+ * definitions require. A layer that several definitions are provided with is built once for the server. The layer
+ * provides the `Catalog` too, so that further definitions can be layered on top.
  *
- * Fails with the errors of the definitions, for example a `DefinitionError` for a name that exists twice. Dies if the `icons` or the
- * `websiteUrl` of the server are not valid URIs, because validating clients would refuse every answer of the server.
+ * Fails with the errors of the definitions, for example a `DefinitionError` for a name that exists twice. Dies if the
+ * `icons` or the `websiteUrl` of the server are not valid URIs, because validating clients would refuse every answer of
+ * the server.
  *
  * @example
  * const Server = McpServer.layer(
@@ -133,7 +146,8 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
     if (problem !== undefined) return yield* Effect.die(new TypeError(`${options.name} cannot be served: ${problem}`))
     const context = yield* Effect.context<Scope.Scope>()
     const scope = Context.get(context, Scope.Scope)
-    // Requests must not find the scope and the memo map that this layer is built with: they would add resources to them.
+    // Requests must not find the scope and the memo map that this layer is built with: they would add resources to
+    // them.
     const services: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
     const fibers = yield* Fibers.make(services)
     const logs = options.logging === false ? undefined : new LogForwarder(options.logging ?? {}, fibers, services)

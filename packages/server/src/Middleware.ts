@@ -1,20 +1,22 @@
 /**
  * Middleware: functions around the dispatcher of a server, for every request of every method in both eras.
  *
- * A middleware turns one dispatcher into another. It receives the `RequestContext`: the method, the raw params, the caller
- * (`request.caller.principal`, `request.caller.revision`), and the headers of an HTTP request (`request.origin?.header?.("user-agent")`). It
- * receives `initialize` and methods that do not exist too. It does not receive notifications, nor requests that are refused before dispatch
- * (an invalid `_meta`, an id that is in use).
+ * A middleware turns one dispatcher into another. It receives the `RequestContext`: the method, the raw params, the
+ * caller (`request.caller.principal`, `request.caller.revision`), and the headers of an HTTP request
+ * (`request.origin?.header?.("user-agent")`). It receives `initialize` and methods that do not exist too. It does not
+ * receive notifications, nor requests that are refused before dispatch (an invalid `_meta`, an id that is in use).
  *
- * - `next` returns the encoded result, as an object or as JSON text (`JsonRpc.Encoded`), or fails with a JSON-RPC error. A middleware may
- *   change either, or answer without calling `next`, in the form of the caller's revision. In the request era `resultType` and the
- *   description of the server are added if they are absent.
- * - A middleware cannot change the request. Handlers receive what the client sent, and audit logs show what was handled.
- * - The order matters: middleware that is listed first is the outermost. It is added and removed with the scope of its layer, also while the
- *   server runs. Requests in progress continue with the middleware that they started with.
- * - The services of a middleware are captured when its layer is built. Handlers inside of it do not see them, but they do see the services
- *   that the middleware provides to `next(request)`.
- * - In the request era a handler that sends input requests is interrupted, and runs again with the responses as a request of its own.
+ * - `next` returns the encoded result, as an object or as JSON text (`JsonRpc.Encoded`), or fails with a JSON-RPC
+ *   error. A middleware may change either, or answer without calling `next`, in the form of the caller's revision. In
+ *   the request era `resultType` and the description of the server are added if they are absent.
+ * - A middleware cannot change the request. Handlers receive what the client sent, and audit logs show what was
+ *   handled.
+ * - The order matters: middleware that is listed first is the outermost. It is added and removed with the scope of its
+ *   layer, also while the server runs. Requests in progress continue with the middleware that they started with.
+ * - The services of a middleware are captured when its layer is built. Handlers inside of it do not see them, but they
+ *   do see the services that the middleware provides to `next(request)`.
+ * - In the request era a handler that sends input requests is interrupted, and runs again with the responses as a
+ *   request of its own.
  *
  * @example
  * const timed = Middleware.layer((next) => (request) =>
@@ -44,7 +46,9 @@ export type Middleware<R = never> = (next: Handler) => Handler<R>
  *
  * @example
  * const refuse = Middleware.layer((next) => (request) =>
- *   request.method === "tools/call" && closed() ? Effect.fail(McpError.other(503, "Closed until 8:00")) : next(request))
+ *   request.method === "tools/call" && closed()
+ *     ? Effect.fail(McpError.other(503, "Closed until 8:00"))
+ *     : next(request))
  */
 export const layer = <R = never>(
   middleware: Middleware<R>
@@ -67,8 +71,9 @@ export const includes = (methods: Methods): (method: string) => boolean => {
 }
 
 /**
- * Makes the key of a request. Requests with the same key share a limit. `target` is the tool, prompt or resource that the request names, if it
- * exists and the caller may see it. Unknown names get no key of their own, so that a client cannot fill the table of keys.
+ * Makes the key of a request. Requests with the same key share a limit. `target` is the tool, prompt or resource that
+ * the request names, if it exists and the caller may see it. Unknown names get no key of their own, so that a client
+ * cannot fill the table of keys.
  */
 export type Key = (request: RequestContext, target: string | undefined) => string
 
@@ -79,8 +84,8 @@ const join = (...parts: ReadonlyArray<string>): string => parts.map((part) => `$
 export const perServer: Key = () => ""
 
 /**
- * One key for each principal. Anonymous callers share one key, because nothing that they claim can be trusted. If a proxy identifies them,
- * write a key that reads its header.
+ * One key for each principal. Anonymous callers share one key, because nothing that they claim can be trusted. If a
+ * proxy identifies them, write a key that reads its header.
  *
  * @example
  * const perAddress: Middleware.Key = ({ origin }) => origin?.header?.("x-real-ip") ?? ""

@@ -25,8 +25,8 @@ import type { McpServer } from "./McpServer.ts"
 export type { RequestInput } from "./internal/http/adapters/node.ts"
 
 /**
- * Resolves the principal of a request. Its parameter may have a subtype of `IncomingMessage`, such as Express's `Request`. The compiler
- * cannot check that the framework passes that subtype.
+ * Resolves the principal of a request. Its parameter may have a subtype of `IncomingMessage`, such as Express's
+ * `Request`. The compiler cannot check that the framework passes that subtype.
  */
 export type FindPrincipal = {
   // A method, because the parameters of methods are bivariant.
@@ -36,21 +36,22 @@ export type FindPrincipal = {
 /** Options of a handler. */
 export interface HandlerOptions extends Http.Options {
   /**
-   * Resolves the principal of a request that the handler receives without one. It reads a property that the framework's middleware has set
-   * (`(request: express.Request) => request.user`), or authenticates the request. It runs after the checks of Host, Origin and path. A
-   * failure or exception is logged, and the request is answered with 500. It is interrupted when the client disconnects.
+   * Resolves the principal of a request that the handler receives without one. It reads a property that the framework's
+   * middleware has set (`(request: express.Request) => request.user`), or authenticates the request. It runs after the
+   * checks of Host, Origin and path. A failure or exception is logged, and the request is answered with 500. It is
+   * interrupted when the client disconnects.
    */
   readonly principal?: FindPrincipal | undefined
   /**
-   * How long a client may read nothing of a complete answer before the connection is closed: 60 seconds by default. A client that reads slowly
-   * is not affected.
+   * How long a client may read nothing of a complete answer before the connection is closed: 60 seconds by default. A
+   * client that reads slowly is not affected.
    */
   readonly sendTimeout?: Duration.Input | undefined
 }
 
 /**
- * Handles a request of `node:http`. The optional third argument has the principal and the parsed body of the request. A function there (the
- * `next` of Express) is ignored.
+ * Handles a request of `node:http`. The optional third argument has the principal and the parsed body of the request. A
+ * function there (the `next` of Express) is ignored.
  *
  * @example
  * // Fastify
@@ -70,15 +71,24 @@ export interface Options extends HandlerOptions {
   /** The port: 3000 by default, 0 for any free port. */
   readonly port?: number | undefined
   /**
-   * The address to listen on: `127.0.0.1` by default, so that other machines cannot reach the server. A name or address that is not a
-   * wildcard is added to the default `allowedHosts`.
+   * The address to listen on: `127.0.0.1` by default, so that other machines cannot reach the server. A name or address
+   * that is not a wildcard is added to the default `allowedHosts`.
    */
   readonly host?: string | undefined
-  /** How long the head of a request may take: 15 seconds by default. Then the answer is 408, and the connection is closed. */
+  /**
+   * How long the head of a request may take: 15 seconds by default. Then the answer is 408, and the connection is
+   * closed.
+   */
   readonly headersTimeout?: Duration.Input | undefined
-  /** How long a whole request may take to arrive: 60 seconds by default. Then the answer is 408, and the connection is closed. */
+  /**
+   * How long a whole request may take to arrive: 60 seconds by default. Then the answer is 408, and the connection is
+   * closed.
+   */
   readonly requestTimeout?: Duration.Input | undefined
-  /** How long a connection may be idle between requests: 65 seconds by default, longer than the usual 60 seconds of proxies. */
+  /**
+   * How long a connection may be idle between requests: 65 seconds by default, longer than the usual 60 seconds of
+   * proxies.
+   */
   readonly keepAliveTimeout?: Duration.Input | undefined
   /** The number of connections: 20,000 by default. At the bound a new connection is closed immediately. */
   readonly maxConnections?: number | undefined
@@ -126,9 +136,11 @@ const prepare = (
 }
 
 /**
- * Makes a handler for a `node:http` server of your own, or for a framework. Closing the scope ends the requests in progress.
+ * Makes a handler for a `node:http` server of your own, or for a framework. Closing the scope ends the requests in
+ * progress.
  *
- * Mount it for all HTTP methods on its path. It checks the path that the client requested, even if a router has shortened `request.url`.
+ * Mount it for all HTTP methods on its path. It checks the path that the client requested, even if a router has
+ * shortened `request.url`.
  *
  * @example
  * const handler = yield* NodeHttp.handler({ allowedHosts: ["mcp.example.com"] })
@@ -144,7 +156,8 @@ export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, ne
   })
 
 /**
- * Listens until the scope closes. Fails with `TransportError` if it cannot listen, for example because the port is in use.
+ * Listens until the scope closes. Fails with `TransportError` if it cannot listen, for example because the port is in
+ * use.
  *
  * @example
  * const { url } = yield* NodeHttp.serve({ port: 0 })
@@ -203,8 +216,8 @@ const announce = ({ url }: Server["Service"]): Effect.Effect<void> => Effect.log
 /**
  * Runs the process as an HTTP server. It logs the URL to stderr.
  *
- * - SIGTERM or SIGINT: the server refuses new requests, and requests in progress may finish within `shutdownTimeout` (5 seconds). The exit
- *   code is 143 or 130. A second signal exits immediately.
+ * - SIGTERM or SIGINT: the server refuses new requests, and requests in progress may finish within `shutdownTimeout` (5
+ *   seconds). The exit code is 143 or 130. A second signal exits immediately.
  * - The server cannot be built, or cannot listen: the cause is written to stderr, and the exit code is 1.
  *
  * @example

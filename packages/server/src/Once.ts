@@ -1,9 +1,9 @@
 /**
  * Idempotent side effects of handlers that send input requests.
  *
- * In the request era (2026-07-28) the server answers a request with its input requests. The client sends the request again with the
- * responses, and the handler runs again from its start. Code before an input request therefore repeats in each round. `once` runs an effect
- * in the first round only; its result travels with the request.
+ * In the request era (2026-07-28) the server answers a request with its input requests. The client sends the request
+ * again with the responses, and the handler runs again from its start. Code before an input request therefore repeats
+ * in each round. `once` runs an effect in the first round only; its result travels with the request.
  *
  * @example
  * const order = Tool.layer(Tool.make("order"), () =>
@@ -23,21 +23,23 @@ import { OnceStore } from "./internal/input/onceStore.ts"
 
 /** Options of `once`. */
 export interface Options {
-  /** How long the effect may take: 1 minute by default. In the request era the round does not end while the effect runs. */
+  /**
+   * How long the effect may take: 1 minute by default. In the request era the round does not end while the effect runs.
+   */
   readonly timeout?: Duration.Input | undefined
 }
 
 const minute = Duration.minutes(1)
 
 /**
- * Runs an effect once for a request, however often its handler runs. The schema encodes the result as JSON and decodes it in later rounds.
- * In the session era, where a handler runs once, the effect runs once per key too.
+ * Runs an effect once for a request, however often its handler runs. The schema encodes the result as JSON and decodes
+ * it in later rounds. In the session era, where a handler runs once, the effect runs once per key too.
  *
  * - The key must be unique in the handler. In a loop, use a key for each iteration.
- * - Two concurrent calls with one key run the effect once and both receive the result. An effect that fails, dies or is interrupted is not
- *   recorded and runs again at the next call.
- * - The effect runs *at least* once. It runs again if the server crashes during it, or if the client sends the same round twice. For an
- *   effect that must run at most once, pass an idempotency key to the system that performs it.
+ * - Two concurrent calls with one key run the effect once and both receive the result. An effect that fails, dies or is
+ *   interrupted is not recorded and runs again at the next call.
+ * - The effect runs *at least* once. It runs again if the server crashes during it, or if the client sends the same
+ *   round twice. For an effect that must run at most once, pass an idempotency key to the system that performs it.
  * - The result is part of the sealed `requestState`, so keep it small. The client can neither read nor forge it.
  * - An input request inside of the effect is a defect, and so is a nested `once` with the same key.
  *

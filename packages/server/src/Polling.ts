@@ -10,13 +10,14 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
 /**
- * Closes the HTTP connection on which the client waits for this request. The client reconnects later for the further messages, including the
- * answer ("the server MAY close the connection (without terminating the SSE stream) at any time", 2025-11-25, transports). The handler
- * continues. `retry` is how long the client should wait before it reconnects: the endpoint's `retry` by default, 1 second. It should be
- * shorter than the `retention` of the event store, 5 minutes by default.
+ * Closes the HTTP connection on which the client waits for this request. The client reconnects later for the further
+ * messages, including the answer ("the server MAY close the connection (without terminating the SSE stream) at any
+ * time", 2025-11-25, transports). The handler continues. `retry` is how long the client should wait before it
+ * reconnects: the endpoint's `retry` by default, 1 second. It should be shorter than the `retention` of the event
+ * store, 5 minutes by default.
  *
- * It may be called repeatedly; each call closes the connection on which the client has reconnected. It does nothing on stdio and in other
- * revisions.
+ * It may be called repeatedly; each call closes the connection on which the client has reconnected. It does nothing on
+ * stdio and in other revisions.
  */
 export const disconnect = (retry?: Duration.Input): Effect.Effect<void, never, McpRequest> =>
   Effect.flatMap(

@@ -1,9 +1,11 @@
 /**
- * The principal of a request: the authenticated identity that the transport has established, by a token, a certificate or a cookie.
+ * The principal of a request: the authenticated identity that the transport has established, by a token, a certificate
+ * or a cookie.
  *
- * The application around the server provides the principal with each message: over HTTP with the `principal` argument or option of the
- * handler, or with `HttpRoutes.CurrentPrincipal`, and for other transports with `Origin.principal`. A session belongs to the principal that
- * opened it. Nothing in a client's message can set the principal. `Catalog.visibleTo` limits definitions to some principals.
+ * The application around the server provides the principal with each message: over HTTP with the `principal` argument
+ * or option of the handler, or with `HttpRoutes.CurrentPrincipal`, and for other transports with `Origin.principal`. A
+ * session belongs to the principal that opened it. Nothing in a client's message can set the principal.
+ * `Catalog.visibleTo` limits definitions to some principals.
  *
  * @example
  * const whoami = Tool.layer(Tool.make("whoami"), () =>

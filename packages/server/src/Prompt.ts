@@ -1,8 +1,8 @@
 /**
  * Prompts: messages that a user picks, with arguments filled in.
  *
- * An argument is text on the wire. Its schema decides what the handler receives. `Prompt.layer` registers a prompt with its handler and
- * with the completion of its arguments; `Prompt.add` and `Prompt.replace` do so while the server runs.
+ * An argument is text on the wire. Its schema decides what the handler receives. `Prompt.layer` registers a prompt with
+ * its handler and with the completion of its arguments; `Prompt.add` and `Prompt.replace` do so while the server runs.
  *
  * @example
  * const review = Prompt.make("review", {
@@ -15,7 +15,8 @@
  * })
  * const live = Prompt.layer(
  *   review,
- *   ({ code, tone = "kind" }) => Effect.succeed([Prompt.user(`Be ${tone}. Please review this code:`), Prompt.user(code)]),
+ *   ({ code, tone = "kind" }) =>
+ *     Effect.succeed([Prompt.user(`Be ${tone}. Please review this code:`), Prompt.user(code)]),
  *   { complete: { language: ["python", "rust", "typescript"] } }
  * )
  */
@@ -43,7 +44,10 @@ import type { Visible } from "./Registry.ts"
 import { decoder } from "./internal/definitions/inputSchema.ts"
 import { omitUndefined } from "./internal/json.ts"
 
-/** The schemas of the arguments. Each argument is a string on the wire. Annotate a schema with `title` and `description` for clients. */
+/**
+ * The schemas of the arguments. Each argument is a string on the wire. Annotate a schema with `title` and `description`
+ * for clients.
+ */
 export type Arguments = { readonly [name: string]: Schema.ConstraintCodec<unknown, string | undefined> }
 
 /** The description of a prompt. */
@@ -53,7 +57,10 @@ export interface Options<A extends Arguments> {
   readonly description?: string | undefined
   /** The arguments. Those with `Schema.optional`, `Schema.optionalKey` or a default may be absent. None by default. */
   readonly arguments?: A | undefined
-  /** Which callers may see and get the prompt. Everybody by default. For other callers it does not exist. It must be fast. */
+  /**
+   * Which callers may see and get the prompt. Everybody by default. For other callers it does not exist. It must be
+   * fast.
+   */
   readonly visible?: Visible | undefined
   readonly icons?: ReadonlyArray<Common.Icon> | undefined
   readonly _meta?: Common.Meta | undefined
@@ -107,11 +114,11 @@ export const make = <A extends Arguments = {}>(
 }
 
 /**
- * Registers a prompt with its handler and with the completion of its arguments. An argument whose schema consists of literals is completed
- * automatically.
+ * Registers a prompt with its handler and with the completion of its arguments. An argument whose schema consists of
+ * literals is completed automatically.
  *
- * Missing or malformed arguments are answered with `-32602`. A failure of the handler becomes `-32603` with its message; an `McpError`
- * keeps its code. Fails with `DefinitionError`: `DuplicateName`, `InvalidValue`.
+ * Missing or malformed arguments are answered with `-32602`. A failure of the handler becomes `-32603` with its
+ * message; an `McpError` keeps its code. Fails with `DefinitionError`: `DuplicateName`, `InvalidValue`.
  *
  * @example
  * const live = Prompt.layer(greet, ({ name }) => Effect.succeed(`Greet ${name}`))
@@ -142,8 +149,8 @@ export const add = <
   registerScoped(register("add", prompt, handler, options?.complete))
 
 /**
- * Replaces the prompt of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no prompt has the name, and
- * otherwise as `layer` does.
+ * Replaces the prompt of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no prompt has
+ * the name, and otherwise as `layer` does.
  */
 export const replace = <
   A,

@@ -1,13 +1,14 @@
 /**
- * A rate limit: how many requests are handled in a period of time. "Servers MUST rate limit tool invocations" (2026-07-28, server/tools,
- * security considerations; likewise in the other revisions).
+ * A rate limit: how many requests are handled in a period of time. "Servers MUST rate limit tool invocations"
+ * (2026-07-28, server/tools, security considerations; likewise in the other revisions).
  *
- * It counts `tools/call` by default, separately for each principal and tool. At the limit a request is refused with the error code `429`,
- * which is outside of the range that JSON-RPC reserves, a message with the time of the next try, and `data.retryAfterMs`. Refused requests
- * do not count. A handler that sends input requests in the request era runs once per round, and each run counts.
+ * It counts `tools/call` by default, separately for each principal and tool. At the limit a request is refused with the
+ * error code `429`, which is outside of the range that JSON-RPC reserves, a message with the time of the next try, and
+ * `data.retryAfterMs`. Refused requests do not count. A handler that sends input requests in the request era runs once
+ * per round, and each run counts.
  *
- * `layer` stores the counts in memory, for one process. `layerStore` stores them in Effect's `RateLimiter`, which several processes can
- * share.
+ * `layer` stores the counts in memory, for one process. `layerStore` stores them in Effect's `RateLimiter`, which
+ * several processes can share.
  *
  * @example
  * const server = McpServer.layer(
@@ -48,8 +49,8 @@ export interface Options {
   /** The period of time: 1 minute by default. */
   readonly window?: Duration.Input | undefined
   /**
-   * `token-bucket` (the default): up to `limit` requests at once, and one more each `window / limit`. `fixed-window`: up to `limit` requests
-   * until the window is over.
+   * `token-bucket` (the default): up to `limit` requests at once, and one more each `window / limit`. `fixed-window`:
+   * up to `limit` requests until the window is over.
    */
   readonly algorithm?: "token-bucket" | "fixed-window" | undefined
   /** Requests with the same key share the limit: `Middleware.perPrincipalAndTarget` by default. */
@@ -67,8 +68,8 @@ export interface MemoryOptions extends Options {
 /** Options of a limit in a store. */
 export interface StoreOptions extends Options {
   /**
-   * The prefix of the keys in the store: `mcp:` by default. Servers with the same prefix share their counts. Different limits need different
-   * prefixes.
+   * The prefix of the keys in the store: `mcp:` by default. Servers with the same prefix share their counts. Different
+   * limits need different prefixes.
    */
   readonly prefix?: string | undefined
   /** The answer if the store fails: `refuse` (the default) with `-32603`, or `allow`. Both are logged. */
@@ -97,7 +98,10 @@ export const layer = (options: MemoryOptions = {}): Layer.Layer<never, Definitio
  * Limits the rate of requests, with counts in the store of the `RateLimiter` that the layer is provided with.
  *
  * @example
- * RateLimit.layerStore({ limit: 10 }).pipe(Layer.provide(RateLimiter.layer), Layer.provide(RateLimiter.layerStoreRedis()))
+ * RateLimit.layerStore({ limit: 10 }).pipe(
+ *   Layer.provide(RateLimiter.layer),
+ *   Layer.provide(RateLimiter.layerStoreRedis())
+ * )
  */
 export const layerStore = (
   options: StoreOptions = {}

@@ -1,8 +1,9 @@
 /**
  * A registry: the entries of one kind, by name, and their changes while the server runs.
  *
- * Each change is undone when its scope closes, regardless of later changes. A name may have several entries in a stack. The registry
- * offers the last one, and the one below it again once the last one is gone. The registry offers nothing under a name that is disabled or has no entry.
+ * Each change is undone when its scope closes, regardless of later changes. A name may have several entries in a stack.
+ * The registry offers the last one, and the one below it again once the last one is gone. The registry offers nothing
+ * under a name that is disabled or has no entry.
  */
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
@@ -12,8 +13,8 @@ import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
 import { quoted } from "./internal/text.ts"
 
 /**
- * Decides whether a caller may see an entry. To callers that may not, the entry does not exist: neither in lists nor by name. It runs for
- * each request and must return fast, without suspending. An exception is a defect of the request.
+ * Decides whether a caller may see an entry. To callers that may not, the entry does not exist: neither in lists nor by
+ * name. It runs for each request and must return fast, without suspending. An exception is a defect of the request.
  */
 export type Visible = (caller: Caller) => boolean
 
@@ -162,24 +163,24 @@ export class Registry<A extends Entry<unknown>> {
   }
 
   /**
-   * Adds an entry until the scope closes. Fails with `DuplicateName` if the name has an entry, even a disabled one, and with
-   * `InvalidValue` if a value of the definition is not allowed.
+   * Adds an entry until the scope closes. Fails with `DuplicateName` if the name has an entry, even a disabled one, and
+   * with `InvalidValue` if a value of the definition is not allowed.
    */
   add(name: string, entry: A): Effect.Effect<void, DefinitionError, Scope.Scope> {
     return this.#offer(name, entry, false)
   }
 
   /**
-   * Replaces the entry of a name until the scope closes. Fails with `NotFound` if the name has no entry, and with `InvalidValue` as `add`
-   * does.
+   * Replaces the entry of a name until the scope closes. Fails with `NotFound` if the name has no entry, and with
+   * `InvalidValue` as `add` does.
    */
   replace(name: string, entry: A): Effect.Effect<void, DefinitionError, Scope.Scope> {
     return this.#offer(name, entry, true)
   }
 
   /**
-   * Removes the entry of a name until the scope closes, so that the name is free for another one. Fails with `NotFound` if the name has no
-   * entry. An entry that is added meanwhile stays on top.
+   * Removes the entry of a name until the scope closes, so that the name is free for another one. Fails with `NotFound`
+   * if the name has no entry. An entry that is added meanwhile stays on top.
    */
   remove(name: string): Effect.Effect<void, DefinitionError, Scope.Scope> {
     return this.#change(name, true, ({ slots }) => {
@@ -192,16 +193,16 @@ export class Registry<A extends Entry<unknown>> {
   }
 
   /**
-   * Enables or disables a name until the scope closes. The last call applies, to whichever entry has the name. Fails with `NotFound` if
-   * the name has no entry.
+   * Enables or disables a name until the scope closes. The last call applies, to whichever entry has the name. Fails
+   * with `NotFound` if the name has no entry.
    */
   enable(name: string, on: boolean): Effect.Effect<void, DefinitionError, Scope.Scope> {
     return this.#change(name, true, (state) => toggle(state, on))
   }
 
   /**
-   * Enables or disables a name without a scope: until the next call, or until the last entry of the name is removed. Nothing is retained
-   * per call.
+   * Enables or disables a name without a scope: until the next call, or until the last entry of the name is removed.
+   * Nothing is retained per call.
    */
   setEnabled(name: string, on: boolean): Effect.Effect<void, DefinitionError> {
     return Effect.suspend(() => {
@@ -233,7 +234,10 @@ export class Registry<A extends Entry<unknown>> {
     }
   }
 
-  /** Changes the state of a name, and undoes the change when the scope closes. `exists` is whether the name must have an entry. */
+  /**
+   * Changes the state of a name, and undoes the change when the scope closes. `exists` is whether the name must have an
+   * entry.
+   */
   #change(
     name: string,
     exists: boolean,

@@ -1,13 +1,15 @@
 /**
- * The state of requests that wait for responses of the client, in the request era (2026-07-28, "Multi Round-Trip Requests").
+ * The state of requests that wait for responses of the client, in the request era (2026-07-28, "Multi Round-Trip
+ * Requests").
  *
- * The responses so far travel with the request, as `requestState`. The client stores it and sends it back, so the server stores nothing. The
- * state is encrypted and authenticated (AES-256-GCM): the client can neither read nor change it. It is bound to the principal, to the method
- * and params of the request, and to an expiry. State that is altered, expired, or belongs to another principal or request is refused with
- * `-32602` before any handler runs. **The state is not single-use**: until it expires, a client may send it twice.
+ * The responses so far travel with the request, as `requestState`. The client stores it and sends it back, so the
+ * server stores nothing. The state is encrypted and authenticated (AES-256-GCM): the client can neither read nor change
+ * it. It is bound to the principal, to the method and params of the request, and to an expiry. State that is altered,
+ * expired, or belongs to another principal or request is refused with `-32602` before any handler runs. **The state is
+ * not single-use**: until it expires, a client may send it twice.
  *
- * Each server generates a random key when it first needs one. That suffices for one process. **Behind a load balancer all instances need
- * the same keys**, and so does a server whose pending requests must survive a restart:
+ * Each server generates a random key when it first needs one. That suffices for one process. **Behind a load balancer
+ * all instances need the same keys**, and so does a server whose pending requests must survive a restart:
  *
  * @example
  * const State = Layer.unwrap(Effect.map(Config.Redacted("STATE_KEY"), (key) => RequestState.layer({ keys: [key] })))
@@ -20,27 +22,34 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 
-/** A secret of at least 32 bytes, or a text of at least 32 bytes in UTF-8, from a random source (`openssl rand -base64 32`). */
+/**
+ * A secret of at least 32 bytes, or a text of at least 32 bytes in UTF-8, from a random source (`openssl rand -base64
+ * 32`).
+ */
 export type Key = Uint8Array | string | Redacted.Redacted<string>
 
 /** The keys and the bounds. */
 export interface Options {
   /**
-   * The first key encrypts; all keys decrypt. To rotate, add the new key in *second* place on every instance, then move it to first place,
-   * and remove the old key after `ttl`. One random key by default.
+   * The first key encrypts; all keys decrypt. To rotate, add the new key in *second* place on every instance, then move
+   * it to first place, and remove the old key after `ttl`. One random key by default.
    */
   readonly keys?: ReadonlyArray<Key> | undefined
   /**
-   * How long the client has for the responses of one round: 10 minutes by default. Later ones are refused with `-32602`. The `timeout` of
-   * an input request, 10 minutes by default too, may end the wait earlier. To allow more time, increase both.
+   * How long the client has for the responses of one round: 10 minutes by default. Later ones are refused with
+   * `-32602`. The `timeout` of an input request, 10 minutes by default too, may end the wait earlier. To allow more
+   * time, increase both.
    */
   readonly ttl?: Duration.Input | undefined
-  /** How often a request may be answered with input requests: 16 by default. The next one fails with `InputError` `LimitExceeded`. */
+  /**
+   * How often a request may be answered with input requests: 16 by default. The next one fails with `InputError`
+   * `LimitExceeded`.
+   */
   readonly maxRounds?: number | undefined
   /**
-   * The largest `requestState` in characters: 65,536 by default. It contains all responses so far and the results of `once`, in base64. A
-   * request whose state becomes larger fails with `-32603` and a message with the sizes. A request that arrives with more is refused with
-   * `-32602`.
+   * The largest `requestState` in characters: 65,536 by default. It contains all responses so far and the results of
+   * `once`, in base64. A request whose state becomes larger fails with `-32603` and a message with the sizes. A request
+   * that arrives with more is refused with `-32602`.
    */
   readonly maxStateChars?: number | undefined
 }
@@ -76,11 +85,13 @@ export const bytesOf = (key: Key): Uint8Array => {
 const minKeyBytes = 32
 
 /**
- * Sets the keys and bounds of the servers that it is provided to. Fails with `RequestStateKeyError` `KeyTooShort` for a key of fewer than 32
- * bytes.
+ * Sets the keys and bounds of the servers that it is provided to. Fails with `RequestStateKeyError` `KeyTooShort` for a
+ * key of fewer than 32 bytes.
  *
  * @example
- * McpServer.layer({ name: "shop", version: "1.0.0" }, orders).pipe(Layer.provide(RequestState.layer({ ttl: "1 hour" })))
+ * McpServer.layer({ name: "shop", version: "1.0.0" }, orders).pipe(
+ *   Layer.provide(RequestState.layer({ ttl: "1 hour" }))
+ * )
  */
 export const layer = (options: Options): Layer.Layer<never, RequestStateKeyError> =>
   Layer.effect(

@@ -1,8 +1,8 @@
 /**
  * Resources: contents that a client can read by URI.
  *
- * `Resource.layer` registers a resource with its reader; `Resource.add` and `Resource.replace` do so while the server runs.
- * `Catalog.updated` notifies subscribers of a change.
+ * `Resource.layer` registers a resource with its reader; `Resource.add` and `Resource.replace` do so while the server
+ * runs. `Catalog.updated` notifies subscribers of a change.
  *
  * @example
  * const logo = Resource.make("shop://logo", { title: "The logo", mimeType: "image/png", ttlMs: 3_600_000 })
@@ -37,8 +37,8 @@ export interface Options extends Hint {
   /** The audience, the priority (0 to 1), and the time of the last change (`lastModified`, in ISO 8601). */
   readonly annotations?: Common.Annotations | undefined
   /**
-   * Which callers may see the resource, read it and subscribe to it. Everybody by default. For other callers it does not exist. It must
-   * be fast.
+   * Which callers may see the resource, read it and subscribe to it. Everybody by default. For other callers it does
+   * not exist. It must be fast.
    */
   readonly visible?: Visible | undefined
   readonly icons?: ReadonlyArray<Common.Icon> | undefined
@@ -58,8 +58,8 @@ export interface Resource {
 export type Answer = ResourceBody
 
 /**
- * Defines a resource. The URI must be valid by RFC 3986: a scheme and a colon, with all characters outside ASCII percent-encoded. It is
- * compared with the requested URI character by character.
+ * Defines a resource. The URI must be valid by RFC 3986: a scheme and a colon, with all characters outside ASCII
+ * percent-encoded. It is compared with the requested URI character by character.
  *
  * @example
  * const menu = Resource.make("shop://menu", { mimeType: "text/markdown" })
@@ -70,8 +70,8 @@ export const make = (uri: string, options: Options = {}): Resource => ({ uri, op
 export const notFound: (uri: string) => McpError.McpError = McpError.resourceNotFound
 
 /**
- * Registers a resource with its reader. A failure of the reader becomes `-32603` with its message; an `McpError` keeps its code. Fails with
- * `DefinitionError`: `DuplicateName`, `InvalidUri`, `InvalidValue`.
+ * Registers a resource with its reader. A failure of the reader becomes `-32603` with its message; an `McpError` keeps
+ * its code. Fails with `DefinitionError`: `DuplicateName`, `InvalidUri`, `InvalidValue`.
  *
  * @example
  * const live = Resource.layer(menu, Effect.succeed("# Tea"))
@@ -89,8 +89,8 @@ export const add = <E extends HandlerError = never, R = never>(
   registerScoped(register("add", resource, read))
 
 /**
- * Replaces the resource of the same URI until the scope closes. Fails with `DefinitionError` `NotFound` if no resource has the URI, and
- * otherwise as `layer` does.
+ * Replaces the resource of the same URI until the scope closes. Fails with `DefinitionError` `NotFound` if no resource
+ * has the URI, and otherwise as `layer` does.
  */
 export const replace = <E extends HandlerError = never, R = never>(
   resource: Resource,

@@ -1,8 +1,8 @@
 /**
  * Resource templates: families of resources with an RFC 6570 URI template.
  *
- * `ResourceTemplate.layer` registers a template with the reader of its resources and with the completion of its variables;
- * `ResourceTemplate.add` and `ResourceTemplate.replace` do so while the server runs.
+ * `ResourceTemplate.layer` registers a template with the reader of its resources and with the completion of its
+ * variables; `ResourceTemplate.add` and `ResourceTemplate.replace` do so while the server runs.
  *
  * @example
  * const note = ResourceTemplate.make("notes://{folder}/{id}", {
@@ -10,9 +10,11 @@
  *   mimeType: "text/markdown",
  *   variables: { folder: Schema.Literals(["work", "home"]), id: Schema.NumberFromString }
  * })
- * const live = ResourceTemplate.layer(note, ({ folder, id }) => Effect.flatMap(Notes, (notes) => notes.read(folder, id)), {
- *   complete: { id: (typed, { folder }) => Effect.flatMap(Notes, (notes) => notes.idsLike(typed, folder)) }
- * })
+ * const live = ResourceTemplate.layer(
+ *   note,
+ *   ({ folder, id }) => Effect.flatMap(Notes, (notes) => notes.read(folder, id)),
+ *   { complete: { id: (typed, { folder }) => Effect.flatMap(Notes, (notes) => notes.idsLike(typed, folder)) } }
+ * )
  */
 import type * as Common from "@skein/protocol/Common"
 import * as UriTemplate from "@skein/protocol/UriTemplate"
@@ -38,7 +40,10 @@ export type Variables = {
   readonly [name: string]: Schema.ConstraintCodec<unknown, string | ReadonlyArray<string> | undefined>
 }
 
-/** The description of a template. Its caching hints limit how long, and by whom, the contents of its resources may be cached. */
+/**
+ * The description of a template. Its caching hints limit how long, and by whom, the contents of its resources may be
+ * cached.
+ */
 export interface Options<V extends Variables> extends Hint {
   /** A name for programs. */
   readonly name: string
@@ -47,20 +52,23 @@ export interface Options<V extends Variables> extends Hint {
   readonly description?: string | undefined
   readonly mimeType?: string | undefined
   /**
-   * Schemas for the variables, for example `{ id: Schema.NumberFromString }`. A URI whose variables do not match the schemas does not match
-   * the template. Without schemas each variable is text, or a list of texts if it is exploded.
+   * Schemas for the variables, for example `{ id: Schema.NumberFromString }`. A URI whose variables do not match the
+   * schemas does not match the template. Without schemas each variable is text, or a list of texts if it is exploded.
    */
   readonly variables?: V | undefined
   readonly annotations?: Common.Annotations | undefined
-  /** Which callers may see the template and read its resources. Everybody by default. For others it does not exist. It must be fast. */
+  /**
+   * Which callers may see the template and read its resources. Everybody by default. For others it does not exist. It
+   * must be fast.
+   */
   readonly visible?: Visible | undefined
   readonly icons?: ReadonlyArray<Common.Icon> | undefined
   readonly _meta?: Common.Meta | undefined
 }
 
 /**
- * The variables of a template with the types of their values. Those of `{a}` and `{+a}` are always present; those of `{/a}`, `{?a}`,
- * `{&a}` and `{#a}` may be absent.
+ * The variables of a template with the types of their values. Those of `{a}` and `{+a}` are always present; those of
+ * `{/a}`, `{?a}`, `{&a}` and `{#a}` may be absent.
  */
 export type Matched<T extends string> = string extends T ? { readonly [name: string]: string | ReadonlyArray<string> }
   : Flat<
@@ -117,15 +125,15 @@ export const make = <const T extends string, V extends Variables = never>(
 }
 
 /**
- * Registers a template with the reader of its resources and with the completion of its variables. A variable whose schema consists of
- * literals is completed automatically.
+ * Registers a template with the reader of its resources and with the completion of its variables. A variable whose
+ * schema consists of literals is completed automatically.
  *
- * The reader receives the percent-decoded variables and the whole URI. **Check them before they name a file or a row**: `..%2F` is decoded
- * too. A text that is not a URI by RFC 3986 matches no template. A `Resource` with the requested URI comes before all templates, and the
- * templates are tried in the order of their texts.
+ * The reader receives the percent-decoded variables and the whole URI. **Check them before they name a file or a row**:
+ * `..%2F` is decoded too. A text that is not a URI by RFC 3986 matches no template. A `Resource` with the requested URI
+ * comes before all templates, and the templates are tried in the order of their texts.
  *
- * A failure of the reader becomes `-32603` with its message; an `McpError` (`Resource.notFound`) keeps its code. Fails with
- * `DefinitionError`: `DuplicateName`, `InvalidUriTemplate`, `InvalidValue`.
+ * A failure of the reader becomes `-32603` with its message; an `McpError` (`Resource.notFound`) keeps its code. Fails
+ * with `DefinitionError`: `DuplicateName`, `InvalidUriTemplate`, `InvalidValue`.
  *
  * @example
  * const live = ResourceTemplate.layer(page, ({ title }) => Effect.flatMap(Wiki, (wiki) => wiki.read(title)))
@@ -156,8 +164,8 @@ export const add = <
   registerScoped(register("add", template, read, options?.complete))
 
 /**
- * Replaces the template of the same text until the scope closes. Fails with `DefinitionError` `NotFound` if no template has the text, and
- * otherwise as `layer` does.
+ * Replaces the template of the same text until the scope closes. Fails with `DefinitionError` `NotFound` if no template
+ * has the text, and otherwise as `layer` does.
  */
 export const replace = <
   V,
@@ -196,7 +204,8 @@ const register = <V, E extends HandlerError, R, C extends object>(
     names: compiled.success.names,
     complete: makeCompleters(variables?.fields ?? {}, { ...complete }, provide),
     match: (uri) => {
-      // "Servers MUST validate all resource URIs" (resources, security). An invalid one matches nothing and is never echoed.
+      // "Servers MUST validate all resource URIs" (resources, security). An invalid one matches nothing and is never
+      // echoed.
       const matched = isUri(uri) ? UriTemplate.match(compiled.success, uri) : undefined
       const decoded = matched === undefined ? undefined : decode(matched)
       if (decoded === undefined || Result.isFailure(decoded)) return undefined

@@ -1,6 +1,6 @@
 /**
- * Roots: the directories and files that the client works in. They are deprecated since 2026-07-28 (SEP-2577) and still work there. New
- * servers should take directories as arguments of their tools.
+ * Roots: the directories and files that the client works in. They are deprecated since 2026-07-28 (SEP-2577) and still
+ * work there. New servers should take directories as arguments of their tools.
  *
  * @example
  * const where = Tool.layer(Tool.make("where"), () =>
@@ -13,16 +13,22 @@ import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
 import { requestInput } from "./internal/input/requestInput.ts"
 
-/** Options of the input request: `timeout`, and `key` and `acceptUnsolicited` of the request era. See `Elicitation.Options`. */
+/**
+ * Options of the input request: `timeout`, and `key` and `acceptUnsolicited` of the request era. See
+ * `Elicitation.Options`.
+ */
 export type Options = CallOptions
 
-/** A directory or file, as a `file://` URI. It is guidance and no access control: check every path that you read or write. */
+/**
+ * A directory or file, as a `file://` URI. It is guidance and no access control: check every path that you read or
+ * write.
+ */
 export type Root = Wire.Root
 
 /**
- * Requests the roots of the client (`roots/list`), in all revisions. `Elicitation` describes what an input request means for a handler.
- * Fails with `InputError`: `MissingCapability` if the client has not declared `roots`, `Timeout`, `LimitExceeded`, `Closed`,
- * `ProtocolError`, `InvalidResponse`.
+ * Requests the roots of the client (`roots/list`), in all revisions. `Elicitation` describes what an input request
+ * means for a handler. Fails with `InputError`: `MissingCapability` if the client has not declared `roots`, `Timeout`,
+ * `LimitExceeded`, `Closed`, `ProtocolError`, `InvalidResponse`.
  */
 export const list = (options?: Options): Effect.Effect<ReadonlyArray<Root>, InputError, McpRequest> =>
   Effect.map(

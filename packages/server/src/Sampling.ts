@@ -1,6 +1,10 @@
 /**
- * Sampling: messages from the client's language model. It is deprecated since 2026-07-28 (SEP-2577) and still works there. New servers
- * should call a model themselves.
+ * Sampling: messages from the client's language model. It is deprecated since 2026-07-28 (SEP-2577) and still works
+ * there. New servers should call a model themselves.
+ *
+ * `Elicitation` describes what an input request means for a handler. It is the same effect in all revisions, and in the
+ * request era the handler runs again with the answer. In a loop of tool calls each turn of the model costs a round
+ * there. Wrap the work of the tools in `Once.once` unless it may repeat.
  *
  * @example
  * const summarize = Tool.layer(Tool.make("summarize", { input: { text: Schema.String } }), ({ text }) =>
@@ -8,10 +12,6 @@
  *     Sampling.createMessage({ messages: `Summarize: ${text}`, maxTokens: 500 }),
  *     (answer) => Sampling.text(answer)
  *   ))
- *
- * `Elicitation` describes what an input request means for a handler. It is the same effect in all revisions, and in the request era the
- * handler runs again with the answer. In a loop of tool calls each turn of the model costs a round there. Wrap the work of the tools in
- * `Once.once` unless it may repeat.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -43,9 +43,14 @@ export interface Request extends Omit<Wire.CreateMessageRequestParams, "messages
 
 /** Options of the input request. */
 export interface Options extends CallOptions {
-  /** In the request era: identifies the input request when the handler runs again, instead of a digest of its content. */
+  /**
+   * In the request era: identifies the input request when the handler runs again, instead of a digest of its content.
+   */
   readonly key?: string | undefined
-  /** How long to wait: 10 minutes by default, because the client may ask a person for approval. See `Elicitation.Options`. */
+  /**
+   * How long to wait: 10 minutes by default, because the client may ask a person for approval. See
+   * `Elicitation.Options`.
+   */
   readonly timeout?: Duration.Input | undefined
   /** Sends the input request as a task, in 2025-11-25. See `Elicitation.Options`. */
   readonly task?: TaskOptions | undefined
@@ -81,7 +86,10 @@ export const toMessage = ({ content, role }: Answer): Message => ({
   content: content.length === 1 ? content[0]! : content
 })
 
-/** Makes the result of a tool that the model has used. Answer all uses of one message with one message: `user` with a list. */
+/**
+ * Makes the result of a tool that the model has used. Answer all uses of one message with one message: `user` with a
+ * list.
+ */
 export const toolResult = (
   use: Pick<Wire.ToolUseContent, "id">,
   content: Content.Input,
@@ -103,8 +111,8 @@ const blocksOf = ({ content }: { readonly content: Wire.SamplingContent }): Read
   Array.isArray(content) ? content as ReadonlyArray<Block> : [content as Block]
 
 /**
- * "Every assistant message containing `ToolUseContent` blocks MUST be followed by a user message that consists entirely of
- * `ToolResultContent` blocks, with each tool use … matched by a corresponding tool result" (2025-11-25 and later).
+ * "Every assistant message containing `ToolUseContent` blocks MUST be followed by a user message that consists entirely
+ * of `ToolResultContent` blocks, with each tool use … matched by a corresponding tool result" (2025-11-25 and later).
  */
 const imbalance = (messages: ReadonlyArray<Message>): string | undefined => {
   let open: ReadonlyArray<string> = []
@@ -123,7 +131,10 @@ const imbalance = (messages: ReadonlyArray<Message>): string | undefined => {
   return open.length > 0 ? `the tool use ${JSON.stringify(open[0])} has no result` : undefined
 }
 
-/** Whether the client must support tools: "Servers MUST NOT send tool-enabled sampling requests to Clients that have not declared" it. */
+/**
+ * Whether the client must support tools: "Servers MUST NOT send tool-enabled sampling requests to Clients that have not
+ * declared" it.
+ */
 const hasTools = ({ toolChoice, tools }: Request, messages: ReadonlyArray<Message>): boolean =>
   tools !== undefined || toolChoice !== undefined ||
   messages.some((message) => blocksOf(message).some((block) => isUse(block) || isResult(block)))
@@ -132,8 +143,8 @@ const hasTools = ({ toolChoice, tools }: Request, messages: ReadonlyArray<Messag
  * Requests a message from the client's model (`sampling/createMessage`).
  *
  * Fails with `InputError`:
- * - `MissingCapability` if the client has not declared `sampling`; or `sampling.tools` and the request has tools, tool uses or tool results;
- *   or `sampling.context` and the request has `includeContext` (2025-11-25 and later).
+ * - `MissingCapability` if the client has not declared `sampling`; or `sampling.tools` and the request has tools, tool
+ *   uses or tool results; or `sampling.context` and the request has `includeContext` (2025-11-25 and later).
  * - `Unsupported` if the revision does not have a part of the request, such as tools or several blocks in one message.
  * - `InvalidRequest` if tool uses and tool results do not match.
  * - `Timeout`, `LimitExceeded`, `Closed`, `ProtocolError`, `InvalidResponse`.

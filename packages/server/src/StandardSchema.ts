@@ -1,11 +1,13 @@
 /**
  * Schemas of other libraries with the Standard Schema interface, such as Zod, Valibot and ArkType.
  *
- * A tool accepts such a schema directly if it also provides JSON Schema (Standard JSON Schema: Zod since 4.2, ArkType). For other libraries
- * pass the JSON Schema with `withJsonSchema`. A schema may validate asynchronously; the call waits for it.
+ * A tool accepts such a schema directly if it also provides JSON Schema (Standard JSON Schema: Zod since 4.2, ArkType).
+ * For other libraries pass the JSON Schema with `withJsonSchema`. A schema may validate asynchronously; the call waits
+ * for it.
  *
- * Most of these libraries look for every fault before they return. For a list with a million invalid items some of them need seconds, where
- * Effect Schema and `JsonSchema` stop after the first few. The `maxValues` of the tool therefore bounds such arguments.
+ * Most of these libraries look for every fault before they return. For a list with a million invalid items some of them
+ * need seconds, where Effect Schema and `JsonSchema` stop after the first few. The `maxValues` of the tool therefore
+ * bounds such arguments.
  *
  * @example
  * const Input = v.object({ city: v.string() })
@@ -20,9 +22,9 @@ export interface WithJsonSchema<in out Input, in out Output> {
 }
 
 /**
- * Adds the JSON Schema for clients to a Standard Schema. The validation does not change; the author ensures that both mean the same. If the
- * output type of the schema differs from its input type, pass the JSON Schema of the output too. Clients receive that one for the `output` of
- * a tool.
+ * Adds the JSON Schema for clients to a Standard Schema. The validation does not change; the author ensures that both
+ * mean the same. If the output type of the schema differs from its input type, pass the JSON Schema of the output too.
+ * Clients receive that one for the `output` of a tool.
  *
  * @example
  * const tool = Tool.make("forecast", { input: StandardSchema.withJsonSchema(Input, toJsonSchema(Input)) })

@@ -19,8 +19,9 @@ export type { StdioOptions as Options } from "./internal/stdio/connection.ts"
 export interface MainOptions extends connection.StdioOptions, ProcessOptions {}
 
 /**
- * Serves stdin and stdout until the connection ends, and returns how it ended. When stdin ends, requests in progress may finish within the
- * `drainTimeout` of `Limits`. Meanwhile stdout carries protocol messages only; other output to stdout is redirected to stderr.
+ * Serves stdin and stdout until the connection ends, and returns how it ended. When stdin ends, requests in progress
+ * may finish within the `drainTimeout` of `Limits`. Meanwhile stdout carries protocol messages only; other output to
+ * stdout is redirected to stderr.
  *
  * Fails with `TransportError` if another server is using stdout.
  *
@@ -46,11 +47,12 @@ export const layer = (options?: connection.StdioOptions): Layer.Layer<never, Tra
 /**
  * Runs the process as a server on stdio.
  *
- * - stdin ends, or stdout is closed: requests in progress may finish within `drainTimeout` (5 seconds). The exit code is 0.
- * - SIGTERM or SIGINT: requests in progress are interrupted, and finalizers run within `shutdownTimeout` (5 seconds). The exit code is 143 or
- *   130. A second signal exits immediately.
- * - The server cannot be built, dies, or loses its connection (stdin or stdout fails, or the client does not read): the cause is written to
- *   stderr, and the exit code is 1.
+ * - stdin ends, or stdout is closed: requests in progress may finish within `drainTimeout` (5 seconds). The exit code
+ *   is 0.
+ * - SIGTERM or SIGINT: requests in progress are interrupted, and finalizers run within `shutdownTimeout` (5 seconds).
+ *   The exit code is 143 or 130. A second signal exits immediately.
+ * - The server cannot be built, dies, or loses its connection (stdin or stdout fails, or the client does not read): the
+ *   cause is written to stderr, and the exit code is 1.
  *
  * @example
  * Stdio.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools))

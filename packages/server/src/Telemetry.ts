@@ -1,24 +1,30 @@
 /**
  * Telemetry: one span for each request, and metrics, named by the OpenTelemetry semantic conventions for MCP.
  *
- * Nothing is traced or measured without this layer. List it first, so that it also covers the requests that other middleware refuses. Effect's
- * `Tracer` and `Metric` decide where spans and metrics go, for example with `effect/observability/Otlp`.
+ * Nothing is traced or measured without this layer. List it first, so that it also covers the requests that other
+ * middleware refuses. Effect's `Tracer` and `Metric` decide where spans and metrics go, for example with
+ * `effect/observability/Otlp`.
  *
- * The parent of a request's span is the span in the `traceparent` of its `_meta` (2026-07-28, basic/index, OpenTelemetry trace context; read
- * in every revision), with a link to the span of the HTTP request. Without a `traceparent` the span of the HTTP request is the parent. The
- * spans of handlers are its children. Logs are annotated with `trace_id` and `span_id`, except for those that clients receive.
- * `Telemetry.Remote` contains the `tracestate` and `baggage` of the request.
+ * The parent of a request's span is the span in the `traceparent` of its `_meta` (2026-07-28, basic/index,
+ * OpenTelemetry trace context; read in every revision), with a link to the span of the HTTP request. Without a
+ * `traceparent` the span of the HTTP request is the parent. The spans of handlers are its children. Logs are annotated
+ * with `trace_id` and `span_id`, except for those that clients receive. `Telemetry.Remote` contains the `tracestate`
+ * and `baggage` of the request.
  *
- * - Span: `{method} {target}`, of kind `server`, with `mcp.method.name`, `mcp.protocol.version`, `jsonrpc.request.id`, `network.transport`,
- *   `gen_ai.tool.name` and `gen_ai.operation.name`, `gen_ai.prompt.name` or `mcp.resource.uri`, and after a failure `error.type` and
- *   `rpc.response.status_code`. Its name contains only targets that the caller may see. A method that does not exist is `_OTHER`. A cancelled
- *   request has no `error.type`.
+ * - Span: `{method} {target}`, of kind `server`, with `mcp.method.name`, `mcp.protocol.version`, `jsonrpc.request.id`,
+ *   `network.transport`, `gen_ai.tool.name` and `gen_ai.operation.name`, `gen_ai.prompt.name` or `mcp.resource.uri`,
+ *   and after a failure `error.type` and `rpc.response.status_code`. Its name contains only targets that the caller may
+ *   see. A method that does not exist is `_OTHER`. A cancelled request has no `error.type`.
  * - `mcp.server.operation.duration` and `mcp.server.session.duration`: histograms in seconds.
- * - In addition to the conventions: `mcp.server.requests` by method and outcome, `mcp.server.sessions` and `mcp.server.streams` that are open
- *   now, and `mcp.server.refusals` of HTTP requests by `http.response.status_code`.
+ * - In addition to the conventions: `mcp.server.requests` by method and outcome, `mcp.server.sessions` and
+ *   `mcp.server.streams` that are open now, and `mcp.server.refusals` of HTTP requests by `http.response.status_code`.
  *
  * @example
- * const server = McpServer.layer({ name: "traced", version: "1.0.0" }, Telemetry.layer(), Tool.layer(greet, greeting)).pipe(
+ * const server = McpServer.layer(
+ *   { name: "traced", version: "1.0.0" },
+ *   Telemetry.layer(),
+ *   Tool.layer(greet, greeting)
+ * ).pipe(
  *   Layer.provide(Otlp.layerJson({ baseUrl: "http://localhost:4318" })),
  *   Layer.provide(FetchHttpClient.layer)
  * )
@@ -53,22 +59,28 @@ export interface Options {
   /** Whether metrics are recorded. True by default. */
   readonly metrics?: boolean | undefined
   /**
-   * How the span of the client is used: as `parent` (the default); as `link`, so that clients decide neither the trace of a request nor its
-   * sampling; or `ignore`.
+   * How the span of the client is used: as `parent` (the default); as `link`, so that clients decide neither the trace
+   * of a request nor its sampling; or `ignore`.
    */
   readonly remote?: "parent" | "link" | "ignore" | undefined
-  /** Adds `mcp.session.id` to spans. False by default: for a server without authentication, the id grants access to the session. */
+  /**
+   * Adds `mcp.session.id` to spans. False by default: for a server without authentication, the id grants access to the
+   * session.
+   */
   readonly sessionId?: boolean | undefined
   /** The `network.transport` of requests that did not arrive over HTTP: `pipe` for stdio. Absent by default. */
   readonly transport?: "pipe" | "unix" | "tcp" | undefined
   /**
-   * The number of series of the metrics of requests: 2,000 by default. Beyond it, new ones are counted together, with the method `_OTHER` and
-   * without a target.
+   * The number of series of the metrics of requests: 2,000 by default. Beyond it, new ones are counted together, with
+   * the method `_OTHER` and without a target.
    */
   readonly maxSeries?: number | undefined
 }
 
-/** The trace context of the current request, for calls to other services. `undefined` outside of a request and without telemetry. */
+/**
+ * The trace context of the current request, for calls to other services. `undefined` outside of a request and without
+ * telemetry.
+ */
 export const Remote: typeof Trace.Remote = Trace.Remote
 
 /**
@@ -172,7 +184,8 @@ class Recorder {
     { around, meta, own }: Sources
   ): Effect.Effect<Tracer.Span> {
     const linked = this.#options.remote === "link"
-    // "SHOULD, by default, use context extracted from `params._meta` as a parent and SHOULD link current ambient context."
+    // "SHOULD, by default, use context extracted from `params._meta` as a parent and SHOULD link current ambient
+    // context."
     const parent = linked ? (own ? around : undefined) : meta ?? around
     const links = [meta, around].filter((span) => span !== undefined && span !== parent)
     return Effect.makeSpan(Conventions.spanName(method, target), {
@@ -225,8 +238,8 @@ const withSpan = (
 }
 
 /**
- * "SHOULD be set to the string representation of the JSON-RPC error code, if one is returned"; `tool_error` for a tool's. A defect
- * is answered with `-32603`.
+ * "SHOULD be set to the string representation of the JSON-RPC error code, if one is returned"; `tool_error` for a
+ * tool's. A defect is answered with `-32603`.
  */
 const failureOf = (
   request: RequestContext,

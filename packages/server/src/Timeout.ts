@@ -1,16 +1,22 @@
 /**
  * A time limit: how long the handling of a request may take.
  *
- * It applies to every method but `subscriptions/listen`, which has no end, and `tasks/result` (2025-11-25), which "MUST block the response
- * until the task reaches a terminal status". At the limit the handler is interrupted. The call of a tool is answered with a result with
- * `isError`, so that the model sees it; every other method with `-32603`. Both messages contain the limit. A handler that does not stop
- * within `interruptTimeout` is abandoned, with a warning in the log.
+ * It applies to every method but `subscriptions/listen`, which has no end, and `tasks/result` (2025-11-25), which "MUST
+ * block the response until the task reaches a terminal status". At the limit the handler is interrupted. The call of a
+ * tool is answered with a result with `isError`, so that the model sees it; every other method with `-32603`. Both
+ * messages contain the limit. A handler that does not stop within `interruptTimeout` is abandoned, with a warning in
+ * the log.
  *
- * Time that the client needs to answer an input request counts in the session era, where the handler waits for it. Middleware that is listed
- * before this one is not timed. List a concurrency limit before it, and the time of waiting does not count.
+ * Time that the client needs to answer an input request counts in the session era, where the handler waits for it.
+ * Middleware that is listed before this one is not timed. List a concurrency limit before it, and the time of waiting
+ * does not count.
  *
  * @example
- * const limit = Timeout.layer({ timeout: "10 seconds", tools: { report: "5 minutes" }, methods: { "prompts/get": "1 second" } })
+ * const limit = Timeout.layer({
+ *   timeout: "10 seconds",
+ *   tools: { report: "5 minutes" },
+ *   methods: { "prompts/get": "1 second" }
+ * })
  */
 import type * as McpError from "@skein/protocol/McpError"
 import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
@@ -73,7 +79,10 @@ const limitOf = ({ timeout, methods, tools }: Options): (request: RequestContext
 
 type Handled = Effect.Effect<Answer, McpError.McpError>
 
-/** Handles a request in a fiber of its own, so that a handler that ends synchronously costs no timer. The fiber ends with its parent. */
+/**
+ * Handles a request in a fiber of its own, so that a handler that ends synchronously costs no timer. The fiber ends
+ * with its parent.
+ */
 class Timed {
   readonly #request: RequestContext
   readonly #limit: Duration.Duration

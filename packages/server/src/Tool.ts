@@ -1,10 +1,10 @@
 /**
  * Tools: functions that a model can call.
  *
- * A definition is a value. It has a name, a description, a schema for the arguments, and optionally a schema for the result.
- * `Tool.layer` registers the definition with its handler; `Tool.add` and `Tool.replace` do so while the server runs. The handler receives
- * the decoded arguments. The services that it needs are captured when the layer is built. The request is available as the service
- * `McpRequest`.
+ * A definition is a value. It has a name, a description, a schema for the arguments, and optionally a schema for the
+ * result. `Tool.layer` registers the definition with its handler; `Tool.add` and `Tool.replace` do so while the server
+ * runs. The handler receives the decoded arguments. The services that it needs are captured when the layer is built.
+ * The request is available as the service `McpRequest`.
  *
  * @example
  * const add = Tool.make("add", {
@@ -19,7 +19,8 @@
  * const legacy = Tool.make("legacy", { input: JsonSchema.make<{ readonly id: string }>(schemaFromAFile) })
  *
  * // A handler returns text, content blocks, or a whole result:
- * const plot = Tool.layer(Tool.make("plot"), () => Effect.succeed([Content.text("Sales"), Content.image(png, "image/png")]))
+ * const plot = Tool.layer(Tool.make("plot"), () =>
+ *   Effect.succeed([Content.text("Sales"), Content.image(png, "image/png")]))
  */
 import type * as Common from "@skein/protocol/Common"
 import type * as WireTool from "@skein/protocol/Tool"
@@ -47,8 +48,8 @@ export type { ResultOptions, ToolResult as Result } from "./internal/definitions
 export type Codec = Schema.ConstraintCodec<unknown, unknown>
 
 /**
- * A schema of arguments or structured content: an Effect Schema, the fields of a struct, a Standard Schema of another library that has a
- * JSON Schema (see `StandardSchema`), or JSON Schema itself (see `JsonSchema.make`).
+ * A schema of arguments or structured content: an Effect Schema, the fields of a struct, a Standard Schema of another
+ * library that has a JSON Schema (see `StandardSchema`), or JSON Schema itself (see `JsonSchema.make`).
  */
 export type AnySchema = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
 
@@ -65,8 +66,8 @@ export type OutputOf<S extends AnySchema> = S extends Codec ? S["Type"]
   : never
 
 /**
- * The description of a tool. Clients receive its schemas as JSON Schema 2020-12, which is the dialect if `$schema` is absent. A raw JSON
- * Schema may be of draft-07 with the `$schema` of that draft.
+ * The description of a tool. Clients receive its schemas as JSON Schema 2020-12, which is the dialect if `$schema` is
+ * absent. A raw JSON Schema may be of draft-07 with the `$schema` of that draft.
  */
 export interface Options<Input extends AnySchema, Output extends AnySchema> {
   /** A name for people. */
@@ -74,35 +75,39 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
   /** The purpose of the tool, for the model. */
   readonly description?: string | undefined
   /**
-   * The arguments: a schema of an object, or its fields; a schema of another library (`z.object({ … })`); or JSON Schema from
-   * `JsonSchema.make`. Without it the tool has no arguments.
+   * The arguments: a schema of an object, or its fields; a schema of another library (`z.object({ … })`); or JSON
+   * Schema from `JsonSchema.make`. Without it the tool has no arguments.
    *
-   * Clients of 2026-07-28 copy a field with the annotation `"x-mcp-header": "Region"` into the HTTP header `Mcp-Param-Region`, so that
-   * gateways can route by it. Such a field must be a string, an integer or a boolean, nested in objects only, and the name of the header
-   * must be unique in the tool.
+   * Clients of 2026-07-28 copy a field with the annotation `"x-mcp-header": "Region"` into the HTTP header
+   * `Mcp-Param-Region`, so that gateways can route by it. Such a field must be a string, an integer or a boolean,
+   * nested in objects only, and the name of the header must be unique in the tool.
    */
   readonly input?: Input | undefined
   /**
-   * The largest number of values in the arguments, nested ones included, if a schema of another library validates them: 100,000 by
-   * default. Arguments with more are refused before validation. Most libraries look for every fault, and need seconds for a million
-   * invalid values.
+   * The largest number of values in the arguments, nested ones included, if a schema of another library validates them:
+   * 100,000 by default. Arguments with more are refused before validation. Most libraries look for every fault, and
+   * need seconds for a million invalid values.
    */
   readonly maxValues?: number | undefined
   /**
    * The structured content of the result, with a schema of the same kinds. Without it the tool returns content only.
    *
-   * The schema may describe any JSON value since 2026-07-28. In earlier revisions it must describe an object. Clients of those revisions
-   * receive neither the schema nor the value of another type, but its JSON as text.
+   * The schema may describe any JSON value since 2026-07-28. In earlier revisions it must describe an object. Clients
+   * of those revisions receive neither the schema nor the value of another type, but its JSON as text.
    */
   readonly output?: Output | undefined
   /** Hints about the behavior of the tool. Clients must not trust them. */
   readonly annotations?: WireTool.ToolAnnotations | undefined
   /**
-   * Whether a call may, must, or must not (the default) become a task. Only clients of 2025-11-25 receive it. It has an effect only if
-   * `Tasks.layer` of `@skein/tasks` is among the definitions of the server. Leave it out otherwise: no call becomes a task then.
+   * Whether a call may, must, or must not (the default) become a task. Only clients of 2025-11-25 receive it. It has an
+   * effect only if `Tasks.layer` of `@skein/tasks` is among the definitions of the server. Leave it out otherwise: no
+   * call becomes a task then.
    */
   readonly execution?: WireTool.ToolExecution | undefined
-  /** Which callers may see and call the tool. Everybody by default. For other callers the tool does not exist. It must be fast. */
+  /**
+   * Which callers may see and call the tool. Everybody by default. For other callers the tool does not exist. It must
+   * be fast.
+   */
   readonly visible?: Visible | undefined
   readonly icons?: ReadonlyArray<Common.Icon> | undefined
   readonly _meta?: Common.Meta | undefined
@@ -110,7 +115,10 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
   readonly metadata?: Context.Context<never> | undefined
 }
 
-/** A tool's definition. `Input` is the type that its handler receives. `Output` is the type that it returns, or `never` without an output schema. */
+/**
+ * A tool's definition. `Input` is the type that its handler receives. `Output` is the type that it returns, or `never`
+ * without an output schema.
+ */
 export interface Tool<Name extends string, Input, Output> {
   readonly name: Name
   readonly options: Omit<Options<never, never>, "input" | "maxValues" | "output">
@@ -119,20 +127,23 @@ export interface Tool<Name extends string, Input, Output> {
 }
 
 /**
- * The value that a handler returns. With an output schema it is the structured content or a `result`. Without one it is text, content
- * blocks, a `result`, or nothing.
+ * The value that a handler returns. With an output schema it is the structured content or a `result`. Without one it is
+ * text, content blocks, a `result`, or nothing.
  */
 export type Answer<Output> = [Output] extends [never] ? Content.Input | toolCall.ToolResult<undefined> | void
   : Output | toolCall.ToolResult<Output>
 
 /**
- * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names"). Another name is accepted, with
- * a warning in the log, but clients and models may not handle it.
+ * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names"). Another
+ * name is accepted, with a warning in the log, but clients and models may not handle it.
  *
  * @example
  * const forecast = Tool.make("forecast", {
  *   description: "Returns the forecast for a city",
- *   input: { city: Schema.String.annotate({ description: "The name of the city" }), days: Schema.optionalKey(Schema.Int) }
+ *   input: {
+ *     city: Schema.String.annotate({ description: "The name of the city" }),
+ *     days: Schema.optionalKey(Schema.Int)
+ *   }
  * })
  */
 export const make = <const Name extends string, Input extends AnySchema = {}, Output extends AnySchema = never>(
@@ -151,8 +162,8 @@ export const make = <const Name extends string, Input extends AnySchema = {}, Ou
 }
 
 /**
- * Makes a result with both structured content and content blocks, or one that reports a failure with `isError`. A tool with an output
- * schema must give `structured`, unless it failed (2025-06-18, "Output Schema").
+ * Makes a result with both structured content and content blocks, or one that reports a failure with `isError`. A tool
+ * with an output schema must give `structured`, unless it failed (2025-06-18, "Output Schema").
  *
  * @example
  * const live = Tool.layer(search, ({ query }) =>
@@ -169,30 +180,33 @@ export const result: {
 /**
  * Registers a tool with its handler.
  *
- * - Arguments that do not match the input schema never reach the handler. The caller receives the message of the validation: as a tool
- *   result with `isError` since 2025-11-25, and as `-32602` before, where invalid arguments were protocol errors.
- * - A failure of the handler becomes a result with `isError` and the error's `message` as text. An `McpError` becomes a JSON-RPC error. A
- *   defect is answered with `-32603` and a reference, and logged.
+ * - Arguments that do not match the input schema never reach the handler. The caller receives the message of the
+ *   validation: as a tool result with `isError` since 2025-11-25, and as `-32602` before, where invalid arguments were
+ *   protocol errors.
+ * - A failure of the handler becomes a result with `isError` and the error's `message` as text. An `McpError` becomes a
+ *   JSON-RPC error. A defect is answered with `-32603` and a reference, and logged.
  * - Structured content is encoded by the output schema before it is sent. A value that does not match is a defect.
  *
- * A handler that acquires resources needs a scope of its own: wrap its effect in `Effect.scoped`. Otherwise the layer requires
- * `Catalog.UnscopedHandler`, which nothing provides.
+ * A handler that acquires resources needs a scope of its own: wrap its effect in `Effect.scoped`. Otherwise the layer
+ * requires `Catalog.UnscopedHandler`, which nothing provides.
  *
- * Fails with `DefinitionError`: `DuplicateName`; `InvalidSchema` if a schema has no JSON Schema or an `x-mcp-header` breaks its rules;
- * `InvalidValue`. One failing tool fails the whole server.
+ * Fails with `DefinitionError`: `DuplicateName`; `InvalidSchema` if a schema has no JSON Schema or an `x-mcp-header`
+ * breaks its rules; `InvalidValue`. One failing tool fails the whole server.
  *
  * @example
- * const live = Tool.layer(forecast, ({ city, days = 1 }) => Effect.flatMap(Weather, (weather) => weather.forecast(city, days)))
+ * const live = Tool.layer(forecast, ({ city, days = 1 }) =>
+ *   Effect.flatMap(Weather, (weather) => weather.forecast(city, days)))
  */
 export const layer = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   tool: Tool<Name, Input, Output>,
-  // `NoInfer`: inferred from the handler, the output of a tool without an output schema would be the type that the handler returns.
+  // `NoInfer`: inferred from the handler, the output of a tool without an output schema would be the type that the
+  // handler returns.
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
 ): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => registerLayer(register("add", tool, handler))
 
 /**
- * Registers a tool with its handler until the scope closes, while the server runs. Fails as `layer` does. The name of a disabled tool is
- * taken.
+ * Registers a tool with its handler until the scope closes, while the server runs. Fails as `layer` does. The name of a
+ * disabled tool is taken.
  *
  * @example
  * Effect.scoped(Effect.andThen(Tool.add(forecast, handler), Effect.never))
@@ -204,8 +218,8 @@ export const add = <Name extends string, Input, Output, E extends HandlerError =
   registerScoped(register("add", tool, handler))
 
 /**
- * Replaces the tool of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no tool has the name, and
- * otherwise as `layer` does.
+ * Replaces the tool of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no tool has the
+ * name, and otherwise as `layer` does.
  */
 export const replace = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   tool: Tool<Name, Input, Output>,

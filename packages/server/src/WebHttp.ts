@@ -1,13 +1,14 @@
 /**
- * A server as a web-standard handler, from `Request` to `Response`: for Hono, Next.js, Workers, Bun, Deno and other platforms. It imports no
- * platform modules.
+ * A server as a web-standard handler, from `Request` to `Response`: for Hono, Next.js, Workers, Bun, Deno and other
+ * platforms. It imports no platform modules.
  *
- * By default it serves requests to this machine only. Set the names of the server with `allowedHosts: ["mcp.example.com"]`, and the web pages
- * that may use it with `allowedOrigins`.
+ * By default it serves requests to this machine only. Set the names of the server with `allowedHosts:
+ * ["mcp.example.com"]`, and the web pages that may use it with `allowedOrigins`.
  *
- * On platforms where each request may reach another process (functions, Workers), only the request era works, because it needs no memory.
- * Workers also end an answer that does no work, such as an idle subscription, and report a disconnected client at the next write only. For
- * sessions and subscriptions, put the handler into a Durable Object there.
+ * On platforms where each request may reach another process (functions, Workers), only the request era works, because
+ * it needs no memory. Workers also end an answer that does no work, such as an idle subscription, and report a
+ * disconnected client at the next write only. For sessions and subscriptions, put the handler into a Durable Object
+ * there.
  *
  * @example
  * const Server = McpServer.layer({ name: "hello", version: "1.0.0" }, tools)
@@ -39,22 +40,23 @@ export type { RequestInput } from "./internal/http/adapters/web.ts"
 /** Options of a handler. */
 export interface Options extends Http.Options {
   /**
-   * Resolves the principal of a request that the handler receives without one. It runs after the checks of Host, Origin and path. A failure
-   * or exception is logged, and the request is answered with 500. It is interrupted when the client disconnects.
+   * Resolves the principal of a request that the handler receives without one. It runs after the checks of Host, Origin
+   * and path. A failure or exception is logged, and the request is answered with 500. It is interrupted when the client
+   * disconnects.
    */
   readonly principal?: FindPrincipal<Request> | undefined
 }
 
 /**
  * Handles a request. The optional second argument has the principal, the parsed body and the services of the request:
- * `handler(request, { principal })`. Objects that frameworks pass there, such as the `{ params }` of Next.js, are ignored unless they have
- * these members. The promise does not reject.
+ * `handler(request, { principal })`. Objects that frameworks pass there, such as the `{ params }` of Next.js, are
+ * ignored unless they have these members. The promise does not reject.
  */
 export type Handler = (request: Request, input?: RequestInput) => Promise<Response>
 
 /**
- * Makes a handler. Closing the scope completes subscriptions with their results, and lets requests in progress finish within
- * `shutdownTimeout`.
+ * Makes a handler. Closing the scope completes subscriptions with their results, and lets requests in progress finish
+ * within `shutdownTimeout`.
  *
  * @example
  * const handler = yield* WebHttp.handler({ allowedHosts: ["mcp.example.com"] })
@@ -85,8 +87,9 @@ export interface Mounted {
 }
 
 /**
- * Makes a server and its handler, for an application without Effect. The server is built at the first request, because some platforms allow
- * no work before that. If building fails, the promise of the request rejects, and the next request tries again.
+ * Makes a server and its handler, for an application without Effect. The server is built at the first request, because
+ * some platforms allow no work before that. If building fails, the promise of the request rejects, and the next request
+ * tries again.
  *
  * @example
  * const { handler } = WebHttp.mount(Server, { allowedHosts: ["mcp.example.com"] })

@@ -1,8 +1,9 @@
 /**
- * The state of a server's catalog: the entries that registries hold, the middleware, the extensions, and the listener for changes.
+ * The state of a server's catalog: the entries that registries hold, the middleware, the extensions, and the listener
+ * for changes.
  *
- * `Catalog` and `Extension` export the types of this module that authors use. They are declared here because the two modules refer to
- * each other.
+ * `Catalog` and `Extension` export the types of this module that authors use. They are declared here because the two
+ * modules refer to each other.
  */
 import type * as CallTool from "@skein/protocol/CallTool"
 import type * as Codec from "@skein/protocol/Codec"
@@ -86,7 +87,8 @@ export interface ToolCall {
 export type ToolCallResult = Handled<Codec.Writable<CallTool.CallToolResult>>
 
 /**
- * Sends a notification to a subscriber. While the subscriber is slow to read, only the last notification of each key is kept.
+ * Sends a notification to a subscriber. While the subscriber is slow to read, only the last notification of each key is
+ * kept.
  */
 export type Publish = (key: string, method: string, params: JsonObject) => void
 
@@ -104,26 +106,37 @@ export interface Subscription {
 export interface Extension {
   /** Its identifier, or a name for messages. */
   readonly name: string
-  /** The capabilities that the server declares to this caller. The `extensions` members of several extensions are merged. */
+  /**
+   * The capabilities that the server declares to this caller. The `extensions` members of several extensions are
+   * merged.
+   */
   readonly capabilities?: ((caller: Caller) => JsonObject | undefined) | undefined
   readonly methods?: ReadonlyArray<ExtensionMethod> | undefined
   /**
-   * Receives every call of a tool and either answers it or calls `next`. The first extension is the outermost. It runs for every call,
-   * so it must decide quickly.
+   * Receives every call of a tool and either answers it or calls `next`. The first extension is the outermost. It runs
+   * for every call, so it must decide quickly.
    */
   readonly call?: ((call: ToolCall, next: (call: ToolCall) => ToolCallResult) => ToolCallResult) | undefined
-  /** Takes part in a `subscriptions/listen` with these filters. It returns `undefined` if no filter belongs to the extension. */
+  /**
+   * Takes part in a `subscriptions/listen` with these filters. It returns `undefined` if no filter belongs to the
+   * extension.
+   */
   readonly listen?:
     | ((
       notifications: JsonObject,
       request: RequestContext
     ) => Effect.Effect<Subscription | undefined, McpError.McpError, McpRequest>)
     | undefined
-  /** Services for other extensions of the server, which find them with `Extension.list` once all definitions are registered. */
+  /**
+   * Services for other extensions of the server, which find them with `Extension.list` once all definitions are
+   * registered.
+   */
   readonly services?: Context.Context<never> | undefined
   /** The work that runs now outside of clients' requests, for `McpServer.inspect`. */
   readonly running?: Iterable<RequestContext> | undefined
-  /** Runs once all definitions of the server are registered. Fibers forked into the scope live as long as the server. */
+  /**
+   * Runs once all definitions of the server are registered. Fibers forked into the scope live as long as the server.
+   */
   readonly ready?: Effect.Effect<void, never, Scope.Scope> | undefined
 }
 

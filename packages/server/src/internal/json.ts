@@ -7,8 +7,8 @@ import * as Redactable from "effect/Redactable"
 const maxDepth = 16
 
 /**
- * Turns any value into JSON whose text has about `max` characters at most. Longer texts are cut, and further members and items are left out.
- * It never throws. A value without a JSON form becomes a text that describes it.
+ * Turns any value into JSON whose text has about `max` characters at most. Longer texts are cut, and further members
+ * and items are left out. It never throws. A value without a JSON form becomes a text that describes it.
  */
 export const toBoundedJson = (value: unknown, max: number): unknown => new Writer(max).write(value, [])
 
@@ -107,7 +107,9 @@ const described = (value: unknown): string => {
 /** `A` without `undefined` in its members: optional members are either absent or have a value. */
 export type Defined<A> = { readonly [K in keyof A]: Exclude<A[K], undefined> }
 
-/** Copies an object without its `undefined` members. Options may be `undefined`; members of protocol messages may not. */
+/**
+ * Copies an object without its `undefined` members. Options may be `undefined`; members of protocol messages may not.
+ */
 export const omitUndefined = <A extends object>(value: A): Defined<A> => {
   const defined: Record<string, unknown> = {}
   for (const [name, member] of Object.entries(value)) {

@@ -1,8 +1,12 @@
 /**
- * Bounded texts for messages and logs. Quoting a text of the other side must not make a message much larger than the text.
+ * Bounded texts for messages and logs. Quoting a text of the other side must not make a message much larger than the
+ * text.
  */
 
-/** The largest text about invalid arguments, in UTF-16 units. Validation messages may be many times as long as the arguments. */
+/**
+ * The largest text about invalid arguments, in UTF-16 units. Validation messages may be many times as long as the
+ * arguments.
+ */
 export const maxProblem = 4096
 
 /** Shortens a text to `max` UTF-16 units. */
@@ -12,8 +16,8 @@ export const clip = (text: string, max = 128): string => text.length <= max ? te
 export const quoted = (text: string): string => JSON.stringify(clip(text))
 
 /**
- * Shortens a text for a line of the log. A text that contains anything but printable ASCII is put in quotes, because line breaks and control
- * characters could forge a line.
+ * Shortens a text for a line of the log. A text that contains anything but printable ASCII is put in quotes, because
+ * line breaks and control characters could forge a line.
  */
 export const logged = (text: string): string => {
   const clipped = clip(text)

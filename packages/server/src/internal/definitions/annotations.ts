@@ -1,8 +1,8 @@
 /**
  * Adds the annotations of an Effect Schema to its JSON Schema.
  *
- * Effect writes the titles and descriptions of JSON types. For a date, a class or another decoded type it writes the encoded type only. A
- * model needs the descriptions most there.
+ * Effect writes the titles and descriptions of JSON types. For a date, a class or another decoded type it writes the
+ * encoded type only. A model needs the descriptions most there.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { keyword } from "@skein/protocol/XMcpHeader"
@@ -33,8 +33,8 @@ export const isNonFinite = (node: unknown): boolean =>
   isObject(node) && Array.isArray(node["enum"]) && node["enum"].join() === "Infinity,-Infinity,NaN"
 
 /**
- * Returns the title or description of a schema. It may be an annotation of a struct's key, of the schema, of a schema before its last check,
- * or of the other member of a union with `undefined`.
+ * Returns the title or description of a schema. It may be an annotation of a struct's key, of the schema, of a schema
+ * before its last check, or of the other member of a union with `undefined`.
  */
 export const textAnnotation = (ast: AST.AST, key: "title" | "description"): string | undefined => {
   const text = annotation(ast, key)
@@ -55,18 +55,24 @@ const formats: ReadonlyMap<unknown, string> = new Map([
   ["effect/schema/URL", "uri"]
 ])
 
-/** The format of a type that is encoded as text. Effect writes the type `string` only, and a model would have to guess the format. */
+/**
+ * The format of a type that is encoded as text. Effect writes the type `string` only, and a model would have to guess
+ * the format.
+ */
 const formatOf = (ast: AST.AST): string | undefined =>
   formats.get((ast.annotations?.["representation"] as { readonly id?: unknown } | undefined)?.id)
 
 /**
- * The default of a schema with a decoding default, which Effect does not write. If the encoded type differs (a number as text), the default
- * is not a value of the encoded type, and is left out.
+ * The default of a schema with a decoding default, which Effect does not write. If the encoded type differs (a number
+ * as text), the default is not a value of the encoded type, and is left out.
  */
 const defaultOf = (ast: AST.AST): unknown =>
   ast.encoding?.at(-1)?.to._tag === ast._tag ? annotation(ast, "default") : undefined
 
-/** Adds the missing titles, descriptions, defaults and formats to a JSON Schema, following the fields, items and members of the schema. */
+/**
+ * Adds the missing titles, descriptions, defaults and formats to a JSON Schema, following the fields, items and members
+ * of the schema.
+ */
 export const annotate = (
   ast: AST.AST,
   node: JsonObject,

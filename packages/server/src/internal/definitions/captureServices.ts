@@ -15,12 +15,14 @@ import * as logs from "../observability/logs.ts"
 /** Provides the effect of a handler with its captured services. */
 export type Provide<R> = <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
 
-/** Undoes `Provide`, for the handlers inside of a middleware: they do not see the services that the middleware captured. */
+/**
+ * Undoes `Provide`, for the handlers inside of a middleware: they do not see the services that the middleware captured.
+ */
 export type Restore = <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>
 
 /**
- * The services that are never captured. They belong to the request, to the building of layers, or to the server, and each request has the
- * catalog of its own server.
+ * The services that are never captured. They belong to the request, to the building of layers, or to the server, and
+ * each request has the catalog of its own server.
  */
 const neverCaptured: ReadonlySet<string> = new Set([
   McpRequest.key,
@@ -35,11 +37,12 @@ const none: ReadonlySet<string> = new Set()
 /**
  * Makes the functions that provide the captured services, and that restore the services of the request.
  *
- * Only services that `base` does not have are provided, where `base` is the context that every request of the server starts with. The two
- * are compared once, here. Mostly no service is missing, and a call costs nothing.
+ * Only services that `base` does not have are provided, where `base` is the context that every request of the server
+ * starts with. The two are compared once, here. Mostly no service is missing, and a call costs nothing.
  */
 const provider = <R>(captured: Context.Context<never>, base: Context.Context<never>): [Provide<R>, Restore] => {
-  // A definition that is added while a request is handled must not carry that request's user, or its annotations, into later ones.
+  // A definition that is added while a request is handled must not carry that request's user, or its annotations, into
+  // later ones.
   const insideRequest = captured.mapUnsafe.has(McpRequest.key)
   const ofRequest = insideRequest ? logs.requestScopedKeys(captured) : none
   const missing = logs.overrideLoggers(
@@ -54,7 +57,8 @@ const provider = <R>(captured: Context.Context<never>, base: Context.Context<nev
         insideRequest && current.mapUnsafe.has(key) ? context : Context.addUnsafe(context, key, value),
       current
     ) as Context.Context<R>
-  // A service that the middleware itself provides in place of a captured one is meant for the handlers inside of it, and stays.
+  // A service that the middleware itself provides in place of a captured one is meant for the handlers inside of it,
+  // and stays.
   const restore = (current: Context.Context<McpRequest>): Context.Context<McpRequest> => {
     const map = new Map(current.mapUnsafe)
     for (const [key, value] of missing) {
@@ -75,7 +79,10 @@ export type Register<R> = (
   restore: Restore
 ) => Effect.Effect<void, DefinitionError, Scope.Scope>
 
-/** Registers a definition until the scope closes, from a program or a handler. Captures the services of the current fiber. */
+/**
+ * Registers a definition until the scope closes, from a program or a handler. Captures the services of the current
+ * fiber.
+ */
 export const registerScoped = <R>(
   register: Register<R>
 ): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>

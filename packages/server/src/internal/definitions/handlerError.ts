@@ -13,7 +13,10 @@ export const messageOf = (error: HandlerError & { readonly _tag?: unknown; reado
 const isMissingCapability = (error: HandlerError): error is InputError.InputError =>
   error instanceof InputError.InputError && error.reason._tag === "MissingCapability"
 
-/** The JSON-RPC error for the failure of a prompt, a reader or a completer: the failure itself if it is one, else `-32603`. */
+/**
+ * The JSON-RPC error for the failure of a prompt, a reader or a completer: the failure itself if it is one, else
+ * `-32603`.
+ */
 export const toMcpError = (error: HandlerError): McpError.McpError => {
   if (McpError.isMcpError(error)) return error
   if (isMissingCapability(error)) return InputError.toMcpError(error)
@@ -21,8 +24,8 @@ export const toMcpError = (error: HandlerError): McpError.McpError => {
 }
 
 /**
- * The JSON-RPC error for the failure of a tool, or `undefined` if the failure becomes a result with `isError`. In the session era a
- * missing capability becomes such a result, because a model can act on it; 2026-07-28 demands `-32021`.
+ * The JSON-RPC error for the failure of a tool, or `undefined` if the failure becomes a result with `isError`. In the
+ * session era a missing capability becomes such a result, because a model can act on it; 2026-07-28 demands `-32021`.
  */
 export const toolErrorOf = (error: HandlerError): McpError.McpError | undefined => {
   if (McpError.isMcpError(error)) return error

@@ -27,7 +27,10 @@ export interface Writer<in A> {
   readonly jsonSchema: () => JsonObject
   /** Whether the schema is of another library and may validate asynchronously. */
   readonly foreign: boolean
-  /** Compiles the function that encodes a value. The function throws, or its promise rejects, if the value does not match. */
+  /**
+   * Compiles the function that encodes a value. The function throws, or its promise rejects, if the value does not
+   * match.
+   */
   readonly compile: () => (value: A) => MaybePromise<unknown>
 }
 
@@ -36,7 +39,10 @@ type Codec = Schema.ConstraintCodec<unknown, unknown>
 /** A schema of any kind, or the fields of a struct. */
 export type AnySchema = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
 
-/** Returns the Effect Schema for a schema or the fields of a struct. Throws for other values, which untyped programs may pass. */
+/**
+ * Returns the Effect Schema for a schema or the fields of a struct. Throws for other values, which untyped programs may
+ * pass.
+ */
 const schemaOf = (schema: Exclude<AnySchema, StandardSchemaV1>): Codec => {
   if (Schema.isSchema(schema)) return schema as Codec
   if (!isObject(schema)) throw new TypeError("expected a schema or the fields of a struct")
@@ -57,8 +63,8 @@ const isForeign = (schema: AnySchema): schema is StandardSchemaV1 =>
   !Schema.isSchema(schema) && standardSchema.isStandardSchema(schema)
 
 /**
- * Makes the reader of arguments. Other libraries look for every fault before they return, so arguments with more than `maxValues` values are
- * refused before validation.
+ * Makes the reader of arguments. Other libraries look for every fault before they return, so arguments with more than
+ * `maxValues` values are refused before validation.
  */
 export const reader = (schema: AnySchema, maxValues: number): Reader<unknown> => {
   if (isForeign(schema)) {
@@ -103,7 +109,10 @@ const orThrow = (result: Result.Result<unknown, string>): unknown => {
   return result.success
 }
 
-/** The largest number of values in which all problems are searched for. Larger inputs are reported with their first problem. */
+/**
+ * The largest number of values in which all problems are searched for. Larger inputs are reported with their first
+ * problem.
+ */
 const maxValuesForAllProblems = 10_000
 
 /** Whether a value has at most `most` values, counting itself and all nested values. Stops counting at the bound. */
@@ -125,8 +134,8 @@ export const holdsAtMost = (value: unknown, most: number): boolean => {
 }
 
 /**
- * Compiles the function that decodes a value. Validation stops at the first problem, because a body may have a million of them. Only a small
- * value is decoded a second time, to report all of its problems.
+ * Compiles the function that decodes a value. Validation stops at the first problem, because a body may have a million
+ * of them. Only a small value is decoded a second time, to report all of its problems.
  */
 export const decoder = <A>(
   schema: Schema.ConstraintCodec<A, unknown>

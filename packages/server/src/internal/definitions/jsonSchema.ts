@@ -13,8 +13,8 @@ import { clip, maxProblem, quoted } from "../text.ts"
 import { findMissingJsonForm } from "./missingJsonForm.ts"
 
 /**
- * Removes the encodings of `Infinity`, `-Infinity` and `NaN`, which `Schema.Number` writes as strings. A model has no use for them. Decoding
- * still accepts them.
+ * Removes the encodings of `Infinity`, `-Infinity` and `NaN`, which `Schema.Number` writes as strings. A model has no
+ * use for them. Decoding still accepts them.
  */
 const withoutNonFinite = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(withoutNonFinite)
@@ -35,7 +35,10 @@ interface Document {
   readonly definitions: Definitions
 }
 
-/** Makes the JSON Schema of the encoded side of a schema, without a reference at its root. Throws if a part has no JSON Schema. */
+/**
+ * Makes the JSON Schema of the encoded side of a schema, without a reference at its root. Throws if a part has no JSON
+ * Schema.
+ */
 const document = (schema: Schema.Constraint): Document => {
   const path = findMissingJsonForm(schema.ast)
   if (path !== undefined) {
@@ -65,7 +68,10 @@ const withDefinitions = ({ root, definitions }: Document): JsonObject => {
   return { ...root, $defs: Object.fromEntries(Object.entries(definitions).filter(([name]) => used.has(name))) }
 }
 
-/** Returns the root of an object schema, with the `type` that the specification requires, or `undefined` for other schemas. */
+/**
+ * Returns the root of an object schema, with the `type` that the specification requires, or `undefined` for other
+ * schemas.
+ */
 const asObject = (node: JsonObject, definitions: Definitions): JsonObject | undefined => {
   if (node["type"] === "object") return node
   const { not, ...rest } = node
@@ -91,7 +97,10 @@ export const input = (schema: Schema.Constraint): ObjectSchema => {
 /** The schema of a tool without arguments. */
 export const none: ObjectSchema = { type: "object", additionalProperties: false }
 
-/** Makes the JSON Schema of structured content. A union of objects gets `type: "object"`, so that older revisions can carry it. */
+/**
+ * Makes the JSON Schema of structured content. A union of objects gets `type: "object"`, so that older revisions can
+ * carry it.
+ */
 export const output = (schema: Schema.Constraint): JsonObject => {
   const { definitions, root } = document(schema)
   return withDefinitions({ root: asObject(root, definitions) ?? root, definitions })

@@ -1,5 +1,6 @@
 /**
- * Lists: paged, sorted by name, and encoded once per change and revision instead of once per call, if all callers see the same entries.
+ * Lists: paged, sorted by name, and encoded once per change and revision instead of once per call, if all callers see
+ * the same entries.
  */
 import type * as Common from "@skein/protocol/Common"
 import * as Cursor from "@skein/protocol/Cursor"
@@ -23,13 +24,14 @@ export const installListing = <R>(
   registry: Registry<Entry<unknown>>
 ): void => {
   const { pageSize } = methods.description
-  // The encoded pages of a walk through an unchanged list. A cursor may start a page at another entry. Such a page is not cached, so that
-  // the cache holds every entry at most once per revision.
+  // The encoded pages of a walk through an unchanged list. A cursor may start a page at another entry. Such a page is
+  // not cached, so that the cache holds every entry at most once per revision.
   const cached = new Map<Revision, Array<Encoded>>()
   // -1: the first request computes the rest of the state.
   let version = -1
   let selective = false
-  // "If the first page has cacheScope private, all subsequent pages MUST also be private", also when the entry goes meanwhile.
+  // "If the first page has cacheScope private, all subsequent pages MUST also be private", also when the entry goes
+  // meanwhile.
   let scoped = false
 
   const refresh = (): void => {

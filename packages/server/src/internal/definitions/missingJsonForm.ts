@@ -1,16 +1,22 @@
 /**
  * Finds declarations without a JSON form in a schema.
  *
- * Effect writes "any value" as the JSON Schema of such a declaration, but then refuses every value, because no JSON value is an instance of a
- * class, or a function.
+ * Effect writes "any value" as the JSON Schema of such a declaration, but then refuses every value, because no JSON
+ * value is an instance of a class, or a function.
  */
 import * as AST from "effect/SchemaAST"
 
-/** Whether a declaration has a JSON form. A declaration that is JSON already has the annotation `toCodecJson: () => undefined`. */
+/**
+ * Whether a declaration has a JSON form. A declaration that is JSON already has the annotation `toCodecJson: () =>
+ * undefined`.
+ */
 const hasJsonForm = ({ annotations }: AST.Declaration): boolean =>
   typeof (annotations?.["toCodecJson"] ?? annotations?.["toCodec"]) === "function"
 
-/** Returns the path of the first declaration without a JSON form: empty for the schema itself, `undefined` if there is none. */
+/**
+ * Returns the path of the first declaration without a JSON form: empty for the schema itself, `undefined` if there is
+ * none.
+ */
 export const findMissingJsonForm = (
   ast: AST.AST,
   seen: Set<AST.AST> = new Set()

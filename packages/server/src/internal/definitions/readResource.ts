@@ -65,6 +65,9 @@ export const findReader = (
   return undefined
 }
 
-/** Marks the result as private: an entry that only some callers may see must not be shared, even if its caching hints allow it. */
+/**
+ * Marks the result as private: an entry that only some callers may see must not be shared, even if its caching hints
+ * allow it.
+ */
 const privately = (read: Reader): Reader => (request) =>
   Effect.map(read(request), (result) => ({ ...result, cacheScope: "private" }))

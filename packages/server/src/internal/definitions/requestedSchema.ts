@@ -84,7 +84,10 @@ const fieldOf = (given: JsonObject, definitions: Definitions): Field | string =>
   } as Field
 }
 
-/** Replaces exclusive bounds, which forms do not have: with the next integer, or with the bound itself, which the response is checked against. */
+/**
+ * Replaces exclusive bounds, which forms do not have: with the next integer, or with the bound itself, which the
+ * response is checked against.
+ */
 const inclusive = ({ exclusiveMaximum, exclusiveMinimum, type }: JsonObject): JsonObject => {
   const step = type === "integer" ? 1 : 0
   return {
@@ -107,8 +110,8 @@ const simplify = (node: JsonObject): JsonObject => {
 const isNull = (node: unknown): boolean => isObject(node) && node["type"] === "null"
 
 /**
- * The minimum length of a text. Effect counts UTF-16 units and JSON Schema counts characters, so Effect writes about half of the author's
- * number into the JSON Schema. People should see the author's number.
+ * The minimum length of a text. Effect counts UTF-16 units and JSON Schema counts characters, so Effect writes about
+ * half of the author's number into the JSON Schema. People should see the author's number.
  */
 const minLength = (ast: AST.AST | undefined): { readonly minLength?: number | undefined } => {
   // The last step of the encoding makes the sent value. For a field with a default that is the field itself.

@@ -19,7 +19,10 @@ import { messageOf, toolErrorOf } from "./handlerError.ts"
 
 /** The members of a result besides structured content. */
 export interface ResultOptions {
-  /** The content blocks. By default the JSON of the structured content as text, for clients that do not read structured content. */
+  /**
+   * The content blocks. By default the JSON of the structured content as text, for clients that do not read structured
+   * content.
+   */
   readonly content?: Content.Input | undefined
   /** Whether the tool failed. */
   readonly isError?: boolean | undefined
@@ -75,7 +78,10 @@ const toWire = ({ _meta, content, isError }: ResultOptions, structuredContent: u
   ...(_meta === undefined ? undefined : { _meta })
 })
 
-/** Compiles the function that turns the value of a handler into the result. It returns a promise if the output schema does. */
+/**
+ * Compiles the function that turns the value of a handler into the result. It returns a promise if the output schema
+ * does.
+ */
 const compileResult = <Output>(
   output: Writer<Output> | undefined
 ): (value: unknown) => MaybePromise<Wire.CallToolResult> => {
@@ -87,7 +93,8 @@ const compileResult = <Output>(
   const write = output.compile()
   return (value) => {
     const parts: Parts<unknown> = value instanceof ToolResult ? value.parts : { structured: value }
-    // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure need not.
+    // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure
+    // need not.
     if (parts.structured === undefined && parts.isError === true) return toWire(parts, undefined)
     const written = write(parts.structured as Output)
     return Predicate.isPromiseLike(written)

@@ -1,8 +1,8 @@
 /**
  * Validates the values of definitions besides their schemas, and the values of content blocks besides their content.
  *
- * The types express most of the rules. The remaining ones are checked here, because a validating client refuses a whole list, or a whole
- * answer, for one invalid value.
+ * The types express most of the rules. The remaining ones are checked here, because a validating client refuses a whole
+ * list, or a whole answer, for one invalid value.
  */
 import type * as Common from "@skein/protocol/Common"
 import type * as Wire from "@skein/protocol/Content"
@@ -31,7 +31,10 @@ const hasJson = (value: unknown): boolean => {
   }
 }
 
-/** "Ensure that the icon URI is either a HTTPS or `data:` URI" (2025-11-25, basic, icons); the schema allows `http:` too. */
+/**
+ * "Ensure that the icon URI is either a HTTPS or `data:` URI" (2025-11-25, basic, icons); the schema allows `http:`
+ * too.
+ */
 const ofIcons = (icons: ReadonlyArray<Common.Icon>): string | undefined => {
   const wrong = icons.find(({ src }) => !isImageUri(src))
   return wrong && `the src of an icon must be an https:, http: or data: URI, not ${quoted(wrong.src)}`
@@ -94,8 +97,8 @@ export const checkBlocks = /* @__PURE__ */ checked(ofBlock, "content of a result
 /** Returns the contents of a resource. Throws if one of them has an invalid URI. */
 export const checkContents = /* @__PURE__ */ checked(ofContents, "contents of a resource")
 
-// A scheme and a colon, then an authority (a user, a name or an IPv6 literal, a port), a path with a query, and a fragment, of the
-// characters that each may hold.
+// A scheme and a colon, then an authority (a user, a name or an IPv6 literal, a port), a path with a query, and a
+// fragment, of the characters that each may hold.
 const unreserved = "[\\w\\-.~!$&'()*+,;=]|%[\\da-f]{2}"
 const authority = `//(?:(?:${unreserved}|:)*@)?(?:\\[[\\da-f:.]+\\]|(?:${unreserved})*)(?::\\d*)?(?=[/?#]|$)`
 const character = `${unreserved}|[:/?@]`
@@ -105,11 +108,14 @@ const rfc3986 = /* @__PURE__ */ new RegExp(
 )
 
 /**
- * Whether a text is a URI by RFC 3986: "Custom URI schemes MUST be in accordance with RFC3986" (2025-06-18, resources). Validating clients
- * refuse a whole list for one invalid URI.
+ * Whether a text is a URI by RFC 3986: "Custom URI schemes MUST be in accordance with RFC3986" (2025-06-18, resources).
+ * Validating clients refuse a whole list for one invalid URI.
  */
 export const isUri = (text: string): boolean => rfc3986.test(text)
 
-/** Whether a text is a URI that a client may load as an image. The characters of a `data:` URI are checked less strictly, since it may be large. */
+/**
+ * Whether a text is a URI that a client may load as an image. The characters of a `data:` URI are checked less
+ * strictly, since it may be large.
+ */
 export const isImageUri = (text: string): boolean =>
   /^data:[\x21-\x7e]*$/i.test(text) || (/^https?:/i.test(text) && isUri(text))

@@ -1,7 +1,8 @@
 /**
  * Digests of JSON values: a canonical text, and its SHA-256.
  *
- * SHA-256 is computed synchronously here. WebCrypto computes it asynchronously, but an input request needs its key before it waits.
+ * SHA-256 is computed synchronously here. WebCrypto computes it asynchronously, but an input request needs its key
+ * before it waits.
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 
@@ -77,7 +78,7 @@ const sorted = (_key: string, value: unknown): unknown =>
     : value
 
 /**
- * Returns the canonical JSON of a value: the same text for equal values, regardless of the order of members. Throws if the value is nested
- * too deeply for `JSON.stringify`.
+ * Returns the canonical JSON of a value: the same text for equal values, regardless of the order of members. Throws if
+ * the value is nested too deeply for `JSON.stringify`.
  */
 export const canonicalJson = (value: unknown): string => JSON.stringify(value, sorted) ?? "null"

@@ -103,8 +103,8 @@ const encode = <P, R>(
 }
 
 /**
- * Sends the input request as a task if the options say so and the client supports it; otherwise returns `undefined`. The module for it is
- * imported on the first use.
+ * Sends the input request as a task if the options say so and the client supports it; otherwise returns `undefined`.
+ * The module for it is imported on the first use.
  */
 const requestAsTask = (
   exchange: RequestContext,
@@ -125,8 +125,8 @@ const requestAsTask = (
 }
 
 /**
- * Sends an input request and decodes the response. With `human` and without a `timeout` in the options, it waits as long as the request
- * allows for an answer of a person.
+ * Sends an input request and decodes the response. With `human` and without a `timeout` in the options, it waits as
+ * long as the request allows for an answer of a person.
  */
 export const requestInput = <P, R>(
   question: InputRequest<P, R>,

@@ -1,6 +1,6 @@
 /**
- * Encrypts and authenticates the state that clients store for the server: AES-256-GCM, with keys derived by HKDF. It uses WebCrypto only, so
- * that it runs on every platform.
+ * Encrypts and authenticates the state that clients store for the server: AES-256-GCM, with keys derived by HKDF. It
+ * uses WebCrypto only, so that it runs on every platform.
  */
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"

@@ -27,7 +27,10 @@ class Ticket {
   }
 }
 
-/** Handles up to `limit` requests of each key at the same time. Up to `maxWaiting` more of each key wait in order, each for `maxWait`. */
+/**
+ * Handles up to `limit` requests of each key at the same time. Up to `maxWaiting` more of each key wait in order, each
+ * for `maxWait`.
+ */
 export class ConcurrencyLimiter {
   readonly #queues = new Map<string, KeyQueue>()
   readonly #code: number
@@ -82,7 +85,8 @@ export class ConcurrencyLimiter {
       return this.#refuse(request, `at most ${this.#limit} are handled at the same time and ${this.#maxWaiting} wait`)
     }
     const admitted = Effect.callback<void>((resume) => {
-      // Resumes in a turn of its own. Otherwise a request that ends would run all waiting requests inside of each other.
+      // Resumes in a turn of its own. Otherwise a request that ends would run all waiting requests inside of each
+      // other.
       ticket.wake = () => resume(Effect.yieldNow)
       queue.waiting.add(ticket)
     })

@@ -17,8 +17,9 @@ export const describeRequest = (request: RequestContext): string => {
 }
 
 /**
- * Answers a request whose handler ran but has no usable result. The answer of a tool is a result with `isError`, from which a model can learn ("Tool Execution
- * Errors contain actionable feedback that language models can use to self-correct"). The answer of any other method is `-32603`.
+ * Answers a request whose handler ran but has no usable result. The answer of a tool is a result with `isError`, from
+ * which a model can learn ("Tool Execution Errors contain actionable feedback that language models can use to
+ * self-correct"). The answer of any other method is `-32603`.
  */
 export const failRequest = (
   request: RequestContext,

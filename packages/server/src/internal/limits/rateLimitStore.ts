@@ -1,8 +1,8 @@
 /**
  * The memory of a rate limit: the use of each key within the window, for a bounded number of keys.
  *
- * The in-memory store of Effect retains every key forever. This one forgets a key that was idle for a whole window, when the key has its
- * full limit again. Beyond `maxKeys` it forgets the least recently used key early.
+ * The in-memory store of Effect retains every key forever. This one forgets a key that was idle for a whole window,
+ * when the key has its full limit again. Beyond `maxKeys` it forgets the least recently used key early.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -30,7 +30,10 @@ export class RateLimitMemory {
     return this.#uses.size
   }
 
-  /** Returns the use of a key, with a count of `count` if it has its full limit, and moves the key to the end of the order. */
+  /**
+   * Returns the use of a key, with a count of `count` if it has its full limit, and moves the key to the end of the
+   * order.
+   */
   touch(key: string, now: number, window: number, count: number): Use {
     const known = this.#uses.get(key)
     if (known !== undefined) this.#uses.delete(key)

@@ -29,7 +29,10 @@ const levels: { readonly [level in LogLevel]: LoggingLevel } = {
   None: "debug"
 }
 
-/** Whether the minimum level was lowered because a client requested `debug`. The other loggers then skip messages below Effect's default. */
+/**
+ * Whether the minimum level was lowered because a client requested `debug`. The other loggers then skip messages below
+ * Effect's default.
+ */
 const Lowered: Context.Reference<boolean> = Context.Reference("@skein/server/internal/Lowered", {
   defaultValue: () => false
 })
@@ -46,7 +49,9 @@ export class CurrentForwarder
   extends Context.Service<CurrentForwarder, LogForwarder>()("@skein/server/internal/Logs")
 {}
 
-/** An additional logger. It sends a message to the client of the current request if the client has requested the level. */
+/**
+ * An additional logger. It sends a message to the client of the current request if the client has requested the level.
+ */
 export class LogForwarder {
   readonly defaultLevel: LoggingLevel | undefined
   /** Whether the server was built with its own loggers. */
@@ -87,7 +92,10 @@ export class LogForwarder {
     return new Set([...Array.from(loggers, (logger) => this.#wrap(logger)), this.#logger])
   }
 
-  /** Wraps a logger of the application. It receives the messages that it would receive if no client had requested `debug`. */
+  /**
+   * Wraps a logger of the application. It receives the messages that it would receive if no client had requested
+   * `debug`.
+   */
   #wrap(logger: Logger.Logger<unknown, unknown>): Logger.Logger<unknown, unknown> {
     if (logger === this.#logger || this.#wrapped.has(logger)) return logger
     const quiet = makeLogger((entry) => {
@@ -159,7 +167,9 @@ const dataOf = ({ cause, date, fiber, message }: Logger.Options<unknown>): unkno
   }
 }
 
-/** Adds the forwarder to the captured loggers of a definition that has its own, so that clients receive its logs too. */
+/**
+ * Adds the forwarder to the captured loggers of a definition that has its own, so that clients receive its logs too.
+ */
 export const overrideLoggers = (
   missing: ReadonlyArray<[string, unknown]>,
   base: Context.Context<never>
@@ -182,8 +192,8 @@ export const requestScopedKeys = (captured: Context.Context<never>): ReadonlySet
 }
 
 /**
- * Merges the services of a transport with those of the server, which take precedence. If the server was built without its own loggers,
- * the loggers of the transport stay.
+ * Merges the services of a transport with those of the server, which take precedence. If the server was built without
+ * its own loggers, the loggers of the transport stay.
  */
 export const withServerServices = <R>(
   context: Context.Context<R>,
@@ -196,7 +206,10 @@ export const withServerServices = <R>(
   return Context.add(merged, References.CurrentLoggers, forwarder.beside(loggers))
 }
 
-/** A logger without `effect/Logger`. That module imports files, streams and queues: a third of the modules that a small server loads. */
+/**
+ * A logger without `effect/Logger`. That module imports files, streams and queues: a third of the modules that a small
+ * server loads.
+ */
 class LoggerImpl {
   readonly "~effect/Logger" = "~effect/Logger"
   readonly log: (entry: Logger.Options<unknown>) => void

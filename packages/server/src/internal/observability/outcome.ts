@@ -7,8 +7,9 @@ import * as Cause from "effect/Cause"
 import type * as Exit from "effect/Exit"
 
 /**
- * How a request ended: `ok`, a result; `tool_error`, a tool's result with `isError`; `input_required`, input requests to the client; `error`, a
- * JSON-RPC error; `cancelled`, by the client or by the end of its connection; `defect`, an exception that the log contains.
+ * How a request ended: `ok`, a result; `tool_error`, a tool's result with `isError`; `input_required`, input requests
+ * to the client; `error`, a JSON-RPC error; `cancelled`, by the client or by the end of its connection; `defect`, an
+ * exception that the log contains.
  */
 export type Outcome = "ok" | "tool_error" | "input_required" | "error" | "cancelled" | "defect"
 
@@ -44,8 +45,8 @@ export const outcomeOf = (request: RequestContext, exit: Exit.Exit<Answer, McpEr
 }
 
 /**
- * Receives events that are not requests. A server has an observer only if `Telemetry.layer` is among its definitions. A transport calls
- * `core.observer?.…`, which costs nothing otherwise.
+ * Receives events that are not requests. A server has an observer only if `Telemetry.layer` is among its definitions. A
+ * transport calls `core.observer?.…`, which costs nothing otherwise.
  */
 export interface ServerObserver {
   /** A connection has ended. It was a session if its handshake had completed. Called for every transport. */

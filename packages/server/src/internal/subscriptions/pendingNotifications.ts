@@ -18,8 +18,8 @@ export interface NotificationTarget {
 }
 
 /**
- * Sends notifications without waiting. A slow target delays no other target, and at most one notification of each key waits for it: a
- * notification reports a change, and one suffices for several changes that the client has not read yet.
+ * Sends notifications without waiting. A slow target delays no other target, and at most one notification of each key
+ * waits for it: a notification reports a change, and one suffices for several changes that the client has not read yet.
  */
 export class PendingNotifications {
   readonly #fibers: Fibers
@@ -36,7 +36,8 @@ export class PendingNotifications {
   }
 
   /**
-   * Sends a notification now, or as soon as the target reads again. If another one with the key is waiting already, `merged` replaces it.
+   * Sends a notification now, or as soon as the target reads again. If another one with the key is waiting already,
+   * `merged` replaces it.
    */
   send(
     target: NotificationTarget,

@@ -94,7 +94,9 @@ export class SubscriptionRegistry implements ChangeListener {
     if (method === "notifications/initialized" && peer.session instanceof ServerSession) peer.session.initialized = true
   }
 
-  /** Records which lists the server declared to a new session. The session receives no notifications about other lists. */
+  /**
+   * Records which lists the server declared to a new session. The session receives no notifications about other lists.
+   */
   sessionOpened(session: ServerSession): void {
     session.lists = capabilities.lists(this.#catalog)
     session.logLevel ??= this.#settings.logLevel
@@ -157,7 +159,8 @@ export class SubscriptionRegistry implements ChangeListener {
   // ---- subscriptions of the request era
 
   /**
-   * Acknowledges a `subscriptions/listen` and sends its notifications until the request is released, which completes it, or interrupted.
+   * Acknowledges a `subscriptions/listen` and sends its notifications until the request is released, which completes
+   * it, or interrupted.
    */
   listen(
     request: RequestContext,
@@ -214,7 +217,10 @@ export class SubscriptionRegistry implements ChangeListener {
     for (const uri of listen.uris) this.#removeSubscriber(uri, listen)
   }
 
-  /** Completes all `subscriptions/listen` requests with their results, and every later one as soon as it is acknowledged. */
+  /**
+   * Completes all `subscriptions/listen` requests with their results, and every later one as soon as it is
+   * acknowledged.
+   */
   shutdown(): void {
     this.#isShutDown = true
     for (const { request } of [...this.#listens]) request.release?.()
@@ -222,7 +228,10 @@ export class SubscriptionRegistry implements ChangeListener {
 
   // ---- changes
 
-  /** Collects the changes of a list for `debounce`, then sends one notification. Does nothing without a connection and without a bus. */
+  /**
+   * Collects the changes of a list for `debounce`, then sends one notification. Does nothing without a connection and
+   * without a bus.
+   */
   listChanged(kind: ListKind): void {
     if (this.#collecting.has(kind)) return
     if (this.#bus === undefined && this.peers.size === 0 && this.#listens.size === 0) return
