@@ -7,11 +7,11 @@ const source = join(import.meta.dirname, "../src")
 
 /** The layers, the lowest first. `vocabulary` are the public modules that every layer may import. */
 const layers = ["vocabulary", "text", "store", "engine", "protocol", "public"]
-const vocabulary = ["CurrentTask.ts", "Encryption.ts", "TaskEngine.ts", "TaskError.ts", "TaskState.ts"]
+const vocabulary = new Set(["CurrentTask.ts", "Encryption.ts", "TaskEngine.ts", "TaskError.ts", "TaskState.ts"])
 
 const layerOf = (path: string): number => {
   const [, folder = ""] = /^internal\/(\w+)/.exec(path) ?? []
-  return layers.indexOf(vocabulary.includes(path) ? "vocabulary" : folder === "" ? "public" : folder)
+  return layers.indexOf(vocabulary.has(path) ? "vocabulary" : folder === "" ? "public" : folder)
 }
 
 const importsOf = (path: string): ReadonlyArray<string> =>
@@ -30,7 +30,7 @@ it("imports of the layers point down only", () => {
       .map((imported) => `${path} imports ${imported}`)
   )
   // `Encryption` is vocabulary for the engines, and makes the cipher of the store.
-  expect(upwards).toEqual(["Encryption.ts imports internal/store/encryption.ts"])
+  expect([...new Set(upwards)]).toEqual(["Encryption.ts imports internal/store/encryption.ts"])
 })
 
 it("the tasks of 2025-11-25 have one import from the rest", () => {

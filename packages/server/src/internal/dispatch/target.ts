@@ -33,9 +33,9 @@ const registryOf = (catalog: Catalog["Service"], method: string): Registry<Entry
  * The tool, prompt or resource that a request names, if it exists and its caller may see it. Resources of a template
  * are unlimited, and have no name here.
  */
-export const targetOf = (catalog: Catalog["Service"], exchange: RequestContext): string | undefined => {
-  const registry = registryOf(catalog, exchange.method)
+export const targetOf = (catalog: Catalog["Service"], request: RequestContext): string | undefined => {
+  const registry = registryOf(catalog, request.method)
   if (registry === undefined) return undefined
-  const name = namedBy(exchange)
-  return name === undefined || registry.seen(name, exchange.caller) === undefined ? undefined : name
+  const name = namedBy(request)
+  return name === undefined || registry.seen(name, request.caller) === undefined ? undefined : name
 }
