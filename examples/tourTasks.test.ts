@@ -125,7 +125,7 @@ describe.concurrent("the durable task of the tea house", { timeout: 120_000 }, (
           /^Task [\w-]{32}$/m,
           /^working: Waiting six seconds for the water$/m,
           /^Declined, for there is no terminal to answer on: Would you like cake\?$/m,
-          /^The user said no$/m
+          /^The user declined$/m
         ]
       ) expect(call.err()).toMatch(line)
       expect(call.out()).toBe("")

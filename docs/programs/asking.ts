@@ -35,10 +35,7 @@ const cancel = Tool.layer(Tool.make("cancel"), () =>
     }
   }).pipe(
     // A client that cannot ask its user. Without this line the call fails with the missing capability.
-    Effect.catchIf(
-      (error) => error.reason === "MissingCapability",
-      () => Effect.succeed("Call us to cancel")
-    )
+    Effect.catchReason("InputError", "MissingCapability", () => Effect.succeed("Call us to cancel"))
   ))
 // #endregion
 

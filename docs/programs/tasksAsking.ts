@@ -25,7 +25,7 @@ const confirm = Elicitation.accepted(
 const deliver = Task.layer(Task.make("deliver", { ttl: "7 days" }), () =>
   confirm.pipe(
     Effect.map(({ sure }) => sure ? "On its way" : "Kept in the shop"),
-    Effect.catchIf(({ reason }) => reason === "TimedOut", () => Effect.succeed("No answer: kept in the shop"))
+    Effect.catchReason("InputError", "Timeout", () => Effect.succeed("No answer: kept in the shop"))
   ))
 // #endregion
 

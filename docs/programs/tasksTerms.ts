@@ -16,7 +16,7 @@ const count = Tool.layer(
   Tool.make("count", {
     description: "Counts the stock of the bakery. Takes a quarter of an hour.",
     execution: { taskSupport: "optional" },
-    extensions: Task.policy({ ttl: "1 hour" })
+    metadata: Task.policy({ ttl: "1 hour" })
   }),
   () => stock.count
 )

@@ -68,7 +68,7 @@ describe.each(testedRevisions)("programs/answering.ts, %s", (revision) => {
       expect(seen.lines[0]![0]).toBe("Tea wants you to visit pay.example.com: Please pay")
       expect(seen.visited).toEqual([seen.lines[0]![1]])
       const no = screen({ yes: false })
-      expect(yield* visit(Answering.addresses(no.shown, "Tea"), "pay")).toContain("The user said no")
+      expect(yield* visit(Answering.addresses(no.shown, "Tea"), "pay")).toContain("The user declined")
       expect(no.seen.visited).toEqual([])
     }))
 

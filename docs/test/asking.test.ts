@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
-import * as kit from "../../packages/server/test/asking/kit.ts"
+import * as kit from "../../packages/server/test/input/kit.ts"
 import { Asking, reserved } from "../programs/asking.ts"
 import { Shop } from "../programs/keys.ts"
 
@@ -27,9 +27,9 @@ describe.each(testedRevisions)("programs/asking.ts, %s", (revision) => {
       expect(params.requestedSchema.required).toEqual(["people"])
       expect(params.requestedSchema.properties.where.default).toBe("in")
       client.answer = () => ({ action: "decline" })
-      expect(yield* client.call("book")).toBe("failed: The user said no")
+      expect(yield* client.call("book")).toBe("failed: The user declined")
       client.answer = () => kit.accept({ people: 300, where: "out" })
-      expect(yield* client.call("book")).toContain("failed: The form was not filled in")
+      expect(yield* client.call("book")).toContain("failed: invalid form content")
     }))
 
   it.effect("distinguishes accept, decline and cancel, and handles a client that cannot be asked", () =>
@@ -43,7 +43,7 @@ describe.each(testedRevisions)("programs/asking.ts, %s", (revision) => {
       const mute = yield* kit.client(Asking, { revision, capabilities: {} })
       expect(yield* mute.call("cancel")).toBe("Call us to cancel")
       const said = yield* mute.call("book")
-      expect(said).toMatch(revision === "2026-07-28" ? /^-32021/ : /^failed: The client has not declared/)
+      expect(said).toMatch(revision === "2026-07-28" ? /^-32021/ : /^failed: elicitation\/create needs a capability/)
     }))
 
   it.effect("runs the effect of `once` once", () =>

@@ -234,7 +234,7 @@ describe("programs/middleware.ts", () => {
       expect((yield* Effect.flip(client.callTool("ping"))).reason).toMatchObject({
         error: { reason: "Other", code: 429 }
       })
-      expect(textOf(yield* client.callTool("large"))).toContain("at most 4096 are sent")
+      expect(textOf(yield* client.callTool("large"))).toContain("more than the maximum of 4096")
       const slow = yield* Effect.forkChild(client.callTool("slow"))
       yield* TestClock.adjust("10 seconds")
       expect(textOf(yield* Fiber.join(slow))).toContain("took longer than 10 s")

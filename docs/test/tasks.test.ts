@@ -80,7 +80,7 @@ describe("programs/tasks.ts", () => {
       const client = yield* Client.make(transport(), speaking("2025-11-25"))
       const task = isTask(yield* client.startTask("bake", { cakes: 1 }))
       const result = yield* until(yield* Effect.forkChild(task.result))
-      expect([result.isError, textOf(result)]).toEqual([true, expect.stringContaining("The client has not declared")])
+      expect([result.isError, textOf(result)]).toEqual([true, expect.stringContaining("the client has not declared")])
     }))
 })
 

@@ -84,11 +84,7 @@ const stepwise = Tool.layer(
 
 /** Replaces the answer by a text if the client does not support the request. */
 const ifSupported = <A, R>(request: Effect.Effect<A, InputError, R>) =>
-  Effect.catchIf(
-    request,
-    ({ reason }) => reason === "MissingCapability",
-    () => Effect.succeed("(not supported by this client)")
-  )
+  Effect.catchReason(request, "InputError", "MissingCapability", () => Effect.succeed("(not supported by this client)"))
 
 const supported = Tool.layer(
   Tool.make("test_input_required_result_capabilities", {

@@ -43,7 +43,7 @@ export interface Limits {
   readonly maxBatchMessages?: number | undefined
   /**
    * How long a call waits for its response: 60 seconds by default. Progress restarts it. Then `RequestError`
-   * `TimedOut`.
+   * `Timeout`.
    */
   readonly timeout?: Duration.Input | undefined
   /** How long a call waits in total, regardless of progress: 1 hour by default. */

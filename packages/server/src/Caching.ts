@@ -1,9 +1,9 @@
 /**
- * Caching hints: how long a client may keep an answer, and whether it may share it (2026-07-28, caching). Without them an answer
- * is stale at once and private, and before 2026-07-28 there are none.
+ * Caching hints: how long a client may cache a result, and whether it may share it (2026-07-28, caching). A result
+ * without hints is stale immediately and private. Earlier revisions have no hints.
  *
- * They are given for a resource (`Resource.make`, `ResourceTemplate.make`, or with what a reader answers) and, for the methods of
- * the server, by the option `caching` of `McpServer.layer`.
+ * Set the hints of resources with `Resource.make`, `ResourceTemplate.make` or the result of a reader, and the hints of
+ * the server's methods with the option `caching` of `McpServer.layer`.
  *
  * @example
  * McpServer.layer(
@@ -12,18 +12,18 @@
  * )
  */
 
-/** How long and for whom an answer may be kept. */
+/** How long, and for whom, a result may be cached. */
 export interface Hint {
-  /** Milliseconds for which the answer may be taken as fresh, a whole number of at least 0; 0 by default. */
+  /** How long the result is fresh, in milliseconds: a whole number of at least 0. 0 by default. */
   readonly ttlMs?: number | undefined
   /**
-   * `public`: the answer holds nothing of a user's and may be shared between callers, whatever authorises them. `private` is the
-   * default, and holds in any case for a resource, or a list with an entry, that not everybody may see.
+   * `public`: the result contains no data of a user and may be shared between all callers. `private` is the default. It
+   * always applies to a resource, or a list with an entry, that only some callers may see.
    */
   readonly cacheScope?: "public" | "private" | undefined
 }
 
-/** The hints by the methods whose results have them. A resource's own come first. */
+/** The hints by method, for the methods whose results have hints. The hints of a resource take precedence. */
 export type Methods = {
   readonly [
     M in

@@ -1,8 +1,9 @@
 /**
- * Completion: suggestions for the arguments of prompts and the variables of resource templates, while they are typed.
+ * Completion: suggestions for the arguments of prompts and the variables of resource templates while a user types them.
  *
- * They are given where the prompt or the template is bound to its handler. What has a schema of literals completes by itself.
- * Clients get the best 100, how many there are, and whether there are more.
+ * Pass the sources of suggestions to `Prompt.layer` or `ResourceTemplate.layer`. An argument whose schema consists of
+ * literals is completed automatically. Clients receive the best 100 suggestions, their total number, and whether there
+ * are more.
  *
  * @example
  * const review = Prompt.make("review", { arguments: { language: Schema.String, framework: Schema.String } })
@@ -16,16 +17,18 @@
 import type * as Effect from "effect/Effect"
 import type { HandlerError } from "./HandlerError.ts"
 
-/** The values of other arguments, as far as the client has sent them (since 2025-06-18). They are not validated. */
+/** The values of the other arguments that the client has sent (since 2025-06-18). They are not validated. */
 export type Others<Names extends string> = { readonly [N in Names]?: string }
 
 /**
- * Where the suggestions for one argument come from:
+ * The source of the suggestions for one argument:
  *
- * - a list, or an effect of one: those that match what was typed are suggested, as `matching` ranks them;
- * - a function of what was typed and of the other arguments: its answer is taken as it is, the best first.
+ * - a list, or an effect that returns one: the entries that match the typed text are suggested, ranked as by
+ *   `matching`;
+ * - a function of the typed text and the other arguments: its list is used unchanged, the best suggestion first.
  *
- * What it fails with is answered `-32603` and its message. What it suggests is shown to whoever may see the prompt or template.
+ * A failure is answered with `-32603` and its message. Everybody who may see the prompt or template receives the
+ * suggestions.
  */
 export type Source<Names extends string, E = HandlerError, R = unknown> =
   | ReadonlyArray<string>
@@ -35,16 +38,19 @@ export type Source<Names extends string, E = HandlerError, R = unknown> =
     others: Others<Names>
   ) => ReadonlyArray<string> | Effect.Effect<ReadonlyArray<string>, E, R>)
 
-/** The sources by the arguments that they are for. */
+/** The sources by argument. */
 export type Sources<Names extends string> = { readonly [N in Names]?: Source<Names> }
 
-/** What a prompt or a template may be given besides its handler. `C` is inferred: sources for its own names, and no others. */
+/**
+ * Options of `Prompt.layer` and `ResourceTemplate.layer`. `C` is inferred: sources for the arguments of the definition,
+ * and no others.
+ */
 export interface Options<Names extends string, C> {
-  /** What completes the arguments while they are typed. */
+  /** The sources of suggestions by argument. */
   readonly complete?: C & { readonly [N in keyof C]: N extends Names ? C[N] : never } | undefined
 }
 
-/** The services that sources need. */
+/** The services that the sources need. */
 export type Services<C> = ServicesOf<C[keyof C]>
 
 type ServicesOf<S> = S extends Effect.Effect<infer _A, infer _E, infer R> ? R
@@ -52,8 +58,9 @@ type ServicesOf<S> = S extends Effect.Effect<infer _A, infer _E, infer R> ? R
   : never
 
 /**
- * The candidates that match what was typed, without regard to case: first those that begin with it, then those that contain it,
- * then those that have its letters in their order. Within each they keep their order. With nothing typed all match.
+ * Returns the candidates that match the typed text, ignoring case: first those that start with it, then those that
+ * contain it, then those that contain its letters in the same order. Each group keeps the order of the candidates. All
+ * candidates match an empty text.
  */
 export const match = (value: string, candidates: ReadonlyArray<string>): ReadonlyArray<string> => {
   const typed = value.toLowerCase()
@@ -70,7 +77,12 @@ export const match = (value: string, candidates: ReadonlyArray<string>): Readonl
   return [...begin, ...contain, ...resemble]
 }
 
-/** The same for a pipe. */
+/**
+ * `match` for use in a pipe.
+ *
+ * @example
+ * Effect.map(frameworks(language), Completion.matching(value))
+ */
 export const matching = (value: string) => (candidates: ReadonlyArray<string>): ReadonlyArray<string> =>
   match(value, candidates)
 

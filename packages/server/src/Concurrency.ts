@@ -1,9 +1,9 @@
 /**
- * A concurrency limit: how many requests are handled at the same time, and how many wait for it.
+ * A concurrency limit: how many requests are handled at the same time, and how many wait.
  *
- * It counts `tools/call` by default, for the whole server together. At the bound the next ones wait, in order, and can be
- * cancelled meanwhile. Where too many wait already, or one has waited too long, it is refused with the error code `503`, which is
- * outside of what JSON-RPC reserves.
+ * It counts `tools/call` by default, for the whole server together. At the limit further requests wait in order and can
+ * be cancelled meanwhile. If too many are waiting, or one has waited too long, the request is refused with the error
+ * code `503`, which is outside of the range that JSON-RPC reserves.
  *
  * @example
  * // One report at a time for each principal.
@@ -13,35 +13,41 @@ import * as Duration from "effect/Duration"
 import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import * as captured from "./internal/definitions/captureServices.ts"
-import { Room } from "./internal/limits/concurrencyLimiter.ts"
+import { internals } from "./internal/catalogState.ts"
+import { registerLayer } from "./internal/definitions/captureServices.ts"
+import { ConcurrencyLimiter } from "./internal/limits/concurrencyLimiter.ts"
 import { targetOf } from "./internal/dispatch/target.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** The code of the error that refuses a request. */
 export const code = 503
 
-/** The bounds. */
+/** The limit, and the requests that it applies to. */
 export interface Options {
-  /** How many requests of a key are handled at the same time: 16 by default, 1 at least. */
+  /** The number of requests of a key that are handled at the same time: 16 by default, at least 1. */
   readonly limit?: number | undefined
-  /** How many of a key wait: 64 by default. Beyond, they are refused at once. */
+  /** The number of waiting requests of a key: 64 by default. Further ones are refused immediately. */
   readonly maxWaiting?: number | undefined
-  /** How long one waits: 30 seconds by default. Then it is refused. */
+  /** How long a request waits before it is refused: 30 seconds by default. */
   readonly maxWait?: Duration.Input | undefined
-  /** What is counted apart: `Middleware.perServer` by default. */
+  /** Requests with the same key share the limit: `Middleware.perServer` by default. */
   readonly key?: Middleware.Key | undefined
   /**
-   * The methods that count: `["tools/call"]` by default. `all` leaves out `tasks/result` (2025-11-25) besides, which waits as long as a
-   * task takes.
+   * The methods that the limit applies to: `["tools/call"]` by default. `all` excludes `subscriptions/listen`, and also
+   * `tasks/result` (2025-11-25), which waits as long as the task takes.
    */
   readonly methods?: Middleware.Methods | undefined
 }
 
-/** Limits how many requests are handled at the same time. */
+/**
+ * Limits how many requests are handled at the same time.
+ *
+ * @example
+ * Concurrency.layer({ limit: 4, maxWait: "5 seconds" })
+ */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
-  captured.layer<never>((catalog) => {
-    const room = new Room(
+  registerLayer<never>((catalog) => {
+    const limiter = new ConcurrencyLimiter(
       code,
       Math.max(1, Math.floor(options.limit ?? 16)),
       Math.max(0, Math.floor(options.maxWaiting ?? 64)),
@@ -51,9 +57,9 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     const { methods = ["tools/call"] } = options
     const included = Middleware.includes(methods)
     const counts = (method: string): boolean => included(method) && !(methods === "all" && method === "tasks/result")
-    return catalog.middleware.add((next) => (exchange) =>
-      counts(exchange.method)
-        ? room.enter(key(exchange, targetOf(catalog, exchange)), exchange, next)
-        : next(exchange)
+    return catalog[internals].middleware.add((next) => (request) =>
+      counts(request.method)
+        ? limiter.run(key(request, targetOf(catalog, request)), request, next)
+        : next(request)
     )
   })

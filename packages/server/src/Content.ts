@@ -1,19 +1,24 @@
 /**
- * What tools and prompts answer with: text, images, sounds, links to resources, and resources with their contents.
+ * Content blocks for the results of tools and prompts: text, images, audio, links to resources, and embedded resources.
  *
- * Each function makes one content block. Bytes are given as a `Uint8Array` or as base64 text, and travel as base64; a text that is
- * none throws. URIs, priorities and sizes are looked at when a handler answers with them: what clients that check would refuse is
- * not sent, but answered `-32603`, and the log says why.
+ * Each function makes one content block. Give bytes as a `Uint8Array` or as base64 text; they are sent as base64. Text
+ * that is not valid base64 throws a `TypeError`. URIs, priorities and sizes are validated when a handler returns the
+ * block. A block that a validating client would refuse is not sent: the request is answered with `-32603`, and the log
+ * names the fault.
+ *
+ * @example
+ * const plot = Tool.layer(Tool.make("plot"), () =>
+ *   Effect.map(render, (png) => [Content.text("Sales by month"), Content.image(png, "image/png")]))
  */
 import type { Annotations } from "@skein/protocol/Content"
 import type { Meta } from "@skein/protocol/Message"
 import type * as Wire from "@skein/protocol/Content"
 import * as Base64 from "effect/encoding/Base64"
-import { omitUndefined } from "./internal/omitUndefined.ts"
+import { omitUndefined } from "./internal/json.ts"
 
-/** What every content block may carry besides its content. */
+/** The optional members of every content block. */
 export interface BlockOptions {
-  /** Hints about who the block is for and how much it matters. */
+  /** The audience of the block and its priority (0 to 1). */
   readonly annotations?: Annotations | undefined
   readonly _meta?: Meta | undefined
 }
@@ -21,24 +26,24 @@ export interface BlockOptions {
 /** One block of content. */
 export type ContentBlock = Wire.ContentBlock
 
-/** Bytes, or the base64 text of them. */
+/** Bytes, or their base64 text. */
 export type Bytes = Uint8Array | string
 
-/** "The image data MUST be base64-encoded" (2024-11-05, prompts): a `data:` URI, for instance, is not. */
+/** "The image data MUST be base64-encoded" (2024-11-05, prompts). A `data:` URI, for example, is not. */
 const base64 = (bytes: Bytes): string => {
   if (typeof bytes !== "string") return Base64.encode(bytes)
   if (bytes.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(bytes)) return bytes
-  throw new TypeError("The data of an image or a sound is no base64")
+  throw new TypeError("image or audio data is not valid base64")
 }
 
-/** Text. */
+/** Makes a text block. */
 export const text = (text: string, options?: BlockOptions): Wire.TextContent => ({
   type: "text",
   text,
   ...(options && omitUndefined(options))
 })
 
-/** An image, `image/png` for instance. */
+/** Makes an image block. The MIME type is `image/png`, for example. */
 export const image = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.ImageContent => ({
   type: "image",
   data: base64(data),
@@ -46,7 +51,10 @@ export const image = (data: Bytes, mimeType: string, options?: BlockOptions): Wi
   ...(options && omitUndefined(options))
 })
 
-/** A sound, `audio/wav` for instance. Clients of 2024-11-05 get a line of text in its place. */
+/**
+ * Makes an audio block. The MIME type is `audio/wav`, for example. Clients of 2024-11-05 receive a line of text
+ * instead.
+ */
 export const audio = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.AudioContent => ({
   type: "audio",
   data: base64(data),
@@ -54,12 +62,12 @@ export const audio = (data: Bytes, mimeType: string, options?: BlockOptions): Wi
   ...(options && omitUndefined(options))
 })
 
-/** A link to a resource that the client may read. Clients before 2025-06-18 get its title and address as text. */
+/** Makes a link to a resource that the client can read. Clients before 2025-06-18 receive its title and URI as text. */
 export const resourceLink = (
   link: Omit<Wire.ResourceLink, "type">
 ): Wire.ResourceLink => ({ type: "resource_link", ...link })
 
-/** A resource with its contents: text when they are a string, else bytes. */
+/** Makes an embedded resource: with text if the contents are a string, and with bytes otherwise. */
 export const resource = (
   uri: string,
   contents: string | Uint8Array,
@@ -69,7 +77,10 @@ export const resource = (
   return { type: "resource", resource: resourceContents(uri, contents, mimeType), ...omitUndefined(block) }
 }
 
-/** The contents of a resource, as `resources/read` answers them: text when they are a string, else bytes. */
+/**
+ * Makes one item of the `contents` of `resources/read`: with text if the contents are a string, and with bytes
+ * otherwise.
+ */
 export const resourceContents = (
   uri: string,
   contents: string | Uint8Array,
@@ -79,10 +90,10 @@ export const resourceContents = (
   return typeof contents === "string" ? { ...head, text: contents } : { ...head, blob: Base64.encode(contents) }
 }
 
-/** What a handler may answer in place of a list of blocks. */
+/** The content that a handler may return: one text, one block, or several blocks. */
 export type Input = string | ContentBlock | ReadonlyArray<ContentBlock>
 
-/** The blocks that are meant: a string is one block of text. */
+/** Returns the content as a list of blocks. A string becomes one text block. */
 export const blocks = (input: Input): ReadonlyArray<ContentBlock> =>
   typeof input === "string" ? [text(input)] : isBlocks(input) ? input : [input]
 

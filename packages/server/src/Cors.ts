@@ -1,8 +1,9 @@
 /**
- * Cross-origin resource sharing: lets the web pages of the origins that an endpoint serves read its answers.
+ * Cross-origin resource sharing (CORS): lets web pages of the allowed origins read the answers of an endpoint.
  *
- * Which origins those are is said once, with `allowedOrigins`: any other is refused with 403 and hears nothing of this. What a
- * page may read then is every answer, refusals too, so that it can show the JSON-RPC error in them.
+ * `allowedOrigins` of the endpoint decides which origins are allowed. Requests of all other origins are refused with
+ * 403 and without CORS headers. A page of an allowed origin can read every answer, including refusals, so that it can
+ * show the JSON-RPC error.
  *
  * @example
  * const options = { allowedOrigins: ["https://app.example.com"], cors: Cors.make() }
@@ -11,32 +12,33 @@ import type { Cors } from "./internal/http/options.ts"
 
 export type { Cors }
 
-/** What web pages may do beside what every client of an endpoint does. Every member is optional. */
+/** Options of the CORS headers. */
 export interface Options {
   /**
-   * Lets browsers send cookies and client certificates along. Off by default: a token in `Authorization` does not need it. With
-   * it, a page of an allowed origin acts as whoever the browser is logged in as: with `"any"` origin the server does not start.
+   * Lets browsers send cookies and client certificates. False by default; a token in `Authorization` does not need it.
+   * With it, a page of an allowed origin acts with the login of the browser's user. Together with `allowedOrigins:
+   * "any"` the server does not start.
    */
   readonly credentials?: boolean | undefined
-  /** Request headers that are allowed beside those that MCP, OAuth and trace context use. */
+  /** Allowed request headers in addition to those of MCP, OAuth and trace context. */
   readonly allowedHeaders?: ReadonlyArray<string> | undefined
-  /** Answer headers that pages may read, beside `Mcp-Session-Id`, `WWW-Authenticate` and `Retry-After`. */
+  /** Response headers that pages may read, in addition to `Mcp-Session-Id`, `WWW-Authenticate` and `Retry-After`. */
   readonly exposedHeaders?: ReadonlyArray<string> | undefined
   /**
-   * For how many seconds a browser may remember the answer to a preflight: 7,200 by default, which is the most that Chromium
-   * takes. 0 for not at all.
+   * How many seconds a browser may cache the answer to a preflight: 7,200 by default, the maximum of Chromium. 0
+   * disables caching.
    */
-  readonly maxAge?: number | undefined
+  readonly maxAgeSeconds?: number | undefined
   /**
-   * Lets pages from public addresses reach an endpoint in a private network, in browsers that ask for it with
-   * `Access-Control-Request-Private-Network`. Off by default.
+   * Lets pages from public addresses reach an endpoint in a private network, for browsers that send
+   * `Access-Control-Request-Private-Network`. False by default.
    */
   readonly privateNetwork?: boolean | undefined
 }
 
 const methods = "GET, POST, DELETE"
 
-// With credentials a `*` stands for itself, so they are named.
+// With credentials, `*` is a header name and not a wildcard, so all headers are listed.
 const requestHeaders: ReadonlyArray<string> = [
   "accept",
   "authorization",
@@ -54,21 +56,26 @@ const requestHeaders: ReadonlyArray<string> = [
 
 const answerHeaders: ReadonlyArray<string> = ["mcp-session-id", "www-authenticate", "retry-after"]
 
-// A tool's `x-mcp-header` parameters come as headers whose names nobody can list beforehand. The rest of the name is a token.
+// The headers of `x-mcp-header` parameters cannot be listed in advance. The rest of such a name is an HTTP token.
 const parameter = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/
 
-/** How many of the headers that a preflight asks for are looked at; what is beyond is not allowed. */
+/** The number of requested headers of a preflight that are examined. Further ones are not allowed. */
 const maxRequested = 64
 
-/** The answers to web pages. */
+/**
+ * Makes the CORS headers of an endpoint.
+ *
+ * @example
+ * NodeHttp.layer({ allowedOrigins: ["https://app.example.com"], cors: Cors.make({ maxAgeSeconds: 600 }) })
+ */
 export const make = (options: Options = {}): Cors => {
   const allowed = new Set([...requestHeaders, ...(options.allowedHeaders ?? []).map((name) => name.toLowerCase())])
   const always = [...allowed].join(", ")
   const exposed = [...new Set([...answerHeaders, ...(options.exposedHeaders ?? []).map((name) => name.toLowerCase())])]
   const credentials = options.credentials === true ? { "access-control-allow-credentials": "true" } : undefined
   const readable = { "access-control-expose-headers": exposed.join(", "), vary: "Origin", ...credentials }
-  const maxAge = String(Math.max(0, Math.floor(options.maxAge ?? 7200)))
-  // Without an origin nobody reads these, but a cache must not give the answer to somebody who has one.
+  const maxAge = String(Math.max(0, Math.floor(options.maxAgeSeconds ?? 7200)))
+  // A cache must not serve an answer without these headers to a page of an origin.
   const none = { vary: "Origin" }
   return {
     headers: (origin) => origin === undefined ? none : { "access-control-allow-origin": origin, ...readable },

@@ -1,23 +1,61 @@
 /**
- * Why a definition cannot be offered.
+ * The errors of definitions: why a tool, resource, template or prompt cannot be registered or changed.
+ *
+ * @example
+ * Tool.add(search, find).pipe(Effect.catchReason("DefinitionError", "DuplicateName", () => Effect.void))
  */
 import * as Data from "effect/Data"
 
+/** The catalog has an entry with the same name, or the same URI, already. */
+export class DuplicateName extends Data.TaggedError("DuplicateName")<{ readonly message: string }> {}
+
+/** No entry has the name: there is nothing to replace, remove, enable or disable. */
+export class NotFound extends Data.TaggedError("NotFound")<{ readonly message: string }> {}
+
 /**
- * A definition that cannot be offered. It fails the layer that offers it, when that is built.
+ * A schema has no JSON Schema, or one that the specification does not allow. An invalid `x-mcp-header` annotation is
+ * such a fault too.
+ */
+export class InvalidSchema extends Data.TaggedError("InvalidSchema")<{
+  readonly message: string
+  /** The schema of the definition that is invalid. */
+  readonly schema: "input" | "output"
+  readonly cause?: unknown
+}> {}
+
+/** The URI of a resource is not a URI by RFC 3986. */
+export class InvalidUri extends Data.TaggedError("InvalidUri")<{ readonly message: string }> {}
+
+/** The URI template is malformed or exceeds a bound. */
+export class InvalidUriTemplate extends Data.TaggedError("InvalidUriTemplate")<{ readonly message: string }> {}
+
+/**
+ * A value of the definition is not allowed by the specification: the `src` of an icon is not a URI, a `priority` is
+ * above 1, a `size` is not a whole number, a key of `_meta` is malformed, and so on.
+ */
+export class InvalidValue extends Data.TaggedError("InvalidValue")<{ readonly message: string }> {}
+
+/** Why a definition cannot be registered or changed. */
+export type Reason = DuplicateName | NotFound | InvalidSchema | InvalidUri | InvalidUriTemplate | InvalidValue
+
+/**
+ * A definition that cannot be registered or changed. It fails the layer or the effect that does so.
  *
- * - `Duplicate`: something with the same name, or the same URI, is offered already.
- * - `Schema`: a schema cannot be said as JSON Schema, or is not one that the specification allows.
- * - `Unknown`: there is nothing of that name to replace, remove, enable or disable.
- * - `Uri`: the URI of a resource is none.
- * - `UriTemplate`: the URI template is malformed.
- * - `Value`: something that it says of itself is not what the specification allows: the `src` of an icon that is no URI, a `priority`
- *   beyond 1, a `size` that is no whole number, a key of `_meta` that is none, and so on.
+ * The `reason` is a tagged error with the details, for `Effect.catchReason`. The `message` is that of the reason and
+ * names the definition.
  */
 export class DefinitionError extends Data.TaggedError("DefinitionError")<{
-  readonly reason: "Duplicate" | "Schema" | "Unknown" | "Uri" | "UriTemplate" | "Value"
+  readonly reason: Reason
   readonly kind: "tool" | "resource" | "resource template" | "prompt"
-  /** The name of the definition; of a resource its URI, of a template its text. */
+  /** The name of the definition: the URI of a resource, the text of a template. */
   readonly definition: string
   readonly message: string
-}> {}
+}> {
+  constructor(fields: {
+    readonly reason: Reason
+    readonly kind: "tool" | "resource" | "resource template" | "prompt"
+    readonly definition: string
+  }) {
+    super({ ...fields, message: fields.reason.message })
+  }
+}

@@ -1,14 +1,15 @@
 /**
- * How the processes of one server tell each other what has changed, so that whoever listens to any of them hears of it.
+ * An event bus: carries changes of the catalog between the processes of one server, so that every process notifies its
+ * clients.
  *
- * A server alone needs none: its own changes reach its own clients. Where several processes stand behind one load balancer, give
- * each of them a bus over what they share (Redis, NATS, PostgreSQL's `NOTIFY`): provide the service to the layer of the server.
+ * A single process needs no bus. If several processes run behind a load balancer, provide each server with a bus over a
+ * shared system (Redis, NATS, PostgreSQL's `NOTIFY`).
  *
  * @example
  * const bus = Layer.succeed(EventBus.EventBus, {
  *   publish: (change) => Effect.ignore(Effect.tryPromise(() => redis.publish("changes", JSON.stringify(change)))),
- *   subscribe: (heard) => Effect.acquireRelease(
- *     Effect.promise(() => redis.subscribe("changes", (text) => heard(JSON.parse(text)))),
+ *   subscribe: (onChange) => Effect.acquireRelease(
+ *     Effect.promise(() => redis.subscribe("changes", (text) => onChange(JSON.parse(text)))),
  *     () => Effect.promise(() => redis.unsubscribe("changes")))
  * })
  * const live = Layer.provide(McpServer.layer(options, ...definitions), bus)
@@ -18,40 +19,49 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 
-/** The lists of which clients hear. Templates belong to the resources. */
+/** The lists whose changes clients are notified of. Templates belong to the resources. */
 export type ListKind = "tools" | "resources" | "prompts"
 
-/** Something that has changed; it is plain JSON. */
+/** A change, as plain JSON. */
 export type Change =
   | { readonly _tag: "List"; readonly kind: ListKind }
-  /** A resource, and the one that it is a part of, where there is one. */
+  /** A resource, and its parent if `Catalog.updated` was called with one. */
   | { readonly _tag: "Resource"; readonly uri: string; readonly parent?: string | undefined }
 
-/** What carries changes from each process to all, the one that they come from included. */
+/** Carries changes from each process to all processes, including the publishing one. */
 export class EventBus extends Context.Service<EventBus, {
   /**
-   * Tells everybody. Changes of lists are gathered before (`listChangedDebounce`); those of resources come as they are said, and
-   * `Catalog.updated` waits for this. It must not fail: what cannot be told is lost.
+   * Publishes a change. Changes of lists are debounced before (`listChangedDebounce`). Changes of resources are
+   * published immediately, and `Catalog.updated` waits for the effect. It must not fail; a change that cannot be
+   * published is lost.
    */
   readonly publish: (change: Change) => Effect.Effect<void>
-  /** Hears of every change until the scope closes, those that were published here too. What it calls returns at once. */
-  readonly subscribe: (heard: (change: Change) => void) => Effect.Effect<void, never, Scope.Scope>
+  /**
+   * Calls the function with every change until the scope closes, including those of this process. The function returns
+   * immediately.
+   */
+  readonly subscribe: (onChange: (change: Change) => void) => Effect.Effect<void, never, Scope.Scope>
 }>()("@skein/server/EventBus") {}
 
-/** A bus in memory, for several servers in one process. */
-export const memory: Effect.Effect<EventBus["Service"]> = Effect.sync(() => {
-  const all = new Set<(change: Change) => void>()
+/**
+ * Makes a bus in memory, for several servers in one process.
+ *
+ * @example
+ * const servers = Effect.flatMap(EventBus.make, (bus) => Effect.all([serve(1, bus), serve(2, bus)]))
+ */
+export const make: Effect.Effect<EventBus["Service"]> = Effect.sync(() => {
+  const subscribers = new Set<(change: Change) => void>()
   return {
-    publish: (change) => Effect.sync(() => all.forEach((heard) => heard(change))),
-    subscribe: (heard) => {
-      const own = (change: Change): void => heard(change)
+    publish: (change) => Effect.sync(() => subscribers.forEach((onChange) => onChange(change))),
+    subscribe: (onChange) => {
+      const own = (change: Change): void => onChange(change)
       return Effect.acquireRelease(
-        Effect.sync(() => void all.add(own)),
-        () => Effect.sync(() => void all.delete(own))
+        Effect.sync(() => void subscribers.add(own)),
+        () => Effect.sync(() => void subscribers.delete(own))
       )
     }
   }
 })
 
-/** Provides a bus in memory. */
-export const layerMemory: Layer.Layer<EventBus> = Layer.effect(EventBus, memory)
+/** Provides a bus in memory. Two servers share it only if they are built with the same layer. */
+export const layerMemory: Layer.Layer<EventBus> = Layer.effect(EventBus, make)

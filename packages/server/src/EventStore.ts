@@ -1,20 +1,29 @@
 /**
- * What was sent on the streams of HTTP sessions, for clients that lost their connection and come back (`Last-Event-ID`).
+ * An event store: the messages of the SSE streams of HTTP sessions, for clients that reconnect after a lost connection
+ * (`Last-Event-ID`).
  *
- * Give a service of your own to the layer of the endpoint to keep the events elsewhere. Without one each endpoint keeps them in
- * memory, within the bounds of `Bounds`. Nothing is kept of a request that is answered with JSON: only streams have events.
+ * Each endpoint has its own store in memory by default, with the defaults of `Bounds`. Provide another store to the
+ * layer of the endpoint to keep the events elsewhere. A request that is answered with JSON has no events.
+ *
+ * @example
+ * NodeHttp.layer().pipe(Layer.provide(EventStore.layerMemory({ retention: "1 minute" })))
  */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
-import { type Bounds, type Log, MemoryEventStore } from "./internal/http/eventStore.ts"
+import { type Bounds, MemoryEventStore, type Store } from "./internal/http/eventStore.ts"
 
-export type { Bounds, Log } from "./internal/http/eventStore.ts"
+export type { Bounds, Store } from "./internal/http/eventStore.ts"
 
-/** Where endpoints keep the events of their streams. */
-export class EventStore extends Context.Service<EventStore, Log>()("@skein/server/EventStore") {}
+/** Stores the events of an endpoint's streams. */
+export class EventStore extends Context.Service<EventStore, Store>()("@skein/server/EventStore") {}
 
-/** Keeps the events in memory. That is what endpoints do by themselves; this is for other bounds. */
-export const memory = (bounds?: Bounds): Log => new MemoryEventStore(bounds)
+/** Makes a store in memory, for bounds other than the defaults. */
+export const make = (bounds?: Bounds): Store => new MemoryEventStore(bounds)
 
-/** The layer of `memory`. */
-export const layerMemory = (bounds?: Bounds): Layer.Layer<EventStore> => Layer.sync(EventStore, () => memory(bounds))
+/**
+ * Provides a store in memory.
+ *
+ * @example
+ * NodeHttp.layer().pipe(Layer.provide(EventStore.layerMemory({ maxEventsPerStream: 100 })))
+ */
+export const layerMemory = (bounds?: Bounds): Layer.Layer<EventStore> => Layer.sync(EventStore, () => make(bounds))

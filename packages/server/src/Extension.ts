@@ -1,7 +1,8 @@
 /**
- * Extensions: methods beside the server's own, what is declared of them, and what may be answered in a tool's stead.
+ * Extensions: methods in addition to the server's own, their capabilities, and other results for calls of tools, such
+ * as task handles.
  *
- * An extension is a definition among the others. It stands behind all middleware, as the server's own methods do.
+ * An extension is a definition among the others. It runs inside of all middleware, as the methods of the server do.
  *
  * @example
  * const jobs = Extension.layer({
@@ -17,51 +18,75 @@ import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { Catalog, type Extension, type ExtensionMethod, type Handled } from "./Catalog.ts"
+import { Catalog, type Handled } from "./Catalog.ts"
+import { type Extension, type ExtensionMethod, internals } from "./internal/catalogState.ts"
 
-export type { Called, Extension, ExtensionMethod, Publish, Subscription, ToolCall } from "./Catalog.ts"
+export type {
+  Extension,
+  ExtensionMethod,
+  Publish,
+  Subscription,
+  ToolCall,
+  ToolCallResult
+} from "./internal/catalogState.ts"
 
 /**
- * Handles a method: its params are read, and its result is written, in the caller's revision. In the request era the result says
- * of which kind it is and who answers, unless it says so itself. What the method may be asked for, and in which revisions, is
- * said by its entry, in the table of `Method` or one of the extension's own.
+ * Makes the handler of a method. The params are decoded and the result is encoded in the revision of the caller. In the
+ * request era `resultType` and the name of the server are added to the result if they are absent. The entry decides
+ * which params the method has and in which revisions it exists. It is an entry of the table in
+ * `@skein/protocol/Method`, or one of the extension's own.
+ *
+ * @example
+ * const listJobs = Extension.method(ListJobs, (_params, { caller }) => jobsOf(caller.principal))
  */
 export const method = <P, R>(
   entry: Method.RequestMethod<P, R>,
-  run: (params: P, exchange: RequestContext) => Handled<Codec.Writable<R>>
+  run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>
 ): ExtensionMethod => ({
   method: entry as Method.AnyRequest,
-  // The params are what the entry reads.
+  // The entry decodes the params that `run` receives.
   run: run as ExtensionMethod["run"]
 })
 
-/** Adds an extension to the server. Of two that handle one method in one revision the first one does. */
-export const layer = (extension: Extension): Layer.Layer<never, never, Catalog> =>
-  Layer.effectDiscard(Effect.flatMap(Catalog, ({ extensions }) => extensions.add(extension)))
+/**
+ * Adds an extension to the server. If two extensions handle the same method in the same revision, the first one does.
+ */
+export const layer = (extension: Extension): Layer.Layer<never, never, Catalog> => effect(Effect.succeed(extension))
 
-/** The same for an extension that has to be made. */
+/**
+ * Makes an extension with an effect and adds it to the server.
+ *
+ * @example
+ * const jobs = Extension.effect(
+ *   Effect.map(JobStore, (store) => ({ name: "com.example/jobs", methods: methodsOf(store) }))
+ * )
+ */
 export const effect = <E, R>(
   make: Effect.Effect<Extension, E, R>
 ): Layer.Layer<never, E, Exclude<R, Scope.Scope> | Catalog> =>
   Layer.effectDiscard(
-    Effect.flatMap(make, (extension) => Effect.flatMap(Catalog, ({ extensions }) => extensions.add(extension)))
+    Effect.flatMap(make, (extension) =>
+      Effect.flatMap(Catalog, (catalog) => catalog[internals].extensions.add(extension)))
   )
 
+/** Returns the extensions of a server, in the order in which they were added. */
+export const list = (catalog: Catalog["Service"]): ReadonlyArray<Extension> => catalog[internals].extensions.all
+
 /**
- * Tells a notification to the session of a caller, unasked, as long as it is open; `false` where there is none to tell: in the
- * request era, after the session's end, and before the client has said that it is ready. It does not wait for a slow reader, who
- * is sent the last one of each key.
+ * Sends a notification to the session of a caller. Returns `false` if no session can receive it: in the request era,
+ * after the end of the session, and before the client has sent `notifications/initialized`. It does not wait for a slow
+ * client, which receives the last notification of each key.
  */
-export const tell = (
+export const notify = (
   caller: Caller,
   key: string,
   notification: { readonly method: string; readonly params: JsonObject }
 ): Effect.Effect<boolean, never, Catalog> =>
-  Effect.map(Catalog, ({ changes }) => changes.listener?.tell(caller, key, notification) ?? false)
+  Effect.map(Catalog, (catalog) => catalog[internals].changes.listener?.notify(caller, key, notification) ?? false)
 
 /**
- * The scope that closes when the session of a caller ends, for what is told to it later; `undefined` where there is none: in the
- * request era, and after the session's end.
+ * Returns the scope that closes when the session of a caller ends, for later notifications. Returns `undefined` in the
+ * request era and after the end of the session.
  */
 export const session = (caller: Caller): Effect.Effect<Scope.Scope | undefined, never, Catalog> =>
-  Effect.map(Catalog, ({ changes }) => changes.listener?.session(caller))
+  Effect.map(Catalog, (catalog) => catalog[internals].changes.listener?.session(caller))

@@ -1,11 +1,16 @@
 /**
- * What a handler may fail with.
+ * The failures that handlers may have.
  */
 
 /**
- * Anything that says what went wrong in a `message`: every tagged error of Effect does. The message is meant for the other
- * side, so keep secrets out of it; what is not meant for it is a defect (`Effect.orDie`). An `McpError` is a JSON-RPC error
- * with its own code.
+ * Any value with a `message`, as every tagged error of Effect has. The client, or its model, receives the message, so
+ * do not put secrets into it. Turn a failure that the client must not see into a defect with `Effect.orDie`. An
+ * `McpError` becomes a JSON-RPC error with its own code.
+ *
+ * @example
+ * class SoldOut extends Data.TaggedError("SoldOut")<{ readonly message: string }> {}
+ * const order = Tool.layer(Tool.make("order"), () =>
+ *   Effect.fail(new SoldOut({ message: "No tea is left today. Ask again tomorrow" })))
  */
 export interface HandlerError {
   readonly message: string

@@ -1,63 +1,61 @@
 /**
- * Streamable HTTP, in both eras, whatever brings the requests: the core that every door leads to.
+ * Streamable HTTP in both eras, independent of the HTTP server: the endpoint that all adapters use.
  *
- * Most servers want a door: `NodeHttp` for `node:http`, Express and Fastify.
+ * Most servers use an adapter: `NodeHttp` for `node:http`, Express and Fastify, `WebHttp` for web-standard platforms,
+ * or `HttpRoutes` for Effect's `HttpRouter`. An adapter of your own makes an endpoint and calls `handle` with an
+ * `HttpRequest` and an `HttpAnswer` for each HTTP request.
+ *
+ * @example
+ * const endpoint = yield* Http.make({ path: "/mcp", allowedHosts: ["mcp.example.com"] })
+ * onRequest((message) => endpoint.handle(new MyRequest(message), new MyAnswer(message)))
  */
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { classify as classifyRequest } from "./internal/http/classify.ts"
+import { internals } from "./internal/catalogState.ts"
 import type { HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
 import { adapterContext } from "./internal/http/adapters/principal.ts"
 import * as http from "./internal/http/endpoint.ts"
-import * as options from "./internal/http/options.ts"
+import { type Options, resolve } from "./internal/http/options.ts"
 import { McpServer } from "./McpServer.ts"
 
-export type { Classified, RequestEra, SessionEra } from "./internal/http/classify.ts"
 export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
-export type { Refused } from "./internal/http/refusals.ts"
+export type { Options, SessionOptions } from "./internal/http/options.ts"
 
-/** Where and how an endpoint answers, and what bounds it. Every member is optional. */
-export interface Options extends options.Options {}
-
-/** Sessions, and when they end. */
-export interface SessionOptions extends options.SessionOptions {}
-
-/** What answers the requests that a door brings. */
+/** Handles the HTTP requests of one adapter. */
 export interface Endpoint {
   /**
-   * Answers a request, at once or when it is handled. Never throws. With `identify` who makes the request is found out once Host,
-   * Origin and path have passed, so that a foreign page costs nothing: it writes the `principal` to the request, and goes on with
-   * `then`; or it answers by itself.
+   * Handles a request and answers it. Never throws. `identify` is called after the checks of Host, Origin and path, so
+   * that refused requests cost no authentication. It sets the `principal` of the request and calls `then`, or it
+   * answers the request without calling `then`.
    */
   readonly handle: (request: HttpRequest, answer: HttpAnswer, identify?: (then: () => void) => void) => void
-  /** The requests of the request era that are being handled; one that ends at once is never seen. */
+  /** The requests of the request era in progress, without those that end synchronously. */
   readonly requests: Iterable<RequestContext>
-  /** How many sessions there are. */
+  /** The number of sessions. */
   readonly sessions: number
-  /** How many streams are open that last as long as their client wants: `subscriptions/listen` and GET. */
+  /** The number of open streams without an end of their own: those of `subscriptions/listen` and of GET. */
   readonly streams: number
   /**
-   * Takes nothing more, and ends what there is: subscriptions get their result, what runs may finish within the grace and is
-   * interrupted then. The scope does this too.
+   * Refuses new requests, completes subscriptions with their results, and lets requests in progress finish within
+   * `shutdownTimeout` before it interrupts them. Closing the scope does this too.
    */
   readonly close: Effect.Effect<void>
 }
 
-/** Makes the endpoint of a server. It is closed with the scope. */
-export const make = (options_?: Options): Effect.Effect<Endpoint, never, McpServer | Scope.Scope> =>
+/**
+ * Makes the endpoint of a server. It is closed with the scope.
+ *
+ * @example
+ * const endpoint = yield* Http.make({ allowedHosts: ["mcp.example.com"] })
+ */
+export const make = (options?: Options): Effect.Effect<Endpoint, never, McpServer | Scope.Scope> =>
   Effect.acquireRelease(
     Effect.gen(function*() {
-      const { core } = yield* McpServer
-      const endpoint = new http.Endpoint(core, options.resolve(options_), yield* adapterContext)
+      const core = (yield* McpServer)[internals]
+      const endpoint = new http.Endpoint(core, resolve(options), yield* adapterContext)
       core.endpoints.add(endpoint)
       return endpoint
     }),
     (endpoint) => endpoint.close
   )
-
-/**
- * To which era an HTTP request belongs: it is handled alone, it belongs to a session or opens one, or it is refused. `message` is
- * what it posted, where it did; `supported` are the revisions that the server speaks. See `Classified`.
- */
-export const classify: typeof classifyRequest = classifyRequest

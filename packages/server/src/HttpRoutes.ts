@@ -1,5 +1,5 @@
 /**
- * A server as routes of Effect's `HttpRouter`, beside the other routes of an application and behind its middleware.
+ * A server as routes of Effect's `HttpRouter`, beside the other routes of an application and inside of its middleware.
  *
  * @example
  * const App = Layer.mergeAll(MyRoutes, HttpRoutes.layer({ path: "/mcp" }))
@@ -20,8 +20,8 @@ import * as adapter from "./internal/http/adapters/router.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /**
- * How the route answers. `path` is where it is added, in the syntax of the router, `/mcp` by default. `maxBodyBytes` takes the place of
- * the `MaxBodySize` of `effect/http`. The paths of `legacySse` are routes of their own, and the one that clients are told has no
+ * Options of the routes. `path` is in the syntax of the router, `/mcp` by default. `maxBodyBytes` replaces the
+ * `MaxBodySize` of `effect/http`. The paths of `legacySse` are separate routes, and the one that clients receive has no
  * prefix of a router.
  */
 export interface Options extends Omit<Http.Options, "path"> {
@@ -29,7 +29,7 @@ export interface Options extends Omit<Http.Options, "path"> {
 }
 
 /**
- * Who makes the request: what a middleware of the router has found out. None by default.
+ * The principal of the current request, for a middleware of the router to set. `undefined` by default.
  *
  * @example
  * const Authenticated = HttpRouter.middleware(
@@ -42,26 +42,31 @@ export const CurrentPrincipal: Context.Reference<Principal | undefined> = /* @__
   { defaultValue: (): Principal | undefined => undefined }
 )
 
-/** The endpoints that have to end before the HTTP server of `serve` does. */
+/** The endpoints that must end before the HTTP server of `serve` does. */
 const Open = /* @__PURE__ */ Context.Reference(
   "@skein/server/HttpRoutes/Open",
   { defaultValue: (): Set<Scope.Closeable> | undefined => undefined }
 )
 
 /**
- * Adds the endpoint's route to the router, for all verbs, and those of `legacySse`. Other paths are the router's, and its 404.
+ * Adds the route of the endpoint to the router, for all HTTP methods, and those of `legacySse`. The router answers all
+ * other paths.
  *
- * Handlers find the services that the middleware of the route provides per request: ask for one that only some requests have
- * with `Effect.serviceOption`, or let it be a `Context.Reference`. In the session era they find those of the request that brought
- * their message. The scope of the route is not among them, since it may end earlier.
+ * Handlers have the services that the middleware of the route provides per request. Read a service that only some
+ * requests have with `Effect.serviceOption`, or define it as a `Context.Reference`. In the session era handlers have
+ * the services of the HTTP request that carried their message. The scope of the route is not among them, because it may
+ * close earlier.
  *
- * Serve it with `HttpRoutes.serve`: with `HttpRouter.serve` the HTTP server waits for open streams when it is told to end, until
- * its own time is up, and then cuts them.
+ * Serve the router with `HttpRoutes.serve`. With `HttpRouter.serve` the HTTP server waits for open streams at shutdown
+ * until its own timeout, and then cuts them.
+ *
+ * @example
+ * const Mcp = HttpRoutes.layer({ path: "/mcp", allowedHosts: ["mcp.example.com"] })
  */
 export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | McpServer> =>
   Layer.effectDiscard(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
-    // Closed by whoever comes first: the HTTP server, or the layer.
+    // Closed by the HTTP server or by the layer, whichever ends first.
     const scope = yield* Scope.fork(yield* Effect.scope)
     const endpoint = yield* Scope.provide(Http.make({ ...options, path: "*" }), scope)
     const open = yield* Open
@@ -88,12 +93,16 @@ const route = (
   })
 
 /**
- * `HttpRouter.serve`, for an application with endpoints in it. When its scope closes they end first, within their grace, while the
- * HTTP server still stands: subscriptions get their result and streams their end. Then nothing is open that it would wait for.
+ * `HttpRouter.serve` for an application with endpoints. When its scope closes, the endpoints end first, within their
+ * `shutdownTimeout`, while the HTTP server is still running: subscriptions receive their results, and streams end. The
+ * HTTP server then has no open stream to wait for.
+ *
+ * @example
+ * HttpRoutes.serve(App).pipe(Layer.provide([Server, NodeHttpServer.layer(createServer, { port: 3000 })]))
  */
 export const serve: typeof HttpRouter.serve = (app, options) => Layer.provide(HttpRouter.serve(app, options), ending)
 
-/** The HTTP server, which ends the endpoints before it ends itself. */
+/** Wraps the HTTP server so that it ends the endpoints before itself. */
 const ending: Layer.Layer<HttpServer.HttpServer, never, HttpServer.HttpServer> = Layer.effectContext(
   Effect.map(HttpServer.HttpServer, (server) => {
     const open = new Set<Scope.Closeable>()
@@ -102,10 +111,10 @@ const ending: Layer.Layer<HttpServer.HttpServer, never, HttpServer.HttpServer> =
     )
     const wrapped = HttpServer.make({
       address: server.address,
-      // What is added last runs first.
+      // The finalizer that is added last runs first.
       serve: (effect, middleware) =>
         Effect.andThen(
-          // Its overloads want it said, or not said.
+          // The overloads of `serve` do not accept an optional middleware.
           server.serve(effect, middleware as never),
           Effect.addFinalizer(() => close)
         )

@@ -1,5 +1,6 @@
 /**
- * A server and a client in one process, with nothing between them: for tests, and for a host that brings its own servers.
+ * A transport between a server and a client in one process, for tests and for applications that include their own
+ * servers.
  *
  * @example
  * const server = yield* McpServer.McpServer

@@ -1,62 +1,126 @@
 /**
- * Why a question to the client has no answer.
+ * The errors of input requests: why the client or its user gave no answer.
+ *
+ * @example
+ * Elicitation.accepted(Elicitation.form("How many?", { people: Schema.Int })).pipe(
+ *   Effect.catchReasons("InputError", {
+ *     MissingCapability: () => Effect.succeed({ people: 2 }),
+ *     Declined: () => Effect.succeed({ people: 0 })
+ *   })
+ * )
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
-import * as Revision from "@skein/protocol/Revision"
+import type * as Revision from "@skein/protocol/Revision"
 import * as Data from "effect/Data"
 
-/**
- * - `MissingCapability`: the client has not declared what the question needs, which `missing` says. Nothing was sent.
- * - `Unsupported`: the revision cannot carry the question, or the request is one that may not be answered with questions. Nothing
- *   was sent.
- * - `InvalidQuestion`: the question is none that the specification allows: a form with a field of a field, for instance, which
- *   the message names. Nothing was sent.
- * - `InvalidAnswer`: the answer is not what was asked for.
- * - `Declined`, `Cancelled`: the user said no, or dismissed the question. Only `Elicitation.accepted` fails so.
- * - `Rejected`: the client answered with a JSON-RPC error, which is the `cause`. In the session era only.
- * - `TimedOut`: no answer in time (session era), or a `once` that took too long.
- * - `Limit`: too many questions wait for an answer (session era), or the request was answered with questions too often.
- * - `Closed`: the connection ended, or the request was over already.
- */
-export type Reason =
-  | "MissingCapability"
-  | "Unsupported"
-  | "InvalidQuestion"
-  | "InvalidAnswer"
-  | "Declined"
-  | "Cancelled"
-  | "Rejected"
-  | "TimedOut"
-  | "Limit"
-  | "Closed"
+/** The client has not declared a capability that the input request needs. Nothing was sent. */
+export class MissingCapability extends Data.TaggedError("MissingCapability")<{
+  readonly message: string
+  /** The missing capabilities, as the client would have declared them. */
+  readonly capabilities: JsonObject
+}> {}
 
 /**
- * A question to the client that was not answered. A handler may let it pass: a tool answers its message as a result with
- * `isError`, prompts and resources as `-32603`. `MissingCapability` is a JSON-RPC error with the missing capability instead: in
- * the request era `-32021`, from tools too; in the session era `-32600` from prompts and resources.
+ * The revision cannot carry the input request, or this request may not be answered with input requests. Nothing was
+ * sent.
+ */
+export class Unsupported extends Data.TaggedError("Unsupported")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/**
+ * The specification does not allow the input request. For example, a form has a field with fields of its own, which the
+ * message names. Nothing was sent.
+ */
+export class InvalidRequest extends Data.TaggedError("InvalidRequest")<{ readonly message: string }> {}
+
+/** The client's answer is not valid for the input request. */
+export class InvalidResponse extends Data.TaggedError("InvalidResponse")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/** The user declined. Only `Elicitation.accepted` fails with it. */
+export class Declined extends Data.TaggedError("Declined")<{ readonly message: string }> {}
+
+/** The user dismissed the input request without an answer. Only `Elicitation.accepted` fails with it. */
+export class Cancelled extends Data.TaggedError("Cancelled")<{ readonly message: string }> {}
+
+/** The client answered with a JSON-RPC error. It happens in the session era only. */
+export class ProtocolError extends Data.TaggedError("ProtocolError")<{
+  readonly message: string
+  /** The error as it was received. */
+  readonly error: McpError.McpError
+}> {}
+
+/** No answer came within the `timeout`, or the effect of a `once` took longer than its `timeout`. */
+export class Timeout extends Data.TaggedError("Timeout")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/**
+ * Too many input requests wait for an answer (session era, `Limits.maxPendingRequests`), or the request was answered
+ * with input requests too often (request era, `RequestState.Options.maxRounds`).
+ */
+export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/** The connection ended, or the request that the input request belongs to was over already. */
+export class Closed extends Data.TaggedError("Closed")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
+
+/** Why an input request has no answer. */
+export type Reason =
+  | MissingCapability
+  | Unsupported
+  | InvalidRequest
+  | InvalidResponse
+  | Declined
+  | Cancelled
+  | ProtocolError
+  | Timeout
+  | LimitExceeded
+  | Closed
+
+/**
+ * An input request without an answer.
+ *
+ * The `reason` is a tagged error with the details, for `Effect.catchReason` and `Effect.catchReasons`. The `message` is
+ * that of the reason.
+ *
+ * A handler may let the error pass. A tool then answers with a result with `isError` and the message, a prompt or
+ * resource with `-32603`. `MissingCapability` is a JSON-RPC error that names the missing capability instead: `-32021`
+ * in the request era, from tools too, and `-32600` from prompts and resources in the session era.
  */
 export class InputError extends Data.TaggedError("InputError")<{
   readonly reason: Reason
-  /** What was asked, `elicitation/create` for instance; or the key of a `once`. */
+  /** The method of the input request, for example `elicitation/create`, or the key of a `once`. */
   readonly method: string
   readonly message: string
   readonly revision: Revision.Revision
-  /** The capabilities that are missing, as the client would have declared them. */
-  readonly missing?: JsonObject | undefined
-  readonly cause?: unknown
 }> {
-  /** The JSON-RPC error that this is where nothing catches it; `undefined` where it is none. */
-  get fault(): McpError.McpError | undefined {
-    return this.missing === undefined ? undefined : McpError.missingRequiredClientCapability(this.missing)
-  }
-
-  /** Whether a tool that lets it pass is answered with a JSON-RPC error, and not with a result that says that it failed. */
-  get isProtocolFault(): boolean {
-    return this.missing !== undefined && Revision.era(this.revision) === "request"
+  constructor(fields: {
+    readonly reason: Reason
+    readonly method: string
+    readonly revision: Revision.Revision
+  }) {
+    super({ ...fields, message: fields.reason.message })
   }
 }
 
-/** As a JSON-RPC error, for a middleware that asks and has no other way to fail: `-32603` with the message, or the fault that it is. */
-export const toMcpError = (error: InputError): McpError.McpError =>
-  error.fault ?? new McpError.McpError({ reason: "InternalError", message: error.message })
+/**
+ * Turns the error into a JSON-RPC error, for middleware that sends input requests and can only fail with `McpError`.
+ * `MissingCapability` becomes the error that names the capability; every other reason becomes `-32603` with the
+ * message.
+ */
+export const toMcpError = ({ message, reason }: InputError): McpError.McpError =>
+  reason._tag === "MissingCapability"
+    ? McpError.missingRequiredClientCapability(reason.capabilities)
+    : new McpError.McpError({ reason: "InternalError", message })

@@ -1,8 +1,8 @@
 /**
- * JSON Schema as it is, for definitions that have one already: from a file, another server, or a generator.
+ * JSON Schema for definitions that have one already: from a file, another server, or a generator.
  *
- * A tool takes it like any other schema. It is told to clients as it was given, and what comes in and goes out is validated by
- * it, with no `eval`.
+ * A tool accepts it like any other schema. Clients receive it unchanged. Arguments and results are validated by it,
+ * without `eval`.
  *
  * @example
  * const forecast = Tool.make("forecast", {
@@ -18,33 +18,44 @@ import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Result from "effect/Result"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
 
-/** The bounds of a schema, and of what it costs to validate with it. */
-export interface Options extends SchemaValidation.Options {}
+/** The bounds of a schema and of the cost of a validation. */
+export type Options = SchemaValidation.Options
 
-/** A JSON Schema that validates. It is a Standard Schema too, so that whatever takes one takes it. */
+/** A JSON Schema that validates. It is also a Standard Schema, for use with other libraries. */
 export interface JsonSchema<in out T> {
   readonly "~standard": StandardSchemaV1.Props<T, T> & StandardJSONSchemaV1.Props<T, T>
 }
 
 /**
- * Takes a JSON Schema of 2020-12, or of draft-07 where its `$schema` says so. `T` is what the values are by your word: a JSON
- * object unless it is given.
+ * Makes a schema from a JSON Schema of 2020-12, or of draft-07 with the `$schema` of that draft. `T` is the type of the
+ * values, which you assert: a JSON object by default.
  *
- * What cannot be used fails the layer of the definition, with its name: what breaks the rules of its dialect or says another
- * one; a reference that leads out of the schema (`#…` alone is followed) or nowhere, or round in a circle; an `$id` inside; a
- * `pattern` with look-around or a reference to a group (see `nativePatterns`); what is beyond the bounds of the options.
- * `format` and the `content…` keywords describe, and are not checked (2020-12, "Format-Annotation Vocabulary").
+ * A schema that cannot be used fails the layer of its definition with `DefinitionError` `InvalidSchema`: one that is
+ * invalid in its dialect or has another dialect; one with a reference out of the schema (only `#…` is followed), to
+ * nothing, or in a circle; one with a nested `$id`; one with a `pattern` that has look-around or a reference to a group
+ * (see `nativePatterns`); one that exceeds the bounds of the options. `format` and the `content…` keywords are
+ * annotations and not checked (2020-12, "Format-Annotation Vocabulary").
  *
- * Values are refused with the first ten faults. Patterns, `uniqueItems` and all else take time linear in the value.
+ * An invalid value is refused with its first ten faults. A validation, including patterns and `uniqueItems`, takes
+ * linear time in the size of the value.
+ *
+ * @example
+ * const schema = JsonSchema.make<{ readonly id: string }>({
+ *   type: "object",
+ *   properties: { id: { type: "string" } },
+ *   required: ["id"]
+ * })
  */
 export const make = <T = JsonObject>(schema: JsonObject | boolean, options: Options = {}): JsonSchema<T> => {
-  let known: SchemaValidation.Validation | undefined
-  const compiled = () => known ??= Result.getOrThrow(SchemaValidation.compile(schema, options))
+  let compiled: SchemaValidation.Validation | undefined
+  const compile = () => compiled ??= Result.getOrThrow(SchemaValidation.compile(schema, options))
 
   const validate = (value: unknown): StandardSchemaV1.Result<T> => {
-    const issues = compiled().problems(value)
+    const issues = compile().problems(value)
     return issues.length === 0 ? { value: value as T } : { issues }
   }
-  const tell = () => compiled().schema as Record<string, unknown>
-  return { "~standard": { version: 1, vendor: "skein", validate, jsonSchema: { input: tell, output: tell } } }
+  const toJsonSchema = () => compile().schema as Record<string, unknown>
+  return {
+    "~standard": { version: 1, vendor: "skein", validate, jsonSchema: { input: toJsonSchema, output: toJsonSchema } }
+  }
 }

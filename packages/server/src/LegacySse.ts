@@ -1,7 +1,9 @@
 /**
- * The HTTP+SSE transport of 2024-11-05, for clients that know no other: a stream to listen to, and a path to post to.
+ * The HTTP+SSE transport of 2024-11-05, for clients that support no other: a stream to receive messages, and a path to
+ * post them to.
  *
- * An option of an endpoint, beside Streamable HTTP: the same guards, bounds and sessions. Off unless it is given.
+ * It is an option of an endpoint beside Streamable HTTP, with the same checks, bounds and sessions. It is disabled by
+ * default.
  *
  * @example
  * NodeHttp.runMain(server, { legacySse: LegacySse.make() })
@@ -10,18 +12,21 @@ import type { LegacySse } from "./internal/http/options.ts"
 
 export type { LegacySse }
 
-/** Where the transport is. Every member is optional. */
+/** The paths of the transport. */
 export interface Options {
-  /** The path of the stream, which is the address that a client is given: `/sse` by default. */
+  /** The path of the stream, which users configure in their clients: `/sse` by default. */
   readonly path?: string | undefined
-  /** The path that clients post to; the stream tells them: `/messages` by default. */
+  /** The path that clients post to: `/messages` by default. Clients receive it on the stream. */
   readonly messages?: string | undefined
 }
 
 /**
- * Serves the transport. A session begins with its stream and ends with it: what runs then is interrupted. It counts as one of the
- * endpoint's sessions and as one of its open streams, and belongs to the principal that opened it. A client that lets more than
- * `maxUnsentChars` characters wait loses it.
+ * Enables the transport. A session starts and ends with its stream; requests in progress are interrupted at its end.
+ * The session counts against the endpoint's `maxSessions` and `maxStreams`, and belongs to the principal that opened
+ * it. It is closed if more than `maxUnsentChars` characters wait for its client.
+ *
+ * @example
+ * NodeHttp.layer({ legacySse: LegacySse.make({ path: "/legacy/sse", messages: "/legacy/messages" }) })
  */
 export const make = (options: Options = {}): LegacySse => ({
   path: options.path ?? "/sse",

@@ -1,25 +1,27 @@
 /**
- * What a handler logs with Effect's own functions reaches the client that asked for it (`notifications/message`): at the level of
- * `logging/setLevel`, which holds for the session, up to 2025-11-25, and at the one that the request itself names since
- * 2026-07-28 (`io.modelcontextprotocol/logLevel`). Whoever has not asked gets nothing.
+ * Logging to clients: the logs of handlers, written with Effect's own functions, reach the clients that requested them
+ * (`notifications/message`).
  *
- * - Everything that is logged while the request is handled counts, in the fibers that the handler forks too; after the answer
- *   nothing is sent. The host's own loggers go on as before, and hear nothing more for it.
- * - `Trace` and `Debug` are `debug`, `Info` is `info`, `Warn` is `warning`, `Error` is `error`, `Fatal` is `critical`. With `as` a
- *   message is at any of the eight levels; with `named` it says which part of the server speaks.
- * - The data is the message, or an object of `message`, `annotations`, `spans` (milliseconds) and `causes`, where there are such. Of a
- *   cause the client gets names and messages, never a stack.
- * - A client that asks for `debug` gets what Effect's own default minimum (`Info`) holds back. A `References.MinimumLogLevel` that
- *   the author has set, for the server or for one definition, holds for clients too.
- * - A log call never waits. While the client is slow to read, messages are dropped, and it is told how many when it reads again.
- *   That is the limit of the rate.
+ * A client requests a level with `logging/setLevel` for its session up to 2025-11-25, and with each request since
+ * 2026-07-28 (`io.modelcontextprotocol/logLevel`). Other clients receive nothing.
  *
- * The specification has deprecated it since 2026-07-28, in favour of stderr and of OpenTelemetry; both are Effect's own loggers and
- * tracers, which go on beside this.
+ * - All logs during a request are forwarded, including those of fibers that the handler forks. Nothing is sent after
+ *   the answer. The loggers of the application receive the same messages as without a client.
+ * - `Trace` and `Debug` become `debug`, `Info` becomes `info`, `Warn` `warning`, `Error` `error`, and `Fatal`
+ *   `critical`. `as` sets any of the eight levels, and `named` sets the name of the logger.
+ * - The data is the message, or an object with `message`, `annotations`, `spans` (in milliseconds) and `causes` if the
+ *   log has such. The client receives the names and messages of a cause, never a stack.
+ * - A client that requests `debug` receives messages that Effect's default minimum (`Info`) suppresses. A
+ *   `References.MinimumLogLevel` that the author sets, for the server or for one definition, applies to clients too.
+ * - A log call never waits. While the client is slow to read, messages are dropped, and a later message contains their
+ *   number.
  *
- * **Secrets are the author's matter**: "Log messages MUST NOT contain credentials or secrets, personal identifying information,
- * internal system details that could aid attacks". `Redacted` values stay so. What no client may have is logged `withheld`, or
- * the server takes no part in it, with `logging: false`.
+ * The specification deprecates this feature since 2026-07-28, in favor of stderr and OpenTelemetry. Effect's own
+ * loggers and tracers work beside it.
+ *
+ * **Do not log secrets**: "Log messages MUST NOT contain credentials or secrets, personal identifying information,
+ * internal system details that could aid attacks". `Redacted` values stay redacted. Use `withheld` for logs that
+ * clients must not receive, or disable the feature with `logging: false`.
  *
  * @example
  * const work = Effect.logInfo("The table is empty").pipe(Logging.as("notice"), Logging.named("database"))
@@ -31,45 +33,50 @@ import * as Effect from "effect/Effect"
 /** One of the eight levels of syslog (RFC 5424), from `debug` to `emergency`. */
 export type Level = LoggingLevel
 
-/** How a server tells clients its logs. */
+/** Options of the logs for clients. */
 export interface Options {
   /**
-   * What clients of a session get that have not said `logging/setLevel`: "If no logging/setLevel request has been sent from the
-   * client, the server MAY decide which messages to send automatically". Nothing by default.
+   * The level of sessions whose client has not sent `logging/setLevel`: "If no logging/setLevel request has been sent
+   * from the client, the server MAY decide which messages to send automatically". Nothing is sent by default.
    */
   readonly defaultLevel?: Level | undefined
   /**
-   * How large the data of one message may be, in characters of its JSON: 16,384 by default, 256 at least. Texts are cut there
-   * with a "…", and members and items beyond are left out.
+   * The largest data of one message, in characters of its JSON: 16,384 by default, at least 256. Longer texts are cut
+   * with a "…", and further members and items are left out.
    */
   readonly maxMessageChars?: number | undefined
 }
 
-/** At which level what is logged here is told to clients, whatever Effect's own level says. */
+/** The level that clients receive for the logs of this fiber, instead of Effect's level. Set it with `as`. */
 export const CurrentLevel: Context.Reference<Level | undefined> = Context.Reference<Level | undefined>(
   "@skein/server/Logging/Level",
   { defaultValue: () => undefined }
 )
 
-/** The `logger` of what is logged here. */
+/** The `logger` that clients receive for the logs of this fiber. Set it with `named`. */
 export const CurrentName: Context.Reference<string | undefined> = Context.Reference<string | undefined>(
   "@skein/server/Logging/Name",
   { defaultValue: () => undefined }
 )
 
-/** Whether clients hear nothing of what is logged here. */
+/** Whether the logs of this fiber are hidden from clients. Set it with `withheld`. */
 export const Withheld: Context.Reference<boolean> = Context.Reference("@skein/server/Logging/Withheld", {
   defaultValue: () => false
 })
 
-/** What the effect logs is at this level for clients; for the host's loggers it stays what it is. */
+/**
+ * Sets the level that clients receive for the logs of an effect. The loggers of the application receive Effect's level.
+ *
+ * @example
+ * Effect.logInfo("The table is empty").pipe(Logging.as("notice"))
+ */
 export const as = (level: Level) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentLevel, level)
 
-/** What the effect logs comes from this part of the server. "Servers SHOULD use consistent logger names." */
+/** Sets the `logger` that clients receive for the logs of an effect. "Servers SHOULD use consistent logger names." */
 export const named = (logger: string) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentName, logger)
 
-/** What the effect logs is for the host's loggers alone. */
+/** Hides the logs of an effect from clients. The loggers of the application receive them. */
 export const withheld = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, Withheld, true)

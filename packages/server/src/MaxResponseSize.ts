@@ -1,12 +1,12 @@
 /**
- * A size limit: how many bytes a result may have, as it is written.
+ * A size limit: how many bytes an encoded result may have.
  *
- * A result that is larger is not sent. In its place a tool's call is answered with a result that has `isError`, from which a model
- * can learn to ask for less; everything else with `-32603`. Both say how large it was. The result is written once: what is counted
- * is what is sent.
+ * A larger result is not sent. The call of a tool is answered with a result with `isError` instead, so that the model
+ * can ask for less. Every other method is answered with `-32603`. Both messages contain the size. The result is encoded
+ * once: the measured text is the one that is sent.
  *
- * Errors, notifications, and the questions that a handler asks the client, are not counted. Middleware that changes results
- * belongs after this one in the list; to what is before, a result is JSON text.
+ * Errors, notifications and input requests are not measured. List middleware that changes results after this one:
+ * middleware before it receives results as JSON text.
  *
  * @example
  * const limit = MaxResponseSize.layer({ maxBytes: 256 * 1024 })
@@ -18,50 +18,56 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import * as captured from "./internal/definitions/captureServices.ts"
+import { internals } from "./internal/catalogState.ts"
+import { registerLayer } from "./internal/definitions/captureServices.ts"
 import { Written } from "./internal/observability/outcome.ts"
-import * as refusal from "./internal/limits/refusal.ts"
+import { describeRequest, failRequest } from "./internal/limits/failRequest.ts"
 import * as Middleware from "./Middleware.ts"
 
-/** The bound. */
+/** The limit, and the requests that it applies to. */
 export interface Options {
-  /** The bytes of a result, in UTF-8: 4 MiB by default. */
+  /** The largest result, in bytes of UTF-8: 4 MiB by default. */
   readonly maxBytes?: number | undefined
-  /** The methods that it is about: `all` by default. */
+  /** The methods that the limit applies to: `all` by default. */
   readonly methods?: Middleware.Methods | undefined
 }
 
-/** Limits how large a result may be. */
+/**
+ * Limits how large a result may be.
+ *
+ * @example
+ * MaxResponseSize.layer({ maxBytes: 256 * 1024, methods: ["tools/call", "resources/read"] })
+ */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
-  captured.layer<never>((catalog) => {
+  registerLayer<never>((catalog) => {
     const maxBytes = Math.max(0, options.maxBytes ?? 4 * 1024 * 1024)
     const counts = Middleware.includes(options.methods ?? "all")
-    return catalog.middleware.add((next) => (exchange) =>
-      counts(exchange.method)
-        ? Effect.flatMap(next(exchange), (answer) => check(exchange, answer, maxBytes))
-        : next(exchange)
+    return catalog[internals].middleware.add((next) => (request) =>
+      counts(request.method)
+        ? Effect.flatMap(next(request), (answer) => check(request, answer, maxBytes))
+        : next(request)
     )
   })
 
 const check = (
-  exchange: RequestContext,
+  request: RequestContext,
   answer: Answer,
   maxBytes: number
 ): Effect.Effect<Answer, McpError.McpError> => {
-  // What has no JSON form is a defect, here as without a limit.
+  // A result without a JSON form is a defect, with or without a limit.
   const text: string | undefined = answer instanceof JsonRpc.Encoded ? answer.text : JSON.stringify(answer)
-  // What is no object is found out by the exchange.
+  // A result that is not an object is refused later, where all results are.
   if (text === undefined || !text.startsWith("{")) return Effect.succeed(answer)
   if (!exceeds(text, maxBytes)) {
     return Effect.succeed(answer instanceof JsonRpc.Encoded ? answer : new Written(text, answer))
   }
   const bytes = encoder.encode(text).byteLength
-  const problem = `The result of ${refusal.describe(exchange)} has ${bytes} bytes, and at most ${maxBytes} are sent`
-  return refusal.failed(exchange, `${problem}. Ask for less`, { bytes, maxBytes })
+  const problem = `The result of ${describeRequest(request)} has ${bytes} bytes, more than the maximum of ${maxBytes}`
+  return failRequest(request, `${problem}. Ask for less`, { bytes, maxBytes })
 }
 
 const encoder = new TextEncoder()
 
-/** A unit of UTF-16 is one to three bytes of UTF-8, so that the bytes are seldom counted. */
+/** A UTF-16 unit has one to three bytes in UTF-8, so most texts need no exact count. */
 const exceeds = (text: string, maxBytes: number): boolean =>
   text.length > maxBytes || (text.length * 3 > maxBytes && encoder.encode(text).byteLength > maxBytes)

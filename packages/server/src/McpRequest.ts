@@ -1,7 +1,8 @@
 /**
- * The request that is being handled: its method and params, who asks and in which revision, and the headers, where HTTP brought it.
+ * The current request: its method and params, its caller and revision, and the headers of an HTTP request.
  *
- * Every handler and every completion has it, and nobody has to provide it. Middleware is called with it: an `RequestContext`.
+ * Every handler and every completion has this service without providing it. Middleware receives the same value as an
+ * argument.
  *
  * @example
  * const agent = Effect.map(McpRequest, ({ origin }) => origin?.header?.("user-agent"))

@@ -1,5 +1,5 @@
 /**
- * A server: its definitions, behind one dispatcher that serves all five revisions.
+ * A server: its definitions, behind one dispatcher for all five revisions.
  *
  * @example
  * const Server = McpServer.layer({ name: "hello", version: "1.0.0" }, Tool.layer(greet, greeting))
@@ -20,17 +20,18 @@ import * as Scope from "effect/Scope"
 import type * as Caching from "./Caching.ts"
 import * as Catalog from "./Catalog.ts"
 import { EventBus, type ListKind } from "./EventBus.ts"
-import * as caching from "./internal/definitions/caching.ts"
-import * as details from "./internal/definitions/validateDefinition.ts"
+import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
 import * as dispatcher from "./internal/dispatch/dispatcher.ts"
 import { Fibers } from "./internal/dispatch/fibers.ts"
 import { ServerCore } from "./internal/dispatch/serverCore.ts"
-import { Hub, type Settings } from "./internal/subscriptions/registry.ts"
+import { SubscriptionRegistry, type SubscriptionSettings } from "./internal/subscriptions/subscriptionRegistry.ts"
 import * as identity from "./internal/dispatch/identity.ts"
-import { enter, Forwarder } from "./internal/observability/logs.ts"
+import { LogForwarder, withServerServices } from "./internal/observability/logs.ts"
 import type * as Logging from "./Logging.ts"
+import { internals } from "./internal/catalogState.ts"
+import { cacheHint } from "./internal/definitions/readResource.ts"
 
-/** What a server is, and its bounds. */
+/** The description of a server, and its bounds. */
 export interface Options {
   /** A name for programs. */
   readonly name: string
@@ -40,73 +41,98 @@ export interface Options {
   readonly description?: string | undefined
   readonly websiteUrl?: string | undefined
   readonly icons?: ReadonlyArray<Icon> | undefined
-  /** How to use the server, for a language model. */
+  /** Instructions for a language model: how to use the server. */
   readonly instructions?: string | undefined
-  /** The revisions that it speaks; all by default. */
+  /** The revisions of the protocol that the server supports. All by default. */
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
-  /** How many entries a page of a listing holds: 1,000 by default, 1 at least. What is beyond comes with `nextCursor`. */
+  /**
+   * The number of entries on one page of a list: 1,000 by default, at least 1. Further pages follow with `nextCursor`.
+   */
   readonly pageSize?: number | undefined
-  /** How long, and by whom, answers may be kept, by method; not at all by default. A resource's own hints come first. */
+  /**
+   * How long, and by whom, results may be cached, by method. Not at all by default. The hints of a resource take
+   * precedence.
+   */
   readonly caching?: Caching.Methods | undefined
   /** The bounds of each connection. */
   readonly limits?: Limits | undefined
   /**
-   * Kinds that it declares from the start, though nothing of them is there yet: for a server that adds them while it runs. A
-   * client hears of no changes of a kind that it was not told of when it connected.
+   * The kinds of entries that the server declares from the start even if it has none, for a server that adds them while
+   * it runs. A client is not notified of changes of a kind that the server had not declared when the client connected.
    */
   readonly declareListChanged?: ReadonlyArray<ListKind> | undefined
   /**
-   * For how long changes of a list are gathered before clients are told, once for all of them: 50 ms by default. From the first
-   * change on, so that one who changes something all the time delays nothing.
+   * How long changes of a list are collected before clients receive one notification for all of them: 50 ms by default.
+   * The time starts with the first change, so continuous changes do not delay the notification.
    */
   readonly listChangedDebounce?: Duration.Input | undefined
-  /** The bounds of what clients subscribe to. */
+  /** The bounds of subscriptions. */
   readonly subscriptions?: Subscriptions | undefined
-  /** How handlers' logs reach the clients that ask for them. `false`: not at all, and `logging` is not declared. */
+  /**
+   * How the logs of handlers reach the clients that request them. `false` disables it, and `logging` is not declared.
+   */
   readonly logging?: Logging.Options | false | undefined
 }
 
-/** The bounds of what clients subscribe to. */
+/** The bounds of subscriptions. */
 export interface Subscriptions {
   /**
-   * Resources that one session, or one `subscriptions/listen`, may watch: 1,000 by default. At the bound `resources/subscribe` is
-   * refused with `-32603`; of a `subscriptions/listen` the first ones are honoured, and its acknowledgment says which.
+   * The number of resources that one session, or one `subscriptions/listen`, may subscribe to: 1,000 by default. At the
+   * bound `resources/subscribe` is refused with `-32603`. A `subscriptions/listen` is granted its first resources up to
+   * the bound, and the acknowledgment lists them.
    */
   readonly maxResources?: number | undefined
   /**
-   * How many `subscriptions/listen` may be open at the server: 20,000 by default. At the bound the next one is refused with
-   * `-32603`. On one connection it is one of the requests in flight besides (`Limits.maxInFlightRequests`).
+   * The number of open `subscriptions/listen` requests at the server: 20,000 by default. At the bound the next one is
+   * refused with `-32603`. On its connection it counts against `Limits.maxInFlightRequests` too.
    */
   readonly maxListens?: number | undefined
-  /** The same for one principal: 1,000 by default. Those whom nobody has identified are not counted one by one. */
+  /**
+   * The number of open `subscriptions/listen` requests of one principal: 1,000 by default. Anonymous callers are not
+   * counted here.
+   */
   readonly maxListensPerPrincipal?: number | undefined
 }
 
-/** A server that can be put on connections. */
+/** A running server. Transports give it connections. */
 export class McpServer extends Context.Service<McpServer, {
   readonly options: Options
   /**
-   * Serves a connection, each message in the era that it is written in, until the scope closes or the connection ends. Give
-   * each connection a scope of its own: it is listed by `inspect` until that closes.
+   * Serves a connection until the scope closes or the connection ends. Each message is handled in the era of its form.
+   * Give each connection a scope of its own: `inspect` lists the connection until that scope closes.
    *
-   * `InMemoryTransport.transport(server.serve)` is the transport of a client in the same process.
+   * `InMemoryTransport.transport(server.serve)` is the transport for a client in the same process.
    */
   readonly serve: (connection: Connection) => Effect.Effect<Peer.Peer, never, Scope.Scope>
-  /** The server, its connections and what runs on them, now, and its tasks that run in this process. */
+  /**
+   * Takes a snapshot of the server: its connections, the requests in progress, and the tasks that run in this process.
+   */
   readonly inspect: Effect.Effect<Inspect.ServerInfo>
-  /** The inside of the server, for its transports. */
-  readonly core: ServerCore
+  readonly [internals]: ServerCore
 }>()("@skein/server/McpServer") {}
 
-/** Definitions, as `Tool.layer` and its kin make them. */
+/** A definition, made by `Tool.layer`, `Prompt.layer`, `Resource.layer`, `Middleware.layer` and so on. */
 export type Definitions = Layer.Layer<never, unknown, unknown>
 
 /**
- * A server with its definitions. More of them may be layered on top, since the layer provides its `Catalog` too. What the
- * definitions need besides, the layer needs; a layer that several of them are provided with is built once for the server.
+ * Makes a server with its definitions.
  *
- * Fails with what the definitions fail with: a `DefinitionError` for a name that is taken twice, for instance. It dies where the
- * server's own `icons` or `websiteUrl` are no URIs: clients that check would refuse its every answer.
+ * A definition is a layer that registers something in the `Catalog`. The order of tools, prompts and resources does not
+ * matter; the order of middleware does, the first one is the outermost. The layer requires the services that the
+ * definitions require. A layer that several definitions are provided with is built once for the server. The layer
+ * provides the `Catalog` too, so that further definitions can be layered on top.
+ *
+ * Fails with the errors of the definitions, for example a `DefinitionError` for a name that exists twice. Dies if the
+ * `icons` or the `websiteUrl` of the server are not valid URIs, because validating clients would refuse every answer of
+ * the server.
+ *
+ * @example
+ * const Server = McpServer.layer(
+ *   { name: "shop", version: "1.0.0", instructions: "Search before you order." },
+ *   RateLimit.layer({ limit: 10, window: "1 minute" }),
+ *   Tool.layer(search, find),
+ *   Resource.layer(menu, readMenu)
+ * ).pipe(Layer.provide(Database.layer))
  */
 export const layer = <const L extends ReadonlyArray<Definitions>>(
   options: Options,
@@ -117,38 +143,39 @@ export const layer = <const L extends ReadonlyArray<Definitions>>(
   Exclude<Layer.Services<L[number]>, Catalog.Catalog>
 > =>
   Layer.effectContext(Effect.gen(function*() {
-    const problem = details.problem(describe(options))
+    const problem = definitionProblem(describe(options))
     if (problem !== undefined) return yield* Effect.die(new TypeError(`${options.name} cannot be served: ${problem}`))
     const context = yield* Effect.context<Scope.Scope>()
     const scope = Context.get(context, Scope.Scope)
-    // What belongs to the building of this layer is nothing that a request may find: a scope that it finds, it would fill.
-    const given: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
-    const fibers = yield* Fibers.make(given)
-    const logs = options.logging === false ? undefined : new Forwarder(options.logging ?? {}, fibers, given)
-    const base = logs?.into(given) ?? given
+    // Requests must not find the scope and the memo map that this layer is built with: they would add resources to
+    // them.
+    const services: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
+    const fibers = yield* Fibers.make(services)
+    const logs = options.logging === false ? undefined : new LogForwarder(options.logging ?? {}, fibers, services)
+    const base = logs?.addTo(services) ?? services
     const catalog = Catalog.make(base, scope, options.declareListChanged)
     const provided = Context.make(Catalog.Catalog, catalog)
     const loggers = Context.make(References.CurrentLoggers, Context.get(base, References.CurrentLoggers))
-    // Its own, so that a second server with the same definitions offers them too.
+    // Each server has its own memo map, so that a second server with the same definitions registers them too.
     const memo = Layer.CurrentMemoMap.forkOrCreate(context)
     const building = Layer.succeedContext(Context.merge(provided, loggers))
     for (const definition of definitions) {
       yield* Layer.buildWithMemoMap(Layer.provide(definition, building), memo, scope)
     }
-    const bus = Context.getOrUndefined(given, EventBus)
-    const hub = new Hub(catalog, settings(options, logs), fibers, bus)
-    catalog.changes.listener = hub
-    for (const { ready } of catalog.extensions.all) if (ready !== undefined) yield* ready
-    if (bus !== undefined) yield* bus.subscribe((change) => hub.heard(change))
-    yield* Effect.addFinalizer(() => Effect.sync(() => hub.end()))
-    return Context.add(provided, McpServer, make(options, catalog, hub, logs))
-    // The definitions are built in a loop, which forgets the types of their errors and services.
+    const bus = Context.getOrUndefined(services, EventBus)
+    const subscriptions = new SubscriptionRegistry(catalog, settings(options, logs), fibers, bus)
+    catalog[internals].changes.listener = subscriptions
+    for (const { ready } of catalog[internals].extensions.all) if (ready !== undefined) yield* ready
+    if (bus !== undefined) yield* bus.subscribe((change) => subscriptions.deliver(change))
+    yield* Effect.addFinalizer(() => Effect.sync(() => subscriptions.shutdown()))
+    return Context.add(provided, McpServer, make(options, catalog, subscriptions, logs))
+    // Building the definitions in a loop loses the types of their errors and services: hence the cast.
   })) as never
 
 const settings = (
   { listChangedDebounce = 50, subscriptions = {} }: Options,
-  logs: Forwarder | undefined
-): Settings => ({
+  logs: LogForwarder | undefined
+): SubscriptionSettings => ({
   debounce: Duration.toMillis(listChangedDebounce),
   maxResources: subscriptions.maxResources ?? 1000,
   maxListens: subscriptions.maxListens ?? 20_000,
@@ -159,39 +186,40 @@ const settings = (
 const make = (
   options: Options,
   catalog: Catalog.Catalog["Service"],
-  hub: Hub,
-  logs: Forwarder | undefined
+  subscriptions: SubscriptionRegistry,
+  logs: LogForwarder | undefined
 ): McpServer["Service"] => {
   const revisions = (options.revisions ?? Revision.all).toSorted().toReversed()
   const { instructions, limits, name, version } = options
+  const { base, extensions } = catalog[internals]
   const pageSize = Math.max(1, Math.floor(options.pageSize ?? 1000))
-  const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, caching.hint(hint)] as const)
-  const about = { serverInfo: describe(options), instructions, revisions, pageSize, caching: new Map(hints) }
-  const dispatch = dispatcher.make(about, catalog, hub, logs)
-  const core = new ServerCore(catalog, hub, dispatch, identity.make(revisions), limits)
+  const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, cacheHint(hint)] as const)
+  const description = { serverInfo: describe(options), instructions, revisions, pageSize, caching: new Map(hints) }
+  const dispatch = dispatcher.make(description, catalog, subscriptions, logs)
+  const core = new ServerCore(catalog, subscriptions, dispatch, identity.make(revisions), limits)
   const serve = (connection: Connection): Effect.Effect<Peer.Peer, never, Scope.Scope> =>
     Effect.acquireRelease(
-      Effect.tap(Peer.make(core.options(connection)), (peer) => Effect.sync(() => hub.peers.add(peer))),
+      Effect.tap(Peer.make(core.options(connection)), (peer) => Effect.sync(() => subscriptions.peers.add(peer))),
       (peer) => Effect.sync(() => core.forget(peer))
     )
   return McpServer.of({
     options,
-    // Every request starts with the services that the server was built with, whoever serves the connection.
+    // Every request starts with the services that the server was built with, on every connection.
     serve: (connection) =>
       Effect.updateContext(
         serve(connection),
-        (current: Context.Context<Scope.Scope>) => enter(current, catalog.base)
+        (current: Context.Context<Scope.Scope>) => withServerServices(current, base)
       ),
     inspect: Effect.suspend(() =>
       Inspect.server({
         name,
         version,
-        peers: hub.peers,
+        peers: subscriptions.peers,
         endpoints: core.endpoints,
-        tasks: catalog.extensions.all.flatMap(({ running }) => [...running ?? []])
+        tasks: extensions.all.flatMap(({ running }) => [...running ?? []])
       })
     ),
-    core
+    [internals]: core
   })
 }
 

@@ -1,25 +1,26 @@
 /**
- * Middleware: what stands around the dispatcher, for every request of every method in both eras.
+ * Middleware: functions around the dispatcher of a server, for every request of every method in both eras.
  *
- * A middleware is a function from dispatcher to dispatcher. It is called with the `RequestContext`: the method, the params as they came,
- * who asks (`exchange.caller.principal`, `exchange.caller.revision`), and the headers, where HTTP brought it
- * (`exchange.origin?.header?.("user-agent")`). It sees methods that do not exist too, and `initialize`; what is refused before it
- * is dispatched (a `_meta` that cannot be read, an id that is in use) it does not see, and neither does it see notifications.
+ * A middleware turns one dispatcher into another. It receives the `RequestContext`: the method, the raw params, the
+ * caller (`request.caller.principal`, `request.caller.revision`), and the headers of an HTTP request
+ * (`request.origin?.header?.("user-agent")`). It receives `initialize` and methods that do not exist too. It does not
+ * receive notifications, nor requests that are refused before dispatch (an invalid `_meta`, an id that is in use).
  *
- * - What the next one answers is the result as it is written, an object or JSON text already (`JsonRpc.Encoded`); what it fails
- *   with is a JSON-RPC error. A middleware may change either, or answer by itself, in the caller's revision; in the request era
- *   `resultType` and the server's name are added where they are missing.
- * - It cannot change the request. A handler gets what the client sent, and what an audit log shows is what was handled.
- * - Middleware that is listed first stands outside of that which is listed later. It comes and goes with the scope of its layer,
- *   also while the server runs; requests that are under way go on as they began.
- * - The services that it needs are captured when its layer is built, and are its own: what it stands around does not see them.
- *   What it provides to `next(exchange)` itself, handlers do see.
- * - A handler that asks the client something in the request era is interrupted when its questions go out, and runs again for the
- *   answers, as a request of its own.
+ * - `next` returns the encoded result, as an object or as JSON text (`JsonRpc.Encoded`), or fails with a JSON-RPC
+ *   error. A middleware may change either, or answer without calling `next`, in the form of the caller's revision. In
+ *   the request era `resultType` and the description of the server are added if they are absent.
+ * - A middleware cannot change the request. Handlers receive what the client sent, and audit logs show what was
+ *   handled.
+ * - The order matters: middleware that is listed first is the outermost. It is added and removed with the scope of its
+ *   layer, also while the server runs. Requests in progress continue with the middleware that they started with.
+ * - The services of a middleware are captured when its layer is built. Handlers inside of it do not see them, but they
+ *   do see the services that the middleware provides to `next(request)`.
+ * - In the request era a handler that sends input requests is interrupted, and runs again with the responses as a
+ *   request of its own.
  *
  * @example
- * const timed = Middleware.layer((next) => (exchange) =>
- *   Effect.tap(Effect.timed(next(exchange)), ([duration]) => Effect.logInfo(`${exchange.method} took ${duration}`)).pipe(
+ * const timed = Middleware.layer((next) => (request) =>
+ *   Effect.tap(Effect.timed(next(request)), ([duration]) => Effect.logInfo(`${request.method} took ${duration}`)).pipe(
  *     Effect.map(([, answer]) => answer)
  *   ))
  * const server = McpServer.layer({ name: "timed", version: "1.0.0" }, timed, Tool.layer(greet, greeting))
@@ -28,32 +29,41 @@ import type * as McpError from "@skein/protocol/McpError"
 import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import type { Catalog } from "./Catalog.ts"
+import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import * as captured from "./internal/definitions/captureServices.ts"
+import { internals } from "./internal/catalogState.ts"
+import { registerLayer } from "./internal/definitions/captureServices.ts"
 import { methodOf } from "./internal/dispatch/target.ts"
 
-/** What handles a request: the server itself, or a middleware and all that is behind it. `R` is what it needs besides. */
+/** Handles a request: the server, or a middleware with everything inside of it. `R` are the services that it needs. */
 export type Handler<R = never> = Dispatcher<McpRequest | R>
 
-/** Wraps what handles requests. It is called once per change of the server's middleware, not once per request. */
+/** Wraps a handler. It is called once per change of the server's middleware, not once per request. */
 export type Middleware<R = never> = (next: Handler) => Handler<R>
 
-/** Adds a middleware to a server. Those that are listed first stand outside of those that are listed later. */
+/**
+ * Adds a middleware to a server. Middleware that is listed first is the outermost.
+ *
+ * @example
+ * const refuse = Middleware.layer((next) => (request) =>
+ *   request.method === "tools/call" && closed()
+ *     ? Effect.fail(McpError.other(503, "Closed until 8:00"))
+ *     : next(request))
+ */
 export const layer = <R = never>(
   middleware: Middleware<R>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> =>
-  captured.layer<R>((catalog, provide, withhold) =>
-    catalog.middleware.add((next) => {
-      const handler = middleware((exchange) => withhold(next(exchange)))
-      return (exchange) => provide(handler(exchange) as Effect.Effect<Answer, McpError.McpError, R>)
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  registerLayer<R>((catalog, provide, restore) =>
+    catalog[internals].middleware.add((next) => {
+      const handler = middleware((request) => restore(next(request)))
+      return (request) => provide(handler(request) as Effect.Effect<Answer, McpError.McpError, R>)
     })
   )
 
-/** Which requests a middleware is about: those of these methods, or `all` but `subscriptions/listen`, which has no end. */
+/** The methods that a middleware applies to: a list, or `all` methods but `subscriptions/listen`, which has no end. */
 export type Methods = ReadonlyArray<string> | "all"
 
-/** The methods as a predicate. */
+/** Turns the methods into a predicate. */
 export const includes = (methods: Methods): (method: string) => boolean => {
   if (methods === "all") return (method) => method !== "subscriptions/listen"
   const set = new Set(methods)
@@ -61,31 +71,35 @@ export const includes = (methods: Methods): (method: string) => boolean => {
 }
 
 /**
- * What a bound counts apart: requests with the same key share it. `target` is the tool, prompt or resource that the request
- * names, where there is one that its caller may see: a name that a client made up has no key of its own, and fills no table.
+ * Makes the key of a request. Requests with the same key share a limit. `target` is the tool, prompt or resource that
+ * the request names, if it exists and the caller may see it. Unknown names get no key of their own, so that a client
+ * cannot fill the table of keys.
  */
-export type Key = (exchange: RequestContext, target: string | undefined) => string
+export type Key = (request: RequestContext, target: string | undefined) => string
 
-// Each part says how long it is, so that no two lists of parts make the same key.
+// The length of each part precedes it, so that different lists of parts make different keys.
 const join = (...parts: ReadonlyArray<string>): string => parts.map((part) => `${part.length}:${part}`).join("")
 
-/** All requests together. */
+/** One key for all requests. */
 export const perServer: Key = () => ""
 
 /**
- * The requests of each principal. Callers without one share a key: what they say of themselves is not to be trusted. Where a
- * proxy tells them apart, write a key that reads its header: `exchange.origin?.header?.("x-real-ip")`.
+ * One key for each principal. Anonymous callers share one key, because nothing that they claim can be trusted. If a
+ * proxy identifies them, write a key that reads its header.
+ *
+ * @example
+ * const perAddress: Middleware.Key = ({ origin }) => origin?.header?.("x-real-ip") ?? ""
  */
 export const perPrincipal: Key = ({ caller: { principal } }) => principal === undefined ? "" : join(principal.id)
 
-/** The requests for each tool, prompt and resource; all other requests of a method together. */
-export const perTarget: Key = (exchange, target) =>
-  target === undefined ? join(methodOf(exchange)) : join(methodOf(exchange), target)
+/** One key for each tool, prompt and resource, and one for all other requests of a method. */
+export const perTarget: Key = (request, target) =>
+  target === undefined ? join(methodOf(request)) : join(methodOf(request), target)
 
-/** The requests of each principal for each tool, prompt and resource. */
-export const perPrincipalAndTarget: Key = (exchange, target) => {
-  const { principal } = exchange.caller
+/** One key for each principal and each tool, prompt and resource. */
+export const perPrincipalAndTarget: Key = (request, target) => {
+  const { principal } = request.caller
   return principal === undefined
-    ? perTarget(exchange, target)
-    : join(methodOf(exchange), target === undefined ? "" : `=${target}`, principal.id)
+    ? perTarget(request, target)
+    : join(methodOf(request), target === undefined ? "" : `=${target}`, principal.id)
 }

@@ -1,5 +1,5 @@
 /**
- * A server on `node:http`: as a process of its own, as a layer, or as a handler inside of Express, Fastify and their kin.
+ * A server on `node:http`: as a process, as a layer, or as a handler inside of a framework such as Express or Fastify.
  *
  * @example
  * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
@@ -17,74 +17,91 @@ import * as Http from "./Http.ts"
 import { adapterContext, findPrincipal } from "./internal/http/adapters/principal.ts"
 import { loopback } from "./internal/http/options.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
+import type { RequestInput } from "./internal/http/adapters/node.ts"
 import * as server from "./internal/http/adapters/nodeServer.ts"
 import * as main from "./internal/stdio/nodeMain.ts"
 import type { McpServer } from "./McpServer.ts"
 
-/** What a host has found out about a request before it gave it away. */
-export interface RequestInput extends adapter.RequestInput {}
+export type { RequestInput } from "./internal/http/adapters/node.ts"
 
 /**
- * Finds out who makes a request. The type of its parameter is what the host makes of an `IncomingMessage`, which the host alone knows:
- * that it is right nobody checks.
+ * Resolves the principal of a request. Its parameter may have a subtype of `IncomingMessage`, such as Express's
+ * `Request`. The compiler cannot check that the framework passes that subtype.
  */
 export type FindPrincipal = {
-  // As a method, since the parameter of a method may be a subtype.
+  // A method, because the parameters of methods are bivariant.
   find(request: IncomingMessage): Principal | undefined | Effect.Effect<Principal | undefined, unknown>
 }["find"]
 
-/** How requests are taken over from a host. */
+/** Options of a handler. */
 export interface HandlerOptions extends Http.Options {
   /**
-   * Who makes a request, where the handler is not told with it: read from what the host's own middleware has left on it
-   * (`(request: express.Request) => request.user`), or found out here, once Host, Origin and path have passed. What it fails
-   * with or throws is logged, and the request answered with 500. It is interrupted when the client leaves.
+   * Resolves the principal of a request that the handler receives without one. It reads a property that the framework's
+   * middleware has set (`(request: express.Request) => request.user`), or authenticates the request. It runs after the
+   * checks of Host, Origin and path. A failure or exception is logged, and the request is answered with 500. It is
+   * interrupted when the client disconnects.
    */
   readonly principal?: FindPrincipal | undefined
   /**
-   * How long a client may take nothing of an answer that is complete: 60 seconds by default. Then the connection is closed. One that
-   * reads slowly is none of these.
+   * How long a client may read nothing of a complete answer before the connection is closed: 60 seconds by default. A
+   * client that reads slowly is not affected.
    */
   readonly sendTimeout?: Duration.Input | undefined
 }
 
 /**
- * Answers a request of `node:http`. The third argument tells what is known of it; a function there (the `next` of Express) is
- * ignored. With Fastify: `reply.hijack(); handler(request.raw, reply.raw, { body: request.body })`.
+ * Handles a request of `node:http`. The optional third argument has the principal and the parsed body of the request. A
+ * function there (the `next` of Express) is ignored.
+ *
+ * @example
+ * // Fastify
+ * app.all("/mcp", (request, reply) => {
+ *   reply.hijack()
+ *   handler(request.raw, reply.raw, { body: request.body })
+ * })
  */
 export type Handler = (
   request: IncomingMessage,
   response: ServerResponse,
-  given?: RequestInput | ((error?: unknown) => void)
+  input?: RequestInput | ((error?: unknown) => void)
 ) => void
 
-/** How a server listens, and what bounds its connections. */
+/** Options of a listening server. */
 export interface Options extends HandlerOptions {
-  /** 3000 by default, 0 for one that is free. */
+  /** The port: 3000 by default, 0 for any free port. */
   readonly port?: number | undefined
   /**
-   * The address to listen on: `127.0.0.1` by default, so that nobody else's machine reaches it. A name or address given here that is
-   * not a wildcard is among the `allowedHosts`, unless those are given.
+   * The address to listen on: `127.0.0.1` by default, so that other machines cannot reach the server. A name or address
+   * that is not a wildcard is added to the default `allowedHosts`.
    */
   readonly host?: string | undefined
-  /** How long the head of a request may take: 15 seconds by default. Then 408, and the connection is closed. */
+  /**
+   * How long the head of a request may take: 15 seconds by default. Then the answer is 408, and the connection is
+   * closed.
+   */
   readonly headersTimeout?: Duration.Input | undefined
-  /** How long a request may take to arrive, its body included: 60 seconds by default. Then the same. */
+  /**
+   * How long a whole request may take to arrive: 60 seconds by default. Then the answer is 408, and the connection is
+   * closed.
+   */
   readonly requestTimeout?: Duration.Input | undefined
-  /** How long a connection may be idle between requests: 65 seconds by default, more than a proxy keeps its own. */
+  /**
+   * How long a connection may be idle between requests: 65 seconds by default, longer than the usual 60 seconds of
+   * proxies.
+   */
   readonly keepAliveTimeout?: Duration.Input | undefined
-  /** How many connections there may be: 20,000 by default. At the bound a new one is closed at once. */
+  /** The number of connections: 20,000 by default. At the bound a new connection is closed immediately. */
   readonly maxConnections?: number | undefined
 }
 
-/** Where a server listens. */
+/** A listening server. */
 export class Server extends Context.Service<Server, {
   readonly host: string
   readonly port: number
-  /** The endpoint's address for clients. */
+  /** The URL of the endpoint. */
   readonly url: string
   readonly endpoint: Http.Endpoint
-}>()("@skein/server/NodeHttp/Listening") {}
+}>()("@skein/server/NodeHttp/Server") {}
 
 interface Made {
   readonly handler: Handler
@@ -105,10 +122,10 @@ const prepare = (
   }
   const { principal } = options
   const handler: Handler = (message, response, more) => {
-    const given = typeof more === "function" ? undefined : more
+    const input = typeof more === "function" ? undefined : more
     const answer = new adapter.NodeAnswer(response, shared)
-    const request = new adapter.NodeRequest(message, response, shared, given)
-    if (principal === undefined || given?.principal !== undefined) return endpoint.handle(request, answer)
+    const request = new adapter.NodeRequest(message, response, shared, input)
+    if (principal === undefined || input?.principal !== undefined) return endpoint.handle(request, answer)
     endpoint.handle(request, answer, (then) =>
       findPrincipal(principal, context, message, answer, (found) => {
         request.principal = found
@@ -119,9 +136,15 @@ const prepare = (
 }
 
 /**
- * A handler for a `node:http` server of your own, or for a framework on top of one. What is in flight is ended with the scope.
+ * Makes a handler for a `node:http` server of your own, or for a framework. Closing the scope ends the requests in
+ * progress.
  *
- * Mount it for every method on its path; the path that it checks is the one that the client asked for, so that a router may cut it.
+ * Mount it for all HTTP methods on its path. It checks the path that the client requested, even if a router has
+ * shortened `request.url`.
+ *
+ * @example
+ * const handler = yield* NodeHttp.handler({ allowedHosts: ["mcp.example.com"] })
+ * const server = createServer(handler)
  */
 export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, never, McpServer | Scope.Scope> =>
   Effect.gen(function*() {
@@ -132,7 +155,13 @@ export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, ne
     return made.handler
   })
 
-/** Listens until the scope closes. Fails with `TransportError` `Open` where it cannot: the port is taken, for instance. */
+/**
+ * Listens until the scope closes. Fails with `TransportError` if it cannot listen, for example because the port is in
+ * use.
+ *
+ * @example
+ * const { url } = yield* NodeHttp.serve({ port: 0 })
+ */
 export const serve = (
   options: Options = {}
 ): Effect.Effect<Server["Service"], TransportError, McpServer | Scope.Scope> =>
@@ -140,7 +169,7 @@ export const serve = (
     const host = options.host ?? "127.0.0.1"
     const own = loopback.includes(host) || server.isWildcard(host) ? [] : [host.includes(":") ? `[${host}]` : host]
     const scope = yield* Effect.scope
-    // Closed by the listener's own finalizer, between its two steps.
+    // The finalizer of the listener closes it, between its two steps.
     const inner = yield* Scope.fork(scope)
     const endpoint = yield* Scope.provide(
       Http.make({ ...options, allowedHosts: options.allowedHosts ?? [...loopback, ...own] }),
@@ -167,44 +196,56 @@ export const serve = (
   })
 
 /**
- * Listens in the background, until the layer's scope closes: then it accepts nothing more, lets what is in flight finish within the
- * grace, ends the streams, and closes the connections.
+ * Listens until the scope of the layer closes. Then it refuses new connections, lets requests in progress finish within
+ * `shutdownTimeout`, ends the streams, and closes the connections.
+ *
+ * @example
+ * NodeHttp.layer({ port: 3000 }).pipe(Layer.provide(Server), Layer.launch)
  */
 export const layer = (options?: Options): Layer.Layer<Server, TransportError, McpServer> =>
   Layer.effect(Server, serve(options))
 
-/** How a server listens, and what bounds it and its process. */
+/** Options of a server process. */
 export interface MainOptions extends Options {
-  /** What is done once it listens, instead of telling the log where. It is interrupted when the process ends. */
+  /** Runs once the server listens, instead of logging the URL. It is interrupted when the process ends. */
   readonly onListening?: ((listening: Server["Service"]) => Effect.Effect<unknown, never, McpServer>) | undefined
 }
 
 const announce = ({ url }: Server["Service"]): Effect.Effect<void> => Effect.logInfo(`Listening on ${url}`)
 
 /**
- * Serves HTTP as the whole life of this process. The log, on stderr, tells where.
+ * Runs the process as an HTTP server. It logs the URL to stderr.
  *
- * - SIGTERM or SIGINT: nothing more is accepted, what is in flight may finish within `grace` (5 seconds), exit 143 or 130. A second
- *   signal exits at once.
- * - The server cannot be built, or cannot listen: the cause goes to stderr, exit 1.
+ * - SIGTERM or SIGINT: the server refuses new requests, and requests in progress may finish within `shutdownTimeout` (5
+ *   seconds). The exit code is 143 or 130. A second signal exits immediately.
+ * - The server cannot be built, or cannot listen: the cause is written to stderr, and the exit code is 1.
+ *
+ * @example
+ * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
  */
 export const runMain = <E>(mcp: Layer.Layer<McpServer, E>, options: MainOptions = {}): void => {
   const { onListening = announce, ...rest } = options
-  const life = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
-  // What is in flight has the grace, and the finalizers of the server have some time of their own.
-  main.runMain(Effect.provide(life, mcp), {
+  const program = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
+  // The finalizers of the server run after the requests in progress, and get 5 more seconds.
+  main.runMain(Effect.provide(program, mcp), {
     shutdownTimeout: Duration.toMillis(options.shutdownTimeout ?? 5_000) + 5_000
   })
 }
 
-/** A server inside of a host that is not written in Effect. */
+/** A server inside of an application without Effect. */
 export interface Mounted {
   readonly handler: Handler
-  /** Ends what is in flight, and the server. */
+  /** Ends the requests in progress and the server. */
   readonly close: () => Promise<void>
 }
 
-/** Builds a server and its handler, for a host that is not written in Effect: it closes it when it ends. */
+/**
+ * Builds a server and its handler, for an application without Effect. The application calls `close` when it ends.
+ *
+ * @example
+ * const { handler, close } = await NodeHttp.mount(Server, { allowedHosts: ["mcp.example.com"] })
+ * app.all("/mcp", handler)
+ */
 export const mount = <E>(mcp: Layer.Layer<McpServer, E>, options?: HandlerOptions): Promise<Mounted> =>
   Effect.runPromise(Effect.gen(function*() {
     const scope = yield* Scope.make()

@@ -1,5 +1,5 @@
 /**
- * Letting a client poll for the answer to a long request, instead of holding a connection open for it.
+ * Polling: lets a client poll for the answer to a long request instead of holding a connection open.
  *
  * @example
  * const slow = Tool.layer(Tool.make("slow"), () =>
@@ -10,13 +10,14 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
 /**
- * Ends the HTTP connection on which the client waits for this request, and lets the client come back for what is said from then
- * on, the answer included ("the server MAY close the connection (without terminating the SSE stream) at any time", 2025-11-25,
- * transports). The handler goes on. `retry` is how long the client shall wait; the endpoint's own `retry` by default, 1 second. It
- * should be less than the event log keeps the answer: 5 minutes by default.
+ * Closes the HTTP connection on which the client waits for this request. The client reconnects later for the further
+ * messages, including the answer ("the server MAY close the connection (without terminating the SSE stream) at any
+ * time", 2025-11-25, transports). The handler continues. `retry` is how long the client should wait before it
+ * reconnects: the endpoint's `retry` by default, 1 second. It should be shorter than the `retention` of the event
+ * store, 5 minutes by default.
  *
- * May be called as often as wanted: it ends the connection that the client has come back on. Where there is no such thing, on stdio
- * and in other revisions, it does nothing.
+ * It may be called repeatedly; each call closes the connection on which the client has reconnected. It does nothing on
+ * stdio and in other revisions.
  */
 export const disconnect = (retry?: Duration.Input): Effect.Effect<void, never, McpRequest> =>
   Effect.flatMap(

@@ -1,9 +1,15 @@
 /**
- * Who makes a request, as the host of the transport has found out: by a token, a certificate, a cookie.
+ * The principal of a request: the authenticated identity that the transport has established, by a token, a certificate
+ * or a cookie.
  *
- * The host gives it with each message: over HTTP its own middleware says it, as `principal` of what it hands to the door, or as
- * `HttpRoutes.CurrentPrincipal`; any other transport as `Origin.principal`. A session belongs to the one that opened it. Nothing that
- * the client writes into a message can set it. Entries may be shown to some principals only: `Catalog.visibleTo`.
+ * The application around the server provides the principal with each message: over HTTP with the `principal` argument
+ * or option of the handler, or with `HttpRoutes.CurrentPrincipal`, and for other transports with `Origin.principal`. A
+ * session belongs to the principal that opened it. Nothing in a client's message can set the principal.
+ * `Catalog.visibleTo` limits definitions to some principals.
+ *
+ * @example
+ * const whoami = Tool.layer(Tool.make("whoami"), () =>
+ *   Effect.map(Principal.current, Option.match({ onNone: () => "anonymous", onSome: ({ id }) => id })))
  */
 import type { Principal } from "@skein/runtime/Connection"
 import { McpRequest } from "@skein/runtime/RequestContext"
@@ -12,7 +18,7 @@ import * as Option from "effect/Option"
 
 export type { Principal }
 
-/** Who makes the request that is being handled; none where the host has not found out. */
+/** The principal of the current request. `None` for an anonymous caller. */
 export const current: Effect.Effect<Option.Option<Principal>, never, McpRequest> = /* @__PURE__ */ Effect.map(
   McpRequest,
   ({ caller }) => Option.fromUndefinedOr(caller.principal)

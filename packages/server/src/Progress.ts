@@ -1,12 +1,23 @@
 /**
- * Progress of the request that is being handled.
+ * Progress: reports the progress of the current request to its client.
+ *
+ * @example
+ * const count = Tool.layer(Tool.make("count"), () =>
+ *   Effect.as(
+ *     Effect.forEach([1, 2, 3], (n) =>
+ *       Effect.andThen(Effect.sleep("1 second"), Progress.report({ progress: n, total: 3 }))),
+ *     "Done"
+ *   ))
  */
 import { McpRequest, type Progress } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 
+export type { Progress } from "@skein/runtime/RequestContext"
+
 /**
- * Tells the client how far the request has come, if it asked to be told. `progress` must grow with every report: one that does
- * not is left out, as is any after the end. `message` needs 2025-03-26. Waits while the client is slow to read.
+ * Reports progress to the client, if the client requested reports. `progress` must grow with every report; a report
+ * that does not grow is not sent, nor is a report after the end of the request. `message` needs 2025-03-26. Suspends
+ * while the client is slow to read.
  */
 export const report = (progress: Progress): Effect.Effect<void, never, McpRequest> =>
   Effect.flatMap(McpRequest, (request) => request.progress(progress))

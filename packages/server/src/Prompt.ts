@@ -1,21 +1,22 @@
 /**
  * Prompts: messages that a user picks, with arguments filled in.
  *
- * An argument is text on the wire; its schema says what the handler gets. `Prompt.layer` binds a prompt to its handler, and to what
- * completes its arguments; `Prompt.add` and `Prompt.replace` do so while the server runs.
+ * An argument is text on the wire. Its schema decides what the handler receives. `Prompt.layer` registers a prompt with
+ * its handler and with the completion of its arguments; `Prompt.add` and `Prompt.replace` do so while the server runs.
  *
  * @example
  * const review = Prompt.make("review", {
  *   description: "Reviews code",
  *   arguments: {
- *     code: Schema.String.annotate({ description: "What to review" }),
+ *     code: Schema.String.annotate({ description: "The code to review" }),
  *     language: Schema.String,
  *     tone: Schema.optionalKey(Schema.Literals(["kind", "strict"]))
  *   }
  * })
  * const live = Prompt.layer(
  *   review,
- *   ({ code, tone = "kind" }) => Effect.succeed([Prompt.user(`Be ${tone}. Please review this code:`), Prompt.user(code)]),
+ *   ({ code, tone = "kind" }) =>
+ *     Effect.succeed([Prompt.user(`Be ${tone}. Please review this code:`), Prompt.user(code)]),
  *   { complete: { language: ["python", "rust", "typescript"] } }
  * )
  */
@@ -30,38 +31,44 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as SchemaAST from "effect/SchemaAST"
-import type { Catalog } from "./Catalog.ts"
+import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
 import * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import { said } from "./internal/definitions/annotations.ts"
-import * as captured from "./internal/definitions/captureServices.ts"
-import { clip, maxProblem } from "./internal/clip.ts"
-import * as completers from "./internal/methods/completers.ts"
-import { decoder } from "./internal/definitions/decode.ts"
-import * as details from "./internal/definitions/validateDefinition.ts"
+import { textAnnotation } from "./internal/definitions/annotations.ts"
+import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
+import { clip, maxProblem } from "./internal/text.ts"
+import { checkBlocks } from "./internal/definitions/validateDefinition.ts"
 import { toMcpError } from "./internal/definitions/handlerError.ts"
-import { omitUndefined } from "./internal/omitUndefined.ts"
+import { makeCompleters } from "./internal/methods/completion.ts"
 import type { Visible } from "./Registry.ts"
+import { decoder } from "./internal/definitions/inputSchema.ts"
+import { omitUndefined } from "./internal/json.ts"
 
-/** Schemas for the arguments. On the wire each is a string; `title` and `description` annotations describe it. */
+/**
+ * The schemas of the arguments. Each argument is a string on the wire. Annotate a schema with `title` and `description`
+ * for clients.
+ */
 export type Arguments = { readonly [name: string]: Schema.ConstraintCodec<unknown, string | undefined> }
 
-/** What describes a prompt. */
+/** The description of a prompt. */
 export interface Options<A extends Arguments> {
   /** A name for people. */
   readonly title?: string | undefined
   readonly description?: string | undefined
-  /** The arguments; those made with `Schema.optional` or `Schema.optionalKey`, or with a default, may be absent. None by default. */
+  /** The arguments. Those with `Schema.optional`, `Schema.optionalKey` or a default may be absent. None by default. */
   readonly arguments?: A | undefined
-  /** Who may see it; everybody by default. To others there is no such prompt. It must be quick. */
+  /**
+   * Which callers may see and get the prompt. Everybody by default. For other callers it does not exist. It must be
+   * fast.
+   */
   readonly visible?: Visible | undefined
   readonly icons?: ReadonlyArray<Icon> | undefined
   readonly _meta?: Meta | undefined
 }
 
-/** A prompt's definition. `A` is what its handler gets. */
+/** A prompt's definition. `A` is the type of the arguments that its handler receives. */
 export interface Prompt<A> {
   readonly name: string
   readonly options: Omit<Options<never>, "arguments">
@@ -72,13 +79,13 @@ export interface Prompt<A> {
 /** One message of a prompt. */
 export type Message = Wire.PromptMessage
 
-/** What a handler may answer: text (said by the user), messages, or the whole result. */
+/** The value that a handler returns: the text of one user message, messages, or the whole result. */
 export type Answer = string | ReadonlyArray<Message> | Wire.GetPromptResult
 
-/** A message that the user says. */
+/** Makes a message of the user. */
 export const user = (content: string | Content.ContentBlock): Message => message("user", content)
 
-/** A message that the assistant says. */
+/** Makes a message of the assistant. */
 export const assistant = (content: string | Content.ContentBlock): Message => message("assistant", content)
 
 const message = (role: Role, content: string | Content.ContentBlock): Message => ({
@@ -86,7 +93,12 @@ const message = (role: Role, content: string | Content.ContentBlock): Message =>
   content: typeof content === "string" ? Content.text(content) : content
 })
 
-/** Defines a prompt. */
+/**
+ * Defines a prompt.
+ *
+ * @example
+ * const greet = Prompt.make("greet", { arguments: { name: Schema.String } })
+ */
 export const make = <A extends Arguments = {}>(
   name: string,
   options: Options<A> = {}
@@ -104,10 +116,14 @@ export const make = <A extends Arguments = {}>(
 }
 
 /**
- * Offers a prompt with its handler, and with what completes its arguments. Those whose schema is of literals complete by themselves.
+ * Registers a prompt with its handler and with the completion of its arguments. An argument whose schema consists of
+ * literals is completed automatically.
  *
- * Missing or malformed arguments are answered `-32602`. What the handler fails with becomes
- * `-32603` with its message, an `McpError` keeps its own code. Fails with `DefinitionError` when the name is taken.
+ * Missing or malformed arguments are answered with `-32602`. A failure of the handler becomes `-32603` with its
+ * message; an `McpError` keeps its code. Fails with `DefinitionError`: `DuplicateName`, `InvalidValue`.
+ *
+ * @example
+ * const live = Prompt.layer(greet, ({ name }) => Effect.succeed(`Greet ${name}`))
  */
 export const layer = <
   A,
@@ -118,10 +134,10 @@ export const layer = <
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
   options?: Completion.Options<keyof A & string, C>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R | Completion.Services<C>>> =>
-  captured.layer(offer("add", prompt, handler, options?.complete))
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R | Completion.Services<C>>> =>
+  registerLayer(register("add", prompt, handler, options?.complete))
 
-/** Offers a prompt with its handler until the scope closes, while the server runs. Fails as `layer` does. */
+/** Registers a prompt with its handler until the scope closes, while the server runs. Fails as `layer` does. */
 export const add = <
   A,
   E extends HandlerError = never,
@@ -131,10 +147,13 @@ export const add = <
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
   options?: Completion.Options<keyof A & string, C>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
-  captured.effect(offer("add", prompt, handler, options?.complete))
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R | Completion.Services<C>>> =>
+  registerScoped(register("add", prompt, handler, options?.complete))
 
-/** The same in the stead of the prompt that has the name, which is back when the scope closes. Fails with `Unknown` without one. */
+/**
+ * Replaces the prompt of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no prompt has
+ * the name, and otherwise as `layer` does.
+ */
 export const replace = <
   A,
   E extends HandlerError = never,
@@ -144,53 +163,53 @@ export const replace = <
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
   options?: Completion.Options<keyof A & string, C>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
-  captured.effect(offer("replace", prompt, handler, options?.complete))
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R | Completion.Services<C>>> =>
+  registerScoped(register("replace", prompt, handler, options?.complete))
 
-const offer = <A, E extends HandlerError, R, C extends object>(
+const register = <A, E extends HandlerError, R, C extends object>(
   how: "add" | "replace",
   prompt: Prompt<A>,
   handler: (args: A) => Effect.Effect<Answer, E, R>,
   complete: C | undefined
-): captured.Add<R | Completion.Services<C>> =>
+): Register<R | Completion.Services<C>> =>
 (catalog, provide) => {
-  const read = decoder(prompt.schema)
+  const decode = decoder(prompt.schema)
   return catalog.prompts[how](prompt.name, {
     definition: describe(prompt),
     visible: prompt.options.visible,
-    complete: completers.make(prompt.arguments, { ...complete }, provide),
+    complete: makeCompleters(prompt.arguments, { ...complete }, provide),
     get: (args) => {
-      const decoded = read(args)
+      const decoded = decode(args)
       if (Result.isFailure(decoded)) {
         const problem = `Invalid arguments for prompt ${prompt.name}: ${clip(decoded.failure, maxProblem)}`
         return Effect.fail(McpError.invalidParams(problem))
       }
       return Effect.mapBoth(provide(handler(decoded.success)), {
         onFailure: toMcpError,
-        onSuccess: (answer) => full(answer, prompt.options.description)
+        onSuccess: (answer) => toResult(answer, prompt.options.description)
       })
     }
   })
 }
 
-const full = (answer: Answer, description: string | undefined): Wire.GetPromptResult => {
+const toResult = (answer: Answer, description: string | undefined): Wire.GetPromptResult => {
   const whole = typeof answer !== "string" && "messages" in answer
   const messages = whole ? answer.messages : typeof answer === "string" ? [user(answer)] : answer
-  details.blocks(messages.map(({ content }) => content))
+  checkBlocks(messages.map(({ content }) => content))
   if (whole) return answer
   return description === undefined ? { messages } : { description, messages }
 }
 
-/** The prompt as `prompts/list` shows it. */
+/** Makes the prompt as `prompts/list` returns it. */
 const describe = <A>(prompt: Prompt<A>): Wire.Prompt => {
   const args = Object.entries(prompt.arguments).map(([name, schema]): Wire.PromptArgument => {
-    const title = said(schema.ast, "title")
-    const description = said(schema.ast, "description")
+    const title = textAnnotation(schema.ast, "title")
+    const description = textAnnotation(schema.ast, "description")
     return {
       name,
       ...(title === undefined ? undefined : { title }),
       ...(description === undefined ? undefined : { description }),
-      // As it is sent: one with a default is optional there.
+      // The encoded side is what the client sends: an argument with a default is optional there.
       required: !SchemaAST.isOptional(SchemaAST.toEncoded(schema.ast))
     }
   })

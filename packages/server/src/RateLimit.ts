@@ -1,13 +1,14 @@
 /**
- * A rate limit: how many requests are handled in a time. "Servers MUST rate limit tool invocations" (2026-07-28, server/tools,
- * security considerations; the other revisions alike).
+ * A rate limit: how many requests are handled in a period of time. "Servers MUST rate limit tool invocations"
+ * (2026-07-28, server/tools, security considerations; likewise in the other revisions).
  *
- * It counts `tools/call` by default, for each principal and tool apart. At the bound a request is refused with the error code
- * `429`, which is outside of what JSON-RPC reserves, with text that says when to try again and `data.retryAfterMs`. A refused
- * request counts for nothing. A handler that asks the client something in the request era is called once more for each round of
- * answers, and each of these calls counts.
+ * It counts `tools/call` by default, separately for each principal and tool. At the limit a request is refused with the
+ * error code `429`, which is outside of the range that JSON-RPC reserves, a message with the time of the next try, and
+ * `data.retryAfterMs`. Refused requests do not count. A handler that sends input requests in the request era runs once
+ * per round, and each run counts.
  *
- * The counts are kept in memory by `layer`, for one process; `layerShared` keeps them wherever Effect's `RateLimiter` does.
+ * `layer` stores the counts in memory, for one process. `layerStore` stores them in Effect's `RateLimiter`, which
+ * several processes can share.
  *
  * @example
  * const server = McpServer.layer(
@@ -17,7 +18,7 @@
  * )
  *
  * @example
- * const limit = RateLimit.layerShared({ limit: 10, window: "1 minute" }).pipe(
+ * const limit = RateLimit.layerStore({ limit: 10, window: "1 minute" }).pipe(
  *   Layer.provide(RateLimiter.layer),
  *   Layer.provide(RateLimiter.layerStoreRedis())
  * )
@@ -31,107 +32,125 @@ import type * as Layer from "effect/Layer"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import * as captured from "./internal/definitions/captureServices.ts"
-import * as limiterStore from "./internal/limits/rateLimitStore.ts"
-import { aside, describe, inWords } from "./internal/limits/refusal.ts"
+import { internals } from "./internal/catalogState.ts"
+import { registerLayer } from "./internal/definitions/captureServices.ts"
+import * as rateLimitStore from "./internal/limits/rateLimitStore.ts"
+import { describeRequest, formatMillis, withoutRequest } from "./internal/limits/failRequest.ts"
 import { targetOf } from "./internal/dispatch/target.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** The code of the error that refuses a request. */
 export const code = 429
 
-/** What is counted, and how much of it is let through. */
+/** The limit, and the requests that it applies to. */
 export interface Options {
-  /** How many requests of a key in each `window`: 60 by default, 1 at least. */
+  /** The number of requests of a key in each `window`: 60 by default, at least 1. */
   readonly limit?: number | undefined
-  /** 1 minute by default. */
+  /** The period of time: 1 minute by default. */
   readonly window?: Duration.Input | undefined
   /**
-   * `token-bucket`, the default: up to `limit` at once, after which there is room for another one each `window / limit`.
-   * `fixed-window`: up to `limit`, and then none until the window is over.
+   * `token-bucket` (the default): up to `limit` requests at once, and one more each `window / limit`. `fixed-window`:
+   * up to `limit` requests until the window is over.
    */
   readonly algorithm?: "token-bucket" | "fixed-window" | undefined
-  /** What is counted apart: `Middleware.perPrincipalAndTarget` by default. */
+  /** Requests with the same key share the limit: `Middleware.perPrincipalAndTarget` by default. */
   readonly key?: Middleware.Key | undefined
-  /** The methods that count: `["tools/call"]` by default. */
+  /** The methods that the limit applies to: `["tools/call"]` by default. */
   readonly methods?: Middleware.Methods | undefined
 }
 
-/** The same, with the bound of the memory. */
+/** Options of a limit in memory. */
 export interface MemoryOptions extends Options {
-  /** The keys that are remembered: 10,000 by default. Beyond, what the one used longest ago has used is forgotten. */
+  /** The number of stored keys: 10,000 by default. Beyond it, the count of the least recently used key is forgotten. */
   readonly maxKeys?: number | undefined
 }
 
-/** The same, with what the shared store needs. */
-export interface SharedOptions extends Options {
+/** Options of a limit in a store. */
+export interface StoreOptions extends Options {
   /**
-   * What the keys start with: `mcp:` by default. Servers with the same prefix share what is used; limits that are not the same
-   * need prefixes that are not.
+   * The prefix of the keys in the store: `mcp:` by default. Servers with the same prefix share their counts. Different
+   * limits need different prefixes.
    */
   readonly prefix?: string | undefined
-  /** What becomes of a request that cannot be counted: `refuse`, the default, with `-32603`; or `allow`. The log hears of both. */
+  /** The answer if the store fails: `refuse` (the default) with `-32603`, or `allow`. Both are logged. */
   readonly onStoreError?: "refuse" | "allow" | undefined
 }
 
-/** What the limiters of both layers are asked. */
+/** The function that counts a request. */
 type Consume = RateLimiter.RateLimiter["consume"]
 
-/** Limits the rate of requests, with what was used kept in memory. */
+/**
+ * Limits the rate of requests, with counts in memory.
+ *
+ * @example
+ * RateLimit.layer({ limit: 10, window: "1 minute", key: Middleware.perPrincipal })
+ */
 export const layer = (options: MemoryOptions = {}): Layer.Layer<never, DefinitionError, Catalog> =>
-  captured.layer<never>((catalog) => {
-    const store = limiterStore.make(new limiterStore.Memory(options.maxKeys ?? 10_000))
+  registerLayer<never>((catalog) => {
+    const store = rateLimitStore.makeStore(new rateLimitStore.RateLimitMemory(options.maxKeys ?? 10_000))
     return Effect.flatMap(
       Effect.provideContext(RateLimiter.make, Context.make(RateLimiter.RateLimiterStore, store)),
-      ({ consume }) => catalog.middleware.add(limit(catalog, consume, options))
+      ({ consume }) => catalog[internals].middleware.add(limit(catalog, consume, options))
     )
   })
 
-/** Limits the rate of requests, with what was used kept by the `RateLimiter` that the layer is provided with. */
-export const layerShared = (
-  options: SharedOptions = {}
+/**
+ * Limits the rate of requests, with counts in the store of the `RateLimiter` that the layer is provided with.
+ *
+ * @example
+ * RateLimit.layerStore({ limit: 10 }).pipe(
+ *   Layer.provide(RateLimiter.layer),
+ *   Layer.provide(RateLimiter.layerStoreRedis())
+ * )
+ */
+export const layerStore = (
+  options: StoreOptions = {}
 ): Layer.Layer<never, DefinitionError, Catalog | RateLimiter.RateLimiter> =>
-  captured.layer<RateLimiter.RateLimiter>((catalog) =>
+  registerLayer<RateLimiter.RateLimiter>((catalog) =>
     Effect.contextWith((context: Context.Context<never>) => {
       const { consume } = Context.getUnsafe(context, RateLimiter.RateLimiter)
-      return catalog.middleware.add(limit(catalog, consume, { ...options, prefix: options.prefix ?? "mcp:" }))
+      return catalog[internals].middleware.add(
+        limit(catalog, consume, { ...options, prefix: options.prefix ?? "mcp:" })
+      )
     })
   )
 
-const limit = (catalog: Catalog["Service"], consume: Consume, options: SharedOptions): Middleware.Middleware => {
+const limit = (catalog: Catalog["Service"], consume: Consume, options: StoreOptions): Middleware.Middleware => {
   const key = options.key ?? Middleware.perPrincipalAndTarget
   const counts = Middleware.includes(options.methods ?? ["tools/call"])
   const prefix = options.prefix ?? ""
-  const terms = {
+  const settings = {
     limit: Math.max(1, Math.floor(options.limit ?? 60)),
     window: Duration.fromInputUnsafe(options.window ?? "1 minute"),
     algorithm: options.algorithm ?? "token-bucket",
     onExceeded: "fail"
   } as const
-  return (next) => (exchange) =>
-    counts(exchange.method)
-      ? Effect.matchEffect(consume({ ...terms, key: prefix + key(exchange, targetOf(catalog, exchange)) }), {
-        onSuccess: () => next(exchange),
+  return (next) => (request) =>
+    counts(request.method)
+      ? Effect.matchEffect(consume({ ...settings, key: prefix + key(request, targetOf(catalog, request)) }), {
+        onSuccess: () => next(request),
         onFailure: ({ reason }) =>
           reason._tag === "RateLimitExceeded"
-            ? Effect.fail(tooMany(exchange, terms, Math.max(1, Math.ceil(Duration.toMillis(reason.retryAfter)))))
+            ? Effect.fail(tooMany(request, settings, Math.max(1, Math.ceil(Duration.toMillis(reason.retryAfter)))))
             : Effect.andThen(
-              aside(Effect.logWarning(`The rate limit of ${describe(exchange)} cannot be checked`, reason)),
+              withoutRequest(
+                Effect.logWarning(`rate limit of ${describeRequest(request)} not checked: its store failed`, reason)
+              ),
               () =>
                 options.onStoreError === "allow"
-                  ? next(exchange)
-                  : Effect.fail(McpError.other(-32603, "The rate limit cannot be checked now. Try again later"))
+                  ? next(request)
+                  : Effect.fail(McpError.other(-32603, "The rate limit cannot be checked. Try again later"))
             )
       })
-      : next(exchange)
+      : next(request)
 }
 
 const tooMany = (
-  exchange: RequestContext,
-  terms: { readonly limit: number; readonly window: Duration.Duration },
+  request: RequestContext,
+  settings: { readonly limit: number; readonly window: Duration.Duration },
   retryAfterMs: number
 ): McpError.McpError => {
-  const most = `at most ${terms.limit} in ${inWords(Duration.toMillis(terms.window))}`
-  const text = `Too many requests: ${most} for ${describe(exchange)}. Try again in ${inWords(retryAfterMs)}`
+  const most = `at most ${settings.limit} in ${formatMillis(Duration.toMillis(settings.window))}`
+  const text = `Too many requests: ${most} for ${describeRequest(request)}. Try again in ${formatMillis(retryAfterMs)}`
   return McpError.other(code, text, { retryAfterMs })
 }

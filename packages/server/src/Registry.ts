@@ -1,48 +1,53 @@
 /**
- * The entries of one kind, by name, and how they change while the server runs.
+ * A registry: the entries of one kind, by name, and their changes while the server runs.
  *
- * Each change is undone when its scope closes, whatever was changed after it. A name may have several entries, one upon the
- * other: the last one is offered, and when it goes the one below is back. A name that is disabled, or has no entry, is offered
- * to nobody.
+ * Each change is undone when its scope closes, regardless of later changes. A name may have several entries in a stack.
+ * The registry offers the last one, and the one below it again once the last one is gone. The registry offers nothing
+ * under a name that is disabled or has no entry.
  */
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { DefinitionError } from "./DefinitionError.ts"
-import { quoted } from "./internal/clip.ts"
-import * as details from "./internal/definitions/validateDefinition.ts"
+import { DefinitionError, DuplicateName, InvalidValue, NotFound } from "./DefinitionError.ts"
+import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
+import { quoted } from "./internal/text.ts"
 
-/** Whether a caller may see an entry: in lists and, alike, by its name. What one may not see does not exist. */
+/**
+ * Decides whether a caller may see an entry. To callers that may not, the entry does not exist: neither in lists nor by
+ * name. It runs for each request and must return fast, without suspending. An exception is a defect of the request.
+ */
 export type Visible = (caller: Caller) => boolean
 
-/** What all entries have in common. */
+/** The members that all entries have. */
 export interface Entry<out Definition> {
   readonly definition: Definition
-  /** Everybody, where it is absent. Asked at each request; it must not suspend, and should not throw. */
+  /** Decides which callers see the entry. Everybody by default. */
   readonly visible?: Visible | undefined
 }
 
-/** What holds for all that is added through one view of a registry. */
+/** Conditions for all entries that are added through one view of a registry. */
 export interface Terms {
-  /** Who may see it, beside those whom the entry itself lets. */
+  /** Decides which callers see the entries. It applies in addition to the `visible` of each entry. */
   readonly visible?: Visible | undefined
-  /** `false`: it is there, but disabled until it is enabled. */
+  /** `false` adds the entries in the disabled state. */
   readonly enabled?: boolean | undefined
 }
 
 /** One entry of a name. */
 interface Slot<A> {
   readonly entry: A
-  /** How many removals hide it. */
+  /** The number of removals that hide it. */
   hidden: number
 }
 
-/** All that is known of a name: its entries, the last one on top, and what was said of whether it is enabled, the last holds. */
+/** The state of a name. */
 interface Name<A> {
+  /** The entries, the last one on top. */
   readonly slots: Array<Slot<A>>
+  /** The calls of `enable` and `setEnabled` that apply. The last one decides. */
   readonly switches: Array<{ readonly on: boolean }>
-  /** The one of them that no scope undoes. It goes with the last entry. */
-  lasting: { readonly on: boolean } | undefined
+  /** The switch that no scope undoes. It is removed with the last entry. */
+  persistentSwitch: { readonly on: boolean } | undefined
 }
 
 const top = <A>({ slots }: Name<A>): Slot<A> | undefined => slots.findLast(({ hidden }) => hidden === 0)
@@ -52,7 +57,7 @@ const drop = <T>(array: Array<T>, item: T): void => {
   if (index >= 0) array.splice(index, 1)
 }
 
-/** What the views of one registry share. */
+/** The state that all views of one registry share. */
 class Store<A extends Entry<unknown>> {
   readonly kind: DefinitionError["kind"]
   readonly names = new Map<string, Name<A>>()
@@ -60,41 +65,49 @@ class Store<A extends Entry<unknown>> {
   sorted: ReadonlyArray<readonly [string, A]> | undefined = []
   version = 0
   used = false
-  changed: (() => void) | undefined = undefined
+  onChange: (() => void) | undefined = undefined
 
   constructor(kind: DefinitionError["kind"]) {
     this.kind = kind
   }
 
   name(name: string): Name<A> {
-    let found = this.names.get(name)
-    if (found === undefined) this.names.set(name, found = { slots: [], switches: [], lasting: undefined })
-    return found
+    let state = this.names.get(name)
+    if (state === undefined) this.names.set(name, state = { slots: [], switches: [], persistentSwitch: undefined })
+    return state
   }
 
-  /** What is offered under a name may be another now. */
+  /** Updates the offered entry of a name after a change of its state. */
   settle(name: string): void {
-    const known = this.name(name)
-    if (known.slots.length === 0) say(known, undefined)
-    const entry = known.switches.at(-1)?.on === false ? undefined : top(known)?.entry
-    if (known.slots.length === 0 && known.switches.length === 0) this.names.delete(name)
+    const state = this.name(name)
+    if (state.slots.length === 0) setPersistentSwitch(state, undefined)
+    const entry = state.switches.at(-1)?.on === false ? undefined : top(state)?.entry
+    if (state.slots.length === 0 && state.switches.length === 0) this.names.delete(name)
     if (entry === this.offered.get(name)) return
     if (entry === undefined) this.offered.delete(name)
     else this.offered.set(name, entry)
     this.sorted = undefined
     this.version++
-    this.changed?.()
+    this.onChange?.()
   }
 
-  fail(reason: "Duplicate" | "Unknown", definition: string): Effect.Effect<never, DefinitionError> {
-    const { kind } = this
-    const named = `${kind} with the name ${quoted(definition)}`
-    const message = reason === "Duplicate" ? `A ${named} is offered already` : `There is no ${named}`
-    return Effect.fail(new DefinitionError({ reason, kind, definition, message }))
+  fail(reason: DefinitionError["reason"], definition: string): Effect.Effect<never, DefinitionError> {
+    return Effect.fail(new DefinitionError({ reason, kind: this.kind, definition }))
+  }
+
+  duplicate(name: string): Effect.Effect<never, DefinitionError> {
+    return this.fail(
+      new DuplicateName({ message: `A ${this.kind} with the name ${quoted(name)} exists already` }),
+      name
+    )
+  }
+
+  notFound(name: string): Effect.Effect<never, DefinitionError> {
+    return this.fail(new NotFound({ message: `No ${this.kind} has the name ${quoted(name)}` }), name)
   }
 }
 
-/** The entries of one kind, by name; a resource's name here is its URI, a template's its text. */
+/** The entries of one kind by name. The name of a resource is its URI here, and that of a template its text. */
 export class Registry<A extends Entry<unknown>> {
   readonly #store: Store<A>
   readonly #terms: Terms
@@ -104,8 +117,8 @@ export class Registry<A extends Entry<unknown>> {
     this.#terms = terms
   }
 
-  /** A view of the same registry: what is added through it has these terms besides its own. */
-  under({ enabled, visible }: Terms): Registry<A> {
+  /** Returns a view of the same registry. The terms apply to all entries that are added through the view. */
+  withTerms({ enabled, visible }: Terms): Registry<A> {
     const own = this.#terms
     return new Registry(this.#store.kind, this.#store, {
       visible: both(own.visible, visible),
@@ -113,60 +126,61 @@ export class Registry<A extends Entry<unknown>> {
     })
   }
 
-  /** Is called after each change. There is one who listens. */
-  set onChange(changed: () => void) {
-    this.#store.changed = changed
+  /** Sets the function that is called after each change. A registry has one such function. */
+  set onChange(onChange: () => void) {
+    this.#store.onChange = onChange
   }
 
-  /** Grows with every change of what is offered. */
+  /** Grows with every change of the offered entries. */
   get version(): number {
     return this.#store.version
   }
 
-  /** Whether it ever had an entry, be it one that was offered to nobody. */
+  /** Whether the registry ever had an entry, even one that was never offered. */
   get used(): boolean {
     return this.#store.used
   }
 
-  /** How many are offered. */
+  /** The number of offered entries. */
   get size(): number {
     return this.#store.offered.size
   }
 
-  /** An entry that is offered. */
+  /** Returns the offered entry of a name. */
   get(name: string): A | undefined {
     return this.#store.offered.get(name)
   }
 
-  /** An entry, if the caller may see it. */
+  /** Returns the offered entry of a name if the caller may see it. */
   seen(name: string, caller: Caller): A | undefined {
     const entry = this.#store.offered.get(name)
     return entry?.visible?.(caller) === false ? undefined : entry
   }
 
-  /** All that is offered in the order of the names, by code unit. */
+  /** All offered entries, sorted by the UTF-16 code units of their names. */
   get sorted(): ReadonlyArray<readonly [string, A]> {
     return this.#store.sorted ??= [...this.#store.offered].sort(([a], [b]) => a < b ? -1 : 1)
   }
 
   /**
-   * Adds an entry until the scope closes. Fails with `Duplicate` when the name is taken, be it by one that is disabled, and with
-   * `Value` when its definition says what none may say.
+   * Adds an entry until the scope closes. Fails with `DuplicateName` if the name has an entry, even a disabled one, and
+   * with `InvalidValue` if a value of the definition is not allowed.
    */
   add(name: string, entry: A): Effect.Effect<void, DefinitionError, Scope.Scope> {
     return this.#offer(name, entry, false)
   }
 
   /**
-   * Offers an entry in the stead of the one that has the name, until the scope closes. Fails with `Unknown` when there is none.
+   * Replaces the entry of a name until the scope closes. Fails with `NotFound` if the name has no entry, and with
+   * `InvalidValue` as `add` does.
    */
   replace(name: string, entry: A): Effect.Effect<void, DefinitionError, Scope.Scope> {
     return this.#offer(name, entry, true)
   }
 
   /**
-   * Takes an entry away until the scope closes, so that its name is free for another. Fails with `Unknown` when there is none.
-   * Where another one was added meanwhile, that one stays on top.
+   * Removes the entry of a name until the scope closes, so that the name is free for another one. Fails with `NotFound`
+   * if the name has no entry. An entry that is added meanwhile stays on top.
    */
   remove(name: string): Effect.Effect<void, DefinitionError, Scope.Scope> {
     return this.#change(name, true, ({ slots }) => {
@@ -179,61 +193,64 @@ export class Registry<A extends Entry<unknown>> {
   }
 
   /**
-   * Says that what has a name is offered (`true`), or is not, until the scope closes. The last that was said holds, for whatever
-   * entry has the name. Fails with `Unknown` when there is none.
+   * Enables or disables a name until the scope closes. The last call applies, to whichever entry has the name. Fails
+   * with `NotFound` if the name has no entry.
    */
   enable(name: string, on: boolean): Effect.Effect<void, DefinitionError, Scope.Scope> {
-    return this.#change(name, true, (known) => toggle(known, on))
+    return this.#change(name, true, (state) => toggle(state, on))
   }
 
   /**
-   * The same without a scope: until something else is said, or the last entry of the name goes. It keeps nothing for each call.
+   * Enables or disables a name without a scope: until the next call, or until the last entry of the name is removed.
+   * Nothing is retained per call.
    */
   setEnabled(name: string, on: boolean): Effect.Effect<void, DefinitionError> {
     return Effect.suspend(() => {
       const store = this.#store
-      const known = store.names.get(name)
-      if (known === undefined || top(known) === undefined) return store.fail("Unknown", name)
-      say(known, { on })
+      const state = store.names.get(name)
+      if (state === undefined || top(state) === undefined) return store.notFound(name)
+      setPersistentSwitch(state, { on })
       store.settle(name)
       return Effect.void
     })
   }
 
-  #offer(name: string, entry: A, there: boolean): Effect.Effect<void, DefinitionError, Scope.Scope> {
-    const { kind } = this.#store
-    const problem = details.problem(entry.definition)
-    if (problem === undefined) return this.#change(name, there, (known) => this.#push(known, entry))
-    const message = `The ${kind} ${quoted(name)} cannot be offered: ${problem}`
-    return Effect.fail(new DefinitionError({ reason: "Value", kind, definition: name, message }))
+  #offer(name: string, entry: A, exists: boolean): Effect.Effect<void, DefinitionError, Scope.Scope> {
+    const store = this.#store
+    const problem = definitionProblem(entry.definition)
+    if (problem === undefined) return this.#change(name, exists, (state) => this.#push(state, entry))
+    return store.fail(new InvalidValue({ message: `The ${store.kind} ${quoted(name)} is invalid: ${problem}` }), name)
   }
 
-  #push(known: Name<A>, entry: A): () => void {
+  #push(state: Name<A>, entry: A): () => void {
     const visible = both(entry.visible, this.#terms.visible)
     const slot: Slot<A> = { entry: visible === entry.visible ? entry : { ...entry, visible }, hidden: 0 }
-    known.slots.push(slot)
+    state.slots.push(slot)
     this.#store.used = true
-    const enabled = this.#terms.enabled === false ? toggle(known, false) : undefined
+    const undoSwitch = this.#terms.enabled === false ? toggle(state, false) : undefined
     return () => {
-      drop(known.slots, slot)
-      enabled?.()
+      drop(state.slots, slot)
+      undoSwitch?.()
     }
   }
 
-  /** Changes what is known of a name, which must have an entry or must not, and undoes it when the scope closes. */
+  /**
+   * Changes the state of a name, and undoes the change when the scope closes. `exists` is whether the name must have an
+   * entry.
+   */
   #change(
     name: string,
-    there: boolean,
-    change: (known: Name<A>) => () => void
+    exists: boolean,
+    change: (state: Name<A>) => () => void
   ): Effect.Effect<void, DefinitionError, Scope.Scope> {
     const store = this.#store
     return Effect.asVoid(Effect.acquireRelease(
       Effect.suspend(() => {
-        const known = store.names.get(name)
-        if ((known !== undefined && top(known) !== undefined) !== there) {
-          return store.fail(there ? "Unknown" : "Duplicate", name)
+        const state = store.names.get(name)
+        if ((state !== undefined && top(state) !== undefined) !== exists) {
+          return exists ? store.notFound(name) : store.duplicate(name)
         }
-        const undo = change(known ?? store.name(name))
+        const undo = change(state ?? store.name(name))
         store.settle(name)
         return Effect.succeed(undo)
       }),
@@ -247,16 +264,16 @@ export class Registry<A extends Entry<unknown>> {
 }
 
 const toggle = ({ switches }: Pick<Name<never>, "switches">, on: boolean): () => void => {
-  const said = { on }
-  switches.push(said)
-  return () => drop(switches, said)
+  const added = { on }
+  switches.push(added)
+  return () => drop(switches, added)
 }
 
-/** Says what holds from now on, in place of what was said so before. */
-const say = <A>(known: Name<A>, said: Name<A>["lasting"]): void => {
-  if (known.lasting !== undefined) drop(known.switches, known.lasting)
-  if (said !== undefined) known.switches.push(said)
-  known.lasting = said
+/** Replaces the switch that no scope undoes, and moves it to the end, where it decides. */
+const setPersistentSwitch = <A>(state: Name<A>, next: Name<A>["persistentSwitch"]): void => {
+  if (state.persistentSwitch !== undefined) drop(state.switches, state.persistentSwitch)
+  if (next !== undefined) state.switches.push(next)
+  state.persistentSwitch = next
 }
 
 const both = (one: Visible | undefined, other: Visible | undefined): Visible | undefined =>

@@ -1,13 +1,15 @@
 /**
- * The state of requests that wait for answers of the client, in the request era (2026-07-28, "Multi Round-Trip Requests").
+ * The state of requests that wait for responses of the client, in the request era (2026-07-28, "Multi Round-Trip
+ * Requests").
  *
- * What a handler was told so far travels with the request, as `requestState`: the client keeps it and sends it back, and the server
- * remembers nothing. It is sealed (AES-256-GCM), so that the client can neither read nor change it, and bound to the principal, to
- * the request with its params, and to an expiry. State that is changed, late, another one's or another request's is refused with
- * `-32602`, before any handler runs. **It is not single-use**: within its time a client may send it twice.
+ * The responses so far travel with the request, as `requestState`. The client stores it and sends it back, so the
+ * server stores nothing. The state is encrypted and authenticated (AES-256-GCM): the client can neither read nor change
+ * it. It is bound to the principal, to the method and params of the request, and to an expiry. State that is altered,
+ * expired, or belongs to another principal or request is refused with `-32602` before any handler runs. **The state is
+ * not single-use**: until it expires, a client may send it twice.
  *
- * By default each server makes a key of its own when it first needs one. That suits one process. **Behind a load balancer all
- * instances need the same keys**, and a server that is to know its state again after a restart needs them too:
+ * Each server generates a random key when it first needs one. That suffices for one process. **Behind a load balancer
+ * all instances need the same keys**, and so does a server whose pending requests must survive a restart:
  *
  * @example
  * const State = Layer.unwrap(Effect.map(Config.Redacted("STATE_KEY"), (key) => RequestState.layer({ keys: [key] })))
@@ -20,54 +22,84 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 
-/** A secret: 32 bytes at least, or a text of 32 characters at least, of a random source (`openssl rand -base64 32`). */
+/**
+ * A secret of at least 32 bytes, or a text of at least 32 bytes in UTF-8, from a random source (`openssl rand -base64
+ * 32`).
+ */
 export type Key = Uint8Array | string | Redacted.Redacted<string>
 
-/** What is sealed with, and the bounds. */
+/** The keys and the bounds. */
 export interface Options {
   /**
-   * The first one seals, all of them open. To change the key, put the new one in the *second* place everywhere, then in the first
-   * place, and leave the old one out after `timeToLive`. A random one by default.
+   * The first key encrypts; all keys decrypt. To rotate, add the new key in *second* place on every instance, then move
+   * it to first place, and remove the old key after `ttl`. One random key by default.
    */
   readonly keys?: ReadonlyArray<Key> | undefined
   /**
-   * How long the client has for the answers to one round: 10 minutes by default. Later ones are refused with `-32602`. The `timeout`
-   * of a question, 10 minutes by default too, may end it before: for more time both have to be longer.
+   * How long the client has for the responses of one round: 10 minutes by default. Later ones are refused with
+   * `-32602`. The `timeout` of an input request, 10 minutes by default too, may end the wait earlier. To allow more
+   * time, increase both.
    */
   readonly ttl?: Duration.Input | undefined
-  /** How often one request may be answered with questions: 16 by default. Then a question fails with `InputError` `Limit`. */
+  /**
+   * How often a request may be answered with input requests: 16 by default. The next one fails with `InputError`
+   * `LimitExceeded`.
+   */
   readonly maxRounds?: number | undefined
   /**
-   * How many characters `requestState` may have: 65,536 by default. It holds all answers so far and what `once` keeps, in base64.
-   * A request whose state gets larger fails with `-32603` and a message that says so; one that comes with more is refused.
+   * The largest `requestState` in characters: 65,536 by default. It contains all responses so far and the results of
+   * `once`, in base64. A request whose state becomes larger fails with `-32603` and a message with the sizes. A request
+   * that arrives with more is refused with `-32602`.
    */
   readonly maxStateChars?: number | undefined
 }
 
-/** A key that is too short to be one. */
-export class RequestStateKeyError extends Data.TaggedError("RequestStateKeyError")<{ readonly message: string }> {}
+/** A key is shorter than 32 bytes. */
+export class KeyTooShort extends Data.TaggedError("KeyTooShort")<{
+  readonly message: string
+  /** The index of the key in `keys`. */
+  readonly index: number
+}> {}
 
-/** How the servers that are built with it keep what waits for answers. */
+/** A key that cannot be used. The `reason` is a tagged error, for `Effect.catchReason`. */
+export class RequestStateKeyError extends Data.TaggedError("RequestStateKeyError")<{
+  readonly reason: KeyTooShort
+  readonly message: string
+}> {
+  constructor(fields: { readonly reason: KeyTooShort }) {
+    super({ ...fields, message: fields.reason.message })
+  }
+}
+
+/** The keys and bounds of the servers that are built with it. Set it with `layer`. */
 export const RequestState = /* @__PURE__ */ Context.Reference<Options>("@skein/server/RequestState", {
   defaultValue: () => ({})
 })
 
-/** The bytes of a key. */
+/** @internal Returns the bytes of a key. */
 export const bytesOf = (key: Key): Uint8Array => {
   if (key instanceof Uint8Array) return key
   return new TextEncoder().encode(typeof key === "string" ? key : Redacted.value(key))
 }
 
-const least = 32
+const minKeyBytes = 32
 
-/** Sets keys and bounds for the servers that it is provided to. Fails with `KeyError` for a key of fewer than 32 bytes. */
+/**
+ * Sets the keys and bounds of the servers that it is provided to. Fails with `RequestStateKeyError` `KeyTooShort` for a
+ * key of fewer than 32 bytes.
+ *
+ * @example
+ * McpServer.layer({ name: "shop", version: "1.0.0" }, orders).pipe(
+ *   Layer.provide(RequestState.layer({ ttl: "1 hour" }))
+ * )
+ */
 export const layer = (options: Options): Layer.Layer<never, RequestStateKeyError> =>
   Layer.effect(
     RequestState,
     Effect.suspend(() => {
-      const short = options.keys?.findIndex((key) => bytesOf(key).length < least) ?? -1
+      const short = options.keys?.findIndex((key) => bytesOf(key).length < minKeyBytes) ?? -1
       if (short < 0) return Effect.succeed(options)
-      const message = `Key ${short + 1} for the state of requests has fewer than ${least} bytes`
-      return Effect.fail(new RequestStateKeyError({ message }))
+      const message = `RequestState key ${short + 1} has fewer than ${minKeyBytes} bytes`
+      return Effect.fail(new RequestStateKeyError({ reason: new KeyTooShort({ message, index: short }) }))
     })
   )

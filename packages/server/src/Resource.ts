@@ -1,8 +1,8 @@
 /**
- * Resources: what a client can read by its URI.
+ * Resources: contents that a client can read by URI.
  *
- * `Resource.layer` binds a resource to what reads it; `Resource.add` and `Resource.replace` do so while the server runs, and
- * `Catalog.updated` says that one has changed.
+ * `Resource.layer` registers a resource with its reader; `Resource.add` and `Resource.replace` do so while the server
+ * runs. `Catalog.updated` notifies subscribers of a change.
  *
  * @example
  * const logo = Resource.make("shop://logo", { title: "The logo", mimeType: "image/png", ttlMs: 3_600_000 })
@@ -16,29 +16,32 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { Hint } from "./Caching.ts"
-import type { Catalog } from "./Catalog.ts"
-import { DefinitionError } from "./DefinitionError.ts"
+import type { Catalog, HandlerServices } from "./Catalog.ts"
+import { DefinitionError, InvalidUri } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import * as captured from "./internal/definitions/captureServices.ts"
-import { quoted } from "./internal/clip.ts"
-import { type Body, reading } from "./internal/definitions/contents.ts"
-import { isUri } from "./internal/definitions/uri.ts"
-import { omitUndefined } from "./internal/omitUndefined.ts"
+import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
+import { quoted } from "./internal/text.ts"
+import { readResource, type ResourceBody } from "./internal/definitions/readResource.ts"
 import type { Visible } from "./Registry.ts"
+import { isUri } from "./internal/definitions/validateDefinition.ts"
+import { omitUndefined } from "./internal/json.ts"
 
-/** What describes a resource. Its caching hints tell how long, and by whom, its contents may be kept. */
+/** The description of a resource. Its caching hints limit how long, and by whom, its contents may be cached. */
 export interface Options extends Hint {
-  /** A name for programs; the URI by default. */
+  /** A name for programs. The URI by default. */
   readonly name?: string | undefined
   /** A name for people. */
   readonly title?: string | undefined
   readonly description?: string | undefined
   readonly mimeType?: string | undefined
-  /** Bytes, before any encoding. */
+  /** The size of the contents in bytes, before any encoding. */
   readonly size?: number | undefined
-  /** Who it is for, how much it matters, and when it changed last (`lastModified`, in ISO 8601). */
+  /** The audience, the priority (0 to 1), and the time of the last change (`lastModified`, in ISO 8601). */
   readonly annotations?: Annotations | undefined
-  /** Who may see it, and so read it and subscribe to it; everybody by default. To others there is none. It must be quick. */
+  /**
+   * Which callers may see the resource, read it and subscribe to it. Everybody by default. For other callers it does
+   * not exist. It must be fast.
+   */
   readonly visible?: Visible | undefined
   readonly icons?: ReadonlyArray<Icon> | undefined
   readonly _meta?: Meta | undefined
@@ -51,58 +54,69 @@ export interface Resource {
 }
 
 /**
- * What a reader may answer: text, bytes (sent as base64), several contents with their own URIs and types
+ * The value that a reader returns: text, bytes (sent as base64), several contents with their own URIs and types
  * (`Content.resourceContents`), or the whole result, with caching hints of its own.
  */
-export type Answer = Body
+export type Answer = ResourceBody
 
 /**
- * Defines a resource. The URI is one by RFC 3986: a scheme and a colon, and what is not ASCII percent-encoded. It is compared to
- * the letter with the one that is asked for.
+ * Defines a resource. The URI must be valid by RFC 3986: a scheme and a colon, with all characters outside ASCII
+ * percent-encoded. It is compared with the requested URI character by character.
+ *
+ * @example
+ * const menu = Resource.make("shop://menu", { mimeType: "text/markdown" })
  */
 export const make = (uri: string, options: Options = {}): Resource => ({ uri, options })
 
-/** The error for a resource that is not there: `-32002` up to 2025-11-25, `-32602` since 2026-07-28. */
+/** Makes the error for a resource that does not exist: `-32002` up to 2025-11-25, `-32602` since 2026-07-28. */
 export const notFound: (uri: string) => McpError.McpError = McpError.resourceNotFound
 
 /**
- * Offers a resource with what reads it. What the reader fails with becomes `-32603` with its message, an `McpError` keeps its
- * own code. Fails with `DefinitionError` when the URI is taken or is none, or a value of the definition is not allowed.
+ * Registers a resource with its reader. A failure of the reader becomes `-32603` with its message; an `McpError` keeps
+ * its code. Fails with `DefinitionError`: `DuplicateName`, `InvalidUri`, `InvalidValue`.
+ *
+ * @example
+ * const live = Resource.layer(menu, Effect.succeed("# Tea"))
  */
 export const layer = <E extends HandlerError = never, R = never>(
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> => captured.layer(offer("add", resource, read))
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => registerLayer(register("add", resource, read))
 
-/** Offers a resource with what reads it until the scope closes, while the server runs. Fails as `layer` does. */
+/** Registers a resource with its reader until the scope closes, while the server runs. Fails as `layer` does. */
 export const add = <E extends HandlerError = never, R = never>(
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
-  captured.effect(offer("add", resource, read))
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>
+  registerScoped(register("add", resource, read))
 
-/** The same in the stead of the resource of that URI, which is back when the scope closes. Fails with `Unknown` without one. */
+/**
+ * Replaces the resource of the same URI until the scope closes. Fails with `DefinitionError` `NotFound` if no resource
+ * has the URI, and otherwise as `layer` does.
+ */
 export const replace = <E extends HandlerError = never, R = never>(
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
-  captured.effect(offer("replace", resource, read))
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>
+  registerScoped(register("replace", resource, read))
 
-const offer = <E extends HandlerError, R>(
+const register = <E extends HandlerError, R>(
   how: "add" | "replace",
   resource: Resource,
   read: Effect.Effect<Answer, E, R>
-): captured.Add<R> =>
+): Register<R> =>
 (catalog, provide) => {
   const { uri, options } = resource
   if (!isUri(uri)) {
-    const message = `The resource ${quoted(uri)} cannot be offered: this is no URI`
-    return Effect.fail(new DefinitionError({ reason: "Uri", kind: "resource", definition: uri, message }))
+    const reason = new InvalidUri({
+      message: `The resource ${quoted(uri)} is invalid: its URI does not conform to RFC 3986`
+    })
+    return Effect.fail(new DefinitionError({ reason, kind: "resource", definition: uri }))
   }
-  const { cacheScope: _s, ttlMs: _t, visible, ...said } = options
-  const reader = reading(provide(read), uri, options)
+  const { cacheScope: _s, ttlMs: _t, visible, ...listed } = options
+  const reader = readResource(provide(read), uri, options)
   return catalog.resources[how](uri, {
-    definition: { uri, name: uri, ...omitUndefined(said) },
+    definition: { uri, name: uri, ...omitUndefined(listed) },
     visible,
     read: () => reader
   })

@@ -1,8 +1,8 @@
 /**
- * Resource templates: families of resources, by an RFC 6570 URI template.
+ * Resource templates: families of resources with an RFC 6570 URI template.
  *
- * `ResourceTemplate.layer` binds a template to what reads its resources, and to what completes its variables;
- * `ResourceTemplate.add` and `ResourceTemplate.replace` do so while the server runs.
+ * `ResourceTemplate.layer` registers a template with the reader of its resources and with the completion of its
+ * variables; `ResourceTemplate.add` and `ResourceTemplate.replace` do so while the server runs.
  *
  * @example
  * const note = ResourceTemplate.make("notes://{folder}/{id}", {
@@ -10,9 +10,11 @@
  *   mimeType: "text/markdown",
  *   variables: { folder: Schema.Literals(["work", "home"]), id: Schema.NumberFromString }
  * })
- * const live = ResourceTemplate.layer(note, ({ folder, id }) => Effect.flatMap(Notes, (notes) => notes.read(folder, id)), {
- *   complete: { id: (typed, { folder }) => Effect.flatMap(Notes, (notes) => notes.idsLike(typed, folder)) }
- * })
+ * const live = ResourceTemplate.layer(
+ *   note,
+ *   ({ folder, id }) => Effect.flatMap(Notes, (notes) => notes.read(folder, id)),
+ *   { complete: { id: (typed, { folder }) => Effect.flatMap(Notes, (notes) => notes.idsLike(typed, folder)) } }
+ * )
  */
 import type { Icon } from "@skein/protocol/BaseMetadata"
 import type { Annotations } from "@skein/protocol/Content"
@@ -24,23 +26,26 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Hint } from "./Caching.ts"
-import type { Catalog } from "./Catalog.ts"
+import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type * as Completion from "./Completion.ts"
-import { DefinitionError } from "./DefinitionError.ts"
+import { DefinitionError, InvalidUriTemplate } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import * as captured from "./internal/definitions/captureServices.ts"
-import * as completers from "./internal/methods/completers.ts"
-import { type Body, reading } from "./internal/definitions/contents.ts"
-import { isUri } from "./internal/definitions/uri.ts"
-import { omitUndefined } from "./internal/omitUndefined.ts"
+import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
+import { readResource, type ResourceBody } from "./internal/definitions/readResource.ts"
+import { makeCompleters } from "./internal/methods/completion.ts"
 import type { Visible } from "./Registry.ts"
+import { isUri } from "./internal/definitions/validateDefinition.ts"
+import { omitUndefined } from "./internal/json.ts"
 
-/** What reads a variable from the text in the URI: text for a plain one, a list of texts for one that explodes (`{x*}`). */
+/** The schemas of variables. A plain variable is decoded from text, an exploded one (`{x*}`) from a list of texts. */
 export type Variables = {
   readonly [name: string]: Schema.ConstraintCodec<unknown, string | ReadonlyArray<string> | undefined>
 }
 
-/** What describes a template. Its caching hints tell how long, and by whom, the contents of its resources may be kept. */
+/**
+ * The description of a template. Its caching hints limit how long, and by whom, the contents of its resources may be
+ * cached.
+ */
 export interface Options<V extends Variables> extends Hint {
   /** A name for programs. */
   readonly name: string
@@ -49,19 +54,22 @@ export interface Options<V extends Variables> extends Hint {
   readonly description?: string | undefined
   readonly mimeType?: string | undefined
   /**
-   * Schemas for the variables, `{ id: Schema.NumberFromString }` for instance. A URI whose variables do not fit does not match.
-   * Without them each variable is text, or a list of texts where it explodes.
+   * Schemas for the variables, for example `{ id: Schema.NumberFromString }`. A URI whose variables do not match the
+   * schemas does not match the template. Without schemas each variable is text, or a list of texts if it is exploded.
    */
   readonly variables?: V | undefined
   readonly annotations?: Annotations | undefined
-  /** Who may see it, and so read its resources; everybody by default. To others there is none. It must be quick. */
+  /**
+   * Which callers may see the template and read its resources. Everybody by default. For others it does not exist. It
+   * must be fast.
+   */
   readonly visible?: Visible | undefined
   readonly icons?: ReadonlyArray<Icon> | undefined
   readonly _meta?: Meta | undefined
 }
 
 /**
- * The names in a template's expressions, with the type of what each matches. Those of `{a}` and `{+a}` are always there; those of
+ * The variables of a template with the types of their values. Those of `{a}` and `{+a}` are always present; those of
  * `{/a}`, `{?a}`, `{&a}` and `{#a}` may be absent.
  */
 export type Matched<T extends string> = string extends T ? { readonly [name: string]: string | ReadonlyArray<string> }
@@ -81,17 +89,25 @@ type Split<L extends string> = L extends `${infer Head},${infer Tail}` ? Head | 
 type Bare<Name extends string> = Name extends `${infer N}*` ? N : Name
 type Value<Name extends string> = Name extends `${string}*` ? ReadonlyArray<string> : string
 
-/** A template's definition. `V` is what its reader gets. */
+/** The value that a reader returns: text, bytes, several contents, or the whole result. See `Resource.Answer`. */
+export type Answer = ResourceBody
+
+/** A template's definition. `V` is the type of the variables that its reader receives. */
 export interface ResourceTemplate<V> {
   readonly uriTemplate: string
   readonly options: Omit<Options<never>, "variables">
   readonly variables: { readonly fields: Variables; readonly schema: Schema.ConstraintCodec<V, unknown> } | undefined
 }
 
-/** Defines a template. */
+/**
+ * Defines a template.
+ *
+ * @example
+ * const page = ResourceTemplate.make("wiki://{title}", { name: "page" })
+ */
 export const make = <const T extends string, V extends Variables = never>(
   uriTemplate: T,
-  // No schema for a variable that the template does not have: such a template would never match.
+  // A schema for a variable that the template does not have is a type error: the template would never match.
   options: Options<V> & {
     readonly variables?:
       | {
@@ -111,13 +127,18 @@ export const make = <const T extends string, V extends Variables = never>(
 }
 
 /**
- * Offers a template with what reads the resources that match it, and with what completes its variables. Those whose schema is of
- * literals complete by themselves. What is no URI by RFC 3986 matches nothing. The reader gets the variables, percent-decoded, and
- * the whole URI; **check them before they name a file or a row**: `..%2F` is decoded too. Resources with their own
- * `Resource.layer` come first, then the templates in the order of their text.
+ * Registers a template with the reader of its resources and with the completion of its variables. A variable whose
+ * schema consists of literals is completed automatically.
  *
- * What the reader fails with becomes `-32603` with its message, an `McpError` (`Resource.notFound`) keeps its own code. Fails
- * with `DefinitionError` when the template is malformed or is offered already.
+ * The reader receives the percent-decoded variables and the whole URI. **Check them before they name a file or a row**:
+ * `..%2F` is decoded too. A text that is not a URI by RFC 3986 matches no template. A `Resource` with the requested URI
+ * comes before all templates, and the templates are tried in the order of their texts.
+ *
+ * A failure of the reader becomes `-32603` with its message; an `McpError` (`Resource.notFound`) keeps its code. Fails
+ * with `DefinitionError`: `DuplicateName`, `InvalidUriTemplate`, `InvalidValue`.
+ *
+ * @example
+ * const live = ResourceTemplate.layer(page, ({ title }) => Effect.flatMap(Wiki, (wiki) => wiki.read(title)))
  */
 export const layer = <
   V,
@@ -126,12 +147,12 @@ export const layer = <
   C extends Completion.Sources<keyof V & string> = {}
 >(
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  read: (variables: V, uri: string) => Effect.Effect<Answer, E, R>,
   options?: Completion.Options<keyof V & string, C>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R | Completion.Services<C>>> =>
-  captured.layer(offer("add", template, read, options?.complete))
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R | Completion.Services<C>>> =>
+  registerLayer(register("add", template, read, options?.complete))
 
-/** Offers a template with its reader until the scope closes, while the server runs. Fails as `layer` does. */
+/** Registers a template with its reader until the scope closes, while the server runs. Fails as `layer` does. */
 export const add = <
   V,
   E extends HandlerError = never,
@@ -139,12 +160,15 @@ export const add = <
   C extends Completion.Sources<keyof V & string> = {}
 >(
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  read: (variables: V, uri: string) => Effect.Effect<Answer, E, R>,
   options?: Completion.Options<keyof V & string, C>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
-  captured.effect(offer("add", template, read, options?.complete))
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R | Completion.Services<C>>> =>
+  registerScoped(register("add", template, read, options?.complete))
 
-/** The same in the stead of the template of that text, which is back when the scope closes. Fails with `Unknown` without one. */
+/**
+ * Replaces the template of the same text until the scope closes. Fails with `DefinitionError` `NotFound` if no template
+ * has the text, and otherwise as `layer` does.
+ */
 export const replace = <
   V,
   E extends HandlerError = never,
@@ -152,45 +176,42 @@ export const replace = <
   C extends Completion.Sources<keyof V & string> = {}
 >(
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  read: (variables: V, uri: string) => Effect.Effect<Answer, E, R>,
   options?: Completion.Options<keyof V & string, C>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R | Completion.Services<C>>> =>
-  captured.effect(offer("replace", template, read, options?.complete))
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R | Completion.Services<C>>> =>
+  registerScoped(register("replace", template, read, options?.complete))
 
-const offer = <V, E extends HandlerError, R, C extends object>(
+const register = <V, E extends HandlerError, R, C extends object>(
   how: "add" | "replace",
   template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Body, E, R>,
+  read: (variables: V, uri: string) => Effect.Effect<Answer, E, R>,
   complete: C | undefined
-): captured.Add<R | Completion.Services<C>> =>
+): Register<R | Completion.Services<C>> =>
 (catalog, provide) => {
   const { uriTemplate, options, variables } = template
   const compiled = UriTemplate.make(uriTemplate)
   if (Result.isFailure(compiled)) {
-    return Effect.fail(
-      new DefinitionError({
-        reason: "UriTemplate",
-        kind: "resource template",
-        definition: uriTemplate,
-        message: `The resource template ${JSON.stringify(uriTemplate)} cannot be offered: ${compiled.failure}`
-      })
-    )
+    const reason = new InvalidUriTemplate({
+      message: `The resource template ${JSON.stringify(uriTemplate)} is invalid: ${compiled.failure}`
+    })
+    return Effect.fail(new DefinitionError({ reason, kind: "resource template", definition: uriTemplate }))
   }
   const decode = variables === undefined
     ? (matched: UriTemplate.Values) => Result.succeed(matched as V)
     : Schema.decodeUnknownResult(variables.schema)
-  const { cacheScope: _s, ttlMs: _t, visible, ...said } = options
+  const { cacheScope: _s, ttlMs: _t, visible, ...listed } = options
   return catalog.templates[how](uriTemplate, {
-    definition: { uriTemplate, ...omitUndefined(said) },
+    definition: { uriTemplate, ...omitUndefined(listed) },
     visible,
     names: compiled.success.names,
-    complete: completers.make(variables?.fields ?? {}, { ...complete }, provide),
+    complete: makeCompleters(variables?.fields ?? {}, { ...complete }, provide),
     match: (uri) => {
-      // "Servers MUST validate all resource URIs" (resources, security): what is none is nobody's, and is never written back.
+      // "Servers MUST validate all resource URIs" (resources, security). An invalid one matches nothing and is never
+      // echoed.
       const matched = isUri(uri) ? UriTemplate.match(compiled.success, uri) : undefined
       const decoded = matched === undefined ? undefined : decode(matched)
       if (decoded === undefined || Result.isFailure(decoded)) return undefined
-      return () => reading(provide(read(decoded.success, uri)), uri, options)
+      return () => readResource(provide(read(decoded.success, uri)), uri, options)
     }
   })
 }

@@ -1,27 +1,38 @@
 /**
- * The places that the client works in. Deprecated since 2026-07-28 (SEP-2577), where it still works: new servers better take
- * directories as arguments of their tools.
+ * Roots: the directories and files that the client works in. They are deprecated since 2026-07-28 (SEP-2577) and still
+ * work there. New servers should take directories as arguments of their tools.
+ *
+ * @example
+ * const where = Tool.layer(Tool.make("where"), () =>
+ *   Effect.map(Roots.list(), (roots) => roots.map(({ uri }) => uri).join("\n")))
  */
 import * as Method from "@skein/protocol/Method"
 import type * as Wire from "@skein/protocol/Roots"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
-import { ask } from "./internal/input/requestInput.ts"
+import { requestInput } from "./internal/input/requestInput.ts"
 
-/** How the client is asked. `key` and `unasked` are of the request era; see `Elicitation`. */
-export interface Options extends CallOptions {}
+/**
+ * Options of the input request: `timeout`, and `key` and `acceptUnsolicited` of the request era. See
+ * `Elicitation.Options`.
+ */
+export type Options = CallOptions
 
-/** A directory or file, as a `file://` URI. It guides, and guards nothing: check what is read or written all the same. */
+/**
+ * A directory or file, as a `file://` URI. It is guidance and no access control: check every path that you read or
+ * write.
+ */
 export type Root = Wire.Root
 
 /**
- * Asks the client for its roots (`roots/list`), while a request of its is handled. Works alike in all revisions; see
- * `Elicitation` for what a question means for a handler. Fails with `InputError`: `MissingCapability` where the client has none.
+ * Requests the roots of the client (`roots/list`), in all revisions. `Elicitation` describes what an input request
+ * means for a handler. Fails with `InputError`: `MissingCapability` if the client has not declared `roots`, `Timeout`,
+ * `LimitExceeded`, `Closed`, `ProtocolError`, `InvalidResponse`.
  */
 export const list = (options?: Options): Effect.Effect<ReadonlyArray<Root>, InputError, McpRequest> =>
   Effect.map(
-    ask({
+    requestInput({
       method: Method.ListRoots,
       params: {},
       missing: ({ roots }) => typeof roots === "object" ? undefined : { roots: {} }

@@ -1,6 +1,10 @@
 /**
- * Asking the client's language model. Deprecated since 2026-07-28 (SEP-2577), where it still works: new servers better ask a
- * model of their own.
+ * Sampling: messages from the client's language model. It is deprecated since 2026-07-28 (SEP-2577) and still works
+ * there. New servers should call a model themselves.
+ *
+ * `Elicitation` describes what an input request means for a handler. It is the same effect in all revisions, and in the
+ * request era the handler runs again with the answer. In a loop of tool calls each turn of the model costs a round
+ * there. Wrap the work of the tools in `Once.once` unless it may repeat.
  *
  * @example
  * const summarize = Tool.layer(Tool.make("summarize", { input: { text: Schema.String } }), ({ text }) =>
@@ -8,10 +12,6 @@
  *     Sampling.createMessage({ messages: `Summarize: ${text}`, maxTokens: 500 }),
  *     (answer) => Sampling.text(answer)
  *   ))
- *
- * See `Elicitation` for what a question means for a handler: it is the same effect in all revisions, and in the request era the
- * handler is run again with the answer. In a loop of tool calls each turn of the model costs a round there; what the tools do
- * belongs in a `Once.once`, unless it may happen again.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -22,36 +22,41 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { InputError } from "./InputError.ts"
 import * as Content from "./Content.ts"
-import { ask, type TaskOptions } from "./internal/input/requestInput.ts"
+import { requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 
 export type { TaskOptions }
 
-/** One block of what is said to a model, or by it: made by `Content`, or a use of a tool, or its result. */
+/** One content block of a message: made by `Content`, or the use of a tool, or the result of one. */
 export type Block = Wire.SamplingMessageContentBlock
 
-/** Something said to a model, or by it. */
+/** A message of the user or of the assistant. */
 export type Message = Wire.SamplingMessage
 
-/** A text, a block, or several of them (since 2025-11-25). */
+/** The content of a message: a text, a block, or several blocks (since 2025-11-25). */
 export type Input = string | Block | ReadonlyArray<Block>
 
-/** What the model is asked. */
+/** The request to the model. */
 export interface Request extends Omit<Wire.CreateMessageRequestParams, "messages" | "_meta" | "task"> {
-  /** What was said so far. A text is one message of the user's. */
+  /** The conversation so far. A text is one message of the user. */
   readonly messages: string | ReadonlyArray<Message>
 }
 
-/** How the client is asked. */
+/** Options of the input request. */
 export interface Options extends CallOptions {
-  /** In the request era: what the question is known by when the handler runs again, instead of a digest of what is asked. */
+  /**
+   * In the request era: identifies the input request when the handler runs again, instead of a digest of its content.
+   */
   readonly key?: string | undefined
-  /** How long to wait: 10 minutes by default, since a human may be in the loop. See `Elicitation.Options`. */
+  /**
+   * How long to wait: 10 minutes by default, because the client may ask a person for approval. See
+   * `Elicitation.Options`.
+   */
   readonly timeout?: Duration.Input | undefined
-  /** Asks for the answer as a task, in 2025-11-25. See `Elicitation.Options`. */
+  /** Sends the input request as a task, in 2025-11-25. See `Elicitation.Options`. */
   readonly task?: TaskOptions | undefined
 }
 
-/** What the model answered. Its content is a list here, also where the client sent a single block. */
+/** The answer of the model. Its content is always a list, even if the client sent a single block. */
 export interface Answer extends Omit<Wire.CreateMessageResult, "content"> {
   readonly content: ReadonlyArray<Block>
 }
@@ -61,19 +66,30 @@ const message = (role: Message["role"], content: Input): Message => ({
   content: typeof content === "string" ? Content.text(content) : content
 })
 
-/** Something that the user says. */
+/** Makes a message of the user. */
 export const user = (content: Input): Message => message("user", content)
 
-/** Something that the model said. */
+/** Makes a message of the assistant. */
 export const assistant = (content: Input): Message => message("assistant", content)
 
-/** What the model said, as the message to go on from. */
+/**
+ * Turns the answer into a message, to continue the conversation.
+ *
+ * @example
+ * const next = yield* Sampling.createMessage({
+ *   messages: [...messages, Sampling.toMessage(answer), Sampling.user("Shorter, please")],
+ *   maxTokens: 100
+ * })
+ */
 export const toMessage = ({ content, role }: Answer): Message => ({
   role,
   content: content.length === 1 ? content[0]! : content
 })
 
-/** What a tool answered that the model has used. All uses of one message are answered by one message: {@link user} of a list. */
+/**
+ * Makes the result of a tool that the model has used. Answer all uses of one message with one message: `user` with a
+ * list.
+ */
 export const toolResult = (
   use: Pick<Wire.ToolUseContent, "id">,
   content: Content.Input,
@@ -83,11 +99,11 @@ export const toolResult = (
 const isUse = (block: Block): block is Wire.ToolUseContent => block.type === "tool_use"
 const isResult = (block: Block): block is Wire.ToolResultContent => block.type === "tool_result"
 
-/** The tools that the model wants to use. */
+/** Returns the uses of tools in an answer. */
 export const toolUses = ({ content }: Pick<Answer, "content">): ReadonlyArray<Wire.ToolUseContent> =>
   content.filter(isUse)
 
-/** The texts of an answer, one after the other. */
+/** Returns the concatenated text blocks of an answer. */
 export const text = ({ content }: Pick<Answer, "content">): string =>
   content.map((block) => block.type === "text" ? block.text : "").join("")
 
@@ -95,8 +111,8 @@ const blocksOf = ({ content }: { readonly content: Wire.SamplingContent }): Read
   Array.isArray(content) ? content as ReadonlyArray<Block> : [content as Block]
 
 /**
- * "Every assistant message containing `ToolUseContent` blocks MUST be followed by a user message that consists entirely of
- * `ToolResultContent` blocks, with each tool use … matched by a corresponding tool result" (2025-11-25 and later).
+ * "Every assistant message containing `ToolUseContent` blocks MUST be followed by a user message that consists entirely
+ * of `ToolResultContent` blocks, with each tool use … matched by a corresponding tool result" (2025-11-25 and later).
  */
 const imbalance = (messages: ReadonlyArray<Message>): string | undefined => {
   let open: ReadonlyArray<string> = []
@@ -105,29 +121,36 @@ const imbalance = (messages: ReadonlyArray<Message>): string | undefined => {
     const results = blocks.filter(isResult).map(({ toolUseId }) => toolUseId)
     const uses = blocks.filter(isUse).map(({ id }) => id)
     if (results.length > 0 && (message.role !== "user" || results.length < blocks.length)) {
-      return "The results of tools stand in a message of the user's that has nothing else"
+      return "a message with tool results must be a user message without other content"
     }
-    if (uses.length > 0 && message.role !== "assistant") return "Only the assistant uses tools"
+    if (uses.length > 0 && message.role !== "assistant") return "only assistant messages may contain tool uses"
     const unmatched = open.find((id) => !results.includes(id)) ?? results.find((id) => !open.includes(id))
-    if (unmatched !== undefined) return `The use of a tool and its result do not match: ${JSON.stringify(unmatched)}`
+    if (unmatched !== undefined) return `the tool use and tool result ${JSON.stringify(unmatched)} do not match`
     open = uses
   }
-  return open.length > 0 ? `The use of a tool has no result: ${JSON.stringify(open[0])}` : undefined
+  return open.length > 0 ? `the tool use ${JSON.stringify(open[0])} has no result` : undefined
 }
 
-/** Whether the client must know of tools: "Servers MUST NOT send tool-enabled sampling requests to Clients that have not declared" it. */
+/**
+ * Whether the client must support tools: "Servers MUST NOT send tool-enabled sampling requests to Clients that have not
+ * declared" it.
+ */
 const hasTools = ({ toolChoice, tools }: Request, messages: ReadonlyArray<Message>): boolean =>
   tools !== undefined || toolChoice !== undefined ||
   messages.some((message) => blocksOf(message).some((block) => isUse(block) || isResult(block)))
 
 /**
- * Asks the client's model for a message (`sampling/createMessage`).
+ * Requests a message from the client's model (`sampling/createMessage`).
  *
  * Fails with `InputError`:
- * - `MissingCapability` where the client has no `sampling`; no `sampling.tools`, and tools are given, or their uses and results; no
- *   `sampling.context`, and `includeContext` asks for some (2025-11-25 and later).
- * - `Unsupported` for tools, for several blocks in a message and the like where the revision does not have them.
- * - `InvalidQuestion` where the uses of tools and their results do not match.
+ * - `MissingCapability` if the client has not declared `sampling`; or `sampling.tools` and the request has tools, tool
+ *   uses or tool results; or `sampling.context` and the request has `includeContext` (2025-11-25 and later).
+ * - `Unsupported` if the revision does not have a part of the request, such as tools or several blocks in one message.
+ * - `InvalidRequest` if tool uses and tool results do not match.
+ * - `Timeout`, `LimitExceeded`, `Closed`, `ProtocolError`, `InvalidResponse`.
+ *
+ * @example
+ * const answer = yield* Sampling.createMessage({ messages: "Name a tea", maxTokens: 20 })
  */
 export const createMessage = (request: Request, options?: Options): Effect.Effect<Answer, InputError, McpRequest> => {
   const messages = typeof request.messages === "string" ? [user(request.messages)] : request.messages
@@ -143,14 +166,14 @@ export const createMessage = (request: Request, options?: Options): Effect.Effec
     return has === undefined || Object.keys(needed).length > 0 ? { sampling: needed } : undefined
   }
 
-  const question = {
+  const inputRequest = {
     method: Method.CreateMessage,
     params: { ...request, messages },
     missing,
     problem: imbalance(messages)
   }
   return Effect.map(
-    ask(question, options, true),
+    requestInput(inputRequest, options, true),
     (result): Answer => ({ ...result, content: blocksOf(result) })
   )
 }

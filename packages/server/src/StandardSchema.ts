@@ -1,11 +1,13 @@
 /**
- * Schemas of other libraries, by the Standard Schema interface: Zod, Valibot, ArkType and many more.
+ * Schemas of other libraries with the Standard Schema interface, such as Zod, Valibot and ArkType.
  *
- * A tool takes them as they are where they tell their JSON Schema too (Standard JSON Schema: Zod since 4.2, ArkType). For the
- * others the JSON Schema is given beside. What takes its time to validate may: a call waits for it.
+ * A tool accepts such a schema directly if it also provides JSON Schema (Standard JSON Schema: Zod since 4.2, ArkType).
+ * For other libraries pass the JSON Schema with `withJsonSchema`. A schema may validate asynchronously; the call waits
+ * for it.
  *
- * Most of these libraries look for every fault before they answer: a million wrong members of a list take some of them seconds,
- * where Effect Schema and `JsonSchema` end at the first few. So arguments that they read are bounded by the tool's `maxValues`.
+ * Most of these libraries look for every fault before they return. For a list with a million invalid items some of them
+ * need seconds, where Effect Schema and `JsonSchema` stop after the first few. The `maxValues` of the tool therefore
+ * bounds such arguments.
  *
  * @example
  * const Input = v.object({ city: v.string() })
@@ -14,15 +16,18 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
 
-/** A Standard Schema that tells its JSON Schema. */
+/** A Standard Schema that provides its JSON Schema. */
 export interface WithJsonSchema<in out Input, in out Output> {
   readonly "~standard": StandardSchemaV1.Props<Input, Output> & StandardJSONSchemaV1.Props<Input, Output>
 }
 
 /**
- * Gives a Standard Schema the JSON Schema that clients are told. It validates as before: that both mean the same is for whoever
- * writes them. Where what comes out of the schema is not what goes in, `output` describes it; for the `output` of a tool that is
- * what clients get.
+ * Adds the JSON Schema for clients to a Standard Schema. The validation does not change; the author ensures that both
+ * mean the same. If the output type of the schema differs from its input type, pass the JSON Schema of the output too.
+ * Clients receive that one for the `output` of a tool.
+ *
+ * @example
+ * const tool = Tool.make("forecast", { input: StandardSchema.withJsonSchema(Input, toJsonSchema(Input)) })
  */
 export const withJsonSchema = <Input, Output>(
   schema: StandardSchemaV1<Input, Output>,

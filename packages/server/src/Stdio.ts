@@ -1,5 +1,5 @@
 /**
- * A server on stdio: the process that a client started.
+ * A server on stdio, in a process that a client has started.
  *
  * @example
  * Stdio.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools))
@@ -9,40 +9,53 @@ import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as connection from "./internal/stdio/connection.ts"
+import type { MainOptions as ProcessOptions } from "./internal/stdio/nodeMain.ts"
 import * as main from "./internal/stdio/nodeMain.ts"
 import { McpServer } from "./McpServer.ts"
 
-/** What the connection reads and writes, and its bounds. */
-export interface Options extends connection.StdioOptions {}
+export type { StdioOptions as Options } from "./internal/stdio/connection.ts"
 
 /** Options of the connection and of the process. */
-export interface MainOptions extends Options, main.MainOptions {}
+export interface MainOptions extends connection.StdioOptions, ProcessOptions {}
 
 /**
- * Serves stdin and stdout until the client is gone, and says how that came. When stdin ends, what is in flight may finish
- * within the server's `drainTimeout`. Nothing but protocol reaches stdout meanwhile: what else is written there goes to stderr.
+ * Serves stdin and stdout until the connection ends, and returns how it ended. When stdin ends, requests in progress
+ * may finish within the `drainTimeout` of `Limits`. Meanwhile stdout carries protocol messages only; other output to
+ * stdout is redirected to stderr.
  *
- * Fails with `TransportError` `Open` when another server has stdout.
+ * Fails with `TransportError` if another server is using stdout.
+ *
+ * @example
+ * const end = yield* Stdio.serve()
  */
-export const serve = (options?: Options): Effect.Effect<SessionEnd, TransportError, McpServer> =>
+export const serve = (options?: connection.StdioOptions): Effect.Effect<SessionEnd, TransportError, McpServer> =>
   Effect.scoped(Effect.gen(function*() {
     const server = yield* McpServer
     const peer = yield* server.serve(yield* connection.connect(options))
     return yield* peer.ended
   }))
 
-/** Serves stdin and stdout in the background, for a process that does more than that. */
-export const layer = (options?: Options): Layer.Layer<never, TransportError, McpServer> =>
+/**
+ * Serves stdin and stdout in the background, for a process that does other work too.
+ *
+ * @example
+ * Stdio.layer().pipe(Layer.provide(Server))
+ */
+export const layer = (options?: connection.StdioOptions): Layer.Layer<never, TransportError, McpServer> =>
   Layer.effectDiscard(Effect.forkScoped(serve(options)))
 
 /**
- * Serves stdin and stdout as the whole life of this process.
+ * Runs the process as a server on stdio.
  *
- * - stdin ends, or stdout is closed: what is in flight may finish within `drainTimeout` (5 seconds), exit 0.
- * - SIGTERM or SIGINT: what is in flight is interrupted, finalizers run within `grace` (5 seconds), exit 143 or 130. A second
- *   signal exits at once.
- * - The server cannot be built, or dies, or its connection is lost (stdin or stdout breaks, or the client does not read): the
- *   cause goes to stderr, exit 1.
+ * - stdin ends, or stdout is closed: requests in progress may finish within `drainTimeout` (5 seconds). The exit code
+ *   is 0.
+ * - SIGTERM or SIGINT: requests in progress are interrupted, and finalizers run within `shutdownTimeout` (5 seconds).
+ *   The exit code is 143 or 130. A second signal exits immediately.
+ * - The server cannot be built, dies, or loses its connection (stdin or stdout fails, or the client does not read): the
+ *   cause is written to stderr, and the exit code is 1.
+ *
+ * @example
+ * Stdio.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools))
  */
 export const runMain = <E>(server: Layer.Layer<McpServer, E>, options?: MainOptions): void =>
   main.runStdioMain(

@@ -1,16 +1,22 @@
 /**
  * A time limit: how long the handling of a request may take.
  *
- * It is about every method but `subscriptions/listen`, which has no end, and `tasks/result` (2025-11-25), which "MUST block the response
- * until the task reaches a terminal status", in days perhaps. When the time is over the handler is interrupted, and the
- * request is answered: a tool's call with a result that has `isError`, so that a model hears of it, everything else with `-32603`;
- * both say how long it was. A handler that ignores its interruption is left behind after `interruptTimeout`, and the log says so.
+ * It applies to every method but `subscriptions/listen`, which has no end, and `tasks/result` (2025-11-25), which "MUST
+ * block the response until the task reaches a terminal status". At the limit the handler is interrupted. The call of a
+ * tool is answered with a result with `isError`, so that the model sees it; every other method with `-32603`. Both
+ * messages contain the limit. A handler that does not stop within `interruptTimeout` is abandoned, with a warning in
+ * the log.
  *
- * Time that the client takes to answer a question counts in the session era, where the handler waits for it. Middleware that is
- * listed before this one is not timed: list a concurrency limit before, and waiting for room does not count.
+ * Time that the client needs to answer an input request counts in the session era, where the handler waits for it.
+ * Middleware that is listed before this one is not timed. List a concurrency limit before it, and the time of waiting
+ * does not count.
  *
  * @example
- * const limit = Timeout.layer({ timeout: "10 seconds", tools: { report: "5 minutes" }, methods: { "prompts/get": "1 second" } })
+ * const limit = Timeout.layer({
+ *   timeout: "10 seconds",
+ *   tools: { report: "5 minutes" },
+ *   methods: { "prompts/get": "1 second" }
+ * })
  */
 import type * as McpError from "@skein/protocol/McpError"
 import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
@@ -22,73 +28,82 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
-import * as captured from "./internal/definitions/captureServices.ts"
-import * as refusal from "./internal/limits/refusal.ts"
+import { internals } from "./internal/catalogState.ts"
+import { registerLayer } from "./internal/definitions/captureServices.ts"
+import { describeRequest, failRequest, formatMillis, withoutRequest } from "./internal/limits/failRequest.ts"
 import { namedBy } from "./internal/dispatch/target.ts"
 import type * as Middleware from "./Middleware.ts"
 
-/** The limits. `Infinity` is none. */
+/** The limits. `Infinity` disables one. */
 export interface Options {
-  /** For what is not named below: 1 minute by default. */
+  /** The limit of requests without one of their own below: 1 minute by default. */
   readonly timeout?: Duration.Input | undefined
-  /** By method. `subscriptions/listen` and `tasks/result` have a limit only here. */
+  /** Limits by method. `subscriptions/listen` and `tasks/result` have a limit only if they are listed here. */
   readonly methods?: { readonly [method: string]: Duration.Input } | undefined
-  /** By the name of the tool. */
+  /** Limits by the name of the tool. */
   readonly tools?: { readonly [name: string]: Duration.Input } | undefined
-  /** How long a handler may take to end after its interruption: 5 seconds by default. The answer waits for it. */
+  /** How long a handler may take to stop after its interruption: 5 seconds by default. The answer waits for it. */
   readonly interruptTimeout?: Duration.Input | undefined
 }
 
-/** Limits how long the handling of a request may take. */
+/**
+ * Limits how long the handling of a request may take.
+ *
+ * @example
+ * Timeout.layer({ timeout: "10 seconds" })
+ */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
-  captured.layer<never>((catalog) => {
+  registerLayer<never>((catalog) => {
     const limitFor = limitOf(options)
-    const grace = Duration.fromInputUnsafe(options.interruptTimeout ?? "5 seconds")
-    return catalog.middleware.add((next) => (exchange) => {
-      const limit = limitFor(exchange)
+    const interruptTimeout = Duration.fromInputUnsafe(options.interruptTimeout ?? "5 seconds")
+    return catalog[internals].middleware.add((next) => (request) => {
+      const limit = limitFor(request)
       return Duration.isFinite(limit)
-        ? Effect.suspend(() => new Timed(exchange, limit, grace).run(next))
-        : next(exchange)
+        ? Effect.suspend(() => new Timed(request, limit, interruptTimeout).run(next))
+        : next(request)
     })
   })
 
 const endless = ["subscriptions/listen", "tasks/result"]
 
-const limitOf = ({ timeout, methods, tools }: Options): (exchange: RequestContext) => Duration.Duration => {
+const limitOf = ({ timeout, methods, tools }: Options): (request: RequestContext) => Duration.Duration => {
   const read = (table: { readonly [name: string]: Duration.Input } = {}) =>
     new Map(Object.entries(table).map(([name, input]) => [name, Duration.fromInputUnsafe(input)]))
   const others = Duration.fromInputUnsafe(timeout ?? "1 minute")
   const byMethod = new Map([...endless.map((method) => [method, Duration.infinity] as const), ...read(methods)])
   const byTool = read(tools)
-  return (exchange) =>
-    (exchange.method === "tools/call" ? byTool.get(namedBy(exchange) ?? "") : undefined) ??
-      byMethod.get(exchange.method) ?? others
+  return (request) =>
+    (request.method === "tools/call" ? byTool.get(namedBy(request) ?? "") : undefined) ??
+      byMethod.get(request.method) ?? others
 }
 
 type Handled = Effect.Effect<Answer, McpError.McpError>
 
-/** One request, handled in a fiber of its own: that costs no timer where it ends at once. The fiber ends when this one does. */
+/**
+ * Handles a request in a fiber of its own, so that a handler that ends synchronously costs no timer. The fiber ends
+ * with its parent.
+ */
 class Timed {
-  readonly #exchange: RequestContext
+  readonly #request: RequestContext
   readonly #limit: Duration.Duration
-  readonly #grace: Duration.Duration
+  readonly #interruptTimeout: Duration.Duration
   #child: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
-  #leftBehind = false
+  #abandoned = false
 
-  constructor(exchange: RequestContext, limit: Duration.Duration, grace: Duration.Duration) {
-    this.#exchange = exchange
+  constructor(request: RequestContext, limit: Duration.Duration, interruptTimeout: Duration.Duration) {
+    this.#request = request
     this.#limit = limit
-    this.#grace = grace
+    this.#interruptTimeout = interruptTimeout
   }
 
   run(next: Middleware.Handler): ReturnType<Middleware.Handler> {
     return Effect.onExitPrimitive(
       Effect.contextWith((context: Context.Context<McpRequest>) => {
-        this.#child = Effect.runForkWith(context)(next(this.#exchange))
+        this.#child = Effect.runForkWith(context)(next(this.#request))
         return this.#child.pollUnsafe() ?? this.#wait(this.#child)
       }),
       () =>
-        this.#child === undefined || this.#leftBehind || this.#child.pollUnsafe() !== undefined
+        this.#child === undefined || this.#abandoned || this.#child.pollUnsafe() !== undefined
           ? undefined
           : Fiber.interrupt(this.#child)
     )
@@ -102,16 +117,16 @@ class Timed {
   }
 
   #stop(child: Fiber.Fiber<Answer, McpError.McpError>): Handled {
-    const request = refusal.describe(this.#exchange)
+    const described = describeRequest(this.#request)
     const limitMs = Duration.toMillis(this.#limit)
-    const answer = refusal.failed(this.#exchange, `${request} took longer than ${refusal.inWords(limitMs)}`, {
+    const answer = failRequest(this.#request, `${described} took longer than ${formatMillis(limitMs)}`, {
       limitMs
     })
-    return Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(child), this.#grace), (ended) => {
+    return Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(child), this.#interruptTimeout), (ended) => {
       if (Option.isSome(ended)) return answer
-      this.#leftBehind = true
+      this.#abandoned = true
       return Effect.andThen(
-        refusal.aside(Effect.logWarning(`${request} ignores its interruption and was left behind`)),
+        withoutRequest(Effect.logWarning(`${described} did not stop within interruptTimeout; abandoning it`)),
         answer
       )
     })

@@ -1,9 +1,10 @@
 /**
- * Tools: what a model can call.
+ * Tools: functions that a model can call.
  *
- * A definition is a value: a name, what describes it, and a schema for what goes in and, if one is given, for what comes out.
- * `Tool.layer` binds it to its handler; `Tool.add` and `Tool.replace` do so while the server runs. The handler gets the decoded
- * arguments; the services that it needs are captured when the layer is built, and the request itself is the service `McpRequest`.
+ * A definition is a value. It has a name, a description, a schema for the arguments, and optionally a schema for the
+ * result. `Tool.layer` registers the definition with its handler; `Tool.add` and `Tool.replace` do so while the server
+ * runs. The handler receives the decoded arguments. The services that it needs are captured when the layer is built.
+ * The request is available as the service `McpRequest`.
  *
  * @example
  * const add = Tool.make("add", {
@@ -13,12 +14,13 @@
  * })
  * const live = Tool.layer(add, ({ a, b }) => Effect.succeed({ sum: a + b }))
  *
- * // A schema of another library, and JSON Schema as it is:
+ * // A schema of another library, and JSON Schema:
  * const search = Tool.make("search", { input: z.object({ query: z.string(), limit: z.int().default(10) }) })
  * const legacy = Tool.make("legacy", { input: JsonSchema.make<{ readonly id: string }>(schemaFromAFile) })
  *
- * // Text, blocks of content, or a result that has all of it:
- * const plot = Tool.layer(Tool.make("plot"), () => Effect.succeed([Content.text("Sales"), Content.image(png, "image/png")]))
+ * // A handler returns text, content blocks, or a whole result:
+ * const plot = Tool.layer(Tool.make("plot"), () =>
+ *   Effect.succeed([Content.text("Sales"), Content.image(png, "image/png")]))
  */
 import type { Icon } from "@skein/protocol/BaseMetadata"
 import type { Meta } from "@skein/protocol/Message"
@@ -29,105 +31,123 @@ import type * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
-import type { Catalog, ToolEntry } from "./Catalog.ts"
+import type { Catalog, HandlerServices, ToolEntry } from "./Catalog.ts"
 import type * as Content from "./Content.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
-import * as captured from "./internal/definitions/captureServices.ts"
-import { quoted } from "./internal/clip.ts"
+import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
+import * as inputSchema from "./internal/definitions/inputSchema.ts"
 import * as jsonSchema from "./internal/definitions/jsonSchema.ts"
-import * as shape from "./internal/definitions/inputSchema.ts"
 import * as toolCall from "./internal/definitions/toolCall.ts"
-import { omitUndefined } from "./internal/omitUndefined.ts"
+import { omitUndefined } from "./internal/json.ts"
+import { quoted } from "./internal/text.ts"
 import type { Visible } from "./Registry.ts"
+
+export type { ResultOptions, ToolResult as Result } from "./internal/definitions/toolCall.ts"
 
 /** An Effect Schema that reads or writes JSON and needs no services. */
 export type Codec = Schema.ConstraintCodec<unknown, unknown>
 
 /**
- * What describes arguments or structured content: an Effect Schema, the fields of a struct, a schema of another library that is a
- * Standard Schema and tells its JSON Schema (see `StandardSchema`), or JSON Schema itself (see `JsonSchema.make`).
+ * A schema of arguments or structured content: an Effect Schema, the fields of a struct, a Standard Schema of another
+ * library that has a JSON Schema (see `StandardSchema`), or JSON Schema itself (see `JsonSchema.make`).
  */
-export type Shape = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
+export type AnySchema = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
 
-/** What a handler gets of arguments of a shape. */
-export type InputOf<S extends Shape> = S extends Codec ? S["Type"]
+/** The arguments that a handler receives for a schema. */
+export type InputOf<S extends AnySchema> = S extends Codec ? S["Type"]
   : S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S>
   : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
   : never
 
-/** What a handler answers for structured content of a shape. */
-export type OutputOf<S extends Shape> = S extends Codec ? S["Type"]
+/** The structured content that a handler returns for a schema. */
+export type OutputOf<S extends AnySchema> = S extends Codec ? S["Type"]
   : S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S>
   : S extends Schema.Struct.Fields ? Schema.Struct.Type<S>
   : never
 
 /**
- * What describes a tool. Its schemas are told as JSON Schema 2020-12, which is meant where `$schema` is absent; a raw one may be
- * of draft-07 and say so.
+ * The description of a tool. Clients receive its schemas as JSON Schema 2020-12, which is the dialect if `$schema` is
+ * absent. A raw JSON Schema may be of draft-07 with the `$schema` of that draft.
  */
-export interface Options<Input extends Shape, Output extends Shape> {
+export interface Options<Input extends AnySchema, Output extends AnySchema> {
   /** A name for people. */
   readonly title?: string | undefined
-  /** What the tool does, for the model. */
+  /** The purpose of the tool, for the model. */
   readonly description?: string | undefined
   /**
-   * The arguments: a schema of an object, or its fields; a schema of another library (`z.object({ … })`); or JSON Schema, given with
-   * `JsonSchema.make`. None by default.
+   * The arguments: a schema of an object, or its fields; a schema of another library (`z.object({ … })`); or JSON
+   * Schema from `JsonSchema.make`. Without it the tool has no arguments.
    *
-   * A field that is annotated with `"x-mcp-header": "Region"` is mirrored by clients of 2026-07-28 into the HTTP header
-   * `Mcp-Param-Region`, for gateways to route by. It is a string, an integer or a boolean, within nothing but objects, and the
-   * name is unique.
+   * Clients of 2026-07-28 copy a field with the annotation `"x-mcp-header": "Region"` into the HTTP header
+   * `Mcp-Param-Region`, so that gateways can route by it. Such a field must be a string, an integer or a boolean,
+   * nested in objects only, and the name of the header must be unique in the tool.
    */
   readonly input?: Input | undefined
   /**
-   * How many values the arguments may hold, all in all, where a schema of another library validates them; 100,000 by default.
-   * More are refused unread: most libraries look for every fault, which takes some of them seconds for a million.
+   * The largest number of values in the arguments, nested ones included, if a schema of another library validates them:
+   * 100,000 by default. Arguments with more are refused before validation. Most libraries look for every fault, and
+   * need seconds for a million invalid values.
    */
   readonly maxValues?: number | undefined
   /**
-   * The structured content of the result, described in the same ways. Without it the tool answers with content alone.
+   * The structured content of the result, with a schema of the same kinds. Without it the tool returns content only.
    *
-   * Any JSON value since 2026-07-28. Before, it must be an object: of what is not one, clients of those revisions see neither the
-   * schema nor the value, and read it as text.
+   * The schema may describe any JSON value since 2026-07-28. In earlier revisions it must describe an object. Clients
+   * of those revisions receive neither the schema nor the value of another type, but its JSON as text.
    */
   readonly output?: Output | undefined
-  /** Hints about what the tool does. Clients must not trust them. */
+  /** Hints about the behavior of the tool. Clients must not trust them. */
   readonly annotations?: WireTool.ToolAnnotations | undefined
   /**
-   * Whether a call may be a task, must be one, or must not (the default). It is told to clients of 2025-11-25 alone, and does
-   * something with `Tasks.layer` of `@skein/tasks` among the definitions of the server: without, no call is a task, and the
-   * tool should not say so.
+   * Whether a call may, must, or must not (the default) become a task. Only clients of 2025-11-25 receive it. It has an
+   * effect only if `Tasks.layer` of `@skein/tasks` is among the definitions of the server. Leave it out otherwise: no
+   * call becomes a task then.
    */
   readonly execution?: WireTool.ToolExecution | undefined
-  /** Who may see it, and so call it; everybody by default. To others there is no such tool. It must be quick. */
+  /**
+   * Which callers may see and call the tool. Everybody by default. For other callers the tool does not exist. It must
+   * be fast.
+   */
   readonly visible?: Visible | undefined
   readonly icons?: ReadonlyArray<Icon> | undefined
   readonly _meta?: Meta | undefined
-  /** What extensions of this server have to know of it: never told to clients. */
-  readonly extensions?: Context.Context<never> | undefined
+  /** Values for the extensions of this server, as a `Context`. Clients never receive them. */
+  readonly metadata?: Context.Context<never> | undefined
 }
 
-/** A tool's definition. `Input` is what its handler gets; `Output` is what it answers, or `never` without an output schema. */
+/**
+ * A tool's definition. `Input` is the type that its handler receives. `Output` is the type that it returns, or `never`
+ * without an output schema.
+ */
 export interface Tool<Name extends string, Input, Output> {
   readonly name: Name
   readonly options: Omit<Options<never, never>, "input" | "maxValues" | "output">
-  readonly input: shape.Reader<Input> | undefined
-  readonly output: shape.Writer<Output> | undefined
+  readonly input: inputSchema.Reader<Input> | undefined
+  readonly output: inputSchema.Writer<Output> | undefined
 }
 
-/** Structured content together with content of the author's own, or with `isError`. Made by `result`. */
-export interface Result<out Output> extends toolCall.ToolResult<Output> {}
-
-/** What a handler may answer. With an output schema: its value, or a `result`. Without: text, blocks, or a `result`. */
-export type Answer<Output> = [Output] extends [never] ? Content.Input | Result<undefined> | void
-  : Output | Result<Output>
+/**
+ * The value that a handler returns. With an output schema it is the structured content or a `result`. Without one it is
+ * text, content blocks, a `result`, or nothing.
+ */
+export type Answer<Output> = [Output] extends [never] ? Content.Input | toolCall.ToolResult<undefined> | void
+  : Output | toolCall.ToolResult<Output>
 
 /**
- * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names"). One that is not is
- * offered all the same, and the log says so: clients and models may stumble over it.
+ * Defines a tool. The name should be 1 to 128 characters of `A-Z a-z 0-9 _ - .` (2025-11-25, "Tool Names"). Another
+ * name is accepted, with a warning in the log, but clients and models may not handle it.
+ *
+ * @example
+ * const forecast = Tool.make("forecast", {
+ *   description: "Returns the forecast for a city",
+ *   input: {
+ *     city: Schema.String.annotate({ description: "The name of the city" }),
+ *     days: Schema.optionalKey(Schema.Int)
+ *   }
+ * })
  */
-export const make = <const Name extends string, Input extends Shape = {}, Output extends Shape = never>(
+export const make = <const Name extends string, Input extends AnySchema = {}, Output extends AnySchema = never>(
   name: Name,
   options: Options<Input, Output> = {}
 ): Tool<Name, InputOf<Input>, [Output] extends [never] ? never : OutputOf<Output>> => {
@@ -135,106 +155,120 @@ export const make = <const Name extends string, Input extends Shape = {}, Output
   return {
     name,
     options: rest,
-    input: input === undefined ? undefined : shape.reader(input, maxValues) as shape.Reader<InputOf<Input>>,
-    output: output === undefined ? undefined : shape.writer(output)
+    input: input === undefined
+      ? undefined
+      : inputSchema.reader(input, maxValues) as inputSchema.Reader<InputOf<Input>>,
+    output: output === undefined ? undefined : inputSchema.writer(output)
   }
 }
 
-/** What an answer may have besides structured content. */
-export interface Extras extends toolCall.Extras {}
-
 /**
- * Answers with structured content *and* content of one's own, or says that the tool failed. A tool with an output schema gives
- * `structured`, unless it failed (2025-06-18, "Output Schema").
+ * Makes a result with both structured content and content blocks, or one that reports a failure with `isError`. A tool
+ * with an output schema must give `structured`, unless it failed (2025-06-18, "Output Schema").
+ *
+ * @example
+ * const live = Tool.layer(search, ({ query }) =>
+ *   Effect.map(find(query), (hits) =>
+ *     Tool.result({ structured: { hits }, content: `${hits.length} results for ${query}` })))
  */
 export const result: {
-  <Output>(answer: Extras & { readonly structured: Output }): Result<Output>
-  (answer: Extras & { readonly isError: true }): Result<never>
-  (answer: Extras): Result<undefined>
-} = (answer: toolCall.Parts<unknown>): Result<never> => new toolCall.ToolResult(answer) as Result<never>
-
-/** What the layer of a handler needs for it: all that the request does not bring. */
-export type Needed<R> = captured.Needed<R>
+  <Output>(answer: toolCall.ResultOptions & { readonly structured: Output }): toolCall.ToolResult<Output>
+  (answer: toolCall.ResultOptions & { readonly isError: true }): toolCall.ToolResult<never>
+  (answer: toolCall.ResultOptions): toolCall.ToolResult<undefined>
+} = (answer: toolCall.Parts<unknown>): toolCall.ToolResult<never> =>
+  new toolCall.ToolResult(answer) as toolCall.ToolResult<never>
 
 /**
- * Offers a tool with its handler.
+ * Registers a tool with its handler.
  *
- * - Arguments that do not fit the input schema never reach the handler: the caller gets the validation's message, as a tool
- *   result with `isError` since 2025-11-25, and as `-32602` before (where "Invalid arguments" was a protocol error).
- * - What the handler fails with becomes a result with `isError` whose text is the error's `message`; an `McpError` becomes a
- *   JSON-RPC error instead. A defect is answered `-32603` and a reference, and logged.
- * - A structured answer is encoded by the output schema before it is sent; one that does not fit is a defect.
+ * - Arguments that do not match the input schema never reach the handler. The caller receives the message of the
+ *   validation: as a tool result with `isError` since 2025-11-25, and as `-32602` before, where invalid arguments were
+ *   protocol errors.
+ * - A failure of the handler becomes a result with `isError` and the error's `message` as text. An `McpError` becomes a
+ *   JSON-RPC error. A defect is answered with `-32603` and a reference, and logged.
+ * - Structured content is encoded by the output schema before it is sent. A value that does not match is a defect.
  *
- * What the handler acquires needs a scope of its own: wrap it in `Effect.scoped`. Without, nobody can build the layer.
+ * A handler that acquires resources needs a scope of its own: wrap its effect in `Effect.scoped`. Otherwise the layer
+ * requires `Catalog.UnscopedHandler`, which nothing provides.
  *
- * Fails with `DefinitionError` when the name is taken, a schema cannot be said as JSON Schema or used, or an `x-mcp-header` breaks
- * its rules. One tool that fails so never hides the others: the server is not built.
+ * Fails with `DefinitionError`: `DuplicateName`; `InvalidSchema` if a schema has no JSON Schema or an `x-mcp-header`
+ * breaks its rules; `InvalidValue`. One failing tool fails the whole server.
+ *
+ * @example
+ * const live = Tool.layer(forecast, ({ city, days = 1 }) =>
+ *   Effect.flatMap(Weather, (weather) => weather.forecast(city, days)))
  */
 export const layer = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   tool: Tool<Name, Input, Output>,
-  // What a tool answers is what its definition says: inferred from here, a tool without an output schema would take anything.
+  // `NoInfer`: inferred from the handler, the output of a tool without an output schema would be the type that the
+  // handler returns.
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
-): Layer.Layer<never, DefinitionError, Catalog | captured.Needed<R>> => captured.layer(offer("add", tool, handler))
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> => registerLayer(register("add", tool, handler))
 
 /**
- * Offers a tool with its handler until the scope closes, while the server runs. Fails as `layer` does; a name that is taken by
- * one that is disabled is taken.
+ * Registers a tool with its handler until the scope closes, while the server runs. Fails as `layer` does. The name of a
+ * disabled tool is taken.
+ *
+ * @example
+ * Effect.scoped(Effect.andThen(Tool.add(forecast, handler), Effect.never))
  */
 export const add = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   tool: Tool<Name, Input, Output>,
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
-  captured.effect(offer("add", tool, handler))
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>
+  registerScoped(register("add", tool, handler))
 
-/** The same in the stead of the tool that has the name, which is back when the scope closes. Fails with `Unknown` without one. */
+/**
+ * Replaces the tool of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no tool has the
+ * name, and otherwise as `layer` does.
+ */
 export const replace = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
   tool: Tool<Name, Input, Output>,
   handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | captured.Needed<R>> =>
-  captured.effect(offer("replace", tool, handler))
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>
+  registerScoped(register("replace", tool, handler))
 
-const offer = <Name extends string, Input, Output, E extends HandlerError, R>(
+const register = <Name extends string, Input, Output, E extends HandlerError, R>(
   how: "add" | "replace",
   tool: Tool<Name, Input, Output>,
   handler: (input: Input) => Effect.Effect<Answer<Output>, E, R>
-): captured.Add<R> =>
+): Register<R> =>
 (catalog, provide) =>
   Effect.flatMap(describe(tool), ({ definition, headers }) =>
     catalog.tools[how](tool.name, {
       definition,
       visible: tool.options.visible,
-      extensions: tool.options.extensions,
+      metadata: tool.options.metadata,
       headers,
       call: toolCall.make(tool, (input) => provide(handler(input)))
     }))
 
 /** "Tool names SHOULD be between 1 and 128 characters", of these and no others (2025-11-25, "Tool Names"). */
-const advise = (name: string): Effect.Effect<void> =>
+const warnAboutName = (name: string): Effect.Effect<void> =>
   /^[\w.-]{1,128}$/.test(name)
     ? Effect.void
     : Effect.logWarning(
       `The tool name ${quoted(name)} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
     )
 
-/** The tool as `tools/list` shows it, and the arguments that clients mirror into headers. */
+/** Makes the tool as `tools/list` returns it, and lists the arguments that clients copy into headers. */
 const describe = <Name extends string, Input, Output>(
   { input, name, options, output }: Tool<Name, Input, Output>
 ): Effect.Effect<Pick<ToolEntry, "definition" | "headers">, DefinitionError> =>
   Effect.gen(function*() {
-    yield* advise(name)
-    const named = { kind: "tool", definition: name } as const
-    const { extensions: _, visible: __, ...said } = options
+    yield* warnAboutName(name)
+    const { metadata: _, visible: __, ...listed } = options
     const inputSchema = input === undefined
       ? jsonSchema.none
-      : yield* jsonSchema.attempt("input schema", named, input.jsonSchema)
+      : yield* jsonSchema.tryForTool(name, "input", input.jsonSchema)
     const outputSchema = output === undefined
       ? undefined
-      : yield* jsonSchema.attempt("output schema", named, output.jsonSchema)
-    const headers = yield* jsonSchema.attempt("input schema", named, () => jsonSchema.headers(inputSchema))
+      : yield* jsonSchema.tryForTool(name, "output", output.jsonSchema)
+    const headers = yield* jsonSchema.tryForTool(name, "input", () => jsonSchema.headers(inputSchema))
     return {
       definition: {
         name,
-        ...omitUndefined(said),
+        ...omitUndefined(listed),
         inputSchema,
         ...(outputSchema === undefined ? undefined : { outputSchema })
       },

@@ -1,13 +1,14 @@
 /**
- * A server as a web-standard handler, from `Request` to `Response`: for Hono, Next.js, Workers, Bun, Deno and whatever else speaks
- * that. It imports nothing of any platform.
+ * A server as a web-standard handler, from `Request` to `Response`: for Hono, Next.js, Workers, Bun, Deno and other
+ * platforms. It imports no platform modules.
  *
- * It serves this machine alone until it is told its names: `allowedHosts: ["mcp.example.com"]`, and the `allowedOrigins` of the web
- * pages that may use it.
+ * By default it serves requests to this machine only. Set the names of the server with `allowedHosts:
+ * ["mcp.example.com"]`, and the web pages that may use it with `allowedOrigins`.
  *
- * Where each request may meet another process (functions, Workers), only the request era works, which needs no memory. Workers also
- * cut an answer that waits for nothing of its own, as an idle subscription does, and tell that a client left with the next write
- * only; sessions and subscriptions want a Durable Object around the handler there.
+ * On platforms where each request may reach another process (functions, Workers), only the request era works, because
+ * it needs no memory. Workers also end an answer that does no work, such as an idle subscription, and report a
+ * disconnected client at the next write only. For sessions and subscriptions, put the handler into a Durable Object
+ * there.
  *
  * @example
  * const Server = McpServer.layer({ name: "hello", version: "1.0.0" }, tools)
@@ -30,40 +31,45 @@ import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
 import { adapterContext, type FindPrincipal, findPrincipal } from "./internal/http/adapters/principal.ts"
 import * as adapter from "./internal/http/adapters/web.ts"
+import type { RequestInput } from "./internal/http/adapters/web.ts"
 import type { McpServer } from "./McpServer.ts"
 
-/** What a host has found out about a request before it gave it away. */
-export interface RequestInput extends adapter.RequestInput {}
+export type { RequestInput } from "./internal/http/adapters/web.ts"
 
-/** How requests are taken over from a host. */
+/** Options of a handler. */
 export interface Options extends Http.Options {
   /**
-   * Who makes a request, where the handler is not told with it: it is asked once Host, Origin and path have passed. What it fails with or
-   * throws is logged, and the request answered with 500. It is interrupted when the client leaves.
+   * Resolves the principal of a request that the handler receives without one. It runs after the checks of Host, Origin
+   * and path. A failure or exception is logged, and the request is answered with 500. It is interrupted when the client
+   * disconnects.
    */
   readonly principal?: FindPrincipal<Request> | undefined
 }
 
 /**
- * Answers a request. The second argument tells what is known of it: `handler(request, { principal })`. What a framework passes
- * there of its own does no harm, as long as it has no such members: `{ params }` of Next.js. The promise does not fail.
+ * Handles a request. The optional second argument has the principal, the parsed body and the services of the request:
+ * `handler(request, { principal })`. Objects that frameworks pass there, such as the `{ params }` of Next.js, are
+ * ignored unless they have these members. The promise does not reject.
  */
-export type Handler = (request: Request, given?: RequestInput) => Promise<Response>
+export type Handler = (request: Request, input?: RequestInput) => Promise<Response>
 
 /**
- * A handler for the requests of a host. What is in flight is ended with the scope: subscriptions get their result, what runs may
- * finish within the grace.
+ * Makes a handler. Closing the scope completes subscriptions with their results, and lets requests in progress finish
+ * within `shutdownTimeout`.
+ *
+ * @example
+ * const handler = yield* WebHttp.handler({ allowedHosts: ["mcp.example.com"] })
  */
 export const handler = (options: Options = {}): Effect.Effect<Handler, never, McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const endpoint = yield* Http.make(options)
     const context = yield* adapterContext
     const { principal } = options
-    return (message, given) =>
+    return (message, input) =>
       new Promise((settle) => {
         const answer = new adapter.WebAnswer(message, settle)
-        const request = new adapter.WebRequest(message, answer, given)
-        if (principal === undefined || given?.principal !== undefined) return endpoint.handle(request, answer)
+        const request = new adapter.WebRequest(message, answer, input)
+        if (principal === undefined || input?.principal !== undefined) return endpoint.handle(request, answer)
         endpoint.handle(request, answer, (then) =>
           findPrincipal(principal, context, message, answer, (found) => {
             request.principal = found
@@ -72,16 +78,21 @@ export const handler = (options: Options = {}): Effect.Effect<Handler, never, Mc
       })
   })
 
-/** A server inside of a host that is not written in Effect. */
+/** A server inside of an application without Effect. */
 export interface Mounted {
   readonly handler: Handler
-  /** Ends what is in flight, and the server. */
+  /** Ends the requests in progress and the server. */
   readonly close: () => Promise<void>
 }
 
 /**
- * A server and its handler, for a host that is not written in Effect. It is built with the first request, since some platforms
- * forbid to do anything before that. Where that fails, the promise of the request fails, and the next request tries again.
+ * Makes a server and its handler, for an application without Effect. The server is built at the first request, because
+ * some platforms allow no work before that. If building fails, the promise of the request rejects, and the next request
+ * tries again.
+ *
+ * @example
+ * const { handler } = WebHttp.mount(Server, { allowedHosts: ["mcp.example.com"] })
+ * export default { fetch: handler }
  */
 export const mount = <E>(mcp: Layer.Layer<McpServer, E>, options?: Options): Mounted => {
   const scope = Scope.makeUnsafe()
@@ -96,9 +107,9 @@ export const mount = <E>(mcp: Layer.Layer<McpServer, E>, options?: Options): Mou
     await Effect.runPromise(Scope.close(own, exit))
     throw Cause.squash(exit.cause)
   }
-  const first: Handler = async (request, given) => (await (building ??= build()))(request, given)
+  const first: Handler = async (request, input) => (await (building ??= build()))(request, input)
   return {
-    handler: (request, given) => (built ?? first)(request, given),
+    handler: (request, input) => (built ?? first)(request, input),
     close: async () => {
       await building?.catch(() => {})
       await Effect.runPromise(Scope.close(scope, Exit.void))

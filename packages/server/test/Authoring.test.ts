@@ -18,7 +18,7 @@ import * as kit from "./kit.ts"
 const icons = [{ src: "https://example.com/a.png", mimeType: "image/png" }]
 const ok = () => Effect.succeed("ok")
 
-describe("what a tool says of itself", () => {
+describe("the description of a tool", () => {
   const tool = Tool.make("all", {
     title: "All",
     description: "Has all",
@@ -30,7 +30,7 @@ describe("what a tool says of itself", () => {
   })
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · what the revision knows, and nothing else`, () =>
+    it.effect(`${revision} · contains the members of the revision and no others`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(Tool.layer(tool, ok)), revision)
         const { tools: [listed] } = yield* client.result("tools/list")
@@ -48,7 +48,7 @@ describe("what a tool says of itself", () => {
   }
 })
 
-describe("what resources and templates say of themselves", () => {
+describe("the descriptions of resources and templates", () => {
   const annotations = { audience: ["user"], priority: 0.5, lastModified: "2026-01-01T00:00:00Z" } as const
   const said = { title: "Title", description: "What it is", mimeType: "image/png", annotations, icons }
   const resource = Resource.make("a://logo", {
@@ -72,7 +72,7 @@ describe("what resources and templates say of themselves", () => {
   )
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · what the revision knows, and nothing else; bytes are base64`, () =>
+    it.effect(`${revision} · contain the members of the revision and no others; bytes are base64`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server, revision)
         const { resources: [listed] } = yield* client.result("resources/list")
@@ -102,7 +102,7 @@ describe("what resources and templates say of themselves", () => {
   }
 })
 
-describe("structured content that is no object", () => {
+describe("structured content that is not an object", () => {
   const list = { type: "array", items: { type: "integer" } } as const
   const tools = [
     Tool.layer(Tool.make("effect", { output: Schema.Array(Schema.Int) }), () => Effect.succeed([1, 2])),
@@ -117,7 +117,7 @@ describe("structured content that is no object", () => {
   ]
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · any JSON value since 2026-07-28; before, its text alone`, () =>
+    it.effect(`${revision} · is any JSON value since 2026-07-28, and its text before`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(...tools), revision)
         const { tools: listed } = yield* client.result("tools/list")
@@ -137,7 +137,7 @@ describe("structured content that is no object", () => {
 })
 
 describe("x-mcp-header", () => {
-  const inputs: ReadonlyArray<readonly [string, Tool.Shape]> = [
+  const inputs: ReadonlyArray<readonly [string, Tool.AnySchema]> = [
     ["an Effect Schema", {
       region: Schema.String.annotate({ "x-mcp-header": "Region" }),
       at: Schema.optionalKey(Schema.Struct({ n: Schema.Int.annotate({ "x-mcp-header": "Zone" }) }))
@@ -184,34 +184,39 @@ describe("x-mcp-header", () => {
       ["MUST be reached through properties alone", {
         a: Schema.Array(Schema.Struct({ b: Schema.String.annotate({ "x-mcp-header": "A" }) }))
       }]
-    ] as ReadonlyArray<readonly [string, Tool.Shape]>
+    ] as ReadonlyArray<readonly [string, Tool.AnySchema]>
   ) {
     it.effect(`2026-07-28 · it ${rule}: else the layer fails, and names the tool`, () =>
       Effect.gen(function*() {
         const bad = Tool.layer(Tool.make("bad", { input: fields }), ok)
         const error = yield* kit.failure(kit.server(Tool.layer(Tool.make("good"), ok), bad))
-        expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "bad" })
+        expect(error).toMatchObject({
+          _tag: "DefinitionError",
+          reason: { _tag: "InvalidSchema" },
+          kind: "tool",
+          definition: "bad"
+        })
         expect((error as DefinitionError).message).toMatch(
-          /^The tool "bad" cannot be offered for its input schema: .*(x-mcp-header|Mcp-Param)/
+          /^The tool "bad" has an invalid input schema: .*(x-mcp-header|Mcp-Param)/
         )
       }))
   }
 })
 
 describe("a definition that fails", () => {
-  it.effect("does not hide the others, when it comes while the server runs", () =>
+  it.effect("does not hide the others when it is added while the server runs", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server(Tool.layer(Tool.make("good"), ok)))
       const client = yield* Effect.provide(kit.connect(), context)
       const bad = Tool.make("bad", { input: JsonSchema.make({ type: "object", $ref: "https://example.com/a" }) })
       const error = yield* Effect.flip(Effect.provide(Effect.scoped(Tool.add(bad, ok)), context))
-      expect(error).toMatchObject({ reason: "Schema", definition: "bad" })
+      expect(error).toMatchObject({ reason: { _tag: "InvalidSchema" }, definition: "bad" })
       expect((yield* client.result("tools/list")).tools.map(({ name }: kit.Json) => name)).toEqual(["good"])
       expect((yield* client.call("good")).content[0].text).toBe("ok")
     }))
 })
 
-describe("what only some may see", () => {
+describe("entries that some callers may see", () => {
   const some = { visible: ({ info }: { readonly info: kit.Json }) => info?.name !== "kit" }
   const server = kit.server(
     Tool.layer(Tool.make("all"), ok),
@@ -222,7 +227,7 @@ describe("what only some may see", () => {
   )
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · does not exist for the others: neither in lists nor by name`, () =>
+    it.effect(`${revision} · do not exist for other callers, neither in lists nor by name`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server, revision)
         expect((yield* client.result("tools/list")).tools.map(({ name }: kit.Json) => name)).toEqual(["all"])
@@ -249,7 +254,7 @@ describe("what only some may see", () => {
   }
 })
 
-describe("definitions that come and go while the server runs", () => {
+describe("definitions that change while the server runs", () => {
   const template = ResourceTemplate.make("b://{x}", { name: "b" })
   const texts = (client: kit.Client): Effect.Effect<ReadonlyArray<string>> =>
     Effect.gen(function*() {
@@ -274,7 +279,7 @@ describe("definitions that come and go while the server runs", () => {
     ])
   }
 
-  it.effect("added, replaced, and back when the scope closes", () =>
+  it.effect("are added, replaced, and restored when the scope closes", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server())
       const client = yield* Effect.provide(kit.connect(), context)
@@ -290,17 +295,21 @@ describe("definitions that come and go while the server runs", () => {
       expect(yield* texts(client)).toEqual([undefined, undefined, undefined, undefined])
     }))
 
-  it.effect("added twice is Duplicate, replaced without being there is Unknown", () =>
+  it.effect("fail with DuplicateName if added twice, and with NotFound if replaced without an entry", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server())
       const twice = Effect.andThen(with_("add", "one"), with_("add", "two"))
-      expect(yield* Effect.flip(Effect.provide(Effect.scoped(twice), context))).toMatchObject({ reason: "Duplicate" })
+      expect(yield* Effect.flip(Effect.provide(Effect.scoped(twice), context))).toMatchObject({
+        reason: { _tag: "DuplicateName" }
+      })
       for (const one of [Tool.replace(Tool.make("t"), ok), Resource.replace(Resource.make("a://a"), ok())]) {
-        expect(yield* Effect.flip(Effect.provide(Effect.scoped(one), context))).toMatchObject({ reason: "Unknown" })
+        expect(yield* Effect.flip(Effect.provide(Effect.scoped(one), context))).toMatchObject({
+          reason: { _tag: "NotFound" }
+        })
       }
     }))
 
-  it.effect("by a handler, with the services that it has", () =>
+  it.effect("are added by a handler, with its services", () =>
     Effect.gen(function*() {
       const more = Tool.layer(Tool.make("more"), () =>
         Catalog.persistent(Tool.add(Tool.make("t"), () => Effect.succeed("late"))).pipe(Effect.as("added")))

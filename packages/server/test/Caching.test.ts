@@ -38,8 +38,8 @@ const server = (caching?: McpServer.Options["caching"]) =>
 
 const hints = ({ cacheScope, ttlMs }: kit.Json) => ({ cacheScope, ttlMs })
 
-describe("without being told", () => {
-  it.effect("2026-07-28 · stale at once, and private", () =>
+describe("defaults", () => {
+  it.effect("2026-07-28 · results are stale immediately and private", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server())
       for (const method of lists) {
@@ -52,7 +52,7 @@ describe("without being told", () => {
     }))
 
   for (const revision of Revision.all.filter((revision) => revision < "2026-07-28")) {
-    it.effect(`${revision} · there are no hints`, () =>
+    it.effect(`${revision} · has no hints`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server({ "tools/list": { ttlMs: 1, cacheScope: "public" } }), revision)
         for (const [method, params] of [["tools/list", {}], ["resources/read", { uri: "a://kept" }]] as const) {
@@ -63,8 +63,8 @@ describe("without being told", () => {
   }
 })
 
-describe("by option", () => {
-  it.effect("each method has its own, and the others keep the default", () =>
+describe("the option caching", () => {
+  it.effect("sets the hints of each method, and leaves the others at the default", () =>
     Effect.gen(function*() {
       for (const method of lists) {
         const client = yield* kit.client(server({ [method]: { ttlMs: 60_000, cacheScope: "public" } }))
@@ -79,7 +79,7 @@ describe("by option", () => {
       }
     }))
 
-  it.effect("resources/read: for those that have no hint of their own", () =>
+  it.effect("applies to resources/read if the resource has no hints", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server({ "resources/read": { ttlMs: 1, cacheScope: "public" } }))
       const read = (uri: string) => Effect.map(client.result("resources/read", { uri }), hints)
@@ -96,8 +96,8 @@ describe("by option", () => {
     }))
 })
 
-describe("of a resource", () => {
-  it.effect("with its definition, or with what is read", () =>
+describe("the hints of a resource", () => {
+  it.effect("come from its definition, or from the result of its reader", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server())
       const read = (uri: string) => Effect.map(client.result("resources/read", { uri }), hints)
@@ -111,7 +111,7 @@ describe("of a resource", () => {
       expect(JSON.stringify(yield* client.result("resources/templates/list"))).not.toContain("\"ttlMs\":7")
     }))
 
-  it.effect("what not everybody may see is private in any case: the resource, and the list that it is in", () =>
+  it.effect("are private for an entry that only some callers may see, and for the list that contains it", () =>
     Effect.gen(function*() {
       const caching = {
         "tools/list": { cacheScope: "public", ttlMs: 5 },

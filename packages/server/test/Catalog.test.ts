@@ -44,9 +44,9 @@ const set = (
     return { call, change, client, context, names, refused }
   })
 
-describe("run-time change", () => {
+describe("changes at run time", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · each kind is added, replaced and removed while the server runs, and each change is undone`, () =>
+    it.effect(`${revision} · adds, replaces and removes each kind while the server runs, and undoes each change with its scope`, () =>
       Effect.gen(function*() {
         const { change, client } = yield* set([
           tool("t", "old"),
@@ -114,7 +114,7 @@ describe("run-time change", () => {
       }))
   }
 
-  it.effect("replacements stand one upon the other, and go in any order", () =>
+  it.effect("stacks replacements, and removes them in any order", () =>
     Effect.gen(function*() {
       const { call, change } = yield* set([tool("t", "0")])
       const one = yield* change(Tool.replace(Tool.make("t"), says("1")))
@@ -129,7 +129,7 @@ describe("run-time change", () => {
       expect(yield* call("t")).toBe("0")
     }))
 
-  it.effect("a name that was removed is free; what was added meanwhile stays on top when the removed one is back", () =>
+  it.effect("frees the name of a removed entry, and keeps an entry that was added meanwhile on top", () =>
     Effect.gen(function*() {
       const { call, change } = yield* set([tool("t", "old")])
       const back = yield* change(Catalog.remove("tool", "t"))
@@ -141,7 +141,7 @@ describe("run-time change", () => {
       expect(yield* call("t")).toBe("old")
     }))
 
-  it.effect("what goes while it is removed does not come back", () =>
+  it.effect("does not restore an entry whose scope closed while it was removed", () =>
     Effect.gen(function*() {
       const { call, change, names } = yield* set([tool("other")])
       const away = yield* change(Tool.add(Tool.make("t"), says("t")))
@@ -152,11 +152,11 @@ describe("run-time change", () => {
       expect(yield* names).toEqual(["other"])
     }))
 
-  it.effect("what was said last of enabled and disabled holds, also for what replaces it; the name stays taken", () =>
+  it.effect("applies the last call of enable and disable, also to replacements, and keeps the name taken", () =>
     Effect.gen(function*() {
       const { call, change, refused } = yield* set([tool("t", "old")])
       const off = yield* change(Catalog.disable("tool", "t"))
-      expect(yield* refused(Tool.add(Tool.make("t"), says("x")))).toMatchObject({ reason: "Duplicate" })
+      expect(yield* refused(Tool.add(Tool.make("t"), says("x")))).toMatchObject({ reason: { _tag: "DuplicateName" } })
       const replaced = yield* change(Tool.replace(Tool.make("t"), says("new")))
       expect(yield* call("t")).toBe(-32602)
       const on = yield* change(Catalog.enable("tool", "t"))
@@ -168,7 +168,7 @@ describe("run-time change", () => {
       expect(yield* call("t")).toBe("old")
     }))
 
-  it.effect("handlers switch a tool on and off; what is said last holds, and is said again when that is undone", () =>
+  it.effect("lets handlers switch a tool on and off, and restores the previous switch when the last one is undone", () =>
     Effect.gen(function*() {
       const switching = (name: string, on: boolean) =>
         Tool.layer(Tool.make(name), () => Effect.as(Catalog.setEnabled("tool", "t", on), "done"))
@@ -185,10 +185,10 @@ describe("run-time change", () => {
       expect(yield* call("t")).toBe(-32602)
       expect(yield* call("open")).toBe("done")
       expect(yield* call("t")).toBe("t")
-      expect(yield* refused(Catalog.setEnabled("tool", "x", true))).toMatchObject({ reason: "Unknown" })
+      expect(yield* refused(Catalog.setEnabled("tool", "x", true))).toMatchObject({ reason: { _tag: "NotFound" } })
     }))
 
-  it.effect("what is defined as disabled is declared, is in no list, and can be enabled", () =>
+  it.effect("declares disabled definitions, lists none of them, and enables them later", () =>
     Effect.gen(function*() {
       const { call, change, client, names } = yield* set([Catalog.disabled(tool("a"), tool("b"))])
       expect((yield* client.result("server/discover")).capabilities.tools).toEqual({ listChanged: true })
@@ -201,21 +201,24 @@ describe("run-time change", () => {
       expect(yield* names).toEqual([])
     }))
 
-  it.effect("a name that does not exist, or exists already, is a typed error", () =>
+  it.effect("fails with a typed error for a name that does not exist or exists already", () =>
     Effect.gen(function*() {
       const { names, refused } = yield* set([tool("t")])
-      const unknown = { _tag: "DefinitionError", reason: "Unknown", kind: "tool", definition: "x" }
+      const unknown = { _tag: "DefinitionError", reason: { _tag: "NotFound" }, kind: "tool", definition: "x" }
       for (const change of [Catalog.remove, Catalog.disable, Catalog.enable]) {
         const error = yield* refused(change("tool", "x"))
-        expect(error).toMatchObject({ ...unknown, message: "There is no tool with the name \"x\"" })
+        expect(error).toMatchObject({ ...unknown, message: "No tool has the name \"x\"" })
         expect(yield* refused(change("resource template", "x"))).toMatchObject({ kind: "resource template" })
       }
       expect(yield* refused(Tool.replace(Tool.make("x"), says("")))).toMatchObject(unknown)
-      expect(yield* refused(Tool.add(Tool.make("t"), says("")))).toMatchObject({ reason: "Duplicate", definition: "t" })
+      expect(yield* refused(Tool.add(Tool.make("t"), says("")))).toMatchObject({
+        reason: { _tag: "DuplicateName" },
+        definition: "t"
+      })
       expect(yield* names).toEqual(["t"])
     }))
 
-  it.effect("a call that is in flight goes on when its tool goes", () =>
+  it.effect("completes a call in progress after its tool was removed", () =>
     Effect.gen(function*() {
       const { change, client } = yield* set([tool("other")])
       const away = yield* change(Tool.add(Tool.make("slow"), () => Effect.as(Effect.sleep("1 second"), "done")))
@@ -228,9 +231,9 @@ describe("run-time change", () => {
     }))
 })
 
-describe("handlers change the catalog", () => {
+describe("changes by handlers", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · a tool adds a tool that lasts, and one that lasts as long as its call`, () =>
+    it.effect(`${revision} · a tool adds one tool for the life of the server and one for its call`, () =>
       Effect.gen(function*() {
         const grow = Tool.layer(Tool.make("grow"), () =>
           Effect.gen(function*() {
@@ -246,12 +249,12 @@ describe("handlers change the catalog", () => {
         const again = yield* client.call("grow")
         expect(again).toMatchObject({
           isError: true,
-          content: [{ text: "A tool with the name \"lasting\" is offered already" }]
+          content: [{ text: "A tool with the name \"lasting\" exists already" }]
         })
       }))
   }
 
-  it.effect("what is added keeps the services of the one who adds it, and nothing of the request that he handled", () =>
+  it.effect("an added definition captures the services of the handler that adds it, and nothing of the handled request", () =>
     Effect.gen(function*() {
       class Database extends Context.Service<Database, string>()("Database") {}
       class User extends Context.Service<User, string>()("User") {}
@@ -277,7 +280,7 @@ describe("handlers change the catalog", () => {
       expect(yield* text("cat")).not.toBe(yield* text("cat"))
     }))
 
-  it.effect("what is added for a client that hears everything does not make the host hear everything", () =>
+  it.effect("an added definition does not lower the log level of the application's loggers", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
@@ -296,7 +299,7 @@ describe("handlers change the catalog", () => {
       expect(client.notices("notifications/message").map(({ params }) => params.data)).toEqual(["debug"])
     }))
 
-  it.effect("each server has its own catalog, also for handlers that two of them share", () =>
+  it.effect("each server has its own catalog, also for handlers that two servers share", () =>
     Effect.gen(function*() {
       const grow = Tool.layer(Tool.make("grow"), () =>
         Effect.as(Catalog.persistent(Tool.add(Tool.make("more"), says(""))), "grown"))
@@ -306,7 +309,7 @@ describe("handlers change the catalog", () => {
       expect(yield* two.names).toEqual(["grow"])
     }))
 
-  it.effect("what lasts goes with the server", () =>
+  it.effect("persistent changes end with the server", () =>
     Effect.gen(function*() {
       let open = 0
       const held = Effect.acquireRelease(Effect.sync(() => void open++), () => Effect.sync(() => void open--))

@@ -245,7 +245,11 @@ describe("resource URIs", () => {
           ":a"
         ]
       ) {
-        expect(yield* kit.failure(offer(uri))).toMatchObject({ reason: "Uri", kind: "resource", definition: uri })
+        expect(yield* kit.failure(offer(uri))).toMatchObject({
+          reason: { _tag: "InvalidUri" },
+          kind: "resource",
+          definition: uri
+        })
       }
       const error = yield* kit.failure(offer("x".repeat(10_000))) as Effect.Effect<Error>
       expect(error.message.length).toBeLessThan(300)

@@ -83,9 +83,9 @@ const complete = (client: kit.Client, params: kit.Json) =>
   Effect.map(client.result("completion/complete", params), ({ completion }) => completion)
 const values = (client: kit.Client, params: kit.Json) => Effect.map(complete(client, params), ({ values }) => values)
 
-describe("what is suggested", () => {
+describe("suggestions", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · a list: what begins with it, then what contains it, then what has its letters`, () =>
+    it.effect(`${revision} · ranks a list: first prefixes, then substrings, then entries with the same letters`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server, revision)
         expect(yield* complete(client, prompt("review", "language", "py"))).toEqual({
@@ -105,7 +105,7 @@ describe("what is suggested", () => {
       }))
   }
 
-  it.effect("2025-06-18 · a function gets the arguments that are there already", () =>
+  it.effect("2025-06-18 · passes the other arguments to a function", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server, "2025-06-18")
       expect(yield* values(client, prompt("review", "framework", "f", { language: "python" }))).toEqual(["flask"])
@@ -114,13 +114,13 @@ describe("what is suggested", () => {
       expect(yield* values(older, prompt("review", "framework", "f", { language: "python" }))).toEqual([])
     }))
 
-  it.effect("a function's own answer, as it is", () =>
+  it.effect("returns the list of a function unchanged", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server)
       expect(yield* values(client, prompt("review", "plain", "abc"))).toEqual(["abc!"])
     }))
 
-  it.effect("what its schema names completes by itself", () =>
+  it.effect("completes a schema of literals automatically", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server)
       expect(yield* values(client, prompt("review", "tone", ""))).toEqual(["kind", "strict"])
@@ -129,14 +129,14 @@ describe("what is suggested", () => {
       expect(yield* values(client, resource("file:///{project}/{+path}", "project", "a"))).toEqual(["api"])
     }))
 
-  it.effect("the variables of a template, by its text or by a URI that it matches", () =>
+  it.effect("completes the variables of a template, by its text or by a matching URI", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server)
       expect(yield* values(client, resource("file:///{project}/{+path}", "path", "read"))).toEqual(["README.md"])
       expect(yield* values(client, resource("file:///web/x", "path", "src"))).toEqual(["src/index.ts"])
     }))
 
-  it.effect("2025-11-25 · \"Maximum 100 items per response\", with how many there are and whether there are more", () =>
+  it.effect("2025-11-25 · \"Maximum 100 items per response\", with the total and whether there are more", () =>
     Effect.gen(function*() {
       const all = Array.from({ length: 250 }, (_, i) => `v${i}`)
       const many = Prompt.make("many", { arguments: { a: Schema.String } })
@@ -157,14 +157,14 @@ describe("what is suggested", () => {
       })
     }))
 
-  it.effect("what was typed may be long", () =>
+  it.effect("accepts a long typed text", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server)
       expect(yield* values(client, prompt("review", "language", "p".repeat(1_000_000)))).toEqual([])
     }))
 })
 
-describe("what cannot be completed", () => {
+describe("requests without suggestions", () => {
   for (const revision of Revision.all) {
     it.effect(`${revision} · an unknown prompt, template or argument: -32602; one may not see it: the same`, () =>
       Effect.gen(function*() {
@@ -185,7 +185,7 @@ describe("what cannot be completed", () => {
         }
       }))
 
-    it.effect(`${revision} · an argument that nothing completes: no suggestion`, () =>
+    it.effect(`${revision} · returns no suggestion for an argument without a source`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server, revision)
         const none = { values: [], total: 0, hasMore: false }
@@ -193,7 +193,7 @@ describe("what cannot be completed", () => {
         expect(yield* complete(client, resource("plain://{a}", "a", ""))).toEqual(none)
       }))
 
-    it.effect(`${revision} · "Internal errors: -32603": what a source fails with`, () =>
+    it.effect(`${revision} · "Internal errors: -32603": the failure of a source`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server, revision)
         const failed = yield* client.error("completion/complete", prompt("review", "broken", ""))
@@ -202,7 +202,7 @@ describe("what cannot be completed", () => {
         expect(own).toEqual({ code: 42, message: "mine" })
       }))
 
-    it.effect(`${revision} · "Method not found: -32601 (Capability not supported)": where nothing completes`, () =>
+    it.effect(`${revision} · "Method not found: -32601 (Capability not supported)": a server without sources`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(
           kit.server(Prompt.layer(Prompt.make("p", { arguments: { a: Schema.String } }), () => Effect.succeed(""))),
@@ -212,7 +212,7 @@ describe("what cannot be completed", () => {
       }))
   }
 
-  it.effect("a resource without a template has nothing to complete", () =>
+  it.effect("returns no suggestion for a resource without a template", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server)
       const error = yield* client.error("completion/complete", resource("file:///web/known", "path", ""))

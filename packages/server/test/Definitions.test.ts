@@ -23,7 +23,7 @@ const ok = () => Effect.succeed("ok")
 const text = (result: kit.Json): string => result.content[0].text
 const names = (result: kit.Json): ReadonlyArray<string> => result.tools.map((tool: kit.Json) => tool.name)
 
-describe("names that are taken", () => {
+describe("taken names", () => {
   const twice: ReadonlyArray<readonly [DefinitionError["kind"], string, () => McpServer.Definitions]> = [
     ["tool", "a", () => Tool.layer(Tool.make("a"), ok)],
     ["resource", "a://b", () => Resource.layer(Resource.make("a://b"), Effect.succeed(""))],
@@ -35,16 +35,21 @@ describe("names that are taken", () => {
     ["prompt", "a", () => Prompt.layer(Prompt.make("a"), () => Effect.succeed(""))]
   ]
   for (const [kind, name, make] of twice) {
-    it.effect(`a ${kind} that is offered twice fails the layer with Duplicate`, () =>
+    it.effect(`fails a layer with DuplicateName if a ${kind} is registered twice`, () =>
       Effect.gen(function*() {
         const error = yield* kit.failure(kit.server(make(), make()) as kit.Server)
         expect(error).toBeInstanceOf(DefinitionError)
-        expect(error).toMatchObject({ name: "DefinitionError", reason: "Duplicate", kind, definition: name })
+        expect(error).toMatchObject({
+          name: "DefinitionError",
+          reason: { _tag: "DuplicateName" },
+          kind,
+          definition: name
+        })
         expect((error as DefinitionError).message).toContain(JSON.stringify(name))
       }))
   }
 
-  it.effect("names of different kinds do not meet", () =>
+  it.effect("names of different kinds do not collide", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(
         kit.server(Tool.layer(Tool.make("a"), ok), Prompt.layer(Prompt.make("a"), () => Effect.succeed("")))
@@ -52,7 +57,7 @@ describe("names that are taken", () => {
       expect(names(yield* client.result("tools/list"))).toEqual(["a"])
     }))
 
-  it.effect("one layer that is named twice is one definition", () =>
+  it.effect("one layer that is listed twice is one definition", () =>
     Effect.gen(function*() {
       const a = Tool.layer(Tool.make("a"), ok)
       const client = yield* kit.client(kit.server(a, a, Layer.mergeAll(a, Tool.layer(Tool.make("b"), ok))))
@@ -61,7 +66,7 @@ describe("names that are taken", () => {
 })
 
 describe("layers", () => {
-  it.effect("two servers with the same definitions offer them both, in one program", () =>
+  it.effect("two servers in one program register the same definitions", () =>
     Effect.gen(function*() {
       class One extends Context.Service<One, McpServer.McpServer["Service"]>()("test/One") {}
       class Two extends Context.Service<Two, McpServer.McpServer["Service"]>()("test/Two") {}
@@ -78,7 +83,7 @@ describe("layers", () => {
       }
     }))
 
-  it.effect("more definitions may be layered on top, and are gone when their scope closes", () =>
+  it.effect("definitions that are layered on top are removed when their scope closes", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server(Tool.layer(Tool.make("a"), ok)))
       const client = yield* Effect.provide(kit.connect(), context)
@@ -92,7 +97,7 @@ describe("layers", () => {
       expect(yield* client.error("tools/call", { name: "b" })).toMatchObject({ code: -32602 })
     }))
 
-  it.effect("a layer that several definitions are provided with is built once for the server, and closed with it", () =>
+  it.effect("builds a layer that several definitions share once per server, and closes it with the server", () =>
     Effect.gen(function*() {
       const events: Array<string> = []
       const kettle = Layer.effect(
@@ -116,7 +121,7 @@ describe("layers", () => {
       expect(events).toEqual(["built", "closed"])
     }))
 
-  it.effect("what is built outside is not built again", () =>
+  it.effect("does not rebuild a layer that was built outside", () =>
     Effect.gen(function*() {
       let built = 0
       const kettle = Layer.sync(Kettle, () => ({ name: `k${++built}` }))
@@ -132,7 +137,7 @@ describe("services", () => {
   const boil = Tool.make("boil")
   const handler = () => Effect.map(Kettle, (kettle) => kettle.name)
 
-  it.effect("a handler gets the service that its layer was given, wherever it was given", () =>
+  it.effect("provides a handler with the services of its layer, wherever they were provided", () =>
     Effect.gen(function*() {
       const red = Layer.succeed(Kettle, { name: "red" })
       const atTool = yield* kit.client(kit.server(Layer.provide(Tool.layer(boil, handler), red)))
@@ -141,7 +146,7 @@ describe("services", () => {
       expect(text(yield* atServer.call("boil"))).toBe("red")
     }))
 
-  it.effect("two tools with different instances of a service each get their own, whatever the server has", () =>
+  it.effect("provides two tools with different instances of a service, and ignores the instance of the server", () =>
     Effect.gen(function*() {
       const use = (name: string, kettle: string) =>
         Layer.provide(Tool.layer(Tool.make(name), handler), Layer.succeed(Kettle, { name: kettle }))
@@ -156,7 +161,7 @@ describe("services", () => {
       expect([text(a), text(b), text(c)]).toEqual(["red", "blue", "white"])
     }))
 
-  it.effect("resources, templates and prompts get theirs too", () =>
+  it.effect("provides resources, templates and prompts likewise", () =>
     Effect.gen(function*() {
       const name = Effect.map(Kettle, (kettle) => kettle.name)
       const client = yield* kit.client(kit.server(Layer.provide(
@@ -172,7 +177,7 @@ describe("services", () => {
       expect((yield* client.result("prompts/get", { name: "p" })).messages[0].content.text).toBe("red")
     }))
 
-  it.effect("each of many requests at once finds itself as McpRequest, before and after it waits", () =>
+  it.effect("each of many concurrent requests has its own McpRequest, before and after it waits", () =>
     Effect.gen(function*() {
       const gate = yield* Deferred.make<void>()
       const tool = Tool.layer(Tool.make("who"), () =>
@@ -191,7 +196,7 @@ describe("services", () => {
       for (const id of ids) expect(text((yield* client.answer(id)).result)).toBe(`${id} ${id} red`)
     }))
 
-  it.effect("what was captured does not stand in the way of the request's own span", () =>
+  it.effect("captured services do not hide the span of the request", () =>
     Effect.gen(function*() {
       const parent = Effect.map(Effect.serviceOption(Tracer.ParentSpan), Option.map((span) => span.spanId))
       const tool = Layer.withSpan(Tool.layer(Tool.make("span"), () => Effect.map(parent, String)), "building")
@@ -201,7 +206,7 @@ describe("services", () => {
 })
 
 describe("scopes", () => {
-  it.effect("a handler that asks for a scope, past the types, never gets the server's: nothing outlives the connection", () =>
+  it.effect("a handler that requires a scope against the types does not get the scope of the server", () =>
     kit.logged(() =>
       Effect.gen(function*() {
         let held = 0
@@ -220,7 +225,7 @@ describe("scopes", () => {
       })
     ))
 
-  it.effect("the scope of a call closes before it is answered, and when it is cancelled", () =>
+  it.effect("closes the scope of a call before the answer, and when the call is cancelled", () =>
     Effect.gen(function*() {
       const events: Array<string> = []
       const tool = Tool.layer(Tool.make("slow"), () =>
@@ -237,7 +242,7 @@ describe("scopes", () => {
       expect(client.answers(id)).toEqual([])
     }))
 
-  it.effect("a connection ends with the scope that it is served in, and not before, and the server outlives it", () =>
+  it.effect("a connection ends with the scope that serves it, and the server continues", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server(Tool.layer(Tool.make("a"), ok)))
       const { inspect } = Context.get(context, McpServer.McpServer)

@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as kit from "./kit.ts"
-import { acknowledged, id, listen, pass, set } from "./subscribing.ts"
+import { acknowledged, id, listen, pass, set } from "./subscriptions/kit.ts"
 
 const greet: Method.RequestMethod<{ readonly name: string }, JsonObject> = {
   ...Method.CallTool as Method.AnyRequest,
@@ -30,7 +30,7 @@ const calledInBothEras = Effect.gen(function*() {
   const extension = Extension.layer({
     name: "example",
     call: (call, next) => {
-      callers.push(call.exchange.caller)
+      callers.push(call.request.caller)
       return next(call)
     }
   })
@@ -43,7 +43,7 @@ const calledInBothEras = Effect.gen(function*() {
 
 describe("an extension", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · adds methods, whose params are read and whose results are complete`, () =>
+    it.effect(`${revision} · adds methods, decodes their params and completes their results`, () =>
       Effect.gen(function*() {
         const { connect } = yield* set({}, [Extension.layer({ name: "example", methods: [greeting] })])
         const client = yield* connect(revision)
@@ -55,7 +55,7 @@ describe("an extension", () => {
       }))
   }
 
-  it.effect("2026-07-28 · a method that exists in one era only is not there in the other", () =>
+  it.effect("2026-07-28 · a method of one era does not exist in the other", () =>
     Effect.gen(function*() {
       const methods = [Extension.method({ ...greet, since: "2026-07-28" }, () => Effect.succeed({}))]
       const { connect } = yield* set({}, [Extension.layer({ name: "example", methods })])
@@ -63,7 +63,7 @@ describe("an extension", () => {
       expect(yield* (yield* connect("2026-07-28")).result("example/greet", { name: "you" })).toHaveProperty("_meta")
     }))
 
-  it.effect("2026-07-28 · is declared in `capabilities`, beside what other extensions declare", () =>
+  it.effect("2026-07-28 · declares capabilities beside those of other extensions", () =>
     Effect.gen(function*() {
       const declaring = (name: string) =>
         Extension.layer({
@@ -79,21 +79,21 @@ describe("an extension", () => {
       expect(received[0].result.capabilities).not.toHaveProperty("extensions")
     }))
 
-  it.effect("is given each call of a tool: the first stands outermost, and knows what the tool was told for it", () =>
+  it.effect("receives each call of a tool with the tool's metadata, the first extension outermost", () =>
     Effect.gen(function*() {
       class Loud extends Context.Service<Loud, boolean>()("test/Loud") {}
       const around = (mark: string) =>
         Extension.layer({
           name: mark,
           call: (call, next) =>
-            call.tool.extensions === undefined || !Context.get(call.tool.extensions as Context.Context<Loud>, Loud)
+            call.tool.metadata === undefined || !Context.get(call.tool.metadata as Context.Context<Loud>, Loud)
               ? next(call)
               : next({
                 ...call,
                 params: { ...call.params, arguments: { text: `${mark}${call.params.arguments?.["text"]}` } }
               })
         })
-      const loud = Tool.make("loud", { input: { text: Schema.String }, extensions: Context.make(Loud, true) })
+      const loud = Tool.make("loud", { input: { text: Schema.String }, metadata: Context.make(Loud, true) })
       const { connect } = yield* set({}, [
         around("a"),
         echo,
@@ -108,7 +108,7 @@ describe("an extension", () => {
       expect(tools[1]).not.toHaveProperty("extensions")
     }))
 
-  it.effect("2026-07-28 · takes part in a subscription: acknowledged first, told after, over with it", () =>
+  it.effect("2026-07-28 · takes part in a subscription from its acknowledgment to its end", () =>
     Effect.gen(function*() {
       const ended = yield* Deferred.make<void>()
       const extension = Extension.layer({
@@ -146,17 +146,17 @@ describe("an extension", () => {
       expect(refused.error.code).toBe(-32602)
     }))
 
-  it.effect("2025-11-25 · tells a session unasked, while it is open; 2026-07-28 · there is nobody to tell", () =>
+  it.effect("2025-11-25 · notifies a session while it is open; 2026-07-28 · returns false", () =>
     Effect.gen(function*() {
       const { callers, old, run } = yield* calledInBothEras
       const notification = { method: "notifications/resources/updated", params: { uri: "r://r" } }
-      const told = callers.map((caller) => run(Extension.tell(caller, "k", notification)))
+      const told = callers.map((caller) => run(Extension.notify(caller, "k", notification)))
       expect([yield* told[0]!, yield* told[1]!]).toEqual([true, false])
       yield* kit.settle
       expect(old.notices("notifications/resources/updated").map(({ params }) => params)).toEqual([{ uri: "r://r" }])
     }))
 
-  it.effect("2025-11-25 · knows a session's end; 2026-07-28 · there is none", () =>
+  it.effect("2025-11-25 · finds the scope of a session; 2026-07-28 · finds none", () =>
     Effect.gen(function*() {
       const { callers, old, run } = yield* calledInBothEras
       const scope = (yield* run(Extension.session(callers[0]!)))!
@@ -170,7 +170,7 @@ describe("an extension", () => {
       expect(closed).toBe(true)
     }))
 
-  it.effect("runs what it has to when all definitions of the server are there", () =>
+  it.effect("runs ready once all definitions are registered", () =>
     Effect.gen(function*() {
       let seen: ReadonlyArray<string> = []
       const extension = Extension.effect(Effect.map(Catalog, ({ tools }) => ({

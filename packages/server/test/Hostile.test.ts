@@ -31,7 +31,7 @@ const shapes = [
       additionalProperties: false
     })
   ]
-] as ReadonlyArray<readonly [string, Tool.Shape]>
+] as ReadonlyArray<readonly [string, Tool.AnySchema]>
 
 describe("a body full of faults", () => {
   for (const [what, input] of shapes) {
@@ -65,7 +65,7 @@ describe("a body full of faults", () => {
         const { content, isError } = yield* client.call(name, { list })
         expect(isError).toBe(true)
         expect(content[0].text).toBe(
-          `Invalid arguments for tool ${name}: They hold more than ${name === "few" ? 5 : 100_000} values`
+          `Invalid arguments for tool ${name}: the arguments have more than ${name === "few" ? 5 : 100_000} values`
         )
       }
       expect((yield* client.call("few", { list: [1, 2, 3] })).content[0].text).toBe("3")

@@ -274,9 +274,14 @@ describe("as the schema of a tool", () => {
         const schema = JsonSchema.make({ type: "object", properties: { a: { $ref: "https://example.com/a" } } })
         const bad = Tool.layer(Tool.make("bad", { [member]: schema }), () => Effect.succeed({}) as never)
         const error = yield* kit.failure(kit.server(Tool.layer(Tool.make("good"), () => Effect.void), bad))
-        expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "bad" })
+        expect(error).toMatchObject({
+          _tag: "DefinitionError",
+          reason: { _tag: "InvalidSchema" },
+          kind: "tool",
+          definition: "bad"
+        })
         expect((error as DefinitionError).message).toBe(
-          `The tool "bad" cannot be offered for its ${member} schema: A reference must lead to a place in the same schema ` +
+          `The tool "bad" has an invalid ${member} schema: A reference must lead to a place in the same schema ` +
             "(\"#…\") at #/properties/a/$ref"
         )
       }

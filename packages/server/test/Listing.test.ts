@@ -16,7 +16,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as listing from "../src/internal/definitions/listing.ts"
-import { Methods } from "../src/internal/methods/handlers.ts"
+import { MethodTable } from "../src/internal/methods/methodTable.ts"
 import * as kit from "./kit.ts"
 
 const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
@@ -162,12 +162,12 @@ describe("pages", () => {
 
 describe("written once", () => {
   /** Counts the pages that are written. */
-  class Counting extends Methods {
+  class Counting extends MethodTable {
     finished = 0
 
-    override finish: Methods["finish"] = (method, result, exchange) => {
+    override finish: MethodTable["finish"] = (method, result, exchange) => {
       this.finished++
-      return Methods.prototype.finish.call(this, method, result, exchange) as Answer
+      return MethodTable.prototype.finish.call(this, method, result, exchange) as Answer
     }
   }
 
@@ -176,7 +176,7 @@ describe("written once", () => {
     const catalog = Catalog.make(Context.empty(), Scope.makeUnsafe())
     const registry = catalog.tools
     const methods = new Counting({ ...about, pageSize }, catalog, undefined as never)
-    listing.install(methods, Method.ListTools, "tools", registry)
+    listing.installListing(methods, Method.ListTools, "tools", registry)
     const get = (revision: Revision.Revision, cursor?: string): Effect.Effect<kit.Json> => {
       const caller = { revision, info: undefined, capabilities: {} }
       const params = { ...(cursor === undefined ? {} : { cursor }), _meta: kit.meta() }

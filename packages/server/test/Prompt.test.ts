@@ -28,7 +28,7 @@ const got = (args?: kit.Json, revision: Revision.Revision = "2026-07-28") =>
   })
 
 describe("arguments", () => {
-  it.effect("transformations, what may be absent, and defaults", () =>
+  it.effect("decodes transformations, optional arguments and defaults", () =>
     Effect.gen(function*() {
       const day = "2026-01-01T00:00:00.000Z"
       expect(yield* got({ day })).toEqual({ day, mood: "calm" })
@@ -57,7 +57,7 @@ describe("arguments", () => {
       }))
   }
 
-  it.effect("the list says which are required, and what they are", () =>
+  it.effect("lists the arguments with their descriptions and whether they are required", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(kit.server(live))
       const { prompts } = yield* client.result("prompts/list")
@@ -74,7 +74,7 @@ describe("arguments", () => {
     }))
 })
 
-describe("what a handler answers", () => {
+describe("the value of a handler", () => {
   const answer = (answer: Prompt.Answer) =>
     Effect.gen(function*() {
       const client = yield* kit.client(
@@ -85,7 +85,7 @@ describe("what a handler answers", () => {
     })
   const said = (role: string, text: string) => ({ role, content: { type: "text", text } })
 
-  it.effect("text, messages, or the whole result", () =>
+  it.effect("accepts text, messages, or the whole result", () =>
     Effect.gen(function*() {
       expect(yield* answer("hi")).toEqual({ description: "of the definition", messages: [said("user", "hi")] })
       expect(yield* answer([])).toEqual({ description: "of the definition", messages: [] })
@@ -99,7 +99,7 @@ describe("what a handler answers", () => {
       })
     }))
 
-  it.effect("failures: -32603 with the message, an McpError with its code, a defect with a reference", () =>
+  it.effect("answers a failure with -32603 and its message, an McpError with its code, and a defect with a reference", () =>
     kit.logged(() =>
       Effect.gen(function*() {
         const failing = (effect: Effect.Effect<never, Broken | McpError.McpError>) =>

@@ -106,7 +106,7 @@ describe("a registry", () => {
       })
   )
 
-  it("what a handler needs to change the catalog its server provides", () => {
+  it("a handler that changes the catalog needs only services that its server provides", () => {
     const grow = Tool.layer(
       Tool.make("grow"),
       () => Effect.as(Catalog.persistent(Tool.add(Tool.make("more"), () => Effect.succeed("more"))), "grown")

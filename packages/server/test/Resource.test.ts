@@ -54,13 +54,13 @@ describe("templates", () => {
     ({ full, id }) => Effect.succeed(JSON.stringify({ next: id + 1, full: full ?? null }))
   )
 
-  it.effect("variables are read by their schemas", () =>
+  it.effect("decodes the variables by their schemas", () =>
     Effect.gen(function*() {
       expect(yield* read("notes://7", byId)).toEqual({ next: 8, full: null })
       expect(yield* read("notes://7?full=yes", byId)).toEqual({ next: 8, full: "yes" })
     }))
 
-  it.effect("a URI whose variables do not fit does not match: the next template is asked, and then nobody is left", () =>
+  it.effect("a URI whose variables do not match the schemas is tried with the next template, and is not found after the last one", () =>
     Effect.gen(function*() {
       for (const uri of ["notes://x", "notes://1.5", "notes://1?full=maybe"]) {
         expect(yield* read(uri, byId)).toMatchObject({ code: -32602, data: { uri } })
@@ -70,7 +70,7 @@ describe("templates", () => {
     }))
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · a URI that nothing matches is not found, with the code of the revision`, () =>
+    it.effect(`${revision} · a URI without a match is not found, with the code of the revision`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(echo("notes://{id}")), revision)
         expect(yield* client.error("resources/read", { uri: "notes://a/b" })).toEqual({
@@ -83,7 +83,7 @@ describe("templates", () => {
       }))
   }
 
-  it.effect("a resource of its own comes first, then the templates in the order of their text", () =>
+  it.effect("reads a resource with the URI first, then the templates in the order of their texts", () =>
     Effect.gen(function*() {
       const own = Resource.layer(Resource.make("a://1"), Effect.succeed("\"own\""))
       const templates = [echo("{+z}"), echo("a://{x}"), echo("a://{y}")]
@@ -98,7 +98,7 @@ describe("templates", () => {
         const error = yield* kit.failure(kit.server(echo(text)))
         expect(error).toMatchObject({
           _tag: "DefinitionError",
-          reason: "UriTemplate",
+          reason: { _tag: "InvalidUriTemplate" },
           kind: "resource template",
           definition: text
         })
@@ -132,7 +132,7 @@ describe("readers", () => {
       }))
   }
 
-  it.effect("a defect is -32603 with a reference, and nothing else", () =>
+  it.effect("answers a defect with -32603 and a reference only", () =>
     kit.logged((lines) =>
       Effect.gen(function*() {
         const client = yield* setUp(Effect.die(new Error("the secret")), "2026-07-28")
@@ -144,7 +144,7 @@ describe("readers", () => {
       })
     ))
 
-  it.effect("a resource is read anew each time", () =>
+  it.effect("reads a resource again for each request", () =>
     Effect.gen(function*() {
       let reads = 0
       const client = yield* setUp(Effect.sync(() => String(++reads)), "2026-07-28")

@@ -24,7 +24,7 @@ const libraries = [
   ["arktype", type({ city: "string > 0", days: "number = 3" })]
 ] as const
 
-const forecast = (input: Tool.Shape) =>
+const forecast = (input: Tool.AnySchema) =>
   Tool.layer(Tool.make("forecast", { input }), (args) => Effect.succeed(JSON.stringify(args)))
 
 describe("arguments", () => {
@@ -75,7 +75,7 @@ describe("arguments", () => {
   it.effect("a schema that is rejected, or throws, is a defect, and its reason stays here", () =>
     kit.logged((lines) =>
       Effect.gen(function*() {
-        const failing = (validate: () => Promise<never>): Tool.Shape => ({
+        const failing = (validate: () => Promise<never>): Tool.AnySchema => ({
           "~standard": {
             version: 1,
             vendor: "test",
@@ -205,35 +205,40 @@ describe("a schema that cannot be offered", () => {
       [
         "tells no JSON Schema",
         { input: ValibotCity },
-        "valibot tells no JSON Schema by itself: give one with StandardSchema.withJsonSchema"
+        "valibot schemas do not provide JSON Schema; pass one with StandardSchema.withJsonSchema"
       ],
       [
         "is given by its fields",
         { input: { city: z.string() } as never },
-        "The field \"city\" is no Effect Schema; of other libraries give the schema of the whole object"
+        "the field \"city\" is not an Effect Schema; for another library, pass the schema of the whole object"
       ],
       [
         "is JSON Schema as it is",
         { input: { type: "object", properties: {} } as never },
-        "The field \"type\" is no Effect Schema; give JSON Schema with JsonSchema.make"
+        "the field \"type\" is not an Effect Schema; for JSON Schema, use JsonSchema.make"
       ],
-      ["is none", { input: null as never }, "This is neither a schema nor the fields of one"],
-      ["cannot tell its JSON Schema", { input: z.object({ at: z.date() }) }, "for its input schema: "],
-      ["is of no object", { input: z.string() }, "Its arguments must be an object"],
-      ["cannot tell what comes out", { output: z.object({ at: z.date() }) }, "for its output schema: "],
+      ["is none", { input: null as never }, "expected a schema or the fields of a struct"],
+      ["cannot tell its JSON Schema", { input: z.object({ at: z.date() }) }, "an invalid input schema: "],
+      ["is of no object", { input: z.string() }, "the arguments must be an object"],
+      ["cannot tell what comes out", { output: z.object({ at: z.date() }) }, "an invalid output schema: "],
       [
         "has a header of the wrong type",
         { input: z.object({ a: z.number().meta({ "x-mcp-header": "A" }) }) },
         "x-mcp-header at 'a'"
       ]
-    ] as ReadonlyArray<readonly [string, Tool.Options<Tool.Shape, Tool.Shape>, string]>
+    ] as ReadonlyArray<readonly [string, Tool.Options<Tool.AnySchema, Tool.AnySchema>, string]>
   ) {
     it.effect(`one that ${what} fails the layer, and names the tool`, () =>
       Effect.gen(function*() {
         const bad = Tool.layer(Tool.make("bad", options), () => Effect.succeed({}) as never)
         const error = yield* kit.failure(kit.server(Tool.layer(Tool.make("good"), () => Effect.void), bad))
-        expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Schema", kind: "tool", definition: "bad" })
-        expect((error as DefinitionError).message).toContain("The tool \"bad\" cannot be offered")
+        expect(error).toMatchObject({
+          _tag: "DefinitionError",
+          reason: { _tag: "InvalidSchema" },
+          kind: "tool",
+          definition: "bad"
+        })
+        expect((error as DefinitionError).message).toContain("The tool \"bad\" has an invalid")
         expect((error as DefinitionError).message).toContain(problem)
       }))
   }

@@ -26,7 +26,7 @@ const answerOf = (
 
 const strip = ({ _meta, resultType: _type, ...result }: kit.Json): kit.Json => result
 
-describe("what a handler answers", () => {
+describe("the value of a handler", () => {
   for (
     const [what, answer, content] of [
       ["a string is one block of text", "hi", [{ type: "text", text: "hi" }]],
@@ -48,7 +48,7 @@ describe("what a handler answers", () => {
   const at = new Date(0)
   const written = { x: 1, at: "1970-01-01T00:00:00.000Z" }
 
-  it.effect("2025-06-18 · MUST provide structured results that conform to the output schema, and SHOULD say them as text too", () =>
+  it.effect("2025-06-18 · MUST provide structured results that conform to the output schema, and SHOULD repeat them as text", () =>
     Effect.gen(function*() {
       const { result } = yield* answerOf(Tool.layer(Point, () => Effect.succeed({ x: 1, at })), "point", "2025-06-18")
       expect(result).toEqual({
@@ -57,11 +57,14 @@ describe("what a handler answers", () => {
       })
     }))
 
-  it.effect("Tool.result: structured content with content of one's own, and with _meta", () =>
+  it.effect("Tool.result returns structured content with separate content blocks and _meta", () =>
     Effect.gen(function*() {
       const { result } = yield* answerOf(
-        Tool.layer(Point, () =>
-          Effect.succeed(Tool.result({ structured: { x: 1, at }, content: "one", _meta: { "example.com/a": [1] } }))),
+        Tool.layer(
+          Point,
+          () =>
+            Effect.succeed(Tool.result({ structured: { x: 1, at }, content: "one", _meta: { "example.com/a": [1] } }))
+        ),
         "point"
       )
       expect(strip(result)).toEqual({ content: [{ type: "text", text: "one" }], structuredContent: written })
@@ -69,7 +72,7 @@ describe("what a handler answers", () => {
       expect(result._meta["io.modelcontextprotocol/serverInfo"]).toEqual({ name: "test", version: "1.0.0" })
     }))
 
-  it.effect("Tool.result: structured content alone is said as text too", () =>
+  it.effect("Tool.result repeats structured content as text if it has no content blocks", () =>
     Effect.gen(function*() {
       const { result } = yield* answerOf(
         Tool.layer(Point, () => Effect.succeed(Tool.result({ structured: { x: 1, at } }))),
@@ -81,7 +84,7 @@ describe("what a handler answers", () => {
       })
     }))
 
-  it.effect("Tool.result: a failure with content of its own, which needs no structured content", () =>
+  it.effect("Tool.result with isError and content needs no structured content", () =>
     Effect.gen(function*() {
       const failed = Tool.result({ isError: true, content: [Content.text("no"), Content.image("AQID", "image/png")] })
       const { result } = yield* answerOf(Tool.layer(Point, () => Effect.succeed(failed)), "point")
@@ -91,7 +94,7 @@ describe("what a handler answers", () => {
       })
     }))
 
-  it.effect("2025-06-18 · Tool.result without structured content, of a tool that MUST provide it: a defect", () =>
+  it.effect("2025-06-18 · Tool.result without structured content is a defect for a tool that MUST provide it", () =>
     kit.logged((lines) =>
       Effect.gen(function*() {
         const { error } = yield* answerOf(
@@ -146,7 +149,7 @@ for (const revision of Revision.all) {
         expect(strip(result)).toEqual({ content: [{ type: "text", text: "No tea today" }], isError: true })
       }))
 
-    it.effect(`${revision} · an error without a message says its tag`, () =>
+    it.effect(`${revision} · an error without a message is reported by its tag`, () =>
       Effect.gen(function*() {
         const { result } = yield* answer(Tool.layer(tool, () => Effect.fail(new Silent({ id: 1 }))))
         expect(strip(result)).toEqual({ content: [{ type: "text", text: "Silent" }], isError: true })
@@ -183,7 +186,7 @@ for (const revision of Revision.all) {
         ))
     }
 
-    it.effect(`${revision} · a structured answer that does not fit its schema is a defect, and never sent`, () =>
+    it.effect(`${revision} · structured content that does not match the output schema is a defect and is not sent`, () =>
       kit.logged(() =>
         Effect.gen(function*() {
           const typed = Tool.make("t", { output: { sum: Schema.Int } })
@@ -195,7 +198,7 @@ for (const revision of Revision.all) {
         })
       ))
 
-    it.effect(`${revision} · arguments that do not fit never reach the handler`, () =>
+    it.effect(`${revision} · invalid arguments never reach the handler`, () =>
       Effect.gen(function*() {
         let calls = 0
         const typed = Tool.make("t", { input: { a: Schema.Int, b: Schema.String } })
@@ -220,7 +223,7 @@ for (const revision of Revision.all) {
   })
 }
 
-it.effect("a thousand bad arguments are answered in a bounded text", () =>
+it.effect("answers a thousand invalid arguments with a bounded text", () =>
   Effect.gen(function*() {
     const tool = Tool.make("t", { input: { list: Schema.Array(Schema.Int) } })
     const list = Array.from({ length: 1000 }, () => "x")

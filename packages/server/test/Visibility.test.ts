@@ -55,7 +55,7 @@ const lists = [
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    it.effect(`${revision} · the set currently available to the requesting client: two callers, disjoint lists`, () =>
+    it.effect(`${revision} · the set currently available to the requesting client: two callers receive disjoint lists`, () =>
       Effect.gen(function*() {
         for (const pageSize of [1, 1000]) {
           const { ann, bob, nobody } = yield* both(revision, { pageSize })
@@ -72,7 +72,7 @@ for (const revision of Revision.all) {
         }
       }))
 
-    it.effect(`${revision} · what one may not see is answered as what does not exist, whatever the arguments are`, () =>
+    it.effect(`${revision} · answers for a hidden entry as for one that does not exist, for all arguments`, () =>
       Effect.gen(function*() {
         const { ann, bob } = yield* both(revision)
         const argument = { name: "secret", value: "" }
@@ -109,7 +109,7 @@ for (const revision of Revision.all) {
         expect((yield* bob.result("resources/read", { uri: "bob://1" })).contents[0].text).toBe("bob")
       }))
 
-    it.effect(`${revision} · a resource that one may not see is not subscribed to, nor told of once it is hidden`, () =>
+    it.effect(`${revision} · refuses to subscribe to a hidden resource, and sends no notification once it is hidden`, () =>
       Effect.gen(function*() {
         let open = true
         const uri = "r://shared"
@@ -146,7 +146,7 @@ for (const revision of Revision.all) {
 }
 
 describe("predicates", () => {
-  it.effect("an entry may be for a client, or for a revision", () =>
+  it.effect("an entry may be visible to one client, or in one revision", () =>
     Effect.gen(function*() {
       const server = kit.server(
         Tool.layer(Tool.make("kit", { visible: ({ info }) => info?.["name"] === "kit" }), () => Effect.succeed("")),
@@ -162,7 +162,7 @@ describe("predicates", () => {
       }
     }))
 
-  it.effect("predicates add up: one around others, and one of the entry itself", () =>
+  it.effect("predicates combine: those around definitions and that of the entry", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const says = (name: string, answer: boolean) => () => {
@@ -182,7 +182,7 @@ describe("predicates", () => {
       expect(asked).toContain("no")
     }))
 
-  it.effect("a predicate that throws is a defect of the request, and hides the entry from notices; others go on", () =>
+  it.effect("a predicate that throws is a defect of the request, and hides the entry from notifications", () =>
     Effect.gen(function*() {
       let broken = false
       const visible = () => {
@@ -209,7 +209,7 @@ describe("predicates", () => {
       )
     }))
 
-  it.effect("a change of a list is told to those who cannot see what changed: they read the list again, and it is the same", () =>
+  it.effect("notifies callers of a changed list even if they cannot see the changed entry", () =>
     Effect.gen(function*() {
       const { ann, context } = yield* both("2025-11-25")
       yield* kit.settle
@@ -222,7 +222,7 @@ describe("predicates", () => {
 
 describe("the principal", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · a handler finds who asks, as the host says, and nothing that the client says is believed`, () =>
+    it.effect(`${revision} · a handler has the principal of the transport, and no claim of the client changes it`, () =>
       Effect.gen(function*() {
         const who = Tool.layer(
           Tool.make("who"),

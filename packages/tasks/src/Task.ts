@@ -23,7 +23,7 @@
  *   }))
  */
 import { McpRequest } from "@skein/runtime/RequestContext"
-import { Catalog } from "@skein/server/Catalog"
+import { Catalog, type HandlerServices } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
 import type { HandlerError } from "@skein/server/HandlerError"
 import * as Extension from "@skein/server/Extension"
@@ -43,7 +43,7 @@ export { id, setStatusMessage } from "./CurrentTask.ts"
 export type { ToolPolicyOptions } from "./internal/protocol/policy.ts"
 
 /** The options of a task: those of a tool, and those for its tasks. */
-export interface Options<Input extends Tool.Shape, Output extends Tool.Shape>
+export interface Options<Input extends Tool.AnySchema, Output extends Tool.AnySchema>
   extends Omit<Tool.Options<Input, Output>, "execution">, ToolPolicyOptions
 {
   /**
@@ -72,14 +72,18 @@ export interface Task<Name extends string, Input, Output> extends Tool.Tool<Name
  * @example
  * const bake = Task.make("bake", { input: { cakes: Schema.Int }, ttl: "3 days", limits: { live: 3 } })
  */
-export const make = <const Name extends string, Input extends Tool.Shape = {}, Output extends Tool.Shape = never>(
+export const make = <
+  const Name extends string,
+  Input extends Tool.AnySchema = {},
+  Output extends Tool.AnySchema = never
+>(
   name: Name,
   options: Options<Input, Output> = {}
 ): Task<Name, Tool.InputOf<Input>, [Output] extends [never] ? never : Tool.OutputOf<Output>> => {
   const {
     inputFrom,
     asTask,
-    extensions,
+    metadata,
     limits,
     maxTtl,
     owner,
@@ -92,29 +96,29 @@ export const make = <const Name extends string, Input extends Tool.Shape = {}, O
   return Tool.make<Name, Input, Output>(name, {
     ...tool as Tool.Options<Input, Output>,
     execution: { taskSupport },
-    extensions: policy({ inputFrom, asTask, limits, maxTtl, owner, pollInterval, pool, ttl }, extensions)
+    metadata: policy({ inputFrom, asTask, limits, maxTtl, owner, pollInterval, pool, ttl }, metadata)
   })
 }
 
 /**
- * The options for the tasks of an ordinary tool, whose handler has no steps. Pass them as `extensions` of the tool.
+ * The options for the tasks of an ordinary tool, whose handler has no steps. Pass them as `metadata` of the tool.
  *
  * @example
  * const slow = Tool.make("slow", {
  *   execution: { taskSupport: "optional" },
- *   extensions: Task.policy({ ttl: "1 hour" })
+ *   metadata: Task.policy({ ttl: "1 hour" })
  * })
  */
 export const policy = (
   options: ToolPolicyOptions,
-  extensions: Context.Context<never> = Context.empty()
-): Context.Context<never> => Context.add(extensions, TaskPolicyAnnotation, options)
+  metadata: Context.Context<never> = Context.empty()
+): Context.Context<never> => Context.add(metadata, TaskPolicyAnnotation, options)
 
 /** The handler of a task: its effect may use the services of its task and those that the layer captures. */
 type Body<Input, Output, E, R> = (input: Input) => Effect.Effect<Tool.Answer<Output>, E, R>
 
 /** The services that the layer of a handler captures. */
-type BodyServices<R> = Tool.Needed<Exclude<R, CurrentTask>>
+type BodyServices<R> = HandlerServices<Exclude<R, CurrentTask>>
 
 /**
  * Offers a task with its handler. `Tasks.layer` must be among the definitions of the server; without it the server dies
@@ -198,7 +202,7 @@ export const layerPrepared = <
   schema: Schema.ConstraintCodec<P, unknown>,
   prepare: (input: Input) => Effect.Effect<P, E1, R1>,
   body: (input: Input, prepared: P) => Effect.Effect<Tool.Answer<NoInfer<Output>>, E2, R2>
-): Layer.Layer<never, DefinitionError, Catalog | Tool.Needed<R1> | BodyServices<R2>> => {
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R1> | BodyServices<R2>> => {
   const codec = Schema.toCodecJson(schema)
   const encode = Schema.encodeUnknownEffect(codec)
   const decode = Schema.decodeUnknownEffect(codec)
@@ -208,7 +212,7 @@ export const layerPrepared = <
       Effect.flatMap(Effect.orDie(decode(preparedOf(request))), (prepared) => body(input, prepared)))
   )
   const { name, options, ...shapes } = asDurable(task)
-  const extensions = Context.add(options.extensions ?? Context.empty(), Prepares, true)
+  const metadata = Context.add(options.metadata ?? Context.empty(), Prepares, true)
   type Answered = Effect.Effect<Tool.Answer<Output>, E1 | E2, R1 | Exclude<R2, CurrentTask> | McpRequest>
   const prepared = (input: Input, cell: PreparedCell): Answered =>
     Effect.flatMap(prepare(input), (prepared) =>
@@ -218,7 +222,7 @@ export const layerPrepared = <
         return Tool.result({ isError: true }) as Tool.Answer<Output>
       }))
   const tool = Tool.layer(
-    { name, options: { ...options, extensions }, ...shapes },
+    { name, options: { ...options, metadata }, ...shapes },
     (input): Answered =>
       Effect.withFiber((fiber): Answered => {
         const cell = Context.getOrUndefined(fiber.context, Preparing)
@@ -244,13 +248,13 @@ const requireTasksLayer: Layer.Layer<never, never, Catalog> = Extension.effect(
 const asDurable = <Name extends string, Input, Output>(
   task: Tool.Tool<Name, Input, Output>
 ): Tool.Tool<Name, Input, Output> => {
-  const { execution, extensions = Context.empty() } = task.options
+  const { execution, metadata = Context.empty() } = task.options
   return {
     ...task,
     options: {
       ...task.options,
       execution: { taskSupport: "optional", ...execution },
-      extensions: Context.add(extensions, Durable, true)
+      metadata: Context.add(metadata, Durable, true)
     }
   }
 }

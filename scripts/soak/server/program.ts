@@ -24,6 +24,7 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import { countActive, countResources, type ServerState, sumMetric } from "../resourceCounts.ts"
+import { internals } from "../../../packages/server/src/internal/catalogState.ts"
 
 const echo = Tool.layer(Tool.make("echo", { description: "Returns immediately." }), () => Effect.succeed("done"))
 
@@ -136,7 +137,7 @@ const middleware = Layer.mergeAll(
   MaxResponseSize.layer()
 )
 
-const log = EventStore.memory() as EventStore.Log & { readonly size: number }
+const log = EventStore.make() as EventStore.Store & { readonly size: number }
 
 const server = McpServer.layer(
   { name: "soak", version: "1.0.0", listChangedDebounce: "10 millis" },
@@ -157,15 +158,15 @@ const server = McpServer.layer(
 )
 
 const control = ({ endpoint, port }: NodeHttp.Server["Service"]) =>
-  Effect.flatMap(McpServer.McpServer, ({ core, inspect }) => {
+  Effect.flatMap(McpServer.McpServer, ({ [internals]: core, inspect }) => {
     const state = Effect.map(inspect, (tree): ServerState => ({
       sessions: endpoint.sessions,
       peers: tree.sessions.length,
       requests: tree.requests.length + tree.sessions.reduce((sum, { requests }) => sum + requests.length, 0),
       outboundRequests: tree.sessions.reduce((sum, { calls }) => sum + calls.length, 0),
       streams: tree.streams,
-      listens: [...core.hub.listens].length,
-      subscribedResources: core.hub.watched,
+      listens: [...core.subscriptions.listens].length,
+      subscribedResources: core.subscriptions.subscribedResources,
       eventLogSize: log.size,
       openByMetrics: sumMetric("mcp.server.sessions") + sumMetric("mcp.server.streams"),
       sockets: countActive("TCPSocketWrap")

@@ -14,7 +14,7 @@ const program = `
   console.log(JSON.stringify([error.reason.status, loaded.includes("_http_client"), loaded.some((name) => name.includes("undici"))]))
 `
 
-describe("law 8 · start fast", () => {
+describe("start-up", () => {
   it("NodeHttp: a request loads node:http, and not the fetch that comes with it", () => {
     const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program]
     const [status, client, fetch] = JSON.parse(execFileSync(process.execPath, flags, { encoding: "utf8" }))

@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { execFileSync } from "node:child_process"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Roots from "../../src/Roots.ts"
 import * as Sampling from "../../src/Sampling.ts"
@@ -112,40 +111,4 @@ describe("2026-07-28", () => {
       const asking = yield* kit.open(model, undefined, "2026-07-28")
       for (const method of methods) assert.isUndefined(yield* asking.ask(method, { taskId: "x" }))
     }))
-})
-
-describe("law 8 · start fast", () => {
-  it("what keeps tasks is loaded with the first one", () => {
-    const program = `
-      const { registerHooks } = await import("node:module")
-      registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) })
-      const Client = await import("@skein/client/Client")
-      const Sampling = await import("@skein/client/Sampling")
-      const Effect = await import("effect/Effect")
-      const InMemoryTransport = await import("@skein/runtime/InMemoryTransport")
-      const asked = (id, rest) => ({ _tag: "Request", id, method: "sampling/createMessage", params: { messages: [], maxTokens: 1, ...rest } })
-      await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
-        const [one, other] = yield* InMemoryTransport.make()
-        const answers = new Map()
-        other.open({ end: () => {}, message: (message) => {
-          if (message.method === "initialize") other.send({ _tag: "Success", id: message.id, result: {
-            protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "s", version: "1" } } })
-          if (message._tag === "Success") answers.get(message.id)?.()
-        } })
-        const send = (id, rest) => Effect.promise(() => new Promise((resolve) => {
-          answers.set(id, resolve)
-          other.send(asked(id, rest))
-        }))
-        yield* Client.make({ connect: Effect.succeed(one) }, { revisions: ["2025-11-25"] })
-        yield* send("plain", {})
-        console.log("plain")
-        yield* send("task", { task: {} })
-      })).pipe(Effect.provide(Sampling.layer(() => Effect.succeed({ role: "assistant", model: "m", content: { type: "text", text: "x" } })))))
-    `
-    const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program]
-    const [before = "", after = ""] = execFileSync(process.execPath, flags, { encoding: "utf8" }).split("plain\n")
-    assert.include(before, "/internal/legacyTasks/receiver.ts")
-    assert.notInclude(before, "/internal/legacyTasks/tasks.ts")
-    assert.include(after, "/internal/legacyTasks/tasks.ts")
-  })
 })

@@ -18,6 +18,7 @@ import * as Http from "../../src/Http.ts"
 import * as NodeHttp from "../../src/NodeHttp.ts"
 import { type Json, until } from "../http/support/connection.ts"
 import { TransportError } from "@skein/runtime/TransportError"
+import { internals } from "../../../server/src/internal/catalogState.ts"
 
 const server = McpServer.layer(
   { name: "changing", version: "1.0.0", listChangedDebounce: 0 },
@@ -27,9 +28,9 @@ const server = McpServer.layer(
 
 const open = Effect.gen(function*() {
   const context = yield* Layer.build(Layer.provideMerge(ServerHttp.layer({ port: 0 }), server))
-  const { core: { hub } } = Context.get(context, McpServer.McpServer)
+  const { [internals]: { subscriptions } } = Context.get(context, McpServer.McpServer)
   return {
-    hub,
+    subscriptions,
     url: Context.get(context, ServerHttp.Server).url,
     changed: Effect.provide(Catalog.updated("r://1"), context),
     offer: Layer.build(
@@ -75,7 +76,7 @@ for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHt
 
       it.live(`${revision} · ${what}`, () =>
         Effect.gen(function*() {
-          const { changed, hub, offer, url } = yield* open
+          const { changed, subscriptions, offer, url } = yield* open
           const client = yield* Client.make(transport({ url }), { revisions: [revision] })
           const one = yield* run(client, { uris: ["r://1"] })
           const two = yield* run(client, { tools: true, uris: ["r://1"] })
@@ -85,12 +86,12 @@ for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           yield* until(() => two.changes.length === 3)
           assert.deepStrictEqual(one.tags(), ["Subscribed", "ResourceUpdated"])
           assert.deepStrictEqual(two.tags(), ["Subscribed", "ResourceUpdated", "ToolListChanged"])
-          assert.strictEqual([...hub.listens].length, modern ? 2 : 0)
+          assert.strictEqual([...subscriptions.listens].length, modern ? 2 : 0)
           yield* Fiber.interrupt(two.fiber)
-          yield* until(() => [...hub.listens].length === (modern ? 1 : 0))
-          assert.strictEqual(hub.watched, 1)
+          yield* until(() => [...subscriptions.listens].length === (modern ? 1 : 0))
+          assert.strictEqual(subscriptions.subscribedResources, 1)
           yield* Fiber.interrupt(one.fiber)
-          yield* until(() => hub.watched === 0)
+          yield* until(() => subscriptions.subscribedResources === 0)
           // The client goes on.
           assert.strictEqual((yield* client.callTool("more")).isError ?? false, false)
         }))

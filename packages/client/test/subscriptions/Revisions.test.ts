@@ -17,6 +17,7 @@ import * as Client from "../../src/Client.ts"
 import * as kit from "./kit.ts"
 import { fieldsOf } from "../support/fields.ts"
 import { peerOf } from "../support/peer.ts"
+import { internals } from "../../../server/src/internal/catalogState.ts"
 
 const tool = (name: string) => Tool.layer(Tool.make(name), () => Effect.succeed("ok"))
 
@@ -32,11 +33,11 @@ const open = (revision: Revision.Revision) =>
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
     const context = yield* Scope.provide(Layer.build(layer), scope)
-    const { core: { hub }, serve } = Context.get(context, McpServer.McpServer)
+    const { [internals]: { subscriptions }, serve } = Context.get(context, McpServer.McpServer)
     const client = yield* Client.make(InMemoryTransport.transport(serve), { revisions: [revision] })
     return {
       client,
-      hub,
+      subscriptions,
       close: Scope.close(scope, Exit.void),
       changed: (uri: string) => Effect.andThen(Effect.provide(Catalog.updated(uri), context), kit.settle),
       offer: (definition: McpServer.Definitions) =>
@@ -53,7 +54,7 @@ for (const revision of Revision.all) {
   describe(revision, () => {
     it.effect("what has changed is told, to those who asked, and to nobody after they have left", () =>
       Effect.gen(function*() {
-        const { changed, client, hub, offer } = yield* open(revision)
+        const { changed, client, subscriptions, offer } = yield* open(revision)
         const lists = yield* kit.run(client, { tools: true, prompts: true, resources: true })
         const one = yield* kit.run(client, { uris: ["r://1"] })
         const both = yield* kit.run(client, { tools: true, uris: ["r://1", "r://2"] })
@@ -63,18 +64,18 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual(lists.tags, ["Subscribed", "ToolListChanged"])
         assert.deepStrictEqual(one.tags, ["Subscribed", "r://1"])
         assert.deepStrictEqual(both.tags, ["Subscribed", "r://1", "r://2", "ToolListChanged"])
-        assert.strictEqual(hub.watched, 2)
-        assert.strictEqual([...hub.listens].length, modern ? 3 : 0)
+        assert.strictEqual(subscriptions.subscribedResources, 2)
+        assert.strictEqual([...subscriptions.listens].length, modern ? 3 : 0)
 
         yield* both.stop
-        assert.strictEqual(hub.watched, 1)
-        assert.strictEqual([...hub.listens].length, modern ? 2 : 0)
+        assert.strictEqual(subscriptions.subscribedResources, 1)
+        assert.strictEqual([...subscriptions.listens].length, modern ? 2 : 0)
         yield* changed("r://2")
         yield* changed("r://1")
         yield* one.stop
         yield* lists.stop
-        assert.strictEqual(hub.watched, 0)
-        assert.strictEqual([...hub.listens].length, 0)
+        assert.strictEqual(subscriptions.subscribedResources, 0)
+        assert.strictEqual([...subscriptions.listens].length, 0)
         assert.deepStrictEqual(one.tags, ["Subscribed", "r://1", "r://1"])
         assert.strictEqual(both.tags.length, 4)
         assert.deepStrictEqual([...peerOf(client).calls], [])
@@ -111,7 +112,7 @@ describe("everything that lives has an owner", () => {
         }
       }
       return Effect.gen(function*() {
-        const { changed, client, hub } = yield* open(revision)
+        const { changed, client, subscriptions } = yield* open(revision)
         const some = (count: number) =>
           Effect.gen(function*() {
             for (let n = 0; n < count; n++) {
@@ -125,7 +126,7 @@ describe("everything that lives has an owner", () => {
           })
         const before = yield* some(100)
         assert.strictEqual(yield* some(200), before)
-        assert.strictEqual(hub.watched, 0)
+        assert.strictEqual(subscriptions.subscribedResources, 0)
         assert.deepStrictEqual([...peerOf(client).calls], [])
       }).pipe(Effect.provideService(Metric.FiberRuntimeMetrics, metrics))
     })
@@ -135,11 +136,11 @@ describe("everything that lives has an owner", () => {
 describe("2026-07-28", () => {
   it.effect("a server that shuts down SHOULD respond to the original request: a Gap, and the stream goes on trying", () =>
     Effect.gen(function*() {
-      const { client, close, hub } = yield* open("2026-07-28")
+      const { client, close, subscriptions } = yield* open("2026-07-28")
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { initialDelay: 1000, jitter: "none" } })
       yield* Effect.forkChild(close)
       yield* kit.settle
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Ended"])
-      assert.strictEqual([...hub.listens].length, 0)
+      assert.strictEqual([...subscriptions.listens].length, 0)
     }))
 })

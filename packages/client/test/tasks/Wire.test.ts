@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Header from "@skein/protocol/Header"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
-import { execFileSync } from "node:child_process"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import * as Http from "../../src/Http.ts"
@@ -75,26 +74,4 @@ describe("2026-07-28 · Streamable HTTP", () => {
         assert.strictEqual(called!.headers["mcp-name"], "t")
       })))
   }
-})
-
-const program = `
-  const { registerHooks } = await import("node:module")
-  registerHooks({ load: (url, context, next) => (console.log(url), next(url, context)) })
-  await import("@skein/client/Client")
-  console.log("loaded")
-  await import(process.argv[1])
-`
-
-describe("law 8 · start fast", () => {
-  it("what follows tasks is loaded with the first of them", () => {
-    const driver = new URL("../../src/internal/tasks/taskClient.ts", import.meta.url).href
-    const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program, driver]
-    const [before = "", after = ""] = execFileSync(process.execPath, flags, { encoding: "utf8" }).split("loaded\n")
-    assert.include(before, "/internal/tasks/taskRegistry.ts")
-    const lazy = ["taskClient", "taskStream", "poller", "questions", "requests", "statusStream", "failures"]
-    for (const name of lazy) {
-      assert.notInclude(before, `/internal/tasks/${name}.ts`)
-      assert.include(after, `/internal/tasks/${name}.ts`)
-    }
-  })
 })

@@ -1,16 +1,16 @@
 /**
- * Any value as JSON of a bounded size: what an author logs may be anything, and large.
+ * JSON values: any value as JSON of a bounded size, and objects without `undefined` members.
  */
 import * as Redactable from "effect/Redactable"
 
-/** How deep objects and arrays are followed. */
+/** The number of nested objects and arrays that are followed. */
 const maxDepth = 16
 
 /**
- * The value as JSON whose text is about `max` characters at most: longer texts are cut, and members and items beyond are left
- * out. It never throws; what has no JSON form is said as text.
+ * Turns any value into JSON whose text has about `max` characters at most. Longer texts are cut, and further members
+ * and items are left out. It never throws. A value without a JSON form becomes a text that describes it.
  */
-export const plain = (value: unknown, max: number): unknown => new Writer(max).write(value, [])
+export const toBoundedJson = (value: unknown, max: number): unknown => new Writer(max).write(value, [])
 
 class Writer {
   #left: number
@@ -39,11 +39,11 @@ class Writer {
     return value
   }
 
-  /** A text, as much of it as there is room for. What JSON escapes counts as one character more. */
+  /** Writes as much of a text as the remaining size allows. Characters that JSON escapes count as one. */
   #text(text: string): string {
-    const room = Math.max(0, this.#left)
-    const whole = text.length <= room
-    const kept = whole ? text : `${text.slice(0, room).replace(/[\ud800-\udbff]$/, "")}…`
+    const available = Math.max(0, this.#left)
+    const whole = text.length <= available
+    const kept = whole ? text : `${text.slice(0, available).replace(/[\ud800-\udbff]$/, "")}…`
     this.#left -= kept.length + 2
     return kept
   }
@@ -102,4 +102,18 @@ const described = (value: unknown): string => {
   } catch {
     return "[Unreadable]"
   }
+}
+
+/** `A` without `undefined` in its members: optional members are either absent or have a value. */
+export type Defined<A> = { readonly [K in keyof A]: Exclude<A[K], undefined> }
+
+/**
+ * Copies an object without its `undefined` members. Options may be `undefined`; members of protocol messages may not.
+ */
+export const omitUndefined = <A extends object>(value: A): Defined<A> => {
+  const defined: Record<string, unknown> = {}
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) defined[name] = member
+  }
+  return defined as Defined<A>
 }

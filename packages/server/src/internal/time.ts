@@ -1,4 +1,7 @@
 import type * as Clock from "effect/Clock"
 
-/** Now, in whole milliseconds of the clock that nobody can set: ages and deadlines are measured on it, as timers are. */
+/**
+ * Returns the monotonic time in whole milliseconds. Ages and deadlines use it because changes of the system time do not
+ * affect it.
+ */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)

@@ -11,11 +11,15 @@ import * as kit from "../kit.ts"
 const link = (rest: object) => Content.resourceLink({ uri: "a:b", name: "n", ...rest })
 
 const wrong: ReadonlyArray<readonly [clause: string, block: Content.ContentBlock, said: string]> = [
-  ["2025-06-18 · a resource link has a URI", link({ uri: "/etc/hosts" }), "\"/etc/hosts\" is no URI"],
-  ["2025-06-18 · a resource link has a URI", link({ uri: "file:///a b" }), "\"file:///a b\" is no URI"],
+  ["2025-06-18 · a resource link has a URI", link({ uri: "/etc/hosts" }), "\"/etc/hosts\" is not a valid URI"],
+  ["2025-06-18 · a resource link has a URI", link({ uri: "file:///a b" }), "\"file:///a b\" is not a valid URI"],
   ["2025-06-18 · the size of a resource link is in bytes", link({ size: 0.5 }), "whole number"],
   ["2025-11-25 · an icon's src is a URI", link({ icons: [{ src: "i.png" }] }), "src"],
-  ["2024-11-05 · an embedded resource MUST include a valid resource URI", Content.resource("notes", "text"), "no URI"],
+  [
+    "2024-11-05 · an embedded resource MUST include a valid resource URI",
+    Content.resource("notes", "text"),
+    "is not a valid URI"
+  ],
   ["2024-11-05 · a priority is between 0 and 1", Content.text("t", { annotations: { priority: 2 } }), "from 0 to 1"]
 ]
 
@@ -62,7 +66,7 @@ for (const revision of Revision.all) {
           const client = yield* kit.client(server, revision)
           for (const uri of ["r://some", "r://whole"]) {
             expect((yield* client.error("resources/read", { uri })).code).toBe(-32603)
-            expect(lines.at(-1)).toContain("\"b\" is no URI")
+            expect(lines.at(-1)).toContain("\"b\" is not a valid URI")
           }
         })
       ))

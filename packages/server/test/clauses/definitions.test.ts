@@ -43,8 +43,18 @@ const wrong: ReadonlyArray<readonly [clause: string, kinds: ReadonlyArray<string
   ["2024-11-05 · a size is in bytes", ["resource"], { size: 1.5 }, "bytes"],
   ["2024-11-05 · a size is in bytes", ["resource"], { size: -1 }, "bytes"],
   ["2024-11-05 · a size is in bytes", ["resource"], { size: Infinity }, "bytes"],
-  ["2025-06-18 · a key of _meta: labels MUST start with a letter", all, { _meta: { "1a.b/c": 1 } }, "no key"],
-  ["2025-06-18 · a key of _meta: names MUST end with an alphanumeric", all, { _meta: { "a.b/c-": 1 } }, "no key"],
+  [
+    "2025-06-18 · a key of _meta: labels MUST start with a letter",
+    all,
+    { _meta: { "1a.b/c": 1 } },
+    "is not a valid key"
+  ],
+  [
+    "2025-06-18 · a key of _meta: names MUST end with an alphanumeric",
+    all,
+    { _meta: { "a.b/c-": 1 } },
+    "is not a valid key"
+  ],
   ["2025-06-18 · _meta is JSON", all, { _meta: { "a.b/c": cycle } }, "JSON"],
   ["2025-06-18 · _meta is JSON", all, { _meta: { "a.b/c": 1n } }, "JSON"]
 ]
@@ -55,7 +65,7 @@ describe("what none may say fails the layer, and is named", () => {
       it.effect(`${clause} · ${kind}: ${inspect(said, { breakLength: Infinity })}`, () =>
         Effect.gen(function*() {
           const error: kit.Json = yield* kit.failure(kit.server(kinds[kind]!(said)) as kit.Server)
-          expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Value", kind })
+          expect(error).toMatchObject({ _tag: "DefinitionError", reason: { _tag: "InvalidValue" }, kind })
           expect(error.message).toContain(problem)
         }))
     }
@@ -66,7 +76,7 @@ describe("what none may say fails the layer, and is named", () => {
       const context = yield* Layer.build(kit.server(Resource.layer(Resource.make("r://r"), ok)))
       const client = yield* Effect.provide(kit.connect(), context)
       const add = Resource.add(Resource.make("r://wrong", { size: 0.5 }), ok)
-      expect(yield* Effect.provide(Effect.flip(add), context)).toMatchObject({ reason: "Value" })
+      expect(yield* Effect.provide(Effect.flip(add), context)).toMatchObject({ reason: { _tag: "InvalidValue" } })
       expect((yield* client.result("resources/list")).resources.map(({ uri }: kit.Json) => uri)).toEqual(["r://r"])
     }))
 

@@ -1,7 +1,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import * as Http from "@skein/server/Http"
 import { describe, expect, it } from "@effect/vitest"
+import { type Classified, classify as classifyRequest } from "../../src/internal/http/classify.ts"
 import { meta } from "./kit.ts"
 
 const latest = "2026-07-28"
@@ -14,9 +14,9 @@ interface Case {
   readonly supported?: ReadonlyArray<Revision.Revision>
 }
 
-const classify = ({ message, method = "POST", session, supported = Revision.all, version }: Case): Http.Classified => {
+const classify = ({ message, method = "POST", session, supported = Revision.all, version }: Case): Classified => {
   const headers: Record<string, string | undefined> = { "mcp-protocol-version": version, "mcp-session-id": session }
-  return Http.classify({ method, header: (name) => headers[name] }, message, supported)
+  return classifyRequest({ method, header: (name) => headers[name] }, message, supported)
 }
 
 /** The era and the session, or the status and the code. */

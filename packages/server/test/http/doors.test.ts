@@ -329,7 +329,10 @@ describe.each(doors)("$name", ({ serve }) => {
   it.live("with CORS, the page of an allowed origin may ask and read, refusals too; any other hears nothing of it", () =>
     Effect.gen(function*() {
       const origin = "https://app.example.com"
-      const port = yield* serve((yield* make).server, { allowedOrigins: [origin], cors: Cors.make({ maxAge: 60 }) })
+      const port = yield* serve((yield* make).server, {
+        allowedOrigins: [origin],
+        cors: Cors.make({ maxAgeSeconds: 60 })
+      })
       const asking = {
         origin,
         "access-control-request-method": "POST",

@@ -31,7 +31,7 @@ const entries = () => {
   return { all, sink: (entry: AuditLog.Entry) => Effect.sync(() => void all.push(entry)) }
 }
 
-it.effect("2026-07-28 · has subscriptions/listen, with the time that it was open", () =>
+it.effect("2026-07-28 · records subscriptions/listen with the time that it was open", () =>
   Effect.gen(function*() {
     const { all, sink } = entries()
     const client = yield* kit.client(kit.server(AuditLog.layer({ sink }), ...tools), "2026-07-28")
@@ -46,7 +46,7 @@ it.effect("2026-07-28 · has subscriptions/listen, with the time that it was ope
 
 for (const revision of support.eras) {
   describe(`${revision} · audit log`, () => {
-    it.effect("says who called what, and how it ended, without arguments", () =>
+    it.effect("records caller, target and outcome, without arguments", () =>
       Effect.gen(function*() {
         const { all, sink } = entries()
         const limit = RateLimit.layer({ limit: 1, key: () => "all", methods: ["tools/list"] })
@@ -74,7 +74,7 @@ for (const revision of support.eras) {
         expect(JSON.stringify(all)).not.toContain("xyz")
       }))
 
-    it.effect("cancelled and slow ones too: with the time that it took", () =>
+    it.effect("records cancelled and slow requests with their duration", () =>
       Effect.gen(function*() {
         const { all, sink } = entries()
         const client = yield* kit.client(
@@ -95,7 +95,7 @@ for (const revision of support.eras) {
         ])
       }))
 
-    it.effect("arguments only where they are asked for, as they are or as a function makes them", () =>
+    it.effect("records arguments only with the option, raw or as a function returns them", () =>
       Effect.gen(function*() {
         const whole = entries()
         const cut = entries()
@@ -112,7 +112,7 @@ for (const revision of support.eras) {
         expect(cut.all[0]!.arguments).toBe("cut")
       }))
 
-    it.effect("a sink that dies, or a function that throws, costs the entry and not the answer", () =>
+    it.effect("loses the entry and sends the answer if the sink dies or a function throws", () =>
       kit.logged((lines) =>
         Effect.gen(function*() {
           const client = yield* kit.client(
@@ -129,14 +129,14 @@ for (const revision of support.eras) {
             revision
           )
           expect((yield* client.call("ok", { secret: "x" })).content[0].text).toBe("x")
-          const lost = lines.filter((line) => line.startsWith("An entry of the audit log was lost"))
+          const lost = lines.filter((line) => line.startsWith("audit log entry lost: the sink died"))
           expect(lost.map((line) => /the disk is full|no arguments/.exec(line)?.[0])).toEqual(
             ["no arguments", "the disk is full"]
           )
         })
       ))
 
-    it.effect("by default it is a line of Effect's log, with annotations, and never goes to the client", () =>
+    it.effect("writes a line of Effect's log with annotations by default, and never to the client", () =>
       Effect.gen(function*() {
         const lines: Array<readonly [string, object]> = []
         const logger = Logger.make<unknown, void>(({ fiber, message }) => {
@@ -167,7 +167,7 @@ for (const revision of support.eras) {
         expect(client.notices("notifications/message")).toEqual([])
       }))
 
-    it.effect("a sink may need services of its own", () =>
+    it.effect("provides a sink with the services that it needs", () =>
       Effect.gen(function*() {
         class Rows extends Context.Service<Rows, Array<string>>()("test/Rows") {}
         const rows: Array<string> = []
@@ -182,7 +182,7 @@ for (const revision of support.eras) {
   })
 }
 
-it.effect("2026-07-28 · a handler that is interrupted for its questions is recorded as that, and not as cancelled", () =>
+it.effect("2026-07-28 · records a handler that is interrupted for its input requests as input_required", () =>
   Effect.gen(function*() {
     const { all, sink } = entries()
     const asks = Tool.layer(

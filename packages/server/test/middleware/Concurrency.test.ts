@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import { Room } from "../../src/internal/limits/concurrencyLimiter.ts"
+import { ConcurrencyLimiter } from "../../src/internal/limits/concurrencyLimiter.ts"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
 
@@ -47,7 +47,7 @@ const cancel = (client: kit.Client, requestId: unknown) =>
 
 for (const revision of support.eras) {
   describe(`${revision} · concurrency limit`, () => {
-    it.effect("at the limit the next ones wait, in order", () =>
+    it.effect("queues requests beyond the limit in order", () =>
       Effect.gen(function*() {
         const { begin, events, open, running, wait } = yield* gated
         const client = yield* kit.client(kit.server(Concurrency.layer({ limit: 2 }), wait("wait")), revision)
@@ -64,7 +64,7 @@ for (const revision of support.eras) {
         yield* client.result("tools/list")
       }))
 
-    it.effect("where as many as may wait do so, the next one is refused at once", () =>
+    it.effect("refuses a request immediately if maxWaiting are waiting", () =>
       Effect.gen(function*() {
         const { begin, open, wait } = yield* gated
         const limit = Concurrency.layer({ limit: 1, maxWaiting: 1 })
@@ -73,7 +73,8 @@ for (const revision of support.eras) {
         const second = begin(client, "b")
         expect(yield* client.error("tools/call", { name: "wait", arguments: { name: "c" } })).toEqual({
           code: Concurrency.code,
-          message: "Too busy for tools/call wait: at most 1 at the same time and 1 that wait. Try again later"
+          message:
+            "Too many requests of tools/call wait: at most 1 are handled at the same time and 1 wait. Try again later"
         })
         yield* open("a")
         yield* open("b")
@@ -81,7 +82,7 @@ for (const revision of support.eras) {
         expect((yield* client.answer(second)).result.content[0].text).toBe("b")
       }))
 
-    it.effect("who has waited for maxWait is refused, and its place is free", () =>
+    it.effect("refuses a request after maxWait, and frees its place", () =>
       Effect.gen(function*() {
         const { begin, events, open, wait } = yield* gated
         const limit = Concurrency.layer({ limit: 1, maxWaiting: 1, maxWait: "3 seconds" })
@@ -101,7 +102,7 @@ for (const revision of support.eras) {
         expect(events).toEqual(["a", "c"])
       }))
 
-    it.effect("a request that waits can be cancelled, and one that runs gives its place to the next", () =>
+    it.effect("cancels waiting requests, and passes the place of a cancelled running one on", () =>
       Effect.gen(function*() {
         const { begin, events, open, running, wait } = yield* gated
         const client = yield* kit.client(kit.server(Concurrency.layer({ limit: 1 }), wait("wait")), revision)
@@ -121,7 +122,7 @@ for (const revision of support.eras) {
         expect((yield* client.answer(last)).result.content[0].text).toBe("last")
       }))
 
-    it.effect("a handler that fails, dies or throws gives its place back", () =>
+    it.effect("frees the place of a handler that fails, dies or throws", () =>
       Effect.gen(function*() {
         const bad = Tool.layer(Tool.make("bad", { input: { how: Schema.String } }), ({ how }) => {
           if (how === "throw") throw new Error("thrown")
@@ -135,7 +136,7 @@ for (const revision of support.eras) {
         }
       }))
 
-    it.effect("per tool, per principal: each key has a limit of its own", () =>
+    it.effect("limits each key separately, per tool and per principal", () =>
       Effect.gen(function*() {
         const { begin, events, wait } = yield* gated
         const perTool = Concurrency.layer({ limit: 1, key: Middleware.perTarget })
@@ -155,12 +156,12 @@ for (const revision of support.eras) {
   })
 }
 
-it.effect("a key is forgotten when nothing of it is left", () =>
+it.effect("forgets a key without requests", () =>
   Effect.gen(function*() {
-    const room = new Room(503, 1, 1, Duration.seconds(1))
+    const room = new ConcurrencyLimiter(503, 1, 1, Duration.seconds(1))
     const exchange = { method: "tools/call", params: { name: "t" } } as unknown as RequestContext
     const enter = (key: string, effect: Effect.Effect<JsonRpc.JsonObject>) =>
-      Effect.forkChild(Effect.exit(room.enter(key, exchange, () => effect)), { startImmediately: true })
+      Effect.forkChild(Effect.exit(room.run(key, exchange, () => effect)), { startImmediately: true })
     for (let i = 0; i < 100; i++) yield* enter(`done ${i}`, Effect.succeed({}))
     expect(room.size).toBe(0)
     const fibers = yield* Effect.forEach(["a", "a", "a", "b"], (key) => enter(key, Effect.never))
@@ -171,8 +172,8 @@ it.effect("a key is forgotten when nothing of it is left", () =>
     expect(room.size).toBe(0)
   }).pipe(Effect.provideService(McpRequest, undefined as never)))
 
-describe("by default", () => {
-  it.effect("16 at the same time, and 64 that wait for 30 seconds", () =>
+describe("defaults", () => {
+  it.effect("are 16 at the same time, and 64 that wait for 30 seconds", () =>
     Effect.gen(function*() {
       const { begin, events, wait } = yield* gated
       const client = yield* kit.client(kit.server(Concurrency.layer(), wait("wait")), "2026-07-28")
@@ -188,7 +189,7 @@ describe("by default", () => {
       expect(answered()).toBe(65)
     }))
 
-  it.effect("a queue of any length ends without running out of stack", () =>
+  it.effect("ends a long queue without a stack overflow", () =>
     Effect.gen(function*() {
       const { begin, open, wait } = yield* gated
       const quick = Tool.layer(Tool.make("quick"), () => Effect.succeed("done"))

@@ -19,7 +19,7 @@ class Name extends Context.Service<Name, string>()("test/Name") {}
 
 for (const revision of support.eras) {
   describe(`${revision} · middleware`, () => {
-    it.effect("stands around every method, what is listed first outermost", () =>
+    it.effect("wraps every method, the first middleware outermost", () =>
       Effect.gen(function*() {
         const seen: Array<string> = []
         const tell = (name: string) =>
@@ -40,7 +40,7 @@ for (const revision of support.eras) {
         )
       }))
 
-    it.effect("sees who asks, with what, and the headers", () =>
+    it.effect("receives the caller, the params and the headers", () =>
       Effect.gen(function*() {
         const seen: Array<unknown> = []
         const look = Middleware.layer((next) => (exchange) => {
@@ -56,7 +56,7 @@ for (const revision of support.eras) {
         expect(seen).toEqual(["alice", revision, "echo", "browser"])
       }))
 
-    it.effect("answers by itself, refuses, and changes answers; what it answers is a whole result", () =>
+    it.effect("answers without calling next, refuses, and changes answers, which become complete results", () =>
       Effect.gen(function*() {
         const own = Middleware.layer((next) => (exchange) => {
           switch (exchange.params?.["name"]) {
@@ -84,7 +84,7 @@ for (const revision of support.eras) {
         expect((yield* client.call("echo"))._meta["example.com/seen"]).toBe(true)
       }))
 
-    it.effect("comes and goes while the server runs; what is under way goes on as it began", () =>
+    it.effect("is added and removed while the server runs; requests in progress continue as they started", () =>
       Effect.gen(function*() {
         const context = yield* Effect.orDie(Layer.build(kit.server(echo)))
         const client = yield* Effect.provide(kit.connect(revision), context)
@@ -96,7 +96,7 @@ for (const revision of support.eras) {
         expect((yield* client.call("echo")).content[0].text).toBe("said")
       }))
 
-    it.effect("a handler that throws is a defect to it, and so is a middleware that throws", () =>
+    it.effect("sees an exception of a handler as a defect; its own exception is one too", () =>
       Effect.gen(function*() {
         const ends: Array<string> = []
         const watch = Middleware.layer((next) => (exchange) =>
@@ -116,7 +116,7 @@ for (const revision of support.eras) {
         expect(ends).toEqual(["Failure", "Failure"])
       }))
 
-    it.effect("a middleware that cannot be made fails the requests, and not the server", () =>
+    it.effect("fails the requests, and not the server, if it cannot be made", () =>
       Effect.gen(function*() {
         let broken = true
         const odd = Middleware.layer((next) => {
@@ -134,7 +134,7 @@ for (const revision of support.eras) {
         expect((yield* other.call("echo")).content[0].text).toBe("said")
       }))
 
-    it.effect("its services are its own; what it provides to the next, handlers see", () =>
+    it.effect("keeps its services to itself, and passes on those that it provides to next", () =>
       Effect.gen(function*() {
         const who = Tool.layer(Tool.make("who"), () => Effect.map(Name, (name) => name))
         const names: Array<string> = []
@@ -157,7 +157,7 @@ for (const revision of support.eras) {
 }
 
 describe("keys", () => {
-  it.effect("count known names apart, and all made-up ones together", () =>
+  it.effect("distinguish known names, and share one key for unknown ones", () =>
     Effect.gen(function*() {
       const keys: Array<string> = []
       const resource = Resource.layer(Resource.make("a://b"), Effect.succeed("x"))
@@ -180,7 +180,7 @@ describe("keys", () => {
       expect(new Set(keys).size).toBe(3)
     }))
 
-  it("no two lists of parts make the same key", () => {
+  it("differ for different lists of parts", () => {
     const exchange = (id: string | undefined): any => ({
       method: "tools/call",
       caller: { revision: "2026-07-28", principal: id === undefined ? undefined : { id } }

@@ -22,7 +22,7 @@ const let_ = (client: kit.Client, count: number, name = "echo") =>
 
 for (const revision of support.eras) {
   describe(`${revision} · rate limit`, () => {
-    it.effect("2026-07-28 · Servers MUST rate limit tool invocations: the error says when to try again", () =>
+    it.effect("2026-07-28 · Servers MUST rate limit tool invocations: the error contains the time of the next try", () =>
       Effect.gen(function*() {
         const client = yield* kit.client(
           kit.server(RateLimit.layer({ limit: 2, window: "10 seconds" }), echo),
@@ -42,7 +42,7 @@ for (const revision of support.eras) {
         expect(yield* let_(client, 3)).toBe(2)
       }))
 
-    it.effect("fixed-window: none until the window is over", () =>
+    it.effect("fixed-window refuses requests until the window is over", () =>
       Effect.gen(function*() {
         const limit = RateLimit.layer({ limit: 3, window: "9 seconds", algorithm: "fixed-window" })
         const client = yield* kit.client(kit.server(limit, echo), revision)
@@ -54,7 +54,7 @@ for (const revision of support.eras) {
         expect(yield* let_(client, 5)).toBe(3)
       }))
 
-    it.effect("principals and tools are counted apart; callers without a principal together", () =>
+    it.effect("counts principals and tools separately, and anonymous callers together", () =>
       Effect.gen(function*() {
         const server = yield* support.build(kit.server(RateLimit.layer({ limit: 1 }), echo, other))
         const alice = yield* support.connect(server, revision, support.as("alice"))
@@ -68,7 +68,7 @@ for (const revision of support.eras) {
         expect(yield* both(nobody)).toEqual([0, 0])
       }))
 
-    it.effect("only tools/call counts by default; with all, so does what does not exist, and it has one key", () =>
+    it.effect("counts tools/call only by default; \"all\" counts unknown methods under one key", () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(RateLimit.layer({ limit: 1 }), echo), revision)
         for (let i = 0; i < 5; i++) yield* client.result("tools/list")
@@ -82,13 +82,13 @@ for (const revision of support.eras) {
         expect(names).toEqual([-32602, -32602, 429, 429])
       }))
 
-    it.effect("a shared store is used where one is given, by all servers with the same prefix", () =>
+    it.effect("layerStore counts in a store that servers with the same prefix share", () =>
       Effect.gen(function*() {
         const limiter = Layer.provide(RateLimiter.layer, RateLimiter.layerStoreMemory)
         const context = yield* Layer.build(limiter)
         const server = (prefix?: string) =>
           kit.server(
-            RateLimit.layerShared({ limit: 2, ...(prefix === undefined ? undefined : { prefix }) }).pipe(
+            RateLimit.layerStore({ limit: 2, ...(prefix === undefined ? undefined : { prefix }) }).pipe(
               Layer.provide(Layer.succeedContext(context))
             ),
             echo
@@ -98,7 +98,7 @@ for (const revision of support.eras) {
         expect(yield* let_(yield* kit.client(server("other:"), revision), 3)).toBe(2)
       }))
 
-    it.effect("a store that fails refuses, or allows where that is asked for; the log has why, and the client has not", () =>
+    it.effect("refuses or allows if the store fails, and logs the cause without sending it to the client", () =>
       kit.logged((lines) =>
         Effect.gen(function*() {
           const reason = new RateLimiter.RateLimitStoreError({ message: "redis.internal is down" })
@@ -108,25 +108,25 @@ for (const revision of support.eras) {
             adaptiveConsume: () => Effect.die("unused"),
             adaptiveFeedback: () => Effect.die("unused")
           })
-          const refuse = RateLimit.layerShared().pipe(Layer.provide(broken))
+          const refuse = RateLimit.layerStore().pipe(Layer.provide(broken))
           const client = yield* kit.client(kit.server(refuse, echo), revision)
           expect(yield* client.error("tools/call", { name: "echo" })).toEqual({
             code: -32603,
-            message: "The rate limit cannot be checked now. Try again later"
+            message: "The rate limit cannot be checked. Try again later"
           })
           expect(lines.some((line) => line.includes("redis.internal is down"))).toBe(true)
-          const allow = RateLimit.layerShared({ onStoreError: "allow" }).pipe(Layer.provide(broken))
+          const allow = RateLimit.layerStore({ onStoreError: "allow" }).pipe(Layer.provide(broken))
           expect(yield* let_(yield* kit.client(kit.server(allow, echo), revision), 1)).toBe(1)
         })
       ))
   })
 }
 
-describe("what a rate limit remembers", () => {
-  it.effect("keys that are idle for a window are forgotten, and never more than maxKeys are kept", () =>
+describe("the memory of a rate limit", () => {
+  it.effect("forgets keys that are idle for a window, and stores at most maxKeys", () =>
     Effect.gen(function*() {
-      const memory = new limiterStore.Memory(100)
-      const store = limiterStore.make(memory)
+      const memory = new limiterStore.RateLimitMemory(100)
+      const store = limiterStore.makeStore(memory)
       const limiter = yield* Effect.provideService(RateLimiter.make, RateLimiter.RateLimiterStore, store)
       const use = (key: string) =>
         Effect.exit(
@@ -139,7 +139,7 @@ describe("what a rate limit remembers", () => {
       expect(memory.size).toBe(1)
     }))
 
-  it.effect("by default 60 calls in a minute", () =>
+  it.effect("allows 60 calls in a minute by default", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(kit.server(RateLimit.layer(), echo), "2026-07-28")
       expect(yield* let_(client, 70)).toBe(60)
@@ -147,7 +147,7 @@ describe("what a rate limit remembers", () => {
       expect(yield* let_(client, 2)).toBe(1)
     }))
 
-  it.effect("beyond maxKeys what was used longest ago is forgotten", () =>
+  it.effect("forgets the least recently used key beyond maxKeys", () =>
     Effect.gen(function*() {
       const server = yield* support.build(kit.server(RateLimit.layer({ limit: 1, maxKeys: 2 }), echo))
       const clients = yield* Effect.forEach(["a", "b", "c"], (id) =>

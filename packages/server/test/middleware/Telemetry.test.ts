@@ -22,6 +22,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Tracer from "effect/Tracer"
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
+import { internals } from "../../src/internal/catalogState.ts"
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const spanId = "00f067aa0ba902b7"
@@ -64,7 +65,7 @@ const traced = (options: Telemetry.Options = {}) => {
 
 for (const revision of support.eras) {
   describe(`${revision} · spans`, () => {
-    it.effect("one for each request, of kind server, with the conventional name and attributes", () =>
+    it.effect("records one span of kind server for each request, with the conventional name and attributes", () =>
       Effect.gen(function*() {
         const { server, spans } = traced()
         const client = yield* support.connect(yield* support.build(server), revision, support.headers({}))
@@ -94,7 +95,7 @@ for (const revision of support.eras) {
         expect(parentOf(inner)).toBe(server_[0])
       }))
 
-    it.effect("errors: the code of JSON-RPC, tool_error, and -32603 for a defect", () =>
+    it.effect("sets error.type to the JSON-RPC code, tool_error, or -32603 for a defect", () =>
       Effect.gen(function*() {
         const { server, spans } = traced()
         const client = yield* kit.client(server, revision)
@@ -118,7 +119,7 @@ for (const revision of support.eras) {
         expect(spans[4]!.attributes.get("mcp.method.name")).toBe("no/such")
       }))
 
-    it.effect("a cancelled request is no error; its span ends all the same", () =>
+    it.effect("ends the span of a cancelled request without an error", () =>
       Effect.gen(function*() {
         const { server, spans } = traced()
         const client = yield* kit.client(server, revision)
@@ -132,7 +133,7 @@ for (const revision of support.eras) {
         expect(spans[0]!.attributes.has("error.type")).toBe(false)
       }))
 
-    it.effect("2026-07-28 · traceparent in _meta is the parent, and the span of the HTTP request is linked", () =>
+    it.effect("2026-07-28 · the parent is the traceparent of _meta, with a link to the span of the HTTP request", () =>
       Effect.gen(function*() {
         const { server, spans } = traced()
         const origin = support.headers({ traceparent: httpTrace })
@@ -148,7 +149,7 @@ for (const revision of support.eras) {
         expect(only!.links).toEqual([])
       }))
 
-    it.effect("what the caller does not sample is not sampled here, and a bad traceparent is none", () =>
+    it.effect("does not sample a request that its caller does not sample, and ignores an invalid traceparent", () =>
       Effect.gen(function*() {
         const { server, spans } = traced()
         const client = yield* kit.client(server, revision)
@@ -161,7 +162,7 @@ for (const revision of support.eras) {
         expect(requests.map((span) => parentOf(span)?.spanId)).toEqual([spanId, undefined, undefined, undefined])
       }))
 
-    it.effect("a client's span can be linked instead, or ignored", () =>
+    it.effect("links or ignores the client's span with the option remote", () =>
       Effect.gen(function*() {
         const call = (remote: "link" | "ignore") =>
           Effect.gen(function*() {
@@ -180,7 +181,7 @@ for (const revision of support.eras) {
         expect(ignored.links).toEqual([])
       }))
 
-    it.effect("the span in which the server was built is not that of its requests", () =>
+    it.effect("the span in which the server was built is not the parent of requests", () =>
       Effect.gen(function*() {
         const { server, spans } = traced()
         const built = yield* support.build(server).pipe(Effect.withSpan("main"))
@@ -191,7 +192,7 @@ for (const revision of support.eras) {
         )
       }))
 
-    it.effect("tracestate and baggage reach the handler; log lines have the ids of the span", () =>
+    it.effect("passes tracestate and baggage to the handler, and annotates logs with the ids of the span", () =>
       Effect.gen(function*() {
         const { layer, spans } = double()
         const logs: Array<object> = []
@@ -222,7 +223,7 @@ for (const revision of support.eras) {
         expect(Context.get(parent.annotations, Telemetry.Remote)?.tracestate).toBe("vendor=1")
       }))
 
-    it.effect("what a client hears of the log is the same with and without telemetry", () =>
+    it.effect("clients receive the same logs with and without telemetry", () =>
       Effect.gen(function*() {
         const says = Tool.layer(Tool.make("says"), () => Effect.as(Effect.logInfo("hello"), "x"))
         const client = yield* kit.client(kit.server(Telemetry.layer(), says), revision)
@@ -233,7 +234,7 @@ for (const revision of support.eras) {
         expect(client.notices("notifications/message").map(({ params }) => params.data)).toEqual(["hello"])
       }))
 
-    it.effect("mcp.session.id only where it is asked for", () =>
+    it.effect("adds mcp.session.id only with the option", () =>
       Effect.gen(function*() {
         const call = (options: Telemetry.Options) =>
           Effect.gen(function*() {
@@ -248,7 +249,7 @@ for (const revision of support.eras) {
         expect(yield* call({ sessionId: true })).toBe("secret")
       }))
 
-    it.effect("without the layer there are no spans, and no metrics", () =>
+    it.effect("records no spans and no metrics without the layer", () =>
       Effect.gen(function*() {
         const { layer, spans } = double()
         const registry = new Map()
@@ -274,7 +275,7 @@ for (const revision of support.eras) {
       return { server, read }
     }
 
-    it.effect("requests by method, target and outcome, and how long they took", () =>
+    it.effect("counts requests by method, target and outcome, and measures their duration", () =>
       Effect.gen(function*() {
         const { read, server } = measured()
         const client = yield* kit.client(server, revision)
@@ -314,7 +315,7 @@ for (const revision of support.eras) {
         )
       }))
 
-    it.effect("what other middleware refuses is counted too", () =>
+    it.effect("counts requests that other middleware refuses", () =>
       Effect.gen(function*() {
         const { read, server } = measured({}, RateLimit.layer({ limit: 1 }))
         const client = yield* kit.client(server, revision)
@@ -326,7 +327,7 @@ for (const revision of support.eras) {
         expect(codes.filter((code) => code === "429")).toEqual(["429"])
       }))
 
-    it.effect("beyond maxSeries requests are counted together", () =>
+    it.effect("counts requests together beyond maxSeries", () =>
       Effect.gen(function*() {
         const many = Array.from({ length: 10 }, (_, i) => Tool.layer(Tool.make(`t${i}`), () => Effect.succeed("x")))
         const { read, server } = measured({ maxSeries: 4 }, ...many)
@@ -340,10 +341,10 @@ for (const revision of support.eras) {
         )
       }))
 
-    it.effect("streams and refusals, as a transport tells of them", () =>
+    it.effect("counts the streams and refusals that a transport reports", () =>
       Effect.gen(function*() {
         const { read, server } = measured()
-        const { core } = yield* support.build(server)
+        const { [internals]: core } = yield* support.build(server)
         const observer = core.observer!
         for (const status of [403, 403, 413]) observer.refused(status)
         observer.streamOpened()
@@ -359,7 +360,7 @@ for (const revision of support.eras) {
   })
 }
 
-it.effect("2025-11-25 · sessions: how many are open, and how long they were", () =>
+it.effect("2025-11-25 · counts open sessions and measures their duration", () =>
   Effect.gen(function*() {
     const registry: Context.Service.Shape<typeof Metric.MetricRegistry> = new Map()
     const server = yield* support.build(
@@ -389,10 +390,10 @@ it.effect("2025-11-25 · sessions: how many are open, and how long they were", (
     })
   }))
 
-it.effect("when its scope closes, nobody listens any more", () =>
+it.effect("removes its observer when its scope closes", () =>
   Effect.gen(function*() {
     const context = yield* Effect.orDie(Layer.build(kit.server(...tools)))
-    const { core } = Context.get(context, McpServer.McpServer)
+    const { [internals]: core } = Context.get(context, McpServer.McpServer)
     expect(core.observer).toBeUndefined()
     const scope = yield* Scope.make()
     yield* Effect.orDie(Layer.buildWithScope(Telemetry.layer(), scope)).pipe(Effect.provide(context))
@@ -401,16 +402,19 @@ it.effect("when its scope closes, nobody listens any more", () =>
     expect(core.observer).toBeUndefined()
   }))
 
-it.effect("2026-07-28 · a handler that is interrupted for its questions is no error", () =>
+it.effect("2026-07-28 · a handler that is interrupted for its input requests is not an error", () =>
   Effect.gen(function*() {
     const { layer, spans } = double()
-    const asks = Tool.layer(Tool.make("asks"), () =>
-      Effect.flatMap(McpRequest, (exchange) =>
-        Effect.callback<string>(() => {
-          queueMicrotask(() => {
-            exchange.replaceWith(Effect.succeed({ resultType: "complete", content: [] }))
-          })
-        })))
+    const asks = Tool.layer(
+      Tool.make("asks"),
+      () =>
+        Effect.flatMap(McpRequest, (exchange) =>
+          Effect.callback<string>(() => {
+            queueMicrotask(() => {
+              exchange.replaceWith(Effect.succeed({ resultType: "complete", content: [] }))
+            })
+          }))
+    )
     const server = kit.server(Telemetry.layer(), asks).pipe(Layer.provide(layer))
     yield* (yield* kit.client(server, "2026-07-28")).call("asks")
     expect(exitOf(spans[0]!)?._tag).toBe("Success")

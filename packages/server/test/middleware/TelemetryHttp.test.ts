@@ -40,7 +40,7 @@ const setUp = Effect.gen(function*() {
 
 const parentOf = (span: Tracer.Span): string | undefined => Option.getOrUndefined(span.parent)?.spanId
 
-it.live("2026-07-28 · the header's trace is the parent, unless _meta has one: then it is linked", () =>
+it.live("2026-07-28 · the trace of the header is the parent, or is linked if _meta has one", () =>
   Effect.scoped(Effect.gen(function*() {
     const { at, counted, spans } = yield* setUp
     const call = (_meta: JsonRpc.JsonObject) =>
@@ -57,7 +57,7 @@ it.live("2026-07-28 · the header's trace is the parent, unless _meta has one: t
     expect(duration.attributes["network.protocol.name"]).toBe("http")
   })))
 
-it.live("2025-11-25 · the header's trace is the parent in a session too, and sessions and refusals are counted", () =>
+it.live("2025-11-25 · the trace of the header is the parent in a session too; sessions and refusals are counted", () =>
   Effect.scoped(Effect.gen(function*() {
     const { at, counted, spans } = yield* setUp
     const headers = {

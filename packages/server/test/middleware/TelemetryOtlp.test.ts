@@ -44,7 +44,7 @@ const collector = Effect.acquireRelease(
 const valueOf = (attributes: ReadonlyArray<any>, key: string): unknown =>
   attributes.find((attribute) => attribute.key === key)?.value.stringValue
 
-it.live("2026-07-28 · the span of a request reaches an OTLP collector under the client's, with the handler's below it", () =>
+it.live("2026-07-28 · an OTLP collector receives the span of a request below the client's and above the handler's", () =>
   Effect.gen(function*() {
     const { received, url } = yield* collector
     const otlp = Otlp.layer({ baseUrl: url, resource: { serviceName: "traced" }, loggerMergeWithExisting: false }).pipe(

@@ -17,7 +17,7 @@ const never = (name: string, events: Array<string> = []) =>
 
 for (const revision of support.eras) {
   describe(`${revision} · timeout`, () => {
-    it.effect("a tool that takes too long is interrupted, and its caller gets a result with isError", () =>
+    it.effect("interrupts a tool at its limit, and answers with isError", () =>
       Effect.gen(function*() {
         const events: Array<string> = []
         const client = yield* kit.client(
@@ -37,7 +37,7 @@ for (const revision of support.eras) {
         expect(events).toEqual(["slow interrupted"])
       }))
 
-    it.effect("everything else is answered with -32603, and says how long it was", () =>
+    it.effect("answers every other method with -32603 and the limit", () =>
       Effect.gen(function*() {
         const client = yield* kit.client(
           kit.server(
@@ -61,7 +61,7 @@ for (const revision of support.eras) {
         expect((yield* client.answer(read)).error.data).toEqual({ limitMs: 1000 })
       }))
 
-    it.effect("a tool may have a limit of its own, or none", () =>
+    it.effect("a tool may have its own limit, or none", () =>
       Effect.gen(function*() {
         const client = yield* kit.client(
           kit.server(
@@ -83,7 +83,7 @@ for (const revision of support.eras) {
         expect(answered()).toEqual([1, 1, 0])
       }))
 
-    it.effect("what ends in time is answered as ever: at once, later, with an error or a defect", () =>
+    it.effect("answers requests within the limit unchanged: synchronous, later, with an error or a defect", () =>
       Effect.gen(function*() {
         const client = yield* kit.client(
           kit.server(
@@ -102,7 +102,7 @@ for (const revision of support.eras) {
         expect((yield* client.answer(dies!)).error.code).toBe(-32603)
       }))
 
-    it.effect("a cancelled request interrupts its handler, and nothing is said", () =>
+    it.effect("interrupts the handler of a cancelled request without an answer", () =>
       Effect.gen(function*() {
         const events: Array<string> = []
         const client = yield* kit.client(kit.server(Timeout.layer(), never("slow", events)), revision)
@@ -115,7 +115,7 @@ for (const revision of support.eras) {
         expect(client.answers(id)).toEqual([])
       }))
 
-    it.effect("a handler that ignores its interruption is left behind after the grace, and the log says so", () =>
+    it.effect("abandons a handler that does not stop within interruptTimeout, and logs it", () =>
       kit.logged((lines) =>
         Effect.gen(function*() {
           const stubborn = Tool.layer(Tool.make("stubborn"), () => Effect.uninterruptible(Effect.sleep("1 hour")))
@@ -127,7 +127,7 @@ for (const revision of support.eras) {
           expect(client.answers(id)).toEqual([])
           yield* TestClock.adjust("1 millis")
           expect((yield* client.answer(id)).result.isError).toBe(true)
-          expect(lines.filter((line) => line.includes("ignores its interruption"))).toHaveLength(1)
+          expect(lines.filter((line) => line.includes("did not stop within interruptTimeout"))).toHaveLength(1)
           yield* TestClock.adjust("1 hour")
           expect(client.answers(id)).toHaveLength(1)
         })
@@ -135,7 +135,7 @@ for (const revision of support.eras) {
   })
 }
 
-it.effect("2026-07-28 · subscriptions/listen has no end, unless it is given one", () =>
+it.effect("2026-07-28 · subscriptions/listen has no limit by default", () =>
   Effect.gen(function*() {
     const forever = Middleware.layer((next) => (exchange) =>
       exchange.method === "subscriptions/listen" ? Effect.never : next(exchange)

@@ -11,7 +11,7 @@ import * as Timeout from "@skein/server/Timeout"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import * as asking from "../asking/kit.ts"
+import * as asking from "../input/kit.ts"
 import * as kit from "../kit.ts"
 
 const ask = Tool.layer(Tool.make("ask"), () => Effect.map(Roots.list(), (roots) => roots.map(({ uri }) => uri).join()))
@@ -34,7 +34,7 @@ const set = () => {
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    it.effect("a handler that asks is answered, and gives its place back; each round counts", () =>
+    it.effect("a handler with input requests is answered and frees its place; each round counts", () =>
       Effect.gen(function*() {
         const { outcomes, server } = set()
         const answer = () => ({ roots: [{ uri: "file:///a" }] })
@@ -45,7 +45,7 @@ for (const revision of Revision.all) {
         expect(yield* client.call("plain")).toBe("x")
       }))
 
-    it.effect("a question that nobody answers ends with the time of its handler", () =>
+    it.effect("an unanswered input request ends at the limit of its handler", () =>
       Effect.gen(function*() {
         const { outcomes, server } = set()
         const client = yield* asking.client(server, { revision })

@@ -172,7 +172,7 @@ describe("a stdio server's process", () => {
     const child = run("server.ts")
     child.send(1, "second")
     await child.stdout.until("\"id\":1")
-    expect(child.stderr.all.at(-1)).toBe("Open: stdout is in use by another connection")
+    expect(child.stderr.all.at(-1)).toBe("OpenFailed: stdout is in use by another connection")
     child.send(2, "noise")
     await child.stdout.until("\"id\":2")
     expect(child.messages().map((message) => message.id)).toEqual([1, 2])
@@ -198,7 +198,7 @@ describe("a stdio server's process", () => {
   it("a definition that cannot be offered is told in one line, without a stack that is not its author's", async () => {
     const child = run("twice.ts")
     expect(await child.exit).toBe(1)
-    expect(child.stderr.all).toEqual(["A tool with the name \"twice\" is offered already"])
+    expect(child.stderr.all).toEqual(["A tool with the name \"twice\" exists already"])
     expect(child.stdout.all).toEqual([])
   })
 

@@ -6,7 +6,7 @@ import * as Task from "@skein/tasks/Task"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as asking from "../../../server/test/asking/kit.ts"
+import * as asking from "../../../server/test/input/kit.ts"
 import * as kit from "./kit.ts"
 
 /** Asks for a name in the call, and again in the task. */

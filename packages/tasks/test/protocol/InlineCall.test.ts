@@ -11,7 +11,7 @@ import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import * as McpServer from "@skein/server/McpServer"
 import { StoreError, TaskError } from "@skein/tasks/TaskError"
-import * as asking from "../../../server/test/asking/kit.ts"
+import * as asking from "../../../server/test/input/kit.ts"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
 
@@ -185,7 +185,7 @@ describe("a call that waits for its task", () => {
     it.effect(`${revision} · the handler receives the refusal of a question by the client`, () =>
       Effect.gen(function*() {
         const { client } = yield* asker(revision, () => ({ error: { code: -1, message: "User rejected" } }))
-        expect(yield* client.call("asking")).toMatch(/^Rejected: .*User rejected/)
+        expect(yield* client.call("asking")).toMatch(/^ProtocolError: .*User rejected/)
       }))
 
     it.effect(`${revision} · withdraws a question that was answered elsewhere`, () =>

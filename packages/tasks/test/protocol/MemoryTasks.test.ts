@@ -9,7 +9,7 @@ import * as Task from "@skein/tasks/Task"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as asking from "../../../server/test/asking/kit.ts"
+import * as asking from "../../../server/test/input/kit.ts"
 import * as kit from "./kit.ts"
 import * as tools from "./tools.ts"
 
@@ -139,7 +139,7 @@ describe("the protocol on the engine in memory", () => {
         asking.connect({ revision: "2025-11-25", answer: () => ({ error: { code: -1, message: "User rejected" } }) }),
         Context.pick(McpServer.McpServer)(context)
       )
-      expect(yield* client.call("asking")).toMatch(/^Rejected: .*User rejected/)
+      expect(yield* client.call("asking")).toMatch(/^ProtocolError: .*User rejected/)
     })))
 
   it.live("2026-07-28 · a plain tool that asks runs again with the answer, and `once` runs once", () =>

@@ -8,7 +8,7 @@ import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as asking from "../../../server/test/asking/kit.ts"
+import * as asking from "../../../server/test/input/kit.ts"
 import * as kit from "./kit.ts"
 
 const roots = (uri: string, name = uri.slice(8)) => ({ roots: [{ uri, name }] })
@@ -23,7 +23,7 @@ const scene = Effect.gen(function*() {
       const before = yield* look
       const after = yield* look
       return `${before}, then ${after}`
-    }).pipe(Effect.catchTag("InputError", ({ message, reason }) => Effect.succeed(`${reason}: ${message}`))))
+    }).pipe(Effect.catchTag("InputError", ({ message, reason }) => Effect.succeed(`${reason._tag}: ${message}`))))
   const made = yield* kit.server([scan], undefined, MemoryTasks.layer())
   const ask = (options: asking.Options) =>
     Effect.provide(asking.connect(options), Context.pick(McpServer.McpServer)(made.context))
@@ -124,7 +124,7 @@ describe("a task that asks for the client's roots", () => {
       const waiting = client.send("tasks/result", { taskId })
       const [question] = yield* asked(client, 1)
       client.answerRaw(JsonRpc.failure(question.id, { code: -32601, message: "Roots not supported" }))
-      expect(textOf((yield* client.answer(waiting)).result)).toMatch(/^Rejected: .*Roots not supported/)
+      expect(textOf((yield* client.answer(waiting)).result)).toMatch(/^ProtocolError: .*Roots not supported/)
       expect(yield* asked(client, 1)).toHaveLength(1)
     })))
 

@@ -117,7 +117,7 @@ describe("a task is defined like a tool", () => {
         yield* run(Task.add(Task.make("u"), () => Effect.succeed("added")))
         expect([yield* text("t"), yield* text("u")]).toEqual(["task: replaced", "task: added"])
         const error = yield* Effect.flip(run(Task.add(Task.make("u"), () => Effect.succeed("again"))))
-        expect([error._tag, error.reason]).toEqual(["DefinitionError", "Duplicate"])
+        expect([error._tag, error.reason._tag]).toEqual(["DefinitionError", "DuplicateName"])
       }))
       expect(yield* text("t")).toBe("a tool")
       expect((yield* client.error("tools/call", { name: "u" })).code).toBe(-32602)

@@ -23,7 +23,7 @@ const hidden = Task.layer(
 const think = Task.layer(Task.make("think"), () =>
   Effect.catch(
     Effect.map(Sampling.createMessage({ messages: "Think", maxTokens: 9 }), Sampling.text),
-    ({ reason }) => Effect.succeed(reason)
+    ({ reason }) => Effect.succeed(reason._tag)
   ))
 const sure = Task.layer(
   Task.make("sure"),
@@ -115,7 +115,7 @@ describe("tools for tasks", () => {
     Effect.gen(function*() {
       const own = Tool.layer(Tool.make("task_status"), () => Effect.succeed("mine"))
       const error = yield* serverKit.failure(serverKit.server(own, TaskTools.layer()) as never)
-      expect(error).toMatchObject({ _tag: "DefinitionError", reason: "Duplicate" })
+      expect(error).toMatchObject({ _tag: "DefinitionError", reason: { _tag: "DuplicateName" } })
     }))
 })
 

@@ -102,7 +102,7 @@ describe("tool calls", () => {
       }
       const plainly = Tool.make("p", {
         execution: { taskSupport: "optional" },
-        extensions: Task.policy({ asTask: decide })
+        metadata: Task.policy({ asTask: decide })
       })
       const { connect } = yield* kit.server([
         Task.layer(Task.make("d", { asTask: decide }), () => Effect.succeed("d")),

@@ -69,7 +69,7 @@ export const asking = Task.layer(Task.make("asking"), () =>
     const [a, b] = yield* Effect.all([ask("First?", "first"), ask("Second?", "second")], { concurrency: 2 })
     const c = yield* ask("Third?", "third")
     return `${a} ${b} ${c}`
-  }).pipe(Effect.catchTag("InputError", ({ message, reason }) => Effect.succeed(`${reason}: ${message}`))))
+  }).pipe(Effect.catchTag("InputError", ({ message, reason }) => Effect.succeed(`${reason._tag}: ${message}`))))
 
 /** Reports its progress, and waits between. */
 export const reporting = () => {

@@ -93,7 +93,7 @@ export const interpret = ({ end, parts }: generate.Program, life: Life, sql: Sql
       const asked = Effect.map(form, (answer) => answer.action === "accept" ? answer.content.text : answer.action)
       return Effect.catch(
         asked,
-        (error: InputError) => error.reason === "TimedOut" ? Effect.succeed("late") : Effect.die(error)
+        (error: InputError) => error.reason._tag === "Timeout" ? Effect.succeed("late") : Effect.die(error)
       )
     }
 

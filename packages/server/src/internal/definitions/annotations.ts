@@ -1,7 +1,8 @@
 /**
- * What an author says of a schema, in the JSON Schema of it. Effect tells the titles and descriptions of what is JSON already;
- * of a date, a class or any other thing that is read from something else it tells what it is read from, and no more. A model
- * needs the words most just there.
+ * Adds the annotations of an Effect Schema to its JSON Schema.
+ *
+ * Effect writes the titles and descriptions of JSON types. For a date, a class or another decoded type it writes the
+ * encoded type only. A model needs the descriptions most there.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { keyword } from "@skein/protocol/XMcpHeader"
@@ -12,7 +13,7 @@ export interface Definitions {
   readonly [name: string]: JsonObject
 }
 
-/** The name of the definition that a node refers to: a JSON pointer in a fragment. */
+/** Returns the name of the definition that a node refers to, from the JSON pointer in its `$ref`. */
 export const referenced = (node: JsonObject): string | undefined => {
   const reference = node["$ref"]
   if (typeof reference !== "string" || !reference.startsWith(prefix)) return undefined
@@ -21,23 +22,26 @@ export const referenced = (node: JsonObject): string | undefined => {
 
 const prefix = "#/$defs/"
 
-/** What a node refers to, or the node itself. */
+/** Returns the definition that a node refers to, or the node itself. */
 export const resolve = (node: JsonObject, definitions: Definitions): JsonObject => {
   const name = referenced(node)
   return name === undefined || !Object.hasOwn(definitions, name) ? node : definitions[name]!
 }
 
-/** Whether a node is what Effect writes for the numbers that JSON cannot say. */
+/** Whether a node is the enum that Effect writes for `Infinity`, `-Infinity` and `NaN`. */
 export const isNonFinite = (node: unknown): boolean =>
   isObject(node) && Array.isArray(node["enum"]) && node["enum"].join() === "Infinity,-Infinity,NaN"
 
-/** What is said of a schema: as a key of a struct, of the whole, before the last of its checks, or of what may be undefined. */
-export const said = (ast: AST.AST, key: "title" | "description"): string | undefined => {
+/**
+ * Returns the title or description of a schema. It may be an annotation of a struct's key, of the schema, of a schema
+ * before its last check, or of the other member of a union with `undefined`.
+ */
+export const textAnnotation = (ast: AST.AST, key: "title" | "description"): string | undefined => {
   const text = annotation(ast, key)
   return typeof text === "string" ? text : undefined
 }
 
-/** What an author says of a schema under any key, in the same places. */
+/** Returns the annotation with a key, from the same places. */
 export const annotation = (ast: AST.AST, key: string): unknown => {
   const value = ast.context?.annotations?.[key] ?? AST.resolve(ast)?.[key] ?? ast.annotations?.[key]
   if (value !== undefined) return value
@@ -51,18 +55,24 @@ const formats: ReadonlyMap<unknown, string> = new Map([
   ["effect/schema/URL", "uri"]
 ])
 
-/** The format of what travels as text and is no text: Effect tells the type only, and a model would have to guess. */
+/**
+ * The format of a type that is encoded as text. Effect writes the type `string` only, and a model would have to guess
+ * the format.
+ */
 const formatOf = (ast: AST.AST): string | undefined =>
   formats.get((ast.annotations?.["representation"] as { readonly id?: unknown } | undefined)?.id)
 
 /**
- * The default that is said after a schema was given one to decode with, and which Effect loses there. Of what travels as something
- * else (a number as text) it is no default of that.
+ * The default of a schema with a decoding default, which Effect does not write. If the encoded type differs (a number
+ * as text), the default is not a value of the encoded type, and is left out.
  */
 const defaultOf = (ast: AST.AST): unknown =>
   ast.encoding?.at(-1)?.to._tag === ast._tag ? annotation(ast, "default") : undefined
 
-/** Fills in the titles, descriptions, defaults and formats that are missing, following the fields, items and members of the schema. */
+/**
+ * Adds the missing titles, descriptions, defaults and formats to a JSON Schema, following the fields, items and members
+ * of the schema.
+ */
 export const annotate = (
   ast: AST.AST,
   node: JsonObject,
@@ -71,11 +81,11 @@ export const annotate = (
   const definitions = { ...given }
   const seen = new Set<string>()
 
-  const say = (ast: AST.AST, node: JsonObject): JsonObject => {
-    const title = "title" in node ? undefined : said(ast, "title")
-    // Of a key it may have been said in an `allOf` already.
-    const description = "description" in node || "allOf" in node ? undefined : said(ast, "description")
-    // Whatever it is: one that is wrong is told to whoever defines the tool.
+  const addAnnotations = (ast: AST.AST, node: JsonObject): JsonObject => {
+    const title = "title" in node ? undefined : textAnnotation(ast, "title")
+    // The description of a key may be in an `allOf` already.
+    const description = "description" in node || "allOf" in node ? undefined : textAnnotation(ast, "description")
+    // An invalid value is copied too: the definition of the tool then fails with a message.
     const header = keyword in node ? undefined : annotation(ast, keyword)
     const format = node["type"] === "string" && !("format" in node) ? formatOf(ast) : undefined
     const fallback = "default" in node ? undefined : defaultOf(ast)
@@ -89,19 +99,19 @@ export const annotate = (
     }
   }
 
-  const inside = (ast: AST.AST, node: JsonObject): JsonObject => {
+  const visit = (ast: AST.AST, node: JsonObject): JsonObject => {
     const name = referenced(node)
     if (name !== undefined) {
       if (!seen.has(name) && Object.hasOwn(definitions, name)) {
         seen.add(name)
-        definitions[name] = inside(ast, definitions[name]!)
+        definitions[name] = visit(ast, definitions[name]!)
       }
       return node
     }
     const { anyOf, items, properties } = node
-    if (AST.isSuspend(ast)) return inside(ast.thunk(), node)
-    // What is read from something else has the form of that.
-    if (ast.encoding !== undefined) return inside(ast.encoding.at(-1)!.to, node)
+    if (AST.isSuspend(ast)) return visit(ast.thunk(), node)
+    // The JSON Schema describes the encoded side.
+    if (ast.encoding !== undefined) return visit(ast.encoding.at(-1)!.to, node)
     if (AST.isObjects(ast) && isObject(properties)) {
       const types = new Map<unknown, AST.AST>(ast.propertySignatures.map(({ name, type }) => [name, type]))
       const entries = Object.entries(properties).map(([name, child]) => [name, both(types.get(name), child)])
@@ -115,7 +125,7 @@ export const annotate = (
   }
 
   const both = (ast: AST.AST | undefined, node: unknown): unknown =>
-    ast === undefined || !isObject(node) ? node : say(ast, inside(ast, node))
+    ast === undefined || !isObject(node) ? node : addAnnotations(ast, visit(ast, node))
 
   return { node: both(ast, node) as JsonObject, definitions }
 }

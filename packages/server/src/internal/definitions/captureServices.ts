@@ -1,6 +1,5 @@
 /**
- * What the layers of all definitions have in common: they find the catalog, and capture the services that a handler needs, to
- * give them back to it when it runs.
+ * Registers definitions in the catalog, and captures the services that their handlers need when they run.
  */
 import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
@@ -8,21 +7,24 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
-import { Catalog, type UnscopedHandler } from "../../Catalog.ts"
+import { Catalog, type HandlerServices } from "../../Catalog.ts"
 import type { DefinitionError } from "../../DefinitionError.ts"
+import { internals } from "../catalogState.ts"
 import * as logs from "../observability/logs.ts"
 
-/** What the layer of a handler needs for it: all that the request does not bring. */
-export type Needed<R> = R extends McpRequest ? never : R extends Scope.Scope ? UnscopedHandler : R
-
-/** Gives a handler's effect what it needs besides the request. */
+/** Provides the effect of a handler with its captured services. */
 export type Provide<R> = <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
 
-/** Takes away again what a middleware was provided with: what it stands around has services of its own. */
-export type Withhold = <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>
+/**
+ * Undoes `Provide`, for the handlers inside of a middleware: they do not see the services that the middleware captured.
+ */
+export type Restore = <A, E>(effect: Effect.Effect<A, E, McpRequest>) => Effect.Effect<A, E, McpRequest>
 
-/** Belongs to the request, to the building of layers, or to the server: never handed on. Each request has its server's catalog. */
-const own: ReadonlySet<string> = new Set([
+/**
+ * The services that are never captured. They belong to the request, to the building of layers, or to the server, and
+ * each request has the catalog of its own server.
+ */
+const neverCaptured: ReadonlySet<string> = new Set([
   McpRequest.key,
   Catalog.key,
   Scope.Scope.key,
@@ -33,27 +35,31 @@ const own: ReadonlySet<string> = new Set([
 const none: ReadonlySet<string> = new Set()
 
 /**
- * Provides a handler with what its layer was built with and what `base`, with which every request of the server starts,
- * does not have. That is compared once, here; mostly nothing is missing, and a call pays nothing.
+ * Makes the functions that provide the captured services, and that restore the services of the request.
+ *
+ * Only services that `base` does not have are provided, where `base` is the context that every request of the server
+ * starts with. The two are compared once, here. Mostly no service is missing, and a call costs nothing.
  */
-const provider = <R>(captured: Context.Context<never>, base: Context.Context<never>): [Provide<R>, Withhold] => {
-  // What is added while a request is handled must not carry that request's user, or its annotations, into later ones.
-  const inside = captured.mapUnsafe.has(McpRequest.key)
-  const passing = inside ? logs.passing(captured) : none
-  const missing = logs.override(
+const provider = <R>(captured: Context.Context<never>, base: Context.Context<never>): [Provide<R>, Restore] => {
+  // A definition that is added while a request is handled must not carry that request's user, or its annotations, into
+  // later ones.
+  const insideRequest = captured.mapUnsafe.has(McpRequest.key)
+  const ofRequest = insideRequest ? logs.requestScopedKeys(captured) : none
+  const missing = logs.overrideLoggers(
     [...captured.mapUnsafe].filter(([key, value]) =>
-      !own.has(key) && !passing.has(key) && base.mapUnsafe.get(key) !== value
+      !neverCaptured.has(key) && !ofRequest.has(key) && base.mapUnsafe.get(key) !== value
     ),
     base
   )
   const add = (current: Context.Context<McpRequest>): Context.Context<R> =>
     missing.reduce<Context.Context<never>>(
       (context, [key, value]) =>
-        inside && current.mapUnsafe.has(key) ? context : Context.addUnsafe(context, key, value),
+        insideRequest && current.mapUnsafe.has(key) ? context : Context.addUnsafe(context, key, value),
       current
     ) as Context.Context<R>
-  // What the middleware itself provides in the place of a service that it was given is meant for what is behind it, and stays.
-  const remove = (current: Context.Context<McpRequest>): Context.Context<McpRequest> => {
+  // A service that the middleware itself provides in place of a captured one is meant for the handlers inside of it,
+  // and stays.
+  const restore = (current: Context.Context<McpRequest>): Context.Context<McpRequest> => {
     const map = new Map(current.mapUnsafe)
     for (const [key, value] of missing) {
       if (map.get(key) !== value) continue
@@ -63,28 +69,30 @@ const provider = <R>(captured: Context.Context<never>, base: Context.Context<nev
     return Context.makeUnsafe(map)
   }
   if (missing.length === 0) return [(effect) => effect as never, (effect) => effect]
-  return [(effect) => Effect.updateContext(effect, add), (effect) => Effect.updateContext(effect, remove)]
+  return [(effect) => Effect.updateContext(effect, add), (effect) => Effect.updateContext(effect, restore)]
 }
 
-/** Adds to the catalog what needs the services `R` when it runs. */
-export type Add<R> = (
+/** Adds a definition to the catalog whose handler needs the services `R` when it runs. */
+export type Register<R> = (
   catalog: Catalog["Service"],
   provide: Provide<R>,
-  withhold: Withhold
+  restore: Restore
 ) => Effect.Effect<void, DefinitionError, Scope.Scope>
 
 /**
- * What adds to the catalog, until the scope closes, what needs the services `R` when it runs: for a program, and for a handler.
- * Those services are captured here and now.
+ * Registers a definition until the scope closes, from a program or a handler. Captures the services of the current
+ * fiber.
  */
-export const effect = <R>(
-  add: Add<R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>> =>
+export const registerScoped = <R>(
+  register: Register<R>
+): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>
   Effect.gen(function*() {
     const catalog = yield* Catalog
-    yield* add(catalog, ...provider<R>(yield* Effect.context<never>(), catalog.base))
-  }) as Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | Needed<R>>
+    yield* register(catalog, ...provider<R>(yield* Effect.context<never>(), catalog[internals].base))
+  }) as Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>>
 
-/** The same as a layer. */
-export const layer = <R>(add: Add<R>): Layer.Layer<never, DefinitionError, Catalog | Needed<R>> =>
-  Layer.effectDiscard(effect(add)) as Layer.Layer<never, DefinitionError, Catalog | Needed<R>>
+/** Makes a layer that registers a definition. Captures the services that the layer is built with. */
+export const registerLayer = <R>(
+  register: Register<R>
+): Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>> =>
+  Layer.effectDiscard(registerScoped(register)) as Layer.Layer<never, DefinitionError, Catalog | HandlerServices<R>>

@@ -1,22 +1,35 @@
 /**
- * What is said of a handler's failure.
+ * Turns the failure of a handler into the error that the client receives.
  */
 import * as McpError from "@skein/protocol/McpError"
-import { InputError } from "../../InputError.ts"
+import * as Revision from "@skein/protocol/Revision"
 import type { HandlerError } from "../../HandlerError.ts"
+import * as InputError from "../../InputError.ts"
 
-/** What an error says of itself: its message, or its tag or name where it has none. */
-export const describe = (error: HandlerError & { readonly _tag?: unknown; readonly name?: unknown }): string =>
+/** Returns the error's message, or its tag or name if the message is empty. */
+export const messageOf = (error: HandlerError & { readonly _tag?: unknown; readonly name?: unknown }): string =>
   error.message || String(error._tag ?? error.name ?? "Error")
 
-/** The JSON-RPC error that a failure is; `undefined` for one that is none. */
-const faultOf = (error: HandlerError): McpError.McpError | undefined =>
-  McpError.isMcpError(error) ? error : error instanceof InputError ? error.fault : undefined
+const isMissingCapability = (error: HandlerError): error is InputError.InputError =>
+  error instanceof InputError.InputError && error.reason._tag === "MissingCapability"
 
-/** The JSON-RPC error of a handler that has no other way to fail: `-32603` with its message, or the one that the failure is. */
-export const toMcpError = (error: HandlerError): McpError.McpError =>
-  faultOf(error) ?? new McpError.McpError({ reason: "InternalError", message: describe(error) })
+/**
+ * The JSON-RPC error for the failure of a prompt, a reader or a completer: the failure itself if it is one, else
+ * `-32603`.
+ */
+export const toMcpError = (error: HandlerError): McpError.McpError => {
+  if (McpError.isMcpError(error)) return error
+  if (isMissingCapability(error)) return InputError.toMcpError(error)
+  return new McpError.McpError({ reason: "InternalError", message: messageOf(error) })
+}
 
-/** The JSON-RPC error of a tool, which has another way to fail; `undefined` where its result says it. */
-export const toolFault = (error: HandlerError): McpError.McpError | undefined =>
-  error instanceof InputError && !error.isProtocolFault ? undefined : faultOf(error)
+/**
+ * The JSON-RPC error for the failure of a tool, or `undefined` if the failure becomes a result with `isError`. In the
+ * session era a missing capability becomes such a result, because a model can act on it; 2026-07-28 demands `-32021`.
+ */
+export const toolErrorOf = (error: HandlerError): McpError.McpError | undefined => {
+  if (McpError.isMcpError(error)) return error
+  return isMissingCapability(error) && Revision.era(error.revision) === "request"
+    ? InputError.toMcpError(error)
+    : undefined
+}

@@ -1,5 +1,5 @@
 /**
- * What goes into a tool and what comes out, whatever describes it: an Effect Schema or a Standard Schema.
+ * Reads the arguments of tools and writes their structured content, by an Effect Schema or a Standard Schema.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { ObjectSchema } from "@skein/protocol/Tool"
@@ -7,96 +7,146 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
-import { decoder, holdsAtMost } from "./decode.ts"
 import * as jsonSchema from "./jsonSchema.ts"
-import * as standard from "./standard.ts"
+import * as standardSchema from "./standardSchema.ts"
 
-/** What may be there later. */
-export type Soon<A> = A | PromiseLike<A>
+/** A value, or a promise of it. */
+export type MaybePromise<A> = A | PromiseLike<A>
 
 /** Reads the arguments of a call. */
 export interface Reader<out A> {
-  /** The JSON Schema that clients are told. Throws where there is none. */
+  /** Makes the JSON Schema for clients. Throws if the schema has none. */
   readonly jsonSchema: () => ObjectSchema
-  /** Makes the function that reads, or says what is wrong. */
-  readonly compile: () => (value: unknown) => Soon<Result.Result<A, string>>
+  /** Compiles the function that decodes the arguments, or returns a message about their faults. */
+  readonly compile: () => (value: unknown) => MaybePromise<Result.Result<A, string>>
 }
 
 /** Writes the structured content of a result. */
 export interface Writer<in A> {
-  /** The JSON Schema that clients are told. Throws where there is none. */
+  /** Makes the JSON Schema for clients. Throws if the schema has none. */
   readonly jsonSchema: () => JsonObject
-  /** Whether it is of another library, and may take its time. */
+  /** Whether the schema is of another library and may validate asynchronously. */
   readonly foreign: boolean
-  /** Makes the function that writes. It throws, or is rejected, where the value does not fit. */
-  readonly compile: () => (value: A) => Soon<unknown>
+  /**
+   * Compiles the function that encodes a value. The function throws, or its promise rejects, if the value does not
+   * match.
+   */
+  readonly compile: () => (value: A) => MaybePromise<unknown>
 }
 
 type Codec = Schema.ConstraintCodec<unknown, unknown>
 
 /** A schema of any kind, or the fields of a struct. */
-export type Any = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
-
-/** The schema that is meant. Throws where there is none, for those who write without types. */
-const schemaOf = (shape: Exclude<Any, StandardSchemaV1>): Codec => {
-  if (Schema.isSchema(shape)) return shape as Codec
-  if (!isObject(shape)) throw new TypeError("This is neither a schema nor the fields of one")
-  for (const [name, field] of Object.entries(shape)) {
-    if (Schema.isSchema(field)) continue
-    const advice = standard.isStandard(field)
-      ? "; of other libraries give the schema of the whole object"
-      : name === "type" || name === "properties"
-      ? "; give JSON Schema with JsonSchema.make"
-      : ""
-    throw new TypeError(`The field ${JSON.stringify(name)} is no Effect Schema${advice}`)
-  }
-  return Schema.Struct(shape as Schema.Struct.Fields) as unknown as Codec
-}
-
-/** An Effect Schema may be made a Standard Schema too, and stays what it is. */
-const isForeign = (shape: Any): shape is StandardSchemaV1 => !Schema.isSchema(shape) && standard.isStandard(shape)
+export type AnySchema = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
 
 /**
- * The reader of a shape. The libraries of others look for every fault before they answer, so what they read is bounded to
- * `maxValues`.
+ * Returns the Effect Schema for a schema or the fields of a struct. Throws for other values, which untyped programs may
+ * pass.
  */
-export const reader = (shape: Any, maxValues: number): Reader<unknown> => {
-  if (isForeign(shape)) {
-    const bound = standard.isVerbatim(shape) ? Infinity : maxValues
+const schemaOf = (schema: Exclude<AnySchema, StandardSchemaV1>): Codec => {
+  if (Schema.isSchema(schema)) return schema as Codec
+  if (!isObject(schema)) throw new TypeError("expected a schema or the fields of a struct")
+  for (const [name, field] of Object.entries(schema)) {
+    if (Schema.isSchema(field)) continue
+    const advice = standardSchema.isStandardSchema(field)
+      ? "; for another library, pass the schema of the whole object"
+      : name === "type" || name === "properties"
+      ? "; for JSON Schema, use JsonSchema.make"
+      : ""
+    throw new TypeError(`the field ${JSON.stringify(name)} is not an Effect Schema${advice}`)
+  }
+  return Schema.Struct(schema as Schema.Struct.Fields) as unknown as Codec
+}
+
+/** An Effect Schema that was also made a Standard Schema counts as an Effect Schema. */
+const isForeign = (schema: AnySchema): schema is StandardSchemaV1 =>
+  !Schema.isSchema(schema) && standardSchema.isStandardSchema(schema)
+
+/**
+ * Makes the reader of arguments. Other libraries look for every fault before they return, so arguments with more than
+ * `maxValues` values are refused before validation.
+ */
+export const reader = (schema: AnySchema, maxValues: number): Reader<unknown> => {
+  if (isForeign(schema)) {
+    const bound = standardSchema.isVerbatim(schema) ? Infinity : maxValues
     return {
-      jsonSchema: () => jsonSchema.objectOf(standard.jsonSchema(shape, "input"), standard.isVerbatim(shape)),
+      jsonSchema: () =>
+        jsonSchema.objectOf(standardSchema.jsonSchemaOf(schema, "input"), standardSchema.isVerbatim(schema)),
       compile: () => (value) =>
         bound === Infinity || holdsAtMost(value, bound)
-          ? standard.validate(shape, value)
-          : Result.fail(`They hold more than ${bound} values`)
+          ? standardSchema.validateStandard(schema, value)
+          : Result.fail(`the arguments have more than ${bound} values`)
     }
   }
   return {
-    jsonSchema: () => jsonSchema.input(schemaOf(shape)),
-    compile: () => decoder(Schema.toCodecJson(schemaOf(shape)))
+    jsonSchema: () => jsonSchema.input(schemaOf(schema)),
+    compile: () => decoder(Schema.toCodecJson(schemaOf(schema)))
   }
 }
 
-export const writer = (shape: Any): Writer<unknown> => {
-  if (isForeign(shape)) {
+export const writer = (schema: AnySchema): Writer<unknown> => {
+  if (isForeign(schema)) {
     return {
       foreign: true,
-      jsonSchema: () => jsonSchema.anyOf(standard.jsonSchema(shape, "output"), standard.isVerbatim(shape)),
+      jsonSchema: () =>
+        jsonSchema.anyOf(standardSchema.jsonSchemaOf(schema, "output"), standardSchema.isVerbatim(schema)),
       compile: () => (value) => {
-        const validated = standard.validate(shape, value)
+        const validated = standardSchema.validateStandard(schema, value)
         return Predicate.isPromiseLike(validated) ? validated.then(orThrow) : orThrow(validated)
       }
     }
   }
   return {
     foreign: false,
-    jsonSchema: () => jsonSchema.output(schemaOf(shape)),
-    compile: () => Schema.encodeUnknownSync(Schema.toCodecJson(schemaOf(shape)))
+    jsonSchema: () => jsonSchema.output(schemaOf(schema)),
+    compile: () => Schema.encodeUnknownSync(Schema.toCodecJson(schemaOf(schema)))
   }
 }
 
 const orThrow = (result: Result.Result<unknown, string>): unknown => {
   if (Result.isFailure(result)) throw new Error(result.failure)
-  if (result.success === undefined) throw new Error("The structured content is undefined, which JSON cannot say")
+  if (result.success === undefined) throw new Error("the structured content is undefined, which has no JSON form")
   return result.success
+}
+
+/**
+ * The largest number of values in which all problems are searched for. Larger inputs are reported with their first
+ * problem.
+ */
+const maxValuesForAllProblems = 10_000
+
+/** Whether a value has at most `most` values, counting itself and all nested values. Stops counting at the bound. */
+export const holdsAtMost = (value: unknown, most: number): boolean => {
+  const left = [value ?? null]
+  let count = 1
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (Array.isArray(next)) {
+      if ((count += next.length) > most) return false
+      for (const item of next) left.push(item ?? null)
+    } else if (isObject(next)) {
+      for (const key in next) {
+        if (++count > most) return false
+        left.push(next[key] ?? null)
+      }
+    }
+  }
+  return true
+}
+
+/**
+ * Compiles the function that decodes a value. Validation stops at the first problem, because a body may have a million
+ * of them. Only a small value is decoded a second time, to report all of its problems.
+ */
+export const decoder = <A>(
+  schema: Schema.ConstraintCodec<A, unknown>
+): (value: unknown) => Result.Result<A, string> => {
+  const decode = Schema.decodeUnknownResult(schema)
+  let all: typeof decode | undefined
+  return (value) => {
+    const decoded = decode(value)
+    if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
+    if (!holdsAtMost(value, maxValuesForAllProblems)) return Result.fail(decoded.failure.message)
+    const again = (all ??= Schema.decodeUnknownResult(schema, { errors: "all" }))(value)
+    return Result.fail((Result.isFailure(again) ? again : decoded).failure.message)
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * The JSON Schemas that definitions carry: of Effect Schemas, and those that come from elsewhere.
+ * The JSON Schemas of definitions, made from Effect Schemas or given by the author.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { ObjectSchema } from "@skein/protocol/Tool"
@@ -7,14 +7,14 @@ import * as XMcpHeader from "@skein/protocol/XMcpHeader"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { DefinitionError } from "../../DefinitionError.ts"
+import { DefinitionError, InvalidSchema } from "../../DefinitionError.ts"
 import { annotate, type Definitions, isNonFinite, referenced, resolve } from "./annotations.ts"
-import { clip, maxProblem, quoted } from "../clip.ts"
-import * as unsaid from "../unsaid.ts"
+import { clip, maxProblem, quoted } from "../text.ts"
+import { findMissingJsonForm } from "./missingJsonForm.ts"
 
 /**
- * `Schema.Number` allows the numbers that JSON cannot say, and names them as strings. A model is told the number alone:
- * it has no use for the others, and reading stays as lenient as the schema is.
+ * Removes the encodings of `Infinity`, `-Infinity` and `NaN`, which `Schema.Number` writes as strings. A model has no
+ * use for them. Decoding still accepts them.
  */
 const withoutNonFinite = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(withoutNonFinite)
@@ -29,25 +29,29 @@ const withoutNonFinite = (node: unknown): unknown => {
 const mapValues = (node: JsonObject, f: (value: unknown) => unknown): JsonObject =>
   Object.fromEntries(Object.entries(node).map(([key, value]) => [key, f(value)]))
 
+/** A JSON Schema with the definitions that it refers to. */
 interface Document {
   readonly root: JsonObject
   readonly definitions: Definitions
 }
 
-/** The JSON Schema of what a schema reads and writes as JSON, with no reference at its root. Throws where that cannot be said. */
+/**
+ * Makes the JSON Schema of the encoded side of a schema, without a reference at its root. Throws if a part has no JSON
+ * Schema.
+ */
 const document = (schema: Schema.Constraint): Document => {
-  const path = unsaid.find(schema.ast)
+  const path = findMissingJsonForm(schema.ast)
   if (path !== undefined) {
     const where = path.length === 0 ? "" : ` at ${path.join(".")}`
-    throw new TypeError(`What a declaration is in JSON is not known${where}: annotate it with toCodecJson`)
+    throw new TypeError(`no JSON representation is known for this declaration${where}; add a toCodecJson annotation`)
   }
   const { schema: root, definitions } = Schema.toJsonSchemaDocument(schema)
   const annotated = annotate(schema.ast, root, definitions)
   return { root: resolve(annotated.node, annotated.definitions), definitions: annotated.definitions }
 }
 
-/** With the definitions that it refers to: a class that is the root itself is written there, and not once more. */
-const whole = ({ root, definitions }: Document): JsonObject => {
+/** Adds the definitions that are used. A class at the root is written there and not again as a definition. */
+const withDefinitions = ({ root, definitions }: Document): JsonObject => {
   const used = new Set<string>()
   const visit = (node: unknown): void => {
     if (Array.isArray(node)) return node.forEach(visit)
@@ -64,11 +68,14 @@ const whole = ({ root, definitions }: Document): JsonObject => {
   return { ...root, $defs: Object.fromEntries(Object.entries(definitions).filter(([name]) => used.has(name))) }
 }
 
-/** The root of what describes an object, with the `type` that the specification asks for; `undefined` where it is something else. */
+/**
+ * Returns the root of an object schema, with the `type` that the specification requires, or `undefined` for other
+ * schemas.
+ */
 const asObject = (node: JsonObject, definitions: Definitions): JsonObject | undefined => {
   if (node["type"] === "object") return node
   const { not, ...rest } = node
-  // The empty struct is "anything but null" in Effect's JSON Schema.
+  // Effect writes the empty struct as "anything but null".
   if (isObject(not) && not["type"] === "null") return { type: "object", ...rest }
   const { allOf, anyOf, oneOf } = node
   const is = (member: unknown): boolean =>
@@ -77,33 +84,36 @@ const asObject = (node: JsonObject, definitions: Definitions): JsonObject | unde
   return isAll || (Array.isArray(allOf) && allOf.some(is)) ? { type: "object", ...node } : undefined
 }
 
-const nonObject = "Its arguments must be an object: give a struct, or the fields of one"
+const nonObject = "the arguments must be an object; give a struct or the fields of one"
 
-/** What describes the arguments of a tool: the root must be an object in every revision. */
+/** Makes the JSON Schema of the arguments of a tool. The root must be an object in every revision. */
 export const input = (schema: Schema.Constraint): ObjectSchema => {
   const { definitions, root } = document(schema)
   const object = asObject(root, definitions)
   if (object === undefined) throw new TypeError(nonObject)
-  return withoutNonFinite(whole({ root: object, definitions })) as ObjectSchema
+  return withoutNonFinite(withDefinitions({ root: object, definitions })) as ObjectSchema
 }
 
-/** The schema of no arguments. */
+/** The schema of a tool without arguments. */
 export const none: ObjectSchema = { type: "object", additionalProperties: false }
 
-/** What describes the structured content of a tool. Of a union of objects older revisions are told too that it is one. */
+/**
+ * Makes the JSON Schema of structured content. A union of objects gets `type: "object"`, so that older revisions can
+ * carry it.
+ */
 export const output = (schema: Schema.Constraint): JsonObject => {
   const { definitions, root } = document(schema)
-  return whole({ root: asObject(root, definitions) ?? root, definitions })
+  return withDefinitions({ root: asObject(root, definitions) ?? root, definitions })
 }
 
-/** The JSON Schema of arguments that comes from elsewhere. */
+/** Checks a JSON Schema of arguments that another library or the author made. */
 export const objectOf = (given: JsonObject | boolean, verbatim: boolean): ObjectSchema => {
-  const told = anyOf(given, verbatim)
-  if (told["type"] === "object") return told as ObjectSchema
-  throw new TypeError(verbatim ? `The schema of arguments must say "type": "object" at its root` : nonObject)
+  const schema = anyOf(given, verbatim)
+  if (schema["type"] === "object") return schema as ObjectSchema
+  throw new TypeError(verbatim ? `the schema of the arguments must say "type": "object" at its root` : nonObject)
 }
 
-/** The JSON Schema of any value that comes from elsewhere: where it can be only an object, it says so at its root. */
+/** Adds `type: "object"` to the root of a JSON Schema that another library made, if the schema allows objects only. */
 export const anyOf = (given: JsonObject | boolean, verbatim: boolean): JsonObject => {
   if (typeof given === "boolean") return given ? {} : { not: {} }
   if (verbatim || given["type"] === "object") return given
@@ -113,27 +123,28 @@ export const anyOf = (given: JsonObject | boolean, verbatim: boolean): JsonObjec
   return asObject(root, definitions) ?? given
 }
 
-/** The arguments that clients mirror into headers, if there are any. */
+/** Returns the arguments that clients copy into HTTP headers, or `undefined` without any. */
 export const headers = (inputSchema: ObjectSchema): ReadonlyArray<XMcpHeader.Param> | undefined => {
   const params = Result.getOrThrowWith(XMcpHeader.fromSchema(inputSchema), (problem) => new TypeError(problem))
   return params.length === 0 ? undefined : params
 }
 
-/** Runs what may throw because a schema cannot be said, or is one that the specification does not allow. */
-export const attempt = <A>(
-  what: string,
-  { definition, kind }: Pick<DefinitionError, "kind" | "definition">,
+/** Runs a function that throws if a schema of the tool is invalid. Fails with `InvalidSchema` then. */
+export const tryForTool = <A>(
+  tool: string,
+  schema: "input" | "output",
   make: () => A
 ): Effect.Effect<A, DefinitionError> =>
   Effect.try({
-    // A union that is a member of itself has no end, neither here nor where values are read by it.
+    // A union that is a member of itself overflows the stack, here and wherever values are decoded by it.
     try: make,
-    catch: (error) =>
-      new DefinitionError({
-        reason: "Schema",
-        kind,
-        definition,
-        message: `The ${kind} ${quoted(definition)} cannot be offered for its ${what}: ` +
-          clip(error instanceof Error ? error.message : String(error), maxProblem)
+    catch: (cause) => {
+      const problem = clip(cause instanceof Error ? cause.message : String(cause), maxProblem)
+      const message = `The tool ${quoted(tool)} has an invalid ${schema} schema: ${problem}`
+      return new DefinitionError({
+        reason: new InvalidSchema({ message, schema, cause }),
+        kind: "tool",
+        definition: tool
       })
+    }
   })

@@ -1,6 +1,6 @@
 /**
- * Listings: in pages, in the order of names, and written once per change and revision rather than once per call, where every
- * caller sees the same.
+ * Lists: paged, sorted by name, and encoded once per change and revision instead of once per call, if all callers see
+ * the same entries.
  */
 import type { PaginatedRequestParams } from "@skein/protocol/Pagination"
 import * as Cursor from "@skein/protocol/Cursor"
@@ -12,45 +12,46 @@ import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Entry, Registry } from "../../Registry.ts"
-import type { Methods } from "../methods/handlers.ts"
+import type { MethodTable } from "../methods/methodTable.ts"
 
 type Sorted = ReadonlyArray<readonly [string, Entry<unknown>]>
 
-/** Installs the method that lists a registry, under the member `key` of its result. */
-export const install = <R>(
-  methods: Methods,
+/** Adds the method that lists a registry to the table. `key` is the member of the result that contains the entries. */
+export const installListing = <R>(
+  methods: MethodTable,
   method: Method.RequestMethod<PaginatedRequestParams, R>,
   key: keyof R & string,
   registry: Registry<Entry<unknown>>
 ): void => {
-  const { pageSize } = methods.about
-  // The pages that stand where a walk through an unchanged list finds them. A cursor may lead elsewhere: that page is not kept,
-  // so that what is kept is the list, once per revision.
-  const written = new Map<Revision, Array<Encoded>>()
-  // The definitions are there already: the first request looks at them.
+  const { pageSize } = methods.description
+  // The encoded pages of a walk through an unchanged list. A cursor may start a page at another entry. Such a page is
+  // not cached, so that the cache holds every entry at most once per revision.
+  const cached = new Map<Revision, Array<Encoded>>()
+  // -1: the first request computes the rest of the state.
   let version = -1
   let selective = false
-  // "If the first page has cacheScope private, all subsequent pages MUST also be private", also when the entry goes meanwhile.
+  // "If the first page has cacheScope private, all subsequent pages MUST also be private", also when the entry goes
+  // meanwhile.
   let scoped = false
 
   const refresh = (): void => {
     if (version === registry.version) return
     version = registry.version
-    written.clear()
+    cached.clear()
     selective = registry.sorted.some(([, { visible }]) => visible !== undefined)
     scoped ||= selective
   }
 
-  const page = (sorted: Sorted, start: number, exchange: RequestContext): Answer => {
+  const page = (sorted: Sorted, start: number, request: RequestContext): Answer => {
     const end = start + pageSize
     const last = sorted[end - 1]
-    const found = {
+    const result = {
       [key]: sorted.slice(start, end).map(([, { definition }]) => definition),
       ...(last !== undefined && end < sorted.length ? { nextCursor: Cursor.encode(key, last[0]) } : undefined),
-      // Whatever the hint says: what not everybody may see is not to be shared.
+      // Takes precedence over caching hints: a list with entries that only some callers may see must not be shared.
       ...(scoped ? { cacheScope: "private" } : undefined)
     }
-    return methods.finish(method, found as R, exchange)
+    return methods.finish(method, result as R, request)
   }
 
   const startOf = (sorted: Sorted, cursor: string | undefined): Result.Result<number, McpError.McpError> => {
@@ -58,19 +59,19 @@ export const install = <R>(
     return Result.map(Cursor.decode(key, cursor), (last) => Cursor.resume(sorted, ([name]) => name, last))
   }
 
-  methods.handle(method, ({ cursor }, exchange) => {
+  methods.handle(method, ({ cursor }, request) => {
     refresh()
     const sorted = selective
-      ? registry.sorted.filter(([, { visible }]) => visible?.(exchange.caller) !== false)
+      ? registry.sorted.filter(([, { visible }]) => visible?.(request.caller) !== false)
       : registry.sorted
     const start = startOf(sorted, cursor)
     if (Result.isFailure(start)) return Effect.fail(start.failure)
     const number = start.success / pageSize
-    if (selective || !Number.isInteger(number)) return Effect.succeed(page(sorted, start.success, exchange))
-    const { revision } = exchange.caller
-    let pages = written.get(revision)
-    if (pages === undefined) written.set(revision, pages = [])
-    return Effect.succeed(pages[number] ??= encoded(page(sorted, start.success, exchange)))
+    if (selective || !Number.isInteger(number)) return Effect.succeed(page(sorted, start.success, request))
+    const { revision } = request.caller
+    let pages = cached.get(revision)
+    if (pages === undefined) cached.set(revision, pages = [])
+    return Effect.succeed(pages[number] ??= encoded(page(sorted, start.success, request)))
   })
 }
 

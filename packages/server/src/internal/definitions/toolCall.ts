@@ -1,5 +1,5 @@
 /**
- * From the arguments of a call to a tool's result.
+ * Runs the calls of a tool: decodes the arguments, runs the handler, and encodes the result.
  */
 import type * as Wire from "@skein/protocol/CallTool"
 import type { Meta } from "@skein/protocol/Message"
@@ -12,26 +12,29 @@ import * as Result from "effect/Result"
 import type { Handled, ToolEntry } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
-import { clip, maxProblem } from "../clip.ts"
-import * as details from "./validateDefinition.ts"
-import type { Reader, Soon, Writer } from "./inputSchema.ts"
-import { describe, toolFault } from "./handlerError.ts"
+import { clip, maxProblem } from "../text.ts"
+import { checkBlocks } from "./validateDefinition.ts"
+import type { MaybePromise, Reader, Writer } from "./inputSchema.ts"
+import { messageOf, toolErrorOf } from "./handlerError.ts"
 
-/** What an answer may have besides structured content. */
-export interface Extras {
-  /** Without it, structured content is also written as text, for clients that do not read it. */
+/** The members of a result besides structured content. */
+export interface ResultOptions {
+  /**
+   * The content blocks. By default the JSON of the structured content as text, for clients that do not read structured
+   * content.
+   */
   readonly content?: Content.Input | undefined
   /** Whether the tool failed. */
   readonly isError?: boolean | undefined
   readonly _meta?: Meta | undefined
 }
 
-/** What `Tool.result` is given. */
-export interface Parts<out Output> extends Extras {
+/** The argument of `Tool.result`. */
+export interface Parts<out Output> extends ResultOptions {
   readonly structured?: Output | undefined
 }
 
-/** What `Tool.result` makes. */
+/** A result with structured content, content blocks, or `isError`. Made by `Tool.result`. */
 export class ToolResult<out Output> {
   readonly parts: Parts<Output>
 
@@ -42,8 +45,8 @@ export class ToolResult<out Output> {
 
 const failed = (text: string): Wire.CallToolResult => ({ content: [Content.text(text)], isError: true })
 
-/** The revisions before 2025-11-25 count bad arguments among the protocol errors. */
-const badArguments = (
+/** Answers invalid arguments. Before 2025-11-25 they are protocol errors; since then a model receives the message. */
+const answerInvalidArguments = (
   tool: string,
   problem: string,
   revision: string
@@ -53,11 +56,11 @@ const badArguments = (
 }
 
 const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
-  const fault = toolFault(error)
-  return fault === undefined ? Effect.succeed(failed(describe(error))) : Effect.fail(fault)
+  const fault = toolErrorOf(error)
+  return fault === undefined ? Effect.succeed(failed(messageOf(error))) : Effect.fail(fault)
 }
 
-/** What a call needs to know of a tool's definition. */
+/** The part of a tool's definition that its calls need. */
 interface Schemas<Input, Output> {
   readonly name: string
   readonly input: Reader<Input> | undefined
@@ -68,59 +71,65 @@ interface Schemas<Input, Output> {
 const asText = (structuredContent: unknown): Wire.CallToolResult["content"] =>
   structuredContent === undefined ? [] : [Content.text(JSON.stringify(structuredContent))]
 
-const whole = ({ _meta, content, isError }: Extras, structuredContent: unknown): Wire.CallToolResult => ({
-  content: content === undefined ? asText(structuredContent) : details.blocks(Content.blocks(content)),
+const toWire = ({ _meta, content, isError }: ResultOptions, structuredContent: unknown): Wire.CallToolResult => ({
+  content: content === undefined ? asText(structuredContent) : checkBlocks(Content.blocks(content)),
   ...(structuredContent === undefined ? undefined : { structuredContent }),
   ...(isError === undefined ? undefined : { isError }),
   ...(_meta === undefined ? undefined : { _meta })
 })
 
-/** From what a handler answers to the result; later, where the output schema takes its time. */
-const answering = <Output>(output: Writer<Output> | undefined): (value: unknown) => Soon<Wire.CallToolResult> => {
-  const plain = (value: unknown): Wire.CallToolResult =>
+/**
+ * Compiles the function that turns the value of a handler into the result. It returns a promise if the output schema
+ * does.
+ */
+const compileResult = <Output>(
+  output: Writer<Output> | undefined
+): (value: unknown) => MaybePromise<Wire.CallToolResult> => {
+  const withoutSchema = (value: unknown): Wire.CallToolResult =>
     value instanceof ToolResult
-      ? whole(value.parts, (value as ToolResult<unknown>).parts.structured)
-      : { content: value === undefined ? [] : details.blocks(Content.blocks(value as Content.Input)) }
-  if (output === undefined) return plain
+      ? toWire(value.parts, (value as ToolResult<unknown>).parts.structured)
+      : { content: value === undefined ? [] : checkBlocks(Content.blocks(value as Content.Input)) }
+  if (output === undefined) return withoutSchema
   const write = output.compile()
   return (value) => {
     const parts: Parts<unknown> = value instanceof ToolResult ? value.parts : { structured: value }
-    // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure need not.
-    if (parts.structured === undefined && parts.isError === true) return whole(parts, undefined)
+    // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure
+    // need not.
+    if (parts.structured === undefined && parts.isError === true) return toWire(parts, undefined)
     const written = write(parts.structured as Output)
     return Predicate.isPromiseLike(written)
-      ? written.then((structured) => whole(parts, structured))
-      : whole(parts, written)
+      ? written.then((structured) => toWire(parts, structured))
+      : toWire(parts, written)
   }
 }
 
-/** The function that runs a tool's calls. Its schemas are compiled here, once. */
+/** Makes the function that runs a tool's calls. Compiles the schemas of the tool once. */
 export const make = <Input, Output, E extends HandlerError>(
   tool: Schemas<Input, Output>,
   handler: (input: Input) => Effect.Effect<unknown, E, McpRequest>
 ): ToolEntry["call"] => {
   const read = tool.input?.compile()
-  const answer = answering(tool.output)
+  const toResult = compileResult(tool.output)
 
   const settle: (effect: Effect.Effect<unknown, E, McpRequest>) => Effect.Effect<Wire.CallToolResult, E, McpRequest> =
     tool.output?.foreign === true
-      ? (effect) => Effect.flatMap(effect, (value) => now(answer(value)))
-      : (effect) => Effect.map(effect, answer as (value: unknown) => Wire.CallToolResult)
+      ? (effect) => Effect.flatMap(effect, (value) => resolve(toResult(value)))
+      : (effect) => Effect.map(effect, toResult as (value: unknown) => Wire.CallToolResult)
 
   const run = (input: Input): Handled<Wire.CallToolResult> => Effect.catch(settle(handler(input)), recover)
 
   const enter = (input: Result.Result<Input, string>, revision: string): Handled<Wire.CallToolResult> =>
-    Result.isSuccess(input) ? run(input.success) : badArguments(tool.name, input.failure, revision)
+    Result.isSuccess(input) ? run(input.success) : answerInvalidArguments(tool.name, input.failure, revision)
 
   return (args: JsonObject, { caller }) => {
     if (read === undefined) return run({} as Input)
     const input = read(args)
     return Predicate.isPromiseLike(input)
-      ? Effect.flatMap(now(input), (input) => enter(input, caller.revision))
+      ? Effect.flatMap(resolve(input), (input) => enter(input, caller.revision))
       : enter(input, caller.revision)
   }
 }
 
-/** What is there, or will be; what it is rejected with is a defect. */
-const now = <A>(value: Soon<A>): Effect.Effect<A> =>
+/** Waits for a value. A rejection is a defect. */
+const resolve = <A>(value: MaybePromise<A>): Effect.Effect<A> =>
   Predicate.isPromiseLike(value) ? Effect.promise(() => value as Promise<A>) : Effect.succeed(value)

@@ -1,7 +1,8 @@
 /**
- * What a definition says of itself besides its schemas, and what a block of content says besides its content. The types say most of
- * what these values have to be; the rest is looked at here, since clients that check refuse a whole listing, or a whole answer, for
- * one value that is wrong.
+ * Validates the values of definitions besides their schemas, and the values of content blocks besides their content.
+ *
+ * The types express most of the rules. The remaining ones are checked here, because a validating client refuses a whole
+ * list, or a whole answer, for one invalid value.
  */
 import type { Icon } from "@skein/protocol/BaseMetadata"
 import type { Annotations } from "@skein/protocol/Content"
@@ -9,10 +10,9 @@ import type { Meta } from "@skein/protocol/Message"
 import type * as Wire from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as MetaKey from "@skein/protocol/MetaKey"
-import { quoted } from "../clip.ts"
-import { isImageUri, isUri } from "./uri.ts"
+import { quoted } from "../text.ts"
 
-/** The values that are looked at, where a definition has them. */
+/** The values that are validated, if a definition has them. */
 interface Details {
   readonly icons?: ReadonlyArray<Icon> | undefined
   readonly annotations?: Annotations | undefined
@@ -33,49 +33,54 @@ const hasJson = (value: unknown): boolean => {
   }
 }
 
-/** "Ensure that the icon URI is either a HTTPS or `data:` URI" (2025-11-25, basic, icons); the schema allows `http:` too. */
+/**
+ * "Ensure that the icon URI is either a HTTPS or `data:` URI" (2025-11-25, basic, icons); the schema allows `http:`
+ * too.
+ */
 const ofIcons = (icons: ReadonlyArray<Icon>): string | undefined => {
   const wrong = icons.find(({ src }) => !isImageUri(src))
-  return wrong && `the src of an icon is a https:, http: or data: URI, and not ${quoted(wrong.src)}`
+  return wrong && `the src of an icon must be an https:, http: or data: URI, not ${quoted(wrong.src)}`
 }
 
 const ofAnnotations = ({ lastModified, priority }: Annotations): string | undefined =>
   priority !== undefined && !(priority >= 0 && priority <= 1)
-    ? `a priority is a number from 0 to 1, and not ${priority}`
+    ? `a priority must be a number from 0 to 1, not ${priority}`
     : lastModified !== undefined && !(iso8601.test(lastModified) && Number.isFinite(Date.parse(lastModified)))
-    ? `lastModified is a date and time by ISO 8601, and not ${quoted(lastModified)}`
+    ? `lastModified must be a date and time in ISO 8601, not ${quoted(lastModified)}`
     : undefined
 
 /** "Unless empty, MUST begin and end with an alphanumeric character" and so on (2025-06-18, basic, `_meta`). */
 const ofMeta = (meta: Meta): string | undefined => {
   const wrong = Object.keys(meta).find((key) => !MetaKey.isValid(key))
-  if (wrong !== undefined) return `${quoted(wrong)} is no key of _meta`
+  if (wrong !== undefined) return `${quoted(wrong)} is not a valid key of _meta`
   return hasJson(meta) ? undefined : "its _meta has no JSON form"
 }
 
 const ofSize = (size: number): string | undefined =>
-  Number.isSafeInteger(size) && size >= 0 ? undefined : `a size is a whole number of bytes, and not ${size}`
+  Number.isSafeInteger(size) && size >= 0 ? undefined : `a size must be a whole number of bytes, not ${size}`
 
-/** What is wrong with the values of a definition, in one line; `undefined` where nothing is. */
-export const problem = (definition: unknown): string | undefined => {
+/** Returns one line about the first invalid value of a definition, or `undefined` if all are valid. */
+export const definitionProblem = (definition: unknown): string | undefined => {
   if (!isObject(definition)) return undefined
   const { _meta, annotations, icons, size, websiteUrl } = definition as Details
   return (icons && ofIcons(icons)) ??
     (annotations && ofAnnotations(annotations)) ??
     (size === undefined ? undefined : ofSize(size)) ??
-    (websiteUrl === undefined || isUri(websiteUrl) ? undefined : `the websiteUrl ${quoted(websiteUrl)} is no URI`) ??
+    (websiteUrl === undefined || isUri(websiteUrl)
+      ? undefined
+      : `the websiteUrl ${quoted(websiteUrl)} is not a valid URI`) ??
     (_meta && ofMeta(_meta))
 }
 
-/** What is wrong with contents that a resource has, or that are embedded. */
+/** Returns one line about invalid contents of a resource. */
 const ofContents = ({ uri }: Pick<Wire.ResourceContents, "uri">): string | undefined =>
-  isUri(uri) ? undefined : `${quoted(uri)} is no URI`
+  isUri(uri) ? undefined : `${quoted(uri)} is not a valid URI`
 
 const ofBlock = (block: Wire.ContentBlock): string | undefined => {
   const wrong = block.annotations && ofAnnotations(block.annotations)
   if (wrong !== undefined) return wrong
   if (block.type === "resource") return ofContents(block.resource)
-  return block.type === "resource_link" ? ofContents(block) ?? problem(block) : undefined
+  return block.type === "resource_link" ? ofContents(block) ?? definitionProblem(block) : undefined
 }
 
 const checked =
@@ -83,13 +88,36 @@ const checked =
   <A extends B>(values: ReadonlyArray<A>): ReadonlyArray<A> => {
     for (const value of values) {
       const wrong = of(value)
-      if (wrong !== undefined) throw new TypeError(`The ${what} cannot be sent: ${wrong}`)
+      if (wrong !== undefined) throw new TypeError(`invalid ${what}: ${wrong}`)
     }
     return values
   }
 
-/** The blocks that a handler answers with. Throws where a value of theirs is none that may be sent. */
-export const blocks = /* @__PURE__ */ checked(ofBlock, "content of the answer")
+/** Returns the content blocks of an answer. Throws if one of them has an invalid value. */
+export const checkBlocks = /* @__PURE__ */ checked(ofBlock, "content of a result")
 
-/** The contents that a reader answers with. Throws likewise. */
-export const contents = /* @__PURE__ */ checked(ofContents, "contents of the resource")
+/** Returns the contents of a resource. Throws if one of them has an invalid URI. */
+export const checkContents = /* @__PURE__ */ checked(ofContents, "contents of a resource")
+
+// A scheme and a colon, then an authority (a user, a name or an IPv6 literal, a port), a path with a query, and a
+// fragment, of the characters that each may hold.
+const unreserved = "[\\w\\-.~!$&'()*+,;=]|%[\\da-f]{2}"
+const authority = `//(?:(?:${unreserved}|:)*@)?(?:\\[[\\da-f:.]+\\]|(?:${unreserved})*)(?::\\d*)?(?=[/?#]|$)`
+const character = `${unreserved}|[:/?@]`
+const rfc3986 = /* @__PURE__ */ new RegExp(
+  `^[a-z][a-z\\d+.-]*:(?:${authority}|(?!//))(?:${character})*(?:#(?:${character})*)?$`,
+  "i"
+)
+
+/**
+ * Whether a text is a URI by RFC 3986: "Custom URI schemes MUST be in accordance with RFC3986" (2025-06-18, resources).
+ * Validating clients refuse a whole list for one invalid URI.
+ */
+export const isUri = (text: string): boolean => rfc3986.test(text)
+
+/**
+ * Whether a text is a URI that a client may load as an image. The characters of a `data:` URI are checked less
+ * strictly, since it may be large.
+ */
+export const isImageUri = (text: string): boolean =>
+  /^data:[\x21-\x7e]*$/i.test(text) || (/^https?:/i.test(text) && isUri(text))

@@ -5,7 +5,8 @@ import type { ServerCapabilities } from "@skein/protocol/Capabilities"
 import type { AnyRequest } from "@skein/protocol/Method"
 import type { Catalog } from "../../Catalog.ts"
 import type { ListKind } from "../../EventBus.ts"
-import { Logs } from "../observability/logs.ts"
+import { internals } from "../catalogState.ts"
+import { CurrentForwarder } from "../observability/logs.ts"
 
 /**
  * Whether a kind was ever offered. "Servers that declare the `tools` capability MUST respond to `tools/list` requests …
@@ -13,12 +14,13 @@ import { Logs } from "../observability/logs.ts"
  * capability stays declared.
  */
 const has: { readonly [kind in ListKind]: (catalog: Catalog["Service"]) => boolean } = {
-  tools: ({ offers, tools }) => tools.used || offers.includes("tools"),
-  resources: ({ offers, resources, templates }) => resources.used || templates.used || offers.includes("resources"),
-  prompts: ({ offers, prompts }) => prompts.used || offers.includes("prompts")
+  tools: ({ [internals]: { declared }, tools }) => tools.used || declared.includes("tools"),
+  resources: ({ [internals]: { declared }, resources, templates }) =>
+    resources.used || templates.used || declared.includes("resources"),
+  prompts: ({ [internals]: { declared }, prompts }) => prompts.used || declared.includes("prompts")
 }
 
-const logs = ({ base }: Catalog["Service"]): boolean => base.mapUnsafe.has(Logs.key)
+const logs = ({ [internals]: { base } }: Catalog["Service"]): boolean => base.mapUnsafe.has(CurrentForwarder.key)
 
 const completes = ({ prompts, templates }: Catalog["Service"]): boolean =>
   [prompts, templates].some(({ sorted }) => sorted.some(([, { complete }]) => complete !== undefined))

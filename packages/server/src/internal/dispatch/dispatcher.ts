@@ -12,31 +12,33 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Catalog } from "../../Catalog.ts"
 import { RequestState } from "../../RequestState.ts"
-import { Rounds } from "../input/roundTrips.ts"
+import { internals, type MiddlewareStack } from "../catalogState.ts"
+import { RoundTrips } from "../input/roundTrips.ts"
 import * as completion from "../methods/completion.ts"
-import * as features from "../methods/features.ts"
-import { type About, Methods } from "../methods/handlers.ts"
+import { installLogging, installPrompts, installResources, installTools } from "../methods/features.ts"
 import * as lifecycle from "../methods/lifecycle.ts"
-import * as logging from "../methods/logging.ts"
-import * as prompts from "../methods/prompts.ts"
-import * as resources from "../methods/resources.ts"
+import { MethodTable, type ServerDescription } from "../methods/methodTable.ts"
 import * as subscriptions from "../methods/subscriptions.ts"
-import { type Forwarder, lowerMinimum } from "../observability/logs.ts"
-import type { Hub } from "../subscriptions/registry.ts"
+import { type LogForwarder, lowerMinimum } from "../observability/logs.ts"
+import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 import * as capabilities from "./capabilities.ts"
 import * as extensions from "./extensions.ts"
 
 /** The dispatcher of a server; `logs` forwards log messages to clients. */
 export const make = (
-  about: About,
+  description: ServerDescription,
   catalog: Catalog["Service"],
-  hub: Hub,
-  logs?: Forwarder
+  registry: SubscriptionRegistry,
+  logs?: LogForwarder
 ): Dispatcher<McpRequest> => {
-  const methods = new Methods(about, catalog, hub)
-  for (const group of [lifecycle, features, resources, prompts, completion, subscriptions, logging]) {
-    group.install(methods)
-  }
+  const methods = new MethodTable(description, catalog, registry)
+  lifecycle.install(methods)
+  installTools(methods)
+  installResources(methods)
+  installPrompts(methods)
+  completion.install(methods)
+  subscriptions.install(methods)
+  installLogging(methods)
   const { handlers } = methods
   const extensionHandler = extensions.handlers(methods)
 
@@ -48,9 +50,9 @@ export const make = (
     return own === undefined ? Effect.fail(McpError.methodNotFound(request.method)) : own(request)
   }
 
-  const { middleware } = catalog
-  const rounds = new Rounds(methods, Context.get(catalog.base, RequestState))
-  const lowers = logs?.lowersMinimum(catalog.base) === true
+  const { base, middleware } = catalog[internals]
+  const rounds = new RoundTrips(methods, Context.get(base, RequestState))
+  const lowers = logs?.lowersMinimum(base) === true
   let chain = handle
   let version = 0
   return (request) => {
@@ -66,13 +68,13 @@ export const make = (
 
 /** The dispatcher with its middleware, the first one outermost. */
 const withMiddleware = (
-  methods: Methods,
-  all: Catalog["Service"]["middleware"]["all"],
+  methods: MethodTable,
+  all: MiddlewareStack["all"],
   handle: Dispatcher<McpRequest>
 ): Dispatcher<McpRequest> => {
   const outermost = all.reduceRight((next, wrap) => neverThrowing(wrap(next)), neverThrowing(handle))
   // A middleware may return a result of its own. A stateless revision requires a `resultType` and `serverInfo` in it.
-  const complete = (answer: Answer): Answer => isIncomplete(answer) ? methods.signed(answer) : answer
+  const complete = (answer: Answer): Answer => isIncomplete(answer) ? methods.withResultType(answer) : answer
   return (request) =>
     Revision.era(request.caller.revision) === "session"
       ? outermost(request)

@@ -5,12 +5,19 @@ import type * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import type { Caller, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { Called, CallingExtension, Catalog, Subscription, ToolCall } from "../../Catalog.ts"
-import type { Handler, Methods } from "../methods/handlers.ts"
+import type { Catalog } from "../../Catalog.ts"
+import {
+  type CallingExtension,
+  internals,
+  type Subscription,
+  type ToolCall,
+  type ToolCallResult
+} from "../catalogState.ts"
+import type { Handler, MethodTable } from "../methods/methodTable.ts"
 
 /** Finds the handler of a request to a method of an extension. */
-export const handlers = (methods: Methods): (request: RequestContext) => Handler | undefined => {
-  const { extensions } = methods.catalog
+export const handlers = (methods: MethodTable): (request: RequestContext) => Handler | undefined => {
+  const { extensions } = methods.catalog[internals]
   // Made at the first request to a method: extensions may be added while the server runs.
   const made = new WeakMap<object, Handler>()
   return ({ caller: { revision }, method: name }) => {
@@ -26,7 +33,7 @@ export const handlers = (methods: Methods): (request: RequestContext) => Handler
 
 /** The capabilities that are declared to a caller, with those of the extensions. */
 export const declared = (
-  { extensions }: Catalog["Service"],
+  { [internals]: { extensions } }: Catalog["Service"],
   caller: Caller,
   own: ServerCapabilities
 ): ServerCapabilities => {
@@ -38,16 +45,16 @@ export const declared = (
 }
 
 /** Calls a tool through the extensions that take part in tool calls, the first one outermost. */
-export const call = (calling: ReadonlyArray<CallingExtension>, toolCall: ToolCall, index = 0): Called => {
+export const call = (calling: ReadonlyArray<CallingExtension>, toolCall: ToolCall, index = 0): ToolCallResult => {
   const extension = calling[index]
   return extension === undefined
-    ? toolCall.tool.call(toolCall.params.arguments ?? {}, toolCall.exchange)
+    ? toolCall.tool.call(toolCall.params.arguments ?? {}, toolCall.request)
     : extension.call(toolCall, (toolCall) => call(calling, toolCall, index + 1))
 }
 
 /** The parts of a `subscriptions/listen` that extensions serve. */
 export const listening = (
-  { extensions: { all } }: Catalog["Service"],
+  { [internals]: { extensions: { all } } }: Catalog["Service"],
   notifications: object,
   request: RequestContext
 ): Effect.Effect<ReadonlyArray<Subscription>, McpError.McpError, McpRequest> =>

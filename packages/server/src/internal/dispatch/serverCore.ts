@@ -10,8 +10,9 @@ import type { Caller, Dispatcher, McpRequest, Refusal, RequestContext } from "@s
 import { RequestRunner } from "@skein/runtime/RequestRunner"
 import type * as Context from "effect/Context"
 import type { Catalog } from "../../Catalog.ts"
-import type { Observer } from "../observability/observer.ts"
-import type { Hub } from "../subscriptions/registry.ts"
+import { internals } from "../catalogState.ts"
+import type { ServerObserver } from "../observability/outcome.ts"
+import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 import type { Identity } from "./identity.ts"
 
 /** The part of an HTTP endpoint that `McpServer.inspect` reads. */
@@ -24,7 +25,7 @@ export interface Endpoint {
 
 export class ServerCore {
   readonly catalog: Catalog["Service"]
-  readonly hub: Hub
+  readonly subscriptions: SubscriptionRegistry
   readonly limits: Limits.Limits | undefined
   /** The revisions that the server speaks, newest first. */
   readonly revisions: ReadonlyArray<Revision>
@@ -38,19 +39,19 @@ export class ServerCore {
 
   constructor(
     catalog: Catalog["Service"],
-    hub: Hub,
+    subscriptions: SubscriptionRegistry,
     dispatch: Dispatcher<McpRequest>,
     identity: Identity,
     limits: Limits.Limits | undefined
   ) {
     this.catalog = catalog
-    this.hub = hub
+    this.subscriptions = subscriptions
     this.limits = limits
     this.revisions = identity.supported
     this.identify = identity.identify
     this.#identifyStateless = identity.identifyStateless
     this.dispatch = dispatch
-    this.#onNotification = (peer, notification) => hub.onNotification(peer, notification)
+    this.#onNotification = (peer, notification) => subscriptions.onNotification(peer, notification)
   }
 
   /** Finds the caller of a stateless request, or the reason to refuse it. */
@@ -77,18 +78,18 @@ export class ServerCore {
   /** Puts the server on a connection. The caller closes the peer, unless the connection ends before. */
   open(connection: Connection, runner: RequestRunner): Peer.Peer {
     const peer = Peer.makeUnsafe(this.options(connection), runner)
-    this.hub.peers.add(peer)
+    this.subscriptions.peers.add(peer)
     return peer
   }
 
   /** Receives events about sessions, streams and refusals; undefined unless telemetry is on. */
-  get observer(): Observer | undefined {
-    return this.catalog.middleware.observer
+  get observer(): ServerObserver | undefined {
+    return this.catalog[internals].middleware.observer
   }
 
   /** Removes a peer that has ended. */
   forget(peer: Peer.Peer): void {
-    this.hub.forget(peer)
+    this.subscriptions.peerClosed(peer)
     this.observer?.sessionClosed(peer)
   }
 }

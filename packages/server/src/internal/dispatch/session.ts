@@ -5,10 +5,10 @@ import type { Caller, SessionPeer } from "@skein/runtime/RequestContext"
 import type { Session } from "@skein/runtime/Session"
 import type * as Effect from "effect/Effect"
 import type { ListKind } from "../../EventBus.ts"
-import type { Notice, Target } from "../subscriptions/pendingNotifications.ts"
+import type { NotificationTarget, OutgoingNotification } from "../subscriptions/pendingNotifications.ts"
 
 /** A session of a server. It is the caller of every request in it that has no principal. */
-export class ServerSession implements Session, Caller, Target {
+export class ServerSession implements Session, Caller, NotificationTarget {
   readonly peer: SessionPeer
   readonly revision: Revision
   readonly info: JsonObject | undefined
@@ -50,7 +50,7 @@ export class ServerSession implements Session, Caller, Target {
   }
 
   /** Sends an unsolicited notification, and waits while the client is slow to read. */
-  say({ method, params }: Notice): Effect.Effect<void> {
+  send({ method, params }: OutgoingNotification): Effect.Effect<void> {
     return this.peer.notify(method, params)
   }
 

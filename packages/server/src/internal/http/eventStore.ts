@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
  * sufficient information to identify the originating stream": 2025-11-25, transports, resumability). So the store does
  * not assign ids, and a remote store may write asynchronously: only `read` waits.
  */
-export interface Log {
+export interface Store {
   /**
    * Stores an event. Called in the order of the events of a stream. It neither throws nor blocks; an event that it
    * cannot store is lost.
@@ -92,7 +92,7 @@ const maxComplete = 10_000
 
 const orElse = (value: number | undefined, fallback: number): number => Math.max(0, value ?? fallback)
 
-export class MemoryEventStore implements Log {
+export class MemoryEventStore implements Store {
   readonly #maxEvents: number
   readonly #maxPerSession: number
   readonly #maxTotal: number

@@ -7,7 +7,7 @@ import * as Revision from "@skein/protocol/Revision"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as LogLevel from "effect/LogLevel"
-import { logged } from "../clip.ts"
+import { logged } from "../text.ts"
 import type { ServerCore } from "../dispatch/serverCore.ts"
 import type { Headers, HttpAnswer } from "./adapter.ts"
 

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import { ServerSession } from "../dispatch/session.ts"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import type { LoadCounters } from "./context.ts"
-import type { Log } from "./eventStore.ts"
+import type { Store } from "./eventStore.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
 import type { Refused } from "./refusals.ts"
@@ -18,7 +18,7 @@ import type { Refused } from "./refusals.ts"
 /** The owner of the sessions of an endpoint, as a session sees it. */
 export interface SessionOwner {
   readonly options: Resolved
-  readonly log: Log
+  readonly log: Store
   readonly keepAlive: KeepAlive
   readonly load: LoadCounters
   /** Whether as many long-lived streams are open as allowed. */

@@ -14,9 +14,9 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as EventStore from "../../EventStore.ts"
-import { clip } from "../clip.ts"
+import { clip } from "../text.ts"
 import { ServerSession } from "../dispatch/session.ts"
-import { Tally } from "../observability/tally.ts"
+import { KeyedCounter } from "../limits/concurrencyLimiter.ts"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import { isOpening } from "./classify.ts"
 import type { EndpointContext, LoadCounters } from "./context.ts"
@@ -58,7 +58,7 @@ const callerOf = (found: StreamableSession | Refused | undefined, { principal }:
 
 export class Sessions implements SessionOwner {
   readonly options: Resolved
-  readonly log: EventStore.Log
+  readonly log: EventStore.Store
   readonly keepAlive: KeepAlive
   readonly load: LoadCounters
   isClosing = false
@@ -70,7 +70,7 @@ export class Sessions implements SessionOwner {
   readonly #open = new Map<string, HttpSessionBase>()
   readonly #ending = new Set<HttpSessionBase>()
   // The number of open sessions of each principal.
-  readonly #owned = new Tally()
+  readonly #owned = new KeyedCounter()
   // The number of POSTs that were handled without a session.
   #posts = 0
 
@@ -82,7 +82,7 @@ export class Sessions implements SessionOwner {
     this.load = endpoint.load
     this.log = Option.getOrElse(
       Context.getOption(endpoint.context, EventStore.EventStore),
-      () => EventStore.memory()
+      () => EventStore.make()
     )
     this.#run = Effect.runForkWith(endpoint.context)
     this.#expiry = new ExpiryTimer(() => this.now(), this.#run, (now) => this.#expire(now))
@@ -236,7 +236,7 @@ export class Sessions implements SessionOwner {
     if (refused !== undefined) return this.refuse(answer, refused, id)
     const session = new StreamableSession(this, String(++this.#posts), request.principal?.id, this.#endpoint.limits)
     this.add(session)
-    this.#endpoint.core.hub.alone.add(session.peer)
+    this.#endpoint.core.subscriptions.singleRequestPeers.add(session.peer)
     if (isOpening(message)) return session.initialize(message, request, answer)
     const revision = (request.header(Header.keys.protocolVersion) ?? "2025-03-26") as Revision.Revision
     session.peer.session = new ServerSession(session.peer, revision, undefined, {}, request.principal)

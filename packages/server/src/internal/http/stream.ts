@@ -9,7 +9,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HttpAnswer } from "./adapter.ts"
-import type { Log } from "./eventStore.ts"
+import type { Store } from "./eventStore.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import * as sse from "./sse.ts"
 
@@ -17,7 +17,7 @@ import * as sse from "./sse.ts"
 export interface StreamOwner {
   readonly id: string
   /** Stores the messages for clients that reconnect; undefined if clients cannot. */
-  readonly log: Log | undefined
+  readonly log: Store | undefined
   /** How many characters may wait in memory for a slow reader. */
   readonly maxUnsentChars: number
   /** How many milliseconds a client should wait before it reconnects. */

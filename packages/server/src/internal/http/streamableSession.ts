@@ -10,7 +10,7 @@ import type * as Limits from "@skein/runtime/Limits"
 import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
-import type { Log } from "./eventStore.ts"
+import type { Store } from "./eventStore.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import { closing, invalid, json, malformed, tooManyStreams } from "./refusals.ts"
 import { HttpSessionBase, type SessionOwner } from "./sessionBase.ts"
@@ -378,7 +378,7 @@ export class StreamableSession extends HttpSessionBase implements StreamOwner {
   // ---- for its streams
 
   /** A client without a session cannot resume a stream. */
-  get log(): Log | undefined {
+  get log(): Store | undefined {
     return this.owner.options.sessions.stateless ? undefined : this.owner.log
   }
 

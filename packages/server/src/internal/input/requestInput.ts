@@ -1,6 +1,5 @@
 /**
- * Requests input from the client, in all revisions: validates and encodes the input request, sends it, and decodes the
- * response.
+ * One input request, in either era: validates and encodes it, sends it to the client, and decodes the response.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -13,17 +12,17 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { InputError, type Reason } from "../../InputError.ts"
+import * as InputError from "../../InputError.ts"
 import { InOnce } from "./onceStore.ts"
 import { sessionOf } from "../dispatch/session.ts"
 
-/** Options of an input request that is sent as a task. */
+/** Options of the task that an input request becomes, in 2025-11-25. */
 export interface TaskOptions {
-  /** How long the client should retain the task after its creation: the `timeout` of the input request by default. */
+  /** How long the client should retain the task after its creation. The `timeout` of the input request by default. */
   readonly ttl?: Duration.Input | undefined
 }
 
-/** Options of an input request. */
+/** How an input request is sent. */
 export interface Options extends CallOptions {
   readonly task?: TaskOptions | undefined
 }
@@ -32,82 +31,82 @@ export interface Options extends CallOptions {
 export interface InputRequest<P, R> {
   readonly method: Method.RequestMethod<P, R>
   readonly params: P
-  /** The capabilities that the client must declare for it, and has not declared. */
+  /** Returns the capabilities that the client must declare and has not declared. */
   readonly missing: (capabilities: JsonObject, revision: Revision) => JsonObject | undefined
-  /** Why it is not valid, for any client. */
+  /** Why no client may receive the input request, if it is invalid. */
   readonly problem?: string | undefined
 }
 
-/** Fails with an `InputError`. */
-export const refuse = (
+/** Fails with an `InputError` of this reason. */
+export const failInput = (
   method: string,
   revision: Revision,
-  reason: Reason,
-  message: string,
-  cause?: unknown
-): Effect.Effect<never, InputError> => Effect.fail(new InputError({ reason, method, message, revision, cause }))
+  reason: InputError.Reason
+): Effect.Effect<never, InputError.InputError> => Effect.fail(new InputError.InputError({ reason, method, revision }))
 
-/** The `InputError` of a failed request: an error response of the client is `Rejected`, the other reasons keep their names. */
-const reasons: { readonly [tag in RequestError["reason"]["_tag"]]: Reason } = {
-  Closed: "Closed",
-  Timeout: "TimedOut",
-  LimitExceeded: "Limit",
-  Unsupported: "Unsupported",
-  InvalidResponse: "InvalidAnswer",
-  MessageRejected: "Closed"
+/** The reasons that a failed request to the client has as an input request. */
+const reasonOf = (error: RequestError): InputError.Reason => {
+  const fields = { message: error.message, cause: error }
+  switch (error.reason._tag) {
+    case "Unsupported":
+      return new InputError.Unsupported(fields)
+    case "Timeout":
+      return new InputError.Timeout(fields)
+    case "LimitExceeded":
+      return new InputError.LimitExceeded(fields)
+    case "InvalidResponse":
+      return new InputError.InvalidResponse(fields)
+    case "Closed":
+    case "MessageRejected":
+      return new InputError.Closed(fields)
+  }
 }
 
-const toInputError = (error: McpError.McpError | RequestError, method: string, revision: Revision): InputError =>
-  McpError.isMcpError(error)
-    ? new InputError({
-      reason: "Rejected",
-      method,
-      message: `The client rejected ${method}: ${error.message}`,
-      revision,
-      cause: error
-    })
-    : new InputError({
-      reason: reasons[error.reason._tag],
-      method,
-      message: error.message,
-      revision,
-      cause: error
-    })
+const toInputError = (
+  error: McpError.McpError | RequestError,
+  method: string,
+  revision: Revision
+): InputError.InputError => {
+  const reason = McpError.isMcpError(error)
+    ? new InputError.ProtocolError({ message: `The client refused ${method}: ${error.message}`, error })
+    : reasonOf(error)
+  return new InputError.InputError({ reason, method, revision })
+}
 
-/** Validates an input request, and encodes its params. */
+/** Encodes the params of an input request, or fails with the reason why the client cannot receive it. */
 const encode = <P, R>(
   { method, missing, params, problem }: InputRequest<P, R>,
-  { caller: { capabilities, revision }, method: about }: RequestContext
-): Effect.Effect<JsonObject, InputError> => {
+  { caller: { capabilities, revision }, method: handled }: RequestContext
+): Effect.Effect<JsonObject, InputError.InputError> => {
   const { name } = method
+  const unsupported = (message: string) => failInput(name, revision, new InputError.Unsupported({ message }))
   // "The server SHOULD NOT send requests other than pings and logging before receiving the `initialized` notification."
-  if (about === Method.Initialize.name) {
-    return refuse(name, revision, "Unsupported", `requests to the client are not available while handling ${about}`)
+  if (handled === Method.Initialize.name) {
+    return unsupported(`${name} cannot be sent while ${handled} is handled`)
   }
-  if (problem !== undefined) return refuse(name, revision, "InvalidQuestion", problem)
+  if (problem !== undefined) return failInput(name, revision, new InputError.InvalidRequest({ message: problem }))
   if (Method.request(name, revision) === undefined && Method.inputRequest(name, revision) === undefined) {
-    return refuse(name, revision, "Unsupported", `${revision} has no ${name}`)
+    return unsupported(`${revision} does not have ${name}`)
   }
-  const written = Codec.encodeParams(method, revision, params)
-  if (Result.isFailure(written)) return refuse(name, revision, "Unsupported", written.failure.message)
+  const encoded = Codec.encodeParams(method, revision, params)
+  if (Result.isFailure(encoded)) return unsupported(encoded.failure.message)
   const lacking = missing(capabilities, revision)
   if (lacking !== undefined) {
-    const message = `The client has not declared the capabilities for ${name}: ${JSON.stringify(lacking)}`
-    return Effect.fail(
-      new InputError({ reason: "MissingCapability", method: name, message, revision, missing: lacking })
-    )
+    const message = `${name} needs a capability that the client has not declared: ${JSON.stringify(lacking)}`
+    return failInput(name, revision, new InputError.MissingCapability({ message, capabilities: lacking }))
   }
-  const read = Codec.decodeParams(method, revision, written.success)
-  return Result.isSuccess(read)
-    ? Effect.succeed(written.success)
-    : refuse(name, revision, "InvalidQuestion", `invalid ${name}: ${read.failure}`)
+  // Decoding finds the faults that the types of the params cannot express.
+  const decoded = Codec.decodeParams(method, revision, encoded.success)
+  return Result.isSuccess(decoded)
+    ? Effect.succeed(encoded.success)
+    : failInput(name, revision, new InputError.InvalidRequest({ message: `invalid ${name}: ${decoded.failure}` }))
 }
 
 /**
- * Sends the input request as a task, if `options.task` is set and the client supports it. Its module is loaded on
- * demand.
+ * Sends the input request as a task if the options say so and the client supports it; otherwise returns `undefined`.
+ * The module for it is imported on the first use.
  */
-const asTask = (
+const requestAsTask = (
   request: RequestContext,
   method: Method.AnyRequest,
   params: JsonObject,
@@ -115,7 +114,7 @@ const asTask = (
 ): ReturnType<RequestContext["request"]> | undefined => {
   const { capabilities, revision } = request.caller
   if (task === undefined || revision !== "2025-11-25") return undefined
-  // A task of this server has no session.
+  // A handler that runs in a task of this server has no session.
   const session = sessionOf(request.caller)
   if (session === undefined || !Method.has(capabilities, Method.taskCapability(method), revision)) return undefined
   const limit = timeout ?? task.ttl ?? request.inputTimeout ?? Infinity
@@ -126,14 +125,14 @@ const asTask = (
 }
 
 /**
- * Sends an input request and decodes the response. One that a person answers gets a longer timeout, unless it has its
- * own.
+ * Sends an input request and decodes the response. With `byPerson` and without a `timeout` in the options, it waits as
+ * long as the request allows for an answer of a person.
  */
-export const ask = <P, R>(
+export const requestInput = <P, R>(
   input: InputRequest<P, R>,
   options: Options | undefined,
   byPerson = false
-): Effect.Effect<R, InputError, McpRequest> =>
+): Effect.Effect<R, InputError.InputError, McpRequest> =>
   Effect.withFiber((fiber) => {
     const request = Context.getUnsafe(fiber.context, McpRequest)
     const { method } = input
@@ -141,23 +140,27 @@ export const ask = <P, R>(
     const within = fiber.getRef(InOnce).at(-1)
     if (within !== undefined) {
       return Effect.die(
-        new Error(`${method.name} inside once(${JSON.stringify(within)}): request input before or after it`)
+        new Error(`${method.name} is not allowed inside of once(${JSON.stringify(within)}): send it before or after`)
       )
     }
     return Effect.flatMap(encode(input, request), (params) => {
       const sent = Object.keys(params).length === 0 ? undefined : params
       const timeout = options?.timeout ?? (byPerson ? request.inputTimeout : undefined)
       const timed = timeout === undefined ? options : { ...options, timeout }
-      const asked = options?.task === undefined
+      const task = options?.task === undefined
         ? undefined
-        : asTask(request, method as Method.AnyRequest, params, options)
-      return Effect.matchEffect(asked ?? request.request(method.name, sent, timed), {
+        : requestAsTask(request, method as Method.AnyRequest, params, options)
+      return Effect.matchEffect(task ?? request.request(method.name, sent, timed), {
         onFailure: (error) => Effect.fail(toInputError(error, method.name, revision)),
         onSuccess: (answer) => {
           const result = Codec.decodeResult(method, revision, answer)
           return Result.isSuccess(result)
             ? Effect.succeed(result.success)
-            : refuse(method.name, revision, "InvalidAnswer", `invalid response to ${method.name}: ${result.failure}`)
+            : failInput(
+              method.name,
+              revision,
+              new InputError.InvalidResponse({ message: `invalid response to ${method.name}: ${result.failure}` })
+            )
         }
       })
     })

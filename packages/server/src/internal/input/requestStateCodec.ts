@@ -2,22 +2,12 @@
  * Encrypts and authenticates the `requestState` that clients store between two rounds: AES-256-GCM, with keys derived
  * by HKDF. It uses WebCrypto only, so that it runs on every platform.
  */
-import { isObject } from "@skein/protocol/JsonRpc"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
 
 const nonceSize = 12
 const utf8 = new TextEncoder()
 const text = new TextDecoder("utf-8", { fatal: true })
-
-const sorted = (_key: string, value: unknown): unknown =>
-  // `Object.fromEntries` can define a member `__proto__`, an assignment cannot.
-  isObject(value)
-    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1))
-    : value
-
-/** The JSON text of a value, with sorted members. Throws if the value nests too deep for `JSON.stringify`. */
-export const canonical = (value: unknown): string => JSON.stringify(value, sorted) ?? "null"
 
 type Bytes = Uint8Array<ArrayBuffer>
 type Key = Awaited<ReturnType<typeof globalThis.crypto.subtle.importKey>>

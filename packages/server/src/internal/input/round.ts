@@ -20,8 +20,7 @@ import * as Base64Url from "effect/encoding/Base64Url"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import { OnceStore } from "./onceStore.ts"
-import { canonical } from "./requestStateCodec.ts"
-import { sha256 } from "./sha256.ts"
+import { canonicalJson, sha256 } from "./digest.ts"
 
 /** The state of a request between two of its rounds. */
 export interface RoundState {
@@ -157,7 +156,7 @@ export class Round extends OnceStore implements Contract {
    * the author, which the client sees unchanged, only the method and the form have to stay the same.
    */
   #identify(method: string, params: JsonObject | undefined, given: string | undefined): InputIdentity {
-    const asked = digest(canonical([method, given === undefined ? params : params?.["requestedSchema"]]))
+    const asked = digest(canonicalJson([method, given === undefined ? params : params?.["requestedSchema"]]))
     const name = given ?? asked
     let times = this.#asked.get(name) ?? 0
     let key = times === 0 ? name : `${name}.${times}`

@@ -15,8 +15,9 @@ import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
 import { bytesOf, type Options } from "../../RequestState.ts"
-import type { Methods } from "../methods/handlers.ts"
-import { canonical, RequestStateCodec } from "./requestStateCodec.ts"
+import type { MethodTable } from "../methods/methodTable.ts"
+import { canonicalJson } from "./digest.ts"
+import { RequestStateCodec } from "./requestStateCodec.ts"
 import { type Answered, Round, type RoundOwner, type RoundState } from "./round.ts"
 
 /** The methods that may be answered with input requests (2026-07-28, "Supported Requests"). */
@@ -53,27 +54,27 @@ const refused = (problem: string): Effect.Effect<never, McpError.McpError> =>
 /** A digest of a request: it must be repeated with the same params, in any order of their members. */
 const digestOf = async ({ method, params }: RequestContext): Promise<string> => {
   const { _meta, inputResponses: _answers, requestState: _state, ...salient } = params ?? {}
-  const bytes = new TextEncoder().encode(canonical([method, salient]))
+  const bytes = new TextEncoder().encode(canonicalJson([method, salient]))
   return Base64Url.encode(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes)))
 }
 
 const principalOf = ({ caller: { principal } }: RequestContext): string | null => principal?.id ?? null
 
-export class Rounds implements RoundOwner {
+export class RoundTrips implements RoundOwner {
   readonly maxRounds: number
-  readonly #methods: Methods
+  readonly #methods: MethodTable
   readonly #maxSize: number
   readonly #ttl: number
   readonly #codec: RequestStateCodec
   /** One function for all requests, so that no request allocates one. */
   readonly #startRound: (request: RequestContext) => Round
 
-  constructor(methods: Methods, options: Options) {
+  constructor(methods: MethodTable, options: Options) {
     this.#methods = methods
     this.maxRounds = options.maxRounds ?? 16
     this.#maxSize = options.maxStateChars ?? 65_536
     this.#ttl = Duration.toMillis(options.ttl ?? Duration.minutes(10))
-    this.#codec = new RequestStateCodec(methods.about.serverInfo.name, options.keys?.map(bytesOf))
+    this.#codec = new RequestStateCodec(methods.description.serverInfo.name, options.keys?.map(bytesOf))
     this.#startRound = (request) => new Round(request, this, { rounds: 0, answers: new Map(), onces: new Map() })
   }
 

@@ -1,38 +1,44 @@
-/** Who is handled now, and who waits for it. */
+/**
+ * Limits the number of requests that are handled at the same time, and counts things by key.
+ */
 import * as McpError from "@skein/protocol/McpError"
 import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { describe, inWords } from "./refusal.ts"
+import { describeRequest, formatMillis } from "./failRequest.ts"
 
 type Handler = Dispatcher<McpRequest>
 
-/** The requests of one key. It is there for as long as there are any. */
-interface Desk {
+/** The requests of one key. It exists as long as the key has requests. */
+interface KeyQueue {
   readonly key: string
   handled: number
   readonly waiting: Set<Ticket>
 }
 
-/** One request, and whether it is being handled. */
+/** One request of a queue. */
 class Ticket {
-  readonly desk: Desk
+  readonly queue: KeyQueue
   admitted = false
   wake: (() => void) | undefined = undefined
 
-  constructor(desk: Desk) {
-    this.desk = desk
+  constructor(queue: KeyQueue) {
+    this.queue = queue
   }
 }
 
-/** Where requests are handled, up to a limit for each key, and wait. */
-export class Room {
-  readonly #desks = new Map<string, Desk>()
+/**
+ * Handles up to `limit` requests of each key at the same time. Up to `maxWaiting` more of each key wait in order, each
+ * for `maxWait`.
+ */
+export class ConcurrencyLimiter {
+  readonly #queues = new Map<string, KeyQueue>()
   readonly #code: number
   readonly #limit: number
   readonly #maxWaiting: number
   readonly #maxWait: Duration.Duration
 
+  /** `code` is the code of the JSON-RPC error that refuses a request. */
   constructor(code: number, limit: number, maxWaiting: number, maxWait: Duration.Duration) {
     this.#code = code
     this.#limit = limit
@@ -40,74 +46,96 @@ export class Room {
     this.#maxWait = maxWait
   }
 
-  /** For how many keys there are requests now. */
+  /** The number of keys that have requests now. */
   get size(): number {
-    return this.#desks.size
+    return this.#queues.size
   }
 
-  /** Nothing is taken before there is a finalizer that gives it back, since a fiber may be interrupted between any two steps. */
-  enter(key: string, exchange: RequestContext, next: Handler): ReturnType<Handler> {
+  /** Handles a request as soon as the limit allows it. */
+  run(key: string, request: RequestContext, next: Handler): ReturnType<Handler> {
+    // The finalizer is in place before a slot is taken, because a fiber may be interrupted between any two steps.
     return Effect.suspend(() => {
       let ticket: Ticket | undefined
       return Effect.onExitPrimitive(
         Effect.suspend(() => {
-          ticket = new Ticket(this.#desk(key))
-          return this.#admit(ticket, exchange, next)
+          ticket = new Ticket(this.#queueOf(key))
+          return this.#admit(ticket, request, next)
         }),
         () => ticket === undefined ? undefined : this.#leave(ticket)
       )
     })
   }
 
-  #desk(key: string): Desk {
-    const known = this.#desks.get(key)
+  #queueOf(key: string): KeyQueue {
+    const known = this.#queues.get(key)
     if (known !== undefined) return known
-    const desk: Desk = { key, handled: 0, waiting: new Set() }
-    this.#desks.set(key, desk)
-    return desk
+    const queue: KeyQueue = { key, handled: 0, waiting: new Set() }
+    this.#queues.set(key, queue)
+    return queue
   }
 
-  #admit(ticket: Ticket, exchange: RequestContext, next: Handler): ReturnType<Handler> {
-    const { desk } = ticket
-    if (desk.handled < this.#limit) {
-      desk.handled++
+  #admit(ticket: Ticket, request: RequestContext, next: Handler): ReturnType<Handler> {
+    const { queue } = ticket
+    if (queue.handled < this.#limit) {
+      queue.handled++
       ticket.admitted = true
-      return next(exchange)
+      return next(request)
     }
-    if (desk.waiting.size >= this.#maxWaiting) {
-      return this.#refuse(exchange, `at most ${this.#limit} at the same time and ${this.#maxWaiting} that wait`)
+    if (queue.waiting.size >= this.#maxWaiting) {
+      return this.#refuse(request, `at most ${this.#limit} are handled at the same time and ${this.#maxWaiting} wait`)
     }
     const admitted = Effect.callback<void>((resume) => {
-      // In a turn of its own: what ends would otherwise run all that waits for it, one inside of the other.
+      // Resumes in a turn of its own. Otherwise a request that ends would run all waiting requests inside of each
+      // other.
       ticket.wake = () => resume(Effect.yieldNow)
-      desk.waiting.add(ticket)
+      queue.waiting.add(ticket)
     })
     return Effect.flatMap(Effect.timeoutOption(admitted, this.#maxWait), () =>
       ticket.admitted
-        ? next(exchange)
+        ? next(request)
         : this.#refuse(
-          exchange,
-          `at most ${this.#limit} at the same time, and none ended within ${inWords(Duration.toMillis(this.#maxWait))}`
+          request,
+          `at most ${this.#limit} are handled at the same time, and none ended within ${
+            formatMillis(Duration.toMillis(this.#maxWait))
+          }`
         ))
   }
 
-  #refuse(exchange: RequestContext, why: string): Effect.Effect<Answer, McpError.McpError> {
-    return Effect.fail(McpError.other(this.#code, `Too busy for ${describe(exchange)}: ${why}. Try again later`))
+  #refuse(request: RequestContext, why: string): Effect.Effect<Answer, McpError.McpError> {
+    return Effect.fail(
+      McpError.other(this.#code, `Too many requests of ${describeRequest(request)}: ${why}. Try again later`)
+    )
   }
 
   #leave(ticket: Ticket): undefined {
-    const { desk } = ticket
+    const { queue } = ticket
     if (ticket.admitted) {
-      const [first] = desk.waiting
-      if (first === undefined) desk.handled--
+      const [first] = queue.waiting
+      if (first === undefined) queue.handled--
       else {
-        desk.waiting.delete(first)
+        queue.waiting.delete(first)
         first.admitted = true
         first.wake!()
       }
-    } else desk.waiting.delete(ticket)
-    // One that was refused may leave when there is another desk for its key already.
-    if (desk.handled === 0 && this.#desks.get(desk.key) === desk) this.#desks.delete(desk.key)
+    } else queue.waiting.delete(ticket)
+    // A refused request may leave after its key has got another queue.
+    if (queue.handled === 0 && this.#queues.get(queue.key) === queue) this.#queues.delete(queue.key)
     return undefined
+  }
+}
+
+/** Counts by key. The key `undefined` is not counted, and a key whose count is 0 is not stored. */
+export class KeyedCounter {
+  readonly #counts = new Map<string, number>()
+
+  of(key: string | undefined): number {
+    return key === undefined ? 0 : this.#counts.get(key) ?? 0
+  }
+
+  add(key: string | undefined, more: number): void {
+    if (key === undefined) return
+    const count = this.of(key) + more
+    if (count > 0) this.#counts.set(key, count)
+    else this.#counts.delete(key)
   }
 }

@@ -1,24 +1,24 @@
 /**
- * The memory of a rate limit: what each key has used, for as long as that counts, and of so many keys at most.
+ * The memory of a rate limit: the use of each key within the window, for a bounded number of keys.
  *
- * Effect's own store in memory keeps every key that it ever saw. Here a key is forgotten when it has been idle for a whole window,
- * when it would be as good as new; and beyond `maxKeys` the key that was used longest ago is forgotten before its time.
+ * The in-memory store of Effect retains every key forever. This one forgets a key that was idle for a whole window,
+ * when the key has its full limit again. Beyond `maxKeys` it forgets the least recently used key early.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as RateLimiter from "effect/persistence/RateLimiter"
 
 interface Use {
-  /** Tokens that are left, or that were taken. */
+  /** The remaining tokens (token bucket), or the taken ones (fixed window). */
   count: number
-  /** When tokens were last added, or when the window ends; in milliseconds. */
+  /** When tokens were last added, or when the window ends, in milliseconds. */
   at: number
-  /** When it is as good as new. */
+  /** When the key has its full limit again, in milliseconds. */
   idleAt: number
 }
 
-/** What one rate limit remembers, in the order of last use. */
-export class Memory {
+/** The keys of one rate limit, in the order of their last use. */
+export class RateLimitMemory {
   readonly #uses = new Map<string, Use>()
   readonly #maxKeys: number
 
@@ -30,7 +30,10 @@ export class Memory {
     return this.#uses.size
   }
 
-  /** What a key has used; `undefined` where it is as good as new. It is now the last one in order. */
+  /**
+   * Returns the use of a key, with a count of `count` if it has its full limit, and moves the key to the end of the
+   * order.
+   */
   touch(key: string, now: number, window: number, count: number): Use {
     const known = this.#uses.get(key)
     if (known !== undefined) this.#uses.delete(key)
@@ -41,7 +44,7 @@ export class Memory {
     return use
   }
 
-  // All have the same window, so that the first ones in order are the first to be idle.
+  // All keys have the same window, so the first keys in order are the first to become idle.
   #sweep(now: number): void {
     for (const [key, { idleAt }] of this.#uses) {
       if (idleAt > now && this.#uses.size < this.#maxKeys) return
@@ -50,8 +53,8 @@ export class Memory {
   }
 }
 
-/** A store in memory, for the limiter of one rate limit. */
-export const make = (memory: Memory): RateLimiter.RateLimiterStore["Service"] =>
+/** Makes the store for the limiter of one rate limit. */
+export const makeStore = (memory: RateLimitMemory): RateLimiter.RateLimiterStore["Service"] =>
   RateLimiter.RateLimiterStore.of({
     fixedWindow: ({ key, limit, refillRate, tokens }) =>
       Effect.clockWith((clock) => {
@@ -82,7 +85,7 @@ export const make = (memory: Memory): RateLimiter.RateLimiterStore["Service"] =>
         if (allowOverflow || left >= 0) use.count = left
         return Effect.succeed([left, Math.max(0, now - use.at)] as const)
       }),
-    // A limit of the server's own does not learn from the answers of another one.
+    // Adaptive limits learn from the answers of another server. This limit is fixed.
     adaptiveConsume: () => Effect.succeed({ delay: Duration.zero, epoch: 0, phase: "inactive" }),
     adaptiveFeedback: () => Effect.void
   })

@@ -1,17 +1,23 @@
-/** `completion/complete`. */
+/**
+ * Completion: `completion/complete`, and the completers of prompts and resource templates.
+ */
 import type { CompleteRequestParams, CompleteResult } from "@skein/protocol/Completion"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Caller } from "@skein/runtime/RequestContext"
+import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { Catalog, Completers } from "../../Catalog.ts"
-import { clip } from "../clip.ts"
-import type { Methods } from "./handlers.ts"
+import * as AST from "effect/SchemaAST"
+import type { Catalog, Completer, Completers, Handled } from "../../Catalog.ts"
+import * as Completion from "../../Completion.ts"
+import type { HandlerError } from "../../HandlerError.ts"
+import { toMcpError } from "../definitions/handlerError.ts"
+import type { MethodTable } from "./methodTable.ts"
+import { clip } from "../text.ts"
 
 /** "Maximum 100 items per response". */
-const most = 100
+const maxValues = 100
 
-/** What a reference leads to: how it completes, and which names it has. */
+/** The prompt or template of a reference: its completers, and the names of its arguments or variables. */
 interface Target {
   readonly complete?: Completers | undefined
   readonly names: () => ReadonlyArray<string>
@@ -19,8 +25,8 @@ interface Target {
 
 const none: Target = { names: () => [] }
 
-/** What one may not see does not exist, here as elsewhere. */
-const find = (
+/** Finds the target of a reference. An entry that the caller may not see does not exist. */
+const findTarget = (
   { prompts, resources, templates }: Catalog["Service"],
   ref: CompleteRequestParams["ref"],
   caller: Caller
@@ -30,7 +36,7 @@ const find = (
     if (prompt === undefined) return undefined
     return { complete: prompt.complete, names: () => prompt.definition.arguments?.map(({ name }) => name) ?? [] }
   }
-  // "`uri` is a URI or URI template" (2026-07-28): of a URI that is no template's text, the template that it matches.
+  // "`uri` is a URI or URI template" (2026-07-28). For a URI the first matching template is the target.
   const template = templates.seen(ref.uri, caller)
     ?? (resources.seen(ref.uri, caller) === undefined
       ? templates.sorted.find(([, entry]) => entry.visible?.(caller) !== false && entry.match(ref.uri) !== undefined)
@@ -41,12 +47,12 @@ const find = (
 }
 
 const result = (all: ReadonlyArray<string>): CompleteResult => ({
-  completion: { values: all.slice(0, most), total: all.length, hasMore: all.length > most }
+  completion: { values: all.slice(0, maxValues), total: all.length, hasMore: all.length > maxValues }
 })
 
-export const install = (methods: Methods): void => {
+export const install = (methods: MethodTable): void => {
   methods.on(Method.Complete, ({ argument, context, ref }, { caller }) => {
-    const target = find(methods.catalog, ref, caller)
+    const target = findTarget(methods.catalog, ref, caller)
     if (target === undefined) {
       const what = ref.type === "ref/prompt" ? `prompt: ${clip(ref.name)}` : `resource template: ${clip(ref.uri)}`
       return Effect.fail(McpError.invalidParams(`Unknown ${what}`))
@@ -58,4 +64,46 @@ export const install = (methods: Methods): void => {
       ? Effect.succeed(result([]))
       : Effect.fail(McpError.invalidParams(`Unknown argument: ${clip(name)}`))
   })
+}
+
+type AnySource = Completion.Source<string, HandlerError, never>
+
+/** Returns the texts of a schema that consists of literals. */
+const literals = (ast: AST.AST): ReadonlyArray<string> | undefined => {
+  if (AST.isLiteral(ast)) return typeof ast.literal === "string" ? [ast.literal] : undefined
+  if (!AST.isUnion(ast)) return undefined
+  const members = ast.types.filter((type) => !AST.isUndefined(type)).map(literals)
+  return members.length > 0 && members.every((member) => member !== undefined) ? members.flat() : undefined
+}
+
+const makeCompleter = <R>(
+  source: Completion.Source<string, HandlerError, R>,
+  provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
+): Completer => {
+  const run = (effect: Effect.Effect<ReadonlyArray<string>, HandlerError, R>): Handled<ReadonlyArray<string>> =>
+    Effect.mapError(provide(effect), toMcpError)
+  if (typeof source === "function") {
+    return (value, others) => {
+      const answer = source(value, others)
+      return Effect.isEffect(answer) ? run(answer) : Effect.succeed(answer)
+    }
+  }
+  return Effect.isEffect(source)
+    ? (value) => Effect.map(run(source), Completion.matching(value))
+    : (value) => Effect.succeed(Completion.match(value, source))
+}
+
+/** Makes the completers of all names that have a source or a schema of literals. Returns `undefined` without any. */
+export const makeCompleters = <R>(
+  schemas: { readonly [name: string]: { readonly ast: AST.AST } },
+  sources: { readonly [name: string]: unknown },
+  provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, McpRequest>
+): Completers | undefined => {
+  const all = new Map<string, Completer>()
+  for (const name of new Set([...Object.keys(schemas), ...Object.keys(sources)])) {
+    const given = Object.hasOwn(sources, name) ? sources[name] as AnySource | undefined : undefined
+    const source = given ?? (Object.hasOwn(schemas, name) ? literals(AST.toEncoded(schemas[name]!.ast)) : undefined)
+    if (source !== undefined) all.set(name, makeCompleter<R>(source, provide))
+  }
+  return all.size === 0 ? undefined : all
 }

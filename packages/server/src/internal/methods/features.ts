@@ -1,22 +1,61 @@
-/** `tools/list` and `tools/call`. */
+/** `tools/*`, `resources/*`, `prompts/*` and `logging/setLevel`. */
 import { isPlain } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
-import { clip } from "../clip.ts"
+import { internals } from "../catalogState.ts"
+import { installListing } from "../definitions/listing.ts"
 import * as extensions from "../dispatch/extensions.ts"
-import * as listing from "../definitions/listing.ts"
-import type { Methods } from "./handlers.ts"
+import { sessionOf } from "../dispatch/session.ts"
+import type { MethodTable } from "./methodTable.ts"
+import { clip } from "../text.ts"
+import { findReader } from "../definitions/readResource.ts"
 
-export const install = (methods: Methods): void => {
+export const installTools = (methods: MethodTable): void => {
   const { tools } = methods.catalog
-  listing.install(methods, Method.ListTools, "tools", tools)
-  methods.on(Method.CallTool, (params, exchange) => {
-    const tool = tools.seen(params.name, exchange.caller)
+  installListing(methods, Method.ListTools, "tools", tools)
+  methods.on(Method.CallTool, (params, request) => {
+    const tool = tools.seen(params.name, request.caller)
     if (tool === undefined) return Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(params.name)}`))
-    const { calling } = methods.catalog.extensions
+    const { calling } = methods.catalog[internals].extensions
     return calling.length === 0
-      ? tool.call(params.arguments ?? {}, exchange)
-      : extensions.call(calling, { tool, params, exchange })
+      ? tool.call(params.arguments ?? {}, request)
+      : extensions.call(calling, { tool, params, request })
   }, isPlain)
+}
+
+export const installResources = (methods: MethodTable): void => {
+  const { catalog } = methods
+  installListing(methods, Method.ListResources, "resources", catalog.resources)
+  installListing(methods, Method.ListResourceTemplates, "resourceTemplates", catalog.templates)
+  methods.on(Method.ReadResource, ({ uri }, request) => {
+    const read = findReader(catalog, uri, request.caller)
+    return read === undefined ? Effect.fail(McpError.resourceNotFound(uri)) : read(request)
+  })
+}
+
+export const installPrompts = (methods: MethodTable): void => {
+  const { prompts } = methods.catalog
+  installListing(methods, Method.ListPrompts, "prompts", prompts)
+  methods.on(Method.GetPrompt, (params, request) => {
+    const prompt = prompts.seen(params.name, request.caller)
+    return prompt === undefined
+      ? Effect.fail(McpError.invalidParams(`Unknown prompt: ${clip(params.name)}`))
+      : prompt.get(params.arguments ?? {}, request)
+  })
+}
+
+/** "The server should send all logs at this level and higher". The level applies to requests in progress too. */
+export const installLogging = (methods: MethodTable): void => {
+  const { subscriptions } = methods
+  methods.on(Method.SetLevel, ({ level }, { caller, method }) =>
+    Effect.suspend(() => {
+      const session = sessionOf(caller)
+      // A peer of a single request would lose the level with the answer: the method does not exist for it.
+      if (session === undefined || subscriptions.singleRequestPeers.has(session.peer)) {
+        return Effect.fail(McpError.methodNotFound(method))
+      }
+      session.logLevel = level
+      return Effect.succeed({})
+    }))
 }

@@ -6,16 +6,16 @@ import * as capabilities from "../dispatch/capabilities.ts"
 import * as extensions from "../dispatch/extensions.ts"
 import { alreadyInitialized } from "../dispatch/identity.ts"
 import { ServerSession } from "../dispatch/session.ts"
-import type { Methods } from "./handlers.ts"
+import type { MethodTable } from "./methodTable.ts"
 
-export const install = (methods: Methods): void => {
-  const { about, catalog, hub } = methods
-  const instructions = about.instructions === undefined ? undefined : { instructions: about.instructions }
+export const install = (methods: MethodTable): void => {
+  const { catalog, description, subscriptions } = methods
+  const instructions = description.instructions === undefined ? undefined : { instructions: description.instructions }
 
   const openSession = (peer: SessionPeer, { capabilities, info, principal, revision }: Caller): ServerSession => {
     const session = new ServerSession(peer, revision, info, capabilities, principal)
     peer.session = session
-    hub.opened(session)
+    subscriptions.sessionOpened(session)
     return session
   }
 
@@ -27,21 +27,21 @@ export const install = (methods: Methods): void => {
       // A second `initialize` may have been received while a middleware delayed the first one.
       if (peer?.session !== undefined) return Effect.fail(alreadyInitialized())
       const caller = peer === undefined ? request.caller : openSession(peer, request.caller)
-      const alone = peer !== undefined && hub.alone.has(peer)
+      const isSingleRequest = peer !== undefined && subscriptions.singleRequestPeers.has(peer)
       return Effect.succeed(methods.finish(Method.Initialize, {
         protocolVersion: caller.revision,
         capabilities: extensions.declared(
           catalog,
           caller,
-          alone ? capabilities.alone(catalog) : capabilities.of(catalog)
+          isSingleRequest ? capabilities.alone(catalog) : capabilities.of(catalog)
         ),
-        serverInfo: about.serverInfo,
+        serverInfo: description.serverInfo,
         ...instructions
       }, request))
     }))
   methods.on(Method.Discover, (_params, { caller }) =>
     Effect.sync(() => ({
-      supportedVersions: about.revisions,
+      supportedVersions: description.revisions,
       capabilities: extensions.declared(catalog, caller, capabilities.of(catalog)),
       ...instructions
     })))

@@ -1,19 +1,18 @@
 /**
- * From Effect's logs to `notifications/message`. What it means for authors stands in `Logging.ts`.
+ * Forwards Effect's logs to clients as `notifications/message`. `Logging.ts` describes the behavior for authors.
  */
 import { LoggingLevel } from "@skein/protocol/Logging"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import type * as Logger from "effect/Logger"
 import type { LogLevel } from "effect/LogLevel"
+import type * as Logger from "effect/Logger"
+import { pipeArguments } from "effect/Pipeable"
 import * as References from "effect/References"
 import * as Logging from "../../Logging.ts"
 import type { Fibers } from "../dispatch/fibers.ts"
-import { make as makeLogger } from "./logger.ts"
-import { plain } from "../json.ts"
-import { spanKey, traceKey } from "./traceKeys.ts"
+import { toBoundedJson } from "../json.ts"
 
 /** From the least severe to the most. */
 const rank = Object.fromEntries(LoggingLevel.literals.map((level, i) => [level, i])) as { readonly [l: string]: number }
@@ -29,7 +28,10 @@ const levels: { readonly [level in LogLevel]: LoggingLevel } = {
   None: "debug"
 }
 
-/** The minimum was lowered for a client's sake: the host's loggers do not hear of what is below Effect's default. */
+/**
+ * Whether the minimum level was lowered because a client requested `debug`. The other loggers then skip messages below
+ * Effect's default.
+ */
 const Lowered: Context.Reference<boolean> = Context.Reference("@skein/server/internal/Lowered", {
   defaultValue: () => false
 })
@@ -42,22 +44,26 @@ export const lowerMinimum = <R>(context: Context.Context<R>): Context.Context<R>
 
 type Loggers = ReadonlySet<Logger.Logger<unknown, unknown>>
 
-/** Tells clients what is logged while their requests are handled. */
-export class Logs extends Context.Service<Logs, Forwarder>()("@skein/server/internal/Logs") {}
+/** The forwarder of the server that handles the current request. */
+export class CurrentForwarder
+  extends Context.Service<CurrentForwarder, LogForwarder>()("@skein/server/internal/Logs")
+{}
 
-/** Does nothing until a client asks: it is one more logger, which looks at the request that is being handled. */
-export class Forwarder {
+/**
+ * An additional logger. It sends a message to the client of the current request if the client has requested the level.
+ */
+export class LogForwarder {
   readonly defaultLevel: LoggingLevel | undefined
-  /** Whether the server was built with loggers of its own. */
+  /** Whether the server was built with its own loggers. */
   readonly own: boolean
   readonly #maxMessageChars: number
   readonly #fibers: Fibers
   readonly #logger: Logger.Logger<unknown, void>
-  // The requests whose client is slow to read, and how many messages it has missed.
+  // The requests whose client is slow to read, with the number of dropped messages.
   readonly #slow = new Map<RequestContext, { dropped: number }>()
 
-  // What was made of the host's loggers.
-  readonly #hosts = new WeakSet<object>()
+  // The wrapped loggers of the application.
+  readonly #wrapped = new WeakSet<object>()
 
   constructor(
     { maxMessageChars, defaultLevel }: Logging.Options,
@@ -71,24 +77,31 @@ export class Forwarder {
     this.#logger = makeLogger((entry) => this.#log(entry))
   }
 
-  /** The services that handlers start with: those that are given, and this logger beside the others. */
-  into<R>(context: Context.Context<R>): Context.Context<R> {
+  /** Adds this logger, beside the others, to the services that handlers start with. */
+  addTo<R>(context: Context.Context<R>): Context.Context<R> {
     const loggers = this.beside(Context.get(context, References.CurrentLoggers))
-    return Context.add(Context.add(context, References.CurrentLoggers, loggers), Logs, this) as Context.Context<R>
+    return Context.add(
+      Context.add(context, References.CurrentLoggers, loggers),
+      CurrentForwarder,
+      this
+    ) as Context.Context<R>
   }
 
-  /** This logger beside the host's. */
+  /** Adds this logger to those of the application. */
   beside(loggers: Loggers): Loggers {
-    return new Set([...Array.from(loggers, (logger) => this.#host(logger)), this.#logger])
+    return new Set([...Array.from(loggers, (logger) => this.#wrap(logger)), this.#logger])
   }
 
-  /** A logger of the host's, which hears what it would hear if no client had asked. */
-  #host(logger: Logger.Logger<unknown, unknown>): Logger.Logger<unknown, unknown> {
-    if (logger === this.#logger || this.#hosts.has(logger)) return logger
+  /**
+   * Wraps a logger of the application. It receives the messages that it would receive if no client had requested
+   * `debug`.
+   */
+  #wrap(logger: Logger.Logger<unknown, unknown>): Logger.Logger<unknown, unknown> {
+    if (logger === this.#logger || this.#wrapped.has(logger)) return logger
     const quiet = makeLogger((entry) => {
       if (!(isQuiet(entry.logLevel) && entry.fiber.getRef(Lowered))) logger.log(entry)
     })
-    this.#hosts.add(quiet)
+    this.#wrapped.add(quiet)
     return quiet
   }
 
@@ -99,49 +112,49 @@ export class Forwarder {
 
   #log(entry: Logger.Options<unknown>): void {
     const { fiber } = entry
-    const exchange = Context.getOrUndefined(fiber.context, McpRequest)
-    const asked = exchange?.caller.logLevel
-    if (exchange === undefined || asked === undefined) return
+    const request = Context.getOrUndefined(fiber.context, McpRequest)
+    const requested = request?.caller.logLevel
+    if (request === undefined || requested === undefined) return
     const level = fiber.getRef(Logging.CurrentLevel) ?? levels[entry.logLevel]
-    if (rank[level]! < rank[asked]! || fiber.getRef(Logging.Withheld)) return
+    if (rank[level]! < rank[requested]! || fiber.getRef(Logging.Withheld)) return
     // "The server MUST NOT deliver it on a subscriptions/listen stream" (2026-07-28, logging).
-    if (exchange.method === "subscriptions/listen") return
-    const slow = this.#slow.get(exchange)
+    if (request.method === "subscriptions/listen") return
+    const slow = this.#slow.get(request)
     if (slow !== undefined) return void slow.dropped++
     const logger = fiber.getRef(Logging.CurrentName)
-    this.#send(exchange, {
+    this.#send(request, {
       level,
       ...(logger === undefined ? undefined : { logger }),
-      data: plain(dataOf(entry), this.#maxMessageChars)
+      data: toBoundedJson(dataOf(entry), this.#maxMessageChars)
     })
   }
 
-  #send(exchange: RequestContext, params: JsonObject): void {
-    const waiting = this.#fibers.fork(exchange.notify("notifications/message", params))
+  #send(request: RequestContext, params: JsonObject): void {
+    const waiting = this.#fibers.fork(request.notify("notifications/message", params))
     if (waiting === undefined) return
     const slow = { dropped: 0 }
-    this.#slow.set(exchange, slow)
+    this.#slow.set(request, slow)
     waiting.addObserver(() => {
-      this.#slow.delete(exchange)
+      this.#slow.delete(request)
       const { dropped } = slow
-      const asked = exchange.caller.logLevel
-      if (dropped === 0 || asked === undefined) return
-      const level = rank[asked]! > rank["warning"]! ? asked : "warning"
-      this.#send(exchange, { level, data: `${dropped} log messages were dropped: the client was slow to read` })
+      const requested = request.caller.logLevel
+      if (dropped === 0 || requested === undefined) return
+      const level = rank[requested]! > rank["warning"]! ? requested : "warning"
+      this.#send(request, { level, data: `${dropped} log messages were dropped: the client was slow to read` })
     })
   }
 }
 
-/** What is told of a log entry. */
+/** Makes the data of a log message. */
 const dataOf = ({ cause, date, fiber, message }: Logger.Options<unknown>): unknown => {
-  const said = Array.isArray(message) && message.length === 1 ? message[0] : message
-  // What telemetry adds is for the operator.
+  const logged = Array.isArray(message) && message.length === 1 ? message[0] : message
+  // The annotations of telemetry are for the operator only.
   const { [spanKey]: _span, [traceKey]: _trace, ...annotations } = fiber.getRef(References.CurrentLogAnnotations)
   const spans = fiber.getRef(References.CurrentLogSpans)
   const annotated = Object.keys(annotations).length > 0
-  if (!annotated && spans.length === 0 && cause.reasons.length === 0) return said
+  if (!annotated && spans.length === 0 && cause.reasons.length === 0) return logged
   return {
-    message: said,
+    message: logged,
     annotations: annotated ? annotations : undefined,
     spans: spans.length === 0
       ? undefined
@@ -152,36 +165,66 @@ const dataOf = ({ cause, date, fiber, message }: Logger.Options<unknown>): unkno
   }
 }
 
-/** The loggers of one definition, where it has its own: clients hear beside them all the same. */
-export const override = (
+/**
+ * Adds the forwarder to the captured loggers of a definition that has its own, so that clients receive its logs too.
+ */
+export const overrideLoggers = (
   missing: ReadonlyArray<[string, unknown]>,
   base: Context.Context<never>
 ): ReadonlyArray<[string, unknown]> => {
-  const forwarder = Context.getOrUndefined(base, Logs)
+  const forwarder = Context.getOrUndefined(base, CurrentForwarder)
   if (forwarder === undefined) return missing
   const all = missing.map(([key, value]): [string, unknown] =>
     key === References.CurrentLoggers.key ? [key, forwarder.beside(value as Loggers)] : [key, value]
   )
-  // Its own minimum is the author's word.
+  // A minimum level of the definition was set by its author and applies to clients too.
   return all.some(([key]) => key === References.MinimumLogLevel.key) ? [...all, [Lowered.key, false]] : all
 }
 
-/** What a definition that is added while a request is handled does not keep of it. */
-export const passing = (captured: Context.Context<never>): ReadonlySet<string> => {
+/** The services of the current request that a definition added by its handler must not capture. */
+export const requestScopedKeys = (captured: Context.Context<never>): ReadonlySet<string> => {
   const marks = [References.CurrentLogAnnotations.key, References.CurrentLogSpans.key]
-  // The minimum that was set for the client that asks now is nobody's word.
+  // The minimum level was lowered for the client of the current request only.
   const lowered = captured.mapUnsafe.get(Lowered.key) === true ? [Lowered.key, References.MinimumLogLevel.key] : []
   return new Set([...marks, ...lowered])
 }
 
 /**
- * The services that a transport's requests start with: the server's own before those of the transport. Where the server was built
- * without loggers of its own, those of the transport stay.
+ * Merges the services of a transport with those of the server, which take precedence. If the server was built without
+ * its own loggers, the loggers of the transport stay.
  */
-export const enter = <R>(context: Context.Context<R>, base: Context.Context<never>): Context.Context<R> => {
+export const withServerServices = <R>(
+  context: Context.Context<R>,
+  base: Context.Context<never>
+): Context.Context<R> => {
   const merged = Context.merge(context, base)
-  const forwarder = Context.getOrUndefined(base, Logs)
+  const forwarder = Context.getOrUndefined(base, CurrentForwarder)
   const loggers = context.mapUnsafe.get(References.CurrentLoggers.key) as Loggers | undefined
   if (forwarder === undefined || forwarder.own || loggers === undefined) return merged
   return Context.add(merged, References.CurrentLoggers, forwarder.beside(loggers))
 }
+
+/**
+ * A logger without `effect/Logger`. That module imports files, streams and queues: a third of the modules that a small
+ * server loads.
+ */
+class LoggerImpl {
+  readonly "~effect/Logger" = "~effect/Logger"
+  readonly log: (entry: Logger.Options<unknown>) => void
+
+  constructor(log: (entry: Logger.Options<unknown>) => void) {
+    this.log = log
+  }
+
+  pipe(): unknown {
+    return pipeArguments(this, arguments)
+  }
+}
+
+/** Does what `Logger.make` does. */
+export const makeLogger = (log: (entry: Logger.Options<unknown>) => void): Logger.Logger<unknown, void> =>
+  new LoggerImpl(log) as LoggerImpl & Pick<Logger.Logger<unknown, void>, "pipe">
+
+/** The log annotations with the ids of the trace and the span. */
+export const traceKey = "trace_id"
+export const spanKey = "span_id"

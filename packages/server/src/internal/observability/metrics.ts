@@ -1,14 +1,13 @@
-/** The metrics of a server, and who hears of what they count. */
+/** The metrics of a server. */
 import { isNamed, named, otherMethod } from "@skein/protocol/Conventions"
 import type { RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
-import type { Observer } from "./observer.ts"
-import type { Outcome } from "./outcome.ts"
 import { ServerSession } from "../dispatch/session.ts"
+import type { Outcome, ServerObserver } from "./outcome.ts"
 
-/** What an operation that failed is known by. */
+/** The attributes of a failed operation. */
 export interface Failure {
   /** `error.type`. */
   readonly type: string
@@ -16,15 +15,15 @@ export interface Failure {
   readonly code: string | undefined
 }
 
-/** The attributes of the network, where something is known of it. */
-export const network = (exchange: RequestContext, transport: string | undefined): Metric.Metric.Attributes =>
-  exchange.origin?.header !== undefined
+/** The attributes of the network, if the transport is known. */
+export const network = (request: RequestContext, transport: string | undefined): Metric.Metric.Attributes =>
+  request.origin?.header !== undefined
     ? { "network.transport": "tcp", "network.protocol.name": "http" }
     : transport === undefined
     ? {}
     : { "network.transport": transport }
 
-// The conventions ask for these, in seconds. Whoever exports a metric takes its unit from the attribute `unit`.
+// The conventions require these boundaries, in seconds. Exporters read the unit of a metric from the attribute `unit`.
 const boundaries = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
 const seconds = { unit: "s" }
 
@@ -39,20 +38,20 @@ const sessionDuration = Metric.histogram("mcp.server.session.duration", {
   attributes: seconds
 })
 const requests = Metric.counter("mcp.server.requests", {
-  description: "Requests that are over",
+  description: "Completed requests",
   incremental: true,
   attributes: { unit: "{request}" }
 })
 const openSessions = Metric.counter("mcp.server.sessions", {
-  description: "Sessions that are open",
+  description: "Open sessions",
   attributes: { unit: "{session}" }
 })
 const openStreams = Metric.counter("mcp.server.streams", {
-  description: "Streams of server-sent events that are open",
+  description: "Open streams of server-sent events",
   attributes: { unit: "{stream}" }
 })
 const refusals = Metric.counter("mcp.server.refusals", {
-  description: "HTTP requests that were refused",
+  description: "Refused HTTP requests",
   incremental: true,
   attributes: { unit: "{request}" }
 })
@@ -68,8 +67,8 @@ interface OpenSession {
   readonly attributes: Metric.Metric.Attributes
 }
 
-/** Updates the metrics, in the registry of the context that it was made with. */
-export class Measures implements Observer {
+/** Updates the metrics in the metric registry of its context. */
+export class ServerMetrics implements ServerObserver {
   readonly #context: Context.Context<never>
   readonly #clock: Clock.Clock
   readonly #maxSeries: number
@@ -85,31 +84,31 @@ export class Measures implements Observer {
     this.#transport = transport
   }
 
-  /** A request is over, after so many nanoseconds. `target` is one that there is. */
+  /** Records a completed request and its duration in nanoseconds. `target` must be the name of an existing entry. */
   request(
-    exchange: RequestContext,
+    request: RequestContext,
     method: string,
     target: string | undefined,
     outcome: Outcome,
     failure: Failure | undefined,
     nanos: bigint
   ): void {
-    // Resources are many, and not what a series is for.
-    const { duration, count } = this.#seriesOf(exchange, method, isNamed(method) ? target : undefined, outcome, failure)
+    // Resources may be many, so they are not an attribute of a series.
+    const { duration, count } = this.#seriesOf(request, method, isNamed(method) ? target : undefined, outcome, failure)
     duration.updateUnsafe(Number(nanos) / 1e9, this.#context)
     count.updateUnsafe(1, this.#context)
-    if (method === "initialize" && outcome === "ok") this.#sessionOpened(exchange)
+    if (method === "initialize" && outcome === "ok") this.#sessionOpened(request)
   }
 
   #seriesOf(
-    exchange: RequestContext,
+    request: RequestContext,
     method: string,
     target: string | undefined,
     outcome: Outcome,
     failure: Failure | undefined
   ): Series {
-    const http = exchange.origin?.header === undefined ? "" : "http"
-    const { revision } = exchange.caller
+    const http = request.origin?.header === undefined ? "" : "http"
+    const { revision } = request.caller
     const key = `${method}\n${revision}\n${http}\n${outcome}\n${failure?.type ?? ""}\n${target ?? ""}`
     const known = this.#series.get(key)
     if (known !== undefined) return known
@@ -117,17 +116,17 @@ export class Measures implements Observer {
     const common = {
       "mcp.method.name": method,
       "mcp.protocol.version": revision,
-      ...network(exchange, this.#transport)
+      ...network(request, this.#transport)
     }
-    const about = {
+    const attributes = {
       ...common,
       ...(target === undefined ? undefined : named(method, target)),
       ...(failure === undefined ? undefined : { "error.type": failure.type }),
       ...(failure?.code === undefined ? undefined : { "rpc.response.status_code": failure.code })
     }
     const series: Series = {
-      duration: Metric.withAttributes(operationDuration, about),
-      count: Metric.withAttributes(requests, { ...about, outcome })
+      duration: Metric.withAttributes(operationDuration, attributes),
+      count: Metric.withAttributes(requests, { ...attributes, outcome })
     }
     this.#series.set(key, series)
     return series
@@ -138,10 +137,10 @@ export class Measures implements Observer {
     count: Metric.withAttributes(requests, { "mcp.method.name": otherMethod })
   }
 
-  #sessionOpened(exchange: RequestContext): void {
-    const { peer } = exchange
+  #sessionOpened(request: RequestContext): void {
+    const { peer } = request
     if (!(peer?.session instanceof ServerSession)) return
-    const attributes = { "mcp.protocol.version": peer.session.revision, ...network(exchange, this.#transport) }
+    const attributes = { "mcp.protocol.version": peer.session.revision, ...network(request, this.#transport) }
     this.#sessions.set(peer, { since: this.#clock.monotonicTimeNanosUnsafe(), attributes })
     Metric.withAttributes(openSessions, attributes).modifyUnsafe(1, this.#context)
   }

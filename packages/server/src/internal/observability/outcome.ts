@@ -1,17 +1,19 @@
-/** How a request ended, for those who keep a record of it. */
+/** The outcomes of requests, for audit logs and telemetry, and the observer of events that are not requests. */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import type { Peer } from "@skein/runtime/Peer"
 import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import type * as Exit from "effect/Exit"
 
 /**
- * `ok`: it was answered. `tool_error`: with a tool's result that has `isError`. `input_required`: with questions to the client.
- * `error`: with a JSON-RPC error. `cancelled`: by the client, or by the end of its connection. `defect`: something broke.
+ * How a request ended: `ok`, a result; `tool_error`, a tool's result with `isError`; `input_required`, input requests
+ * to the client; `error`, a JSON-RPC error; `cancelled`, by the client or by the end of its connection; `defect`, an
+ * exception that the log contains.
  */
 export type Outcome = "ok" | "tool_error" | "input_required" | "error" | "cancelled" | "defect"
 
-/** A result that was written out already, and what it was before. */
+/** An encoded result, with the result that was encoded. */
 export class Written extends JsonRpc.Encoded {
   readonly result: JsonRpc.JsonObject
 
@@ -26,18 +28,32 @@ const ofAnswer = (answer: Answer): Outcome => {
   return result["isError"] === true ? "tool_error" : result["resultType"] === "input_required" ? "input_required" : "ok"
 }
 
-/** The JSON-RPC error that a request ended with, if it did: nothing else may be wrong beside it. */
+/** Returns the JSON-RPC error that a request ended with, or `undefined`. A defect beside the error takes precedence. */
 export const errorOf = (exit: Exit.Exit<Answer, McpError.McpError>): McpError.McpError | undefined => {
   if (exit._tag === "Success" || exit.cause.reasons.some(Cause.isDieReason)) return undefined
   const error = exit.cause.reasons.find(Cause.isFailReason)?.error
   return McpError.isMcpError(error) ? error : undefined
 }
 
-/** How it ended. Asked when the handler is over, and before the exchange is. */
-export const outcomeOf = (exchange: RequestContext, exit: Exit.Exit<Answer, McpError.McpError>): Outcome => {
-  if (exchange.cancelled) return "cancelled"
+/** Returns the outcome of a request. Call it after the handler has ended and before the answer is sent. */
+export const outcomeOf = (request: RequestContext, exit: Exit.Exit<Answer, McpError.McpError>): Outcome => {
+  if (request.cancelled) return "cancelled"
   if (exit._tag === "Success") return ofAnswer(exit.value)
   if (errorOf(exit) !== undefined) return "error"
-  // The handler was interrupted because it asks something, which is answered in its stead.
-  return exchange.state === "Replacing" && Cause.hasInterruptsOnly(exit.cause) ? "input_required" : "defect"
+  // The handler was interrupted to answer the request with its input requests.
+  return request.state === "Replacing" && Cause.hasInterruptsOnly(exit.cause) ? "input_required" : "defect"
+}
+
+/**
+ * Receives events that are not requests. A server has an observer only if `Telemetry.layer` is among its definitions. A
+ * transport calls `core.observer?.…`, which costs nothing otherwise.
+ */
+export interface ServerObserver {
+  /** A connection has ended. It was a session if its handshake had completed. Called for every transport. */
+  readonly sessionClosed: (peer: Peer) => void
+  /** A stream of server-sent events has started. One call of `streamClosed` follows each call. */
+  readonly streamOpened: () => void
+  readonly streamClosed: () => void
+  /** An HTTP request was refused with this status before its message was read. */
+  readonly refused: (status: number) => void
 }

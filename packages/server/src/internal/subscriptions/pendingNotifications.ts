@@ -1,55 +1,63 @@
 /**
- * Notices for many listeners, of whom each may be slow to read.
+ * Notifications to many subscribers, any of which may be slow to read.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Effect from "effect/Effect"
 import type { Fibers } from "../dispatch/fibers.ts"
 
-/** What a listener is told. */
-export interface Notice {
+/** A notification without its JSON-RPC envelope. */
+export interface OutgoingNotification {
   readonly method: string
   readonly params?: JsonObject | undefined
 }
 
-/** Who is told. */
-export interface Target {
-  /** Sends a notice now, and waits while the other side is slow to read. */
-  readonly say: (notice: Notice) => Effect.Effect<void>
+/** A receiver of notifications: a session, or an open `subscriptions/listen`. */
+export interface NotificationTarget {
+  /** Sends a notification. Suspends while the client is slow to read. */
+  readonly send: (notification: OutgoingNotification) => Effect.Effect<void>
 }
 
 /**
- * Whoever is slow to read delays nobody else, and keeps no more than one notice of each key: a notice says that something has
- * changed, and once is enough for several changes that were not heard of yet.
+ * Sends notifications without waiting. A slow target delays no other target, and at most one notification of each key
+ * waits for it: a notification reports a change, and one suffices for several changes that the client has not read yet.
  */
-export class Outbox {
+export class PendingNotifications {
   readonly #fibers: Fibers
-  // Those who are slow, and what waits for each. Nothing is kept of the others.
-  readonly #waiting = new Map<Target, Map<string, Notice>>()
+  // The slow targets and their waiting notifications. Nothing is stored for the others.
+  readonly #waiting = new Map<NotificationTarget, Map<string, OutgoingNotification>>()
 
   constructor(fibers: Fibers) {
     this.#fibers = fibers
   }
 
-  /** How many are slow to read. */
+  /** The number of slow targets. */
   get size(): number {
     return this.#waiting.size
   }
 
-  /** Tells a notice, now or when there is room. `merged` takes its place where another one with its key waits already. */
-  tell(target: Target, key: string, notice: Notice, merged: Notice = notice): void {
+  /**
+   * Sends a notification now, or as soon as the target reads again. If another one with the key is waiting already,
+   * `merged` replaces it.
+   */
+  send(
+    target: NotificationTarget,
+    key: string,
+    notification: OutgoingNotification,
+    merged: OutgoingNotification = notification
+  ): void {
     const waiting = this.#waiting.get(target)
-    if (waiting !== undefined) return void waiting.set(key, waiting.has(key) ? merged : notice)
-    const slow = this.#fibers.fork(target.say(notice))
+    if (waiting !== undefined) return void waiting.set(key, waiting.has(key) ? merged : notification)
+    const slow = this.#fibers.fork(target.send(notification))
     if (slow === undefined) return
-    const queue = new Map<string, Notice>()
+    const queue = new Map<string, OutgoingNotification>()
     this.#waiting.set(target, queue)
     slow.addObserver(() => this.#next(target, queue))
   }
 
-  #next(target: Target, queue: Map<string, Notice>): void {
-    for (const [key, notice] of queue) {
+  #next(target: NotificationTarget, queue: Map<string, OutgoingNotification>): void {
+    for (const [key, notification] of queue) {
       queue.delete(key)
-      const slow = this.#fibers.fork(target.say(notice))
+      const slow = this.#fibers.fork(target.send(notification))
       if (slow !== undefined) return void slow.addObserver(() => this.#next(target, queue))
     }
     this.#waiting.delete(target)

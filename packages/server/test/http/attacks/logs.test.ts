@@ -81,7 +81,7 @@ describe("a line of the log", () => {
             params: { requestId: 2, reason: spoof }
           }, own)
           expect(lines.length).toBeGreaterThan(7)
-          expect(lines.some((line) => line.includes("left behind"))).toBe(true)
+          expect(lines.some((line) => line.includes("did not stop within"))).toBe(true)
           expect(lines.some((line) => line.includes("failed, reference"))).toBe(true)
           for (const line of lines) {
             expect([line, [...line].filter((sign) => sign < " " || sign === "\x7f")]).toEqual([line, []])

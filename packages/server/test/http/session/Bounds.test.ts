@@ -48,27 +48,27 @@ describe("a client that does not read", () => {
 })
 
 describe("the event log in memory", () => {
-  const read = (log: EventStore.Log, session: string, stream: number, after: number) =>
+  const read = (log: EventStore.Store, session: string, stream: number, after: number) =>
     Effect.runSync(log.read(session, stream, after))
 
-  const fill = (log: EventStore.Log, session: string, stream: number, count: number, data = "0123456789") => {
+  const fill = (log: EventStore.Store, session: string, stream: number, count: number, data = "0123456789") => {
     for (let event = 1; event <= count; event++) log.append(session, stream, event, data)
   }
 
   it("keeps the last events of a stream: maxEvents", () => {
-    const log = EventStore.memory({ maxEventsPerStream: 3 })
+    const log = EventStore.make({ maxEventsPerStream: 3 })
     fill(log, "a", 1, 5)
     expect(read(log, "a", 1, 2)).toHaveLength(3)
     expect(read(log, "a", 1, 5)).toEqual([])
     expect(read(log, "a", 1, 1)).toBeUndefined()
     expect(read(log, "a", 1, 6)).toBeUndefined()
-    const none = EventStore.memory({ maxEventsPerStream: 0 })
+    const none = EventStore.make({ maxEventsPerStream: 0 })
     fill(none, "a", 1, 2)
     expect(read(none, "a", 1, 1)).toBeUndefined()
   })
 
   it("keeps so many characters of a session, those of streams that are not complete last: maxPerSession", () => {
-    const log = EventStore.memory({ maxCharsPerSession: 50 })
+    const log = EventStore.make({ maxCharsPerSession: 50 })
     fill(log, "a", 1, 2)
     fill(log, "a", 2, 2)
     fill(log, "b", 1, 5)
@@ -87,7 +87,7 @@ describe("the event log in memory", () => {
   })
 
   it("keeps so many characters in all: maxTotal", () => {
-    const log = EventStore.memory({ maxTotalChars: 100 })
+    const log = EventStore.make({ maxTotalChars: 100 })
     for (const session of ["a", "b", "c"]) fill(log, session, 1, 4)
     expect(read(log, "a", 1, 1)).toBeUndefined()
     expect(read(log, "a", 1, 2)).toHaveLength(2)
@@ -99,7 +99,7 @@ describe("the event log in memory", () => {
   })
 
   it("forgets what belongs to a session that is over, and what was complete long enough: retention", () => {
-    const log = EventStore.memory({ retention: "5 seconds" })
+    const log = EventStore.make({ retention: "5 seconds" })
     fill(log, "a", 1, 2)
     fill(log, "b", 1, 2)
     log.forget("a")
@@ -115,9 +115,9 @@ describe("the event log in memory", () => {
 
   it.effect("the events of a session are forgotten with it", () =>
     Effect.gen(function*() {
-      const memory = EventStore.memory()
+      const memory = EventStore.make()
       const sessions: Array<string> = []
-      const log: EventStore.Log = {
+      const log: EventStore.Store = {
         append: (session, stream, event, data) => {
           sessions.push(session)
           memory.append(session, stream, event, data)

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import type { Json } from "../kit.ts"
 import { FakeAnswer, FakeRequest } from "./fake.ts"
 import { call, Control, initialize, layer, notification, until } from "./kit.ts"
+import { internals } from "../../../src/internal/catalogState.ts"
 
 /** Numbers from 0 to below 1 (mulberry32). */
 const random = (seed: number) => () => {
@@ -71,8 +72,8 @@ const play = (seed: number) => {
   return Effect.gen(function*() {
     const endpoint = yield* Http.make()
     let open = 0
-    const { core } = yield* McpServer.McpServer
-    core.catalog.middleware.observer = {
+    const { [internals]: core } = yield* McpServer.McpServer
+    core.catalog[internals].middleware.observer = {
       sessionClosed: () => {},
       streamOpened: () => void open++,
       streamClosed: () => void open--,

@@ -227,10 +227,10 @@ describe("the event log", () => {
 
   it.effect("may be a service of the host's that takes its time: what is said meanwhile is not lost, nor said twice", () =>
     Effect.gen(function*() {
-      const memory = EventStore.memory()
+      const memory = EventStore.make()
       const read = Latch.makeUnsafe(false)
       let reads = 0
-      const slow: EventStore.Log = {
+      const slow: EventStore.Store = {
         append: (session, stream, event, data) => memory.append(session, stream, event, data),
         complete: (session, stream) => memory.complete(session, stream),
         forget: (session) => memory.forget(session),

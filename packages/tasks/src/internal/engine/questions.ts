@@ -53,7 +53,7 @@ const questionKey = (
   )
 
 /**
- * Asks a question and returns its answer. Fails with `TimedOut` after the `timeout` of the call, if it has one, and
+ * Asks a question and returns its answer. Fails with `Timeout` after the `timeout` of the call, if it has one, and
  * with `Closed` while the task compensates. A question that loses a race is withdrawn, and loses the race in each run:
  * it can no longer be answered or time out.
  */

@@ -7,7 +7,8 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { RequestContext } from "@skein/runtime/RequestContext"
-import type { Handled, ToolCall } from "@skein/server/Catalog"
+import type { Handled } from "@skein/server/Catalog"
+import type { ToolCall } from "@skein/server/Extension"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
@@ -35,12 +36,12 @@ export class NotStarted {
 const preparedMember = "@skein/tasks/prepared"
 
 /** Prepares a call. Returns the arguments of its task, or the result of a call that does not start one. */
-export const prepare = ({ exchange, params, tool }: ToolCall): Handled<JsonObject | NotStarted> =>
+export const prepare = ({ params, request, tool }: ToolCall): Handled<JsonObject | NotStarted> =>
   Effect.suspend(() => {
     const cell: PreparedCell = { value: undefined }
     const args = params.arguments ?? {}
     return Effect.map(
-      Effect.provideService(tool.call(args, exchange), Preparing, cell),
+      Effect.provideService(tool.call(args, request), Preparing, cell),
       (result) => cell.value === undefined ? new NotStarted(result) : { ...args, [preparedMember]: cell.value.json }
     )
   })

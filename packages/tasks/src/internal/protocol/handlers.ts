@@ -3,7 +3,7 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
-import type { ToolEntry } from "@skein/server/Catalog"
+import { requestServices, type ToolEntry } from "@skein/server/Catalog"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ export const runTasks = (tasks: TaskService["Service"]): Effect.Effect<void, nev
 
 /** The handlers of a server's tools. A tool that no longer supports tasks still runs the tasks that it has. */
 export const handlersOf = (tasks: TaskService["Service"]): Handlers => {
-  const base = Context.omit(Tracer.ParentSpan)(tasks.catalog.base) as Context.Context<never>
+  const base = Context.omit(Tracer.ParentSpan)(requestServices(tasks.catalog)) as Context.Context<never>
   return (name) => {
     const tool = tasks.catalog.tools.get(name)
     if (tool === undefined) return undefined

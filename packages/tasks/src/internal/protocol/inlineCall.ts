@@ -10,7 +10,7 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
-import type { Called, ToolCall } from "@skein/server/Catalog"
+import type { ToolCall, ToolCallResult } from "@skein/server/Extension"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -35,16 +35,16 @@ const startTask = (
   args: JsonObject,
   tools: ModelTools | undefined
 ): Effect.Effect<string, McpError.McpError> => {
-  const { exchange } = call
-  const inputCaller = tools === undefined ? exchange.caller : withFormCapability(exchange.caller)
-  const round = exchange.round ??= exchange.rounds?.(exchange)
+  const { request } = call
+  const inputCaller = tools === undefined ? request.caller : withFormCapability(request.caller)
+  const round = request.round ??= request.rounds?.(request)
   const started = Effect.map(tasks.submit(call, args, undefined, inputCaller), ({ id }) => id)
   return round === undefined ? started : round.once(onceKey, started) as typeof started
 }
 
 /** Runs a call that waits for its task. */
-export const runInline = (tasks: TaskService["Service"], call: ToolCall): Called => {
-  const { exchange } = call
+export const runInline = (tasks: TaskService["Service"], call: ToolCall): ToolCallResult => {
+  const { request } = call
   const tools = modelToolsFor(tasks, call)
   return Effect.uninterruptibleMask((restore) =>
     // Preparing is not in `once`, in which a handler may not ask for input: it runs in each round, with its recorded
@@ -54,12 +54,12 @@ export const runInline = (tasks: TaskService["Service"], call: ToolCall): Called
       // This is uninterruptible until the id is known: without the id, a started task could not be cancelled.
       return Effect.flatMap(startTask(tasks, call, args, tools), (id) => {
         const last = Effect.tap(
-          waitForEnd(tasks, exchange, id, tools),
+          waitForEnd(tasks, request, id, tools),
           () => withMcpErrors(tasks.engine.expireSoon(id))
         )
         const ended = Effect.flatMap(last, wire.callOutcome)
         const result = tools === undefined ? ended : orStatusAfterMaxWait(tasks, tools, call, id, ended)
-        return Effect.onInterrupt(restore(result), () => onInterrupted(tasks, exchange, id))
+        return Effect.onInterrupt(restore(result), () => onInterrupted(tasks, request, id))
       })
     })
   )

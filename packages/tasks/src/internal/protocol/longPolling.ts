@@ -7,7 +7,7 @@ import * as Capabilities from "@skein/protocol/Capabilities"
 import { related } from "@skein/protocol/LegacyTask"
 import type * as McpError from "@skein/protocol/McpError"
 import type { Caller } from "@skein/runtime/RequestContext"
-import type { Called, ToolCall } from "@skein/server/Catalog"
+import type { ToolCall, ToolCallResult } from "@skein/server/Extension"
 import * as Content from "@skein/server/Content"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -19,11 +19,11 @@ import { type ModelTools, type TaskService, withMcpErrors } from "./taskService.
 /** The tools for tasks that the model of a call has; `undefined` for a tool whose tasks clients never see. */
 export const modelToolsFor = (
   tasks: TaskService["Service"],
-  { exchange, tool }: ToolCall
+  { request, tool }: ToolCall
 ): ModelTools | undefined => {
   const modelTools = tasks.modelTools()
   if (modelTools === undefined || tasks.policyFor(tool)?.support === "forbidden") return undefined
-  return modelTools.visible(exchange.caller) ? modelTools : undefined
+  return modelTools.visible(request.caller) ? modelTools : undefined
 }
 
 /**
@@ -49,9 +49,9 @@ export const orStatusAfterMaxWait = (
   { maxWait }: ModelTools,
   call: ToolCall,
   id: string,
-  ended: Called
-): Called => {
-  const { caller } = call.exchange
+  ended: ToolCallResult
+): ToolCallResult => {
+  const { caller } = call.request
   const untilQuestion = withMcpErrors(Stream.runDrain(Stream.takeUntil(
     tasks.engine.watch(id),
     ({ questions }) => questions.some((question) => !canAsk(caller, question))

@@ -63,7 +63,7 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
   readonly inputFrom?: "caller" | "anyone" | undefined
 }
 
-/** The annotation of a tool with its policy options (`Tool.Options.extensions`). */
+/** The annotation of a tool with its policy options (`Tool.Options.metadata`). */
 export class TaskPolicyAnnotation
   extends Context.Service<TaskPolicyAnnotation, ToolPolicyOptions>()("@skein/tasks/TaskPolicy")
 {}
@@ -160,8 +160,8 @@ export const resolveSettings = (
 export const capTtl = (ttl: number | null, maxTtl: number | null): number | null =>
   maxTtl === null ? ttl : Math.min(ttl ?? Infinity, maxTtl)
 
-const annotationOf = <I, S>({ extensions }: ToolEntry, key: Context.Key<I, S>): S | undefined =>
-  extensions === undefined ? undefined : Context.getOrUndefined(extensions as Context.Context<I>, key)
+const annotationOf = <I, S>({ metadata }: ToolEntry, key: Context.Key<I, S>): S | undefined =>
+  metadata === undefined ? undefined : Context.getOrUndefined(metadata as Context.Context<I>, key)
 
 /** The policy for the tasks of a tool; `undefined` for a tool whose calls do not become tasks. */
 export const policyOf = (tool: ToolEntry, settings: TaskSettings): TaskPolicy | undefined => {

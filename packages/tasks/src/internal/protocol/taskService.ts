@@ -5,7 +5,9 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
-import type { Catalog, Handled, ToolCall, ToolEntry } from "@skein/server/Catalog"
+import type { Catalog, Handled, ToolEntry } from "@skein/server/Catalog"
+import * as Extension from "@skein/server/Extension"
+import type { ToolCall } from "@skein/server/Extension"
 import type { Visible } from "@skein/server/Registry"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -71,8 +73,8 @@ export class TaskService extends Context.Service<TaskService, {
 }>()("@skein/tasks/TaskService") {}
 
 /** The task service of a server; `undefined` if `Tasks.layer` is not among its definitions. */
-export const findTaskService = ({ extensions }: Catalog["Service"]): TaskService["Service"] | undefined => {
-  for (const { services } of extensions.all) {
+export const findTaskService = (catalog: Catalog["Service"]): TaskService["Service"] | undefined => {
+  for (const { services } of Extension.list(catalog)) {
     const service = services && Context.getOrUndefined(services as Context.Context<TaskService>, TaskService)
     if (service !== undefined) return service
   }
@@ -162,7 +164,7 @@ export const makeTaskService = (
   }
 
   const submit: TaskService["Service"]["submit"] = (
-    { exchange: { caller }, params, tool },
+    { params, request: { caller }, tool },
     args,
     ttlMs,
     inputCaller = caller
@@ -185,17 +187,17 @@ export const makeTaskService = (
     })
 
   const start: TaskService["Service"]["start"] = (call, ttlMs) => {
-    const { exchange, tool } = call
+    const { request, tool } = call
     const inputCaller = policyFor(tool)?.inputFrom === "anyone"
-      ? withAllInputCapabilities(exchange.caller)
-      : exchange.caller
+      ? withAllInputCapabilities(request.caller)
+      : request.caller
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(restore(prepareCall(call)), (args): Handled<State | NotStarted> =>
         args instanceof NotStarted
           ? Effect.succeed(args)
           : Effect.tap(
             submit(call, args, ttlMs, inputCaller),
-            ({ id }) => exchange.cancelled ? cancelUnwanted(service, id) : Effect.void
+            ({ id }) => request.cancelled ? cancelUnwanted(service, id) : Effect.void
           ))
     )
   }

@@ -15,7 +15,7 @@ import { isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import * as Task from "@skein/protocol/Task"
-import type { Called, Extension, ToolCall } from "@skein/server/Catalog"
+import type { Extension, ToolCall, ToolCallResult } from "@skein/server/Extension"
 import * as Effect from "effect/Effect"
 import { NotStarted } from "./beforeTask.ts"
 import { runInline } from "./inlineCall.ts"
@@ -40,11 +40,11 @@ export const missingTasksCapability = Effect.fail(McpError.missingRequiredClient
  */
 export const handleCall = (
   tasks: TaskService["Service"],
-  callWithTask: (call: ToolCall) => Called | undefined
+  callWithTask: (call: ToolCall) => ToolCallResult | undefined
 ): NonNullable<Extension["call"]> =>
 (call, next) => {
   const policy = tasks.policyFor(call.tool)
-  const { caller: { revision } } = call.exchange
+  const { caller: { revision } } = call.request
   if (Revision.era(revision) === "request") {
     return policy === undefined ? next(call) : handleRequestEraCall(tasks, policy, call, next)
   }
@@ -62,9 +62,9 @@ const handleRequestEraCall = (
   tasks: TaskService["Service"],
   policy: TaskPolicy,
   call: ToolCall,
-  next: (call: ToolCall) => Called
-): Called => {
-  const { exchange: { caller }, params } = call
+  next: (call: ToolCall) => ToolCallResult
+): ToolCallResult => {
+  const { params, request: { caller } } = call
   const supportsTasks = declaresTasks(caller.capabilities)
   if (policy.support === "required" && !supportsTasks) return missingTasksCapability
   const becomesTask = supportsTasks && policy.support !== "forbidden" &&

@@ -273,7 +273,7 @@ describe("2025-11-25 · input_required", () => {
       yield* kit.settle
       const task = yield* client.result("tasks/get", { taskId })
       expect(task.status).toBe("failed")
-      expect(task.statusMessage).toContain("has not declared the capabilities for elicitation/create")
+      expect(task.statusMessage).toContain("a capability that the client has not declared")
     }))
 
   it.effect("an error is an answer: the user rejects a sampling request", () =>
@@ -287,7 +287,7 @@ describe("2025-11-25 · input_required", () => {
       expect(question.params._meta).toEqual({ [kit.relatedTask]: { taskId } })
       client.answerRaw(JsonRpc.failure(question.id, { code: -1, message: "User rejected sampling request" }))
       const { result } = yield* client.answer(waiting)
-      expect(result.content[0].text).toContain("Rejected: ")
+      expect(result.content[0].text).toContain("ProtocolError: ")
       expect(result.content[0].text).toContain("User rejected sampling request")
     }))
 

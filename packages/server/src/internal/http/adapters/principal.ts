@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { McpServer } from "../../../McpServer.ts"
+import { internals } from "../../catalogState.ts"
 import * as logs from "../../observability/logs.ts"
 import type { HttpAnswer } from "../adapter.ts"
 import { send } from "../refusals.ts"
@@ -22,7 +23,7 @@ export const adapterContext: Effect.Effect<Context.Context<never>, never, McpSer
     const surrounding: Context.Context<never> = Context.omit(Scope.Scope, Layer.CurrentMemoMap)(
       context as Context.Context<McpServer | Scope.Scope>
     )
-    return logs.enter(surrounding, Context.get(context, McpServer).core.catalog.base)
+    return logs.withServerServices(surrounding, Context.get(context, McpServer)[internals].catalog[internals].base)
   }
 )
 

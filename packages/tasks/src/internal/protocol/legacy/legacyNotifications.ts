@@ -93,7 +93,7 @@ const notifyChanges = (
     // "Progress notifications MUST stop after completion": the last progress is sent before the end. The end has a key
     // of its own: of several notifications with one key, a slow reader receives the last in the position of the first.
     const sendProgress = hasProgress
-      ? Extension.tell(caller, `${key} progress`, {
+      ? Extension.notify(caller, `${key} progress`, {
         method: Method.Progress.name,
         params: progressParamsOf(id, progressToken, progress)
       })
@@ -101,7 +101,7 @@ const notifyChanges = (
     return hasChanged
       ? Effect.andThen(
         sendProgress,
-        Extension.tell(caller, isFinal(state) ? `${key} end` : key, {
+        Extension.notify(caller, isFinal(state) ? `${key} end` : key, {
           method: Method.LegacyTaskStatus.name,
           params: statusParamsOf(task)
         })

@@ -10,7 +10,8 @@ import { type CreateTaskResult, type GetTaskResult, type ListTasksResult, relate
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
-import { type Called, Catalog, type Extension, type ToolCall } from "@skein/server/Catalog"
+import { Catalog } from "@skein/server/Catalog"
+import type { Extension, ToolCall, ToolCallResult } from "@skein/server/Extension"
 import { method } from "@skein/server/Extension"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -50,16 +51,16 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
       : undefined
 
   /** Handles a call with `task`; `undefined` for a call without. */
-  call(call: ToolCall): Called | undefined {
-    const { exchange, params } = call
+  call(call: ToolCall): ToolCallResult | undefined {
+    const { params, request } = call
     const { task } = params
     // "Receivers that do not declare the task capability … MUST process requests of that type normally, ignoring any
     // task-augmentation metadata if present": older revisions do not declare it.
-    if (exchange.caller.revision !== legacyRevision || task === undefined) return undefined
+    if (request.caller.revision !== legacyRevision || task === undefined) return undefined
     return this.#start(call, task.ttl)
   }
 
-  #start(call: ToolCall, ttlMs: number | undefined): Called {
+  #start(call: ToolCall, ttlMs: number | undefined): ToolCallResult {
     const support = this.#tasks.policyFor(call.tool)?.support ?? "forbidden"
     // "If `execution.taskSupport` is not present or `forbidden`, … servers SHOULD return a -32601 (Method not found)
     // error."
@@ -69,7 +70,7 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
     }
     return Effect.flatMap(
       this.#tasks.startOrFail(call, ttlMs),
-      (state) => Effect.as(this.#notify(state, call.exchange), this.#createResult(state))
+      (state) => Effect.as(this.#notify(state, call.request), this.#createResult(state))
     )
   }
 

@@ -1,0 +1,236 @@
+/**
+ * The state of a server's catalog: the entries that registries hold, the middleware, the extensions, and the listener
+ * for changes.
+ *
+ * `Catalog` and `Extension` export the types of this module that authors use. They are declared here because the two
+ * modules refer to each other.
+ */
+import type * as CallTool from "@skein/protocol/CallTool"
+import type * as Codec from "@skein/protocol/Codec"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as McpError from "@skein/protocol/McpError"
+import type * as Method from "@skein/protocol/Method"
+import type * as WirePrompt from "@skein/protocol/Prompt"
+import type * as WireResource from "@skein/protocol/Resource"
+import type * as WireTool from "@skein/protocol/Tool"
+import type * as XMcpHeader from "@skein/protocol/XMcpHeader"
+import type { Caller, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { ListKind } from "../EventBus.ts"
+import type { Entry } from "../Registry.ts"
+import type { ServerObserver } from "./observability/outcome.ts"
+import type { OutgoingNotification } from "./subscriptions/pendingNotifications.ts"
+
+/** The key of the members of public services that only this package uses. */
+export const internals: unique symbol = Symbol.for("@skein/server/internals")
+
+/** The effect that handles a request for an entry. It fails with the JSON-RPC error that the client receives. */
+export type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
+
+/** Completes the text of an argument or a variable: returns the candidates, the best first. */
+export type Completer = (
+  value: string,
+  others: { readonly [name: string]: string }
+) => Handled<ReadonlyArray<string>>
+
+/** The completers of a prompt's arguments or a template's variables, by name. */
+export type Completers = ReadonlyMap<string, Completer>
+
+/** A tool and the function that runs its calls. */
+export interface ToolEntry extends Entry<WireTool.Tool> {
+  /** The arguments that a client of 2026-07-28 copies into HTTP headers. */
+  readonly headers?: ReadonlyArray<XMcpHeader.Param> | undefined
+  /** Values for the extensions of this server (`Tool.Options.metadata`). */
+  readonly metadata?: Context.Context<never> | undefined
+  readonly call: (args: JsonObject, request: RequestContext) => Handled<CallTool.CallToolResult>
+}
+
+/** Reads a resource. */
+export type Reader = (request: RequestContext) => Handled<WireResource.ReadResourceResult>
+
+/** A resource and its reader. */
+export interface ResourceEntry extends Entry<WireResource.Resource> {
+  readonly read: Reader
+}
+
+/** A resource template and the readers of the resources that match it. */
+export interface TemplateEntry extends Entry<WireResource.ResourceTemplate> {
+  /** The names of its variables. */
+  readonly names: ReadonlyArray<string>
+  /** Returns the reader of a resource, or `undefined` if the URI does not match the template. */
+  readonly match: (uri: string) => Reader | undefined
+  readonly complete?: Completers | undefined
+}
+
+/** A prompt and the function that fills it in. */
+export interface PromptEntry extends Entry<WirePrompt.Prompt> {
+  readonly get: (args: JsonObject, request: RequestContext) => Handled<WirePrompt.GetPromptResult>
+  readonly complete?: Completers | undefined
+}
+
+/** A method and its handler. Made by `Extension.method`. */
+export interface ExtensionMethod {
+  readonly method: Method.AnyRequest
+  readonly run: (params: unknown, request: RequestContext) => Handled<Codec.Writable<unknown>>
+}
+
+/** A call of a tool whose arguments are not decoded yet. */
+export interface ToolCall {
+  readonly tool: ToolEntry
+  readonly params: CallTool.CallToolRequestParams
+  readonly request: RequestContext
+}
+
+/** The result of a call of a tool: the tool's result, or the handle of a task. */
+export type ToolCallResult = Handled<Codec.Writable<CallTool.CallToolResult>>
+
+/**
+ * Sends a notification to a subscriber. While the subscriber is slow to read, only the last notification of each key is
+ * kept.
+ */
+export type Publish = (key: string, method: string, params: JsonObject) => void
+
+/** The part of an extension in one `subscriptions/listen`. */
+export interface Subscription {
+  /** The members that the extension adds to the acknowledgment of the server. */
+  readonly agreed: JsonObject
+  /** Runs from the acknowledgment on. It is interrupted when the subscription ends. */
+  readonly run: (publish: Publish) => Effect.Effect<void>
+}
+
+/**
+ * The addition of an extension to a server. Every member but `name` is optional.
+ */
+export interface Extension {
+  /** Its identifier, or a name for messages. */
+  readonly name: string
+  /**
+   * The capabilities that the server declares to this caller. The `extensions` members of several extensions are
+   * merged.
+   */
+  readonly capabilities?: ((caller: Caller) => JsonObject | undefined) | undefined
+  readonly methods?: ReadonlyArray<ExtensionMethod> | undefined
+  /**
+   * Receives every call of a tool and either answers it or calls `next`. The first extension is the outermost. It runs
+   * for every call, so it must decide quickly.
+   */
+  readonly call?: ((call: ToolCall, next: (call: ToolCall) => ToolCallResult) => ToolCallResult) | undefined
+  /**
+   * Takes part in a `subscriptions/listen` with these filters. It returns `undefined` if no filter belongs to the
+   * extension.
+   */
+  readonly listen?:
+    | ((
+      notifications: JsonObject,
+      request: RequestContext
+    ) => Effect.Effect<Subscription | undefined, McpError.McpError, McpRequest>)
+    | undefined
+  /**
+   * Services for other extensions of the server, which find them with `Extension.list` once all definitions are
+   * registered.
+   */
+  readonly services?: Context.Context<never> | undefined
+  /** The work that runs now outside of clients' requests, for `McpServer.inspect`. */
+  readonly running?: Iterable<RequestContext> | undefined
+  /**
+   * Runs once all definitions of the server are registered. Fibers forked into the scope live as long as the server.
+   */
+  readonly ready?: Effect.Effect<void, never, Scope.Scope> | undefined
+}
+
+type Wrap = (next: Dispatcher<McpRequest>) => Dispatcher<McpRequest>
+
+/** The middleware of a server, outermost first. */
+export class MiddlewareStack {
+  /** The observer of events that no middleware sees: `undefined` unless `Telemetry.layer` is among the definitions. */
+  observer: ServerObserver | undefined = undefined
+  #all: ReadonlyArray<Wrap> = []
+  #version = 0
+
+  /** Grows with every change. */
+  get version(): number {
+    return this.#version
+  }
+
+  get all(): ReadonlyArray<Wrap> {
+    return this.#all
+  }
+
+  /** Adds a middleware inside of the present ones until the scope closes. */
+  add(middleware: Wrap): Effect.Effect<void, never, Scope.Scope> {
+    const change = (all: MiddlewareStack["all"]) =>
+      Effect.sync(() => {
+        this.#all = all
+        this.#version++
+      })
+    return Effect.acquireRelease(
+      Effect.suspend(() => change([...this.#all, middleware])),
+      () => Effect.suspend(() => change(this.#all.filter((other) => other !== middleware)))
+    )
+  }
+}
+
+/** An extension that takes part in tool calls. */
+export type CallingExtension = Extension & { readonly call: NonNullable<Extension["call"]> }
+
+/** The extensions of a server, in the order in which they were added. */
+export class ExtensionList {
+  #all: ReadonlyArray<Extension> = []
+  #calling: ReadonlyArray<CallingExtension> = []
+  #methods: ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> = new Map()
+
+  get all(): ReadonlyArray<Extension> {
+    return this.#all
+  }
+
+  /** The extensions that take part in tool calls. */
+  get calling(): ReadonlyArray<CallingExtension> {
+    return this.#calling
+  }
+
+  /** The methods of the extensions, by name. One name may have several methods, for different revisions. */
+  get methods(): ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> {
+    return this.#methods
+  }
+
+  /** Adds an extension until the scope closes. */
+  add(extension: Extension): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => this.#resolve([...this.#all, extension])),
+      () => Effect.sync(() => this.#resolve(this.#all.filter((other) => other !== extension)))
+    )
+  }
+
+  #resolve(all: ReadonlyArray<Extension>): void {
+    this.#all = all
+    this.#calling = all.filter((extension): extension is CallingExtension => extension.call !== undefined)
+    this.#methods = Map.groupBy(all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)
+  }
+}
+
+/** Receives the changes of a catalog and notifies clients: the server's `SubscriptionRegistry`. */
+export interface ChangeListener {
+  /** A list has changed in this process. */
+  readonly listChanged: (kind: ListKind) => void
+  readonly resourceUpdated: (uri: string, parent: string | undefined) => Effect.Effect<void>
+  /** Sends a notification to the session of a caller. Returns `false` if no session is open. */
+  readonly notify: (caller: Caller, key: string, notification: OutgoingNotification) => boolean
+  /** Returns the scope that closes when the session of a caller ends, or `undefined` if no session is open. */
+  readonly session: (caller: Caller) => Scope.Scope | undefined
+}
+
+/** The state of a catalog that only this package uses. */
+export interface CatalogInternals {
+  readonly middleware: MiddlewareStack
+  readonly extensions: ExtensionList
+  /** The services that every request of the server starts with. The catalog is one of them. */
+  readonly base: Context.Context<never>
+  /** Closes when the server does. */
+  readonly scope: Scope.Scope
+  /** The kinds that the server declares from the start, whether or not it has entries of them. */
+  readonly declared: ReadonlyArray<ListKind>
+  /** Set once the server is built. */
+  readonly changes: { listener: ChangeListener | undefined }
+}

@@ -1,0 +1,73 @@
+/**
+ * Finds the reader of a URI, runs readers, and makes the caching hints of their results.
+ */
+import type * as Wire from "@skein/protocol/Content"
+import type { ReadResourceResult } from "@skein/protocol/Resource"
+import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import type { Hint } from "../../Caching.ts"
+import type { Catalog, Handled, Reader } from "../../Catalog.ts"
+import * as Content from "../../Content.ts"
+import type { HandlerError } from "../../HandlerError.ts"
+import { toMcpError } from "./handlerError.ts"
+import { checkContents } from "./validateDefinition.ts"
+import type { Defined } from "../json.ts"
+
+/** The value that a reader returns: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
+export type ResourceBody = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents> | ReadResourceResult
+
+/** The part of a resource's definition that its result needs. */
+interface Defaults extends Hint {
+  readonly mimeType?: string | undefined
+}
+
+/** Runs a reader and makes the result of `resources/read`. */
+export const readResource = <E extends HandlerError>(
+  read: Effect.Effect<ResourceBody, E, McpRequest>,
+  uri: string,
+  defaults: Defaults
+): Handled<ReadResourceResult> => {
+  const hint = cacheHint(defaults)
+  return Effect.mapBoth(read, {
+    onFailure: toMcpError,
+    onSuccess: (body) => {
+      if (typeof body === "string" || body instanceof Uint8Array) {
+        return { contents: [Content.resourceContents(uri, body, defaults.mimeType)], ...hint }
+      }
+      if (!("contents" in body)) return { contents: checkContents(body), ...hint }
+      checkContents(body.contents)
+      return { ...hint, ...body, ...cacheHint(body) }
+    }
+  })
+}
+
+/** Makes the hint as it is sent: "Servers MUST provide a `ttlMs` value that is `>= 0`", and an integer. */
+export const cacheHint = ({ cacheScope, ttlMs }: Hint): Defined<Hint> => ({
+  ...(ttlMs === undefined ? undefined : { ttlMs: toWholeMillis(ttlMs) }),
+  ...(cacheScope === undefined ? undefined : { cacheScope })
+})
+
+const toWholeMillis = (ttlMs: number): number => Math.min(Math.max(0, Math.floor(ttlMs) || 0), Number.MAX_SAFE_INTEGER)
+
+/** Returns the reader of a URI for a caller: of the resource with that URI, else of the first template that matches. */
+export const findReader = (
+  { resources, templates }: Catalog["Service"],
+  uri: string,
+  caller: Caller
+): Reader | undefined => {
+  const resource = resources.seen(uri, caller)
+  if (resource !== undefined) return resource.visible === undefined ? resource.read : privately(resource.read)
+  for (const [, template] of templates.sorted) {
+    if (template.visible?.(caller) === false) continue
+    const reading = template.match(uri)
+    if (reading !== undefined) return template.visible === undefined ? reading : privately(reading)
+  }
+  return undefined
+}
+
+/**
+ * Marks the result as private: an entry that only some callers may see must not be shared, even if its caching hints
+ * allow it.
+ */
+const privately = (read: Reader): Reader => (request) =>
+  Effect.map(read(request), (result) => ({ ...result, cacheScope: "private" }))

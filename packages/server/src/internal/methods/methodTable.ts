@@ -1,0 +1,121 @@
+/**
+ * The table of methods: decodes the params and encodes the results in the revision of the caller.
+ */
+import * as Codec from "@skein/protocol/Codec"
+import type { Implementation } from "@skein/protocol/Implementation"
+import type { Meta } from "@skein/protocol/Message"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import type * as Method from "@skein/protocol/Method"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Revision from "@skein/protocol/Revision"
+import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { Hint } from "../../Caching.ts"
+import type { Catalog, Handled } from "../../Catalog.ts"
+import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
+
+/** Handles the requests of one method. */
+export type Handler = (request: RequestContext) => Handled<Answer>
+
+/** The description of a server. */
+export interface ServerDescription {
+  readonly serverInfo: Implementation
+  readonly instructions: string | undefined
+  readonly revisions: ReadonlyArray<Revision.Revision>
+  readonly pageSize: number
+  /** The default caching hints of results, by method. */
+  readonly caching?: ReadonlyMap<string, Hint> | undefined
+}
+
+/** The methods of one server. Each part of the server adds its own. */
+export class MethodTable {
+  readonly description: ServerDescription
+  readonly catalog: Catalog["Service"]
+  readonly subscriptions: SubscriptionRegistry
+  readonly handlers = new Map<string, Handler>()
+
+  constructor(
+    description: ServerDescription,
+    catalog: Catalog["Service"],
+    subscriptions: SubscriptionRegistry
+  ) {
+    this.description = description
+    this.catalog = catalog
+    this.subscriptions = subscriptions
+  }
+
+  /** Adds a method whose results are sent unchanged. Params for which `isValid` returns true are not decoded. */
+  handle<P>(
+    method: Method.RequestMethod<P, unknown>,
+    run: (params: P, request: RequestContext) => Effect.Effect<Answer, McpError.McpError, McpRequest>,
+    isValid?: (params: JsonObject | undefined) => params is P & JsonObject
+  ): void {
+    this.handlers.set(method.name, decoding(method, run, isValid))
+  }
+
+  /** Adds a method whose results are encoded. */
+  on<P, R>(
+    method: Method.RequestMethod<P, R>,
+    run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>,
+    isValid?: (params: JsonObject | undefined) => params is P & JsonObject
+  ): void {
+    this.handlers.set(method.name, this.handler(method, run, isValid))
+  }
+
+  /** Makes the handler of a method whose results are encoded. */
+  handler<P, R>(
+    method: Method.RequestMethod<P, R>,
+    run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>,
+    isValid?: (params: JsonObject | undefined) => params is P & JsonObject
+  ): Handler {
+    return decoding(
+      method,
+      (params, request) => Effect.map(run(params, request), (result) => this.finish(method, result, request)),
+      isValid
+    )
+  }
+
+  /** Encodes a result. A result that the revision cannot carry is a defect. */
+  finish<P, R>(method: Method.RequestMethod<P, R>, result: Codec.Writable<R>, request: RequestContext): Answer {
+    const { revision } = request.caller
+    const complete = Revision.era(revision) === "request"
+      ? this.withResultType(this.#withHint(method.name, result)) as R
+      : result
+    const encoded = Codec.encodeResult(method, revision, complete)
+    if (Result.isSuccess(encoded)) return encoded.success
+    throw new Error(`the result of ${method.name} has no form in ${revision}: ${encoded.failure.message}`)
+  }
+
+  #withHint(method: string, result: unknown): object {
+    const hint = this.description.caching?.get(method)
+    return hint === undefined ? result as object : { ...hint, ...result as object }
+  }
+
+  /** Adds `resultType` and the description of the server, which every result of the request era has. */
+  withResultType(result: object): JsonObject {
+    return {
+      resultType: "complete",
+      ...result,
+      _meta: {
+        ...(result as { readonly _meta?: Meta | undefined })._meta,
+        [RequestMeta.serverInfo]: this.description.serverInfo
+      }
+    }
+  }
+}
+
+/** Decodes the params, or answers with `-32602`. */
+const decoding = <P>(
+  method: Method.RequestMethod<P, unknown>,
+  run: (params: P, request: RequestContext) => Handled<Answer>,
+  isValid?: (params: JsonObject | undefined) => params is P & JsonObject
+): Handler =>
+(request) => {
+  if (isValid?.(request.params) === true) return run(request.params, request)
+  const params = Codec.decodeParams(method, request.caller.revision, request.params)
+  return Result.isFailure(params)
+    ? Effect.fail(McpError.invalidParams(`Invalid params: ${params.failure}`))
+    : run(params.success, request)
+}

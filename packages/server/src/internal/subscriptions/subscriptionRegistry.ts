@@ -1,0 +1,335 @@
+/**
+ * The subscriptions of a server: which sessions and which `subscriptions/listen` requests receive which notifications.
+ */
+import type { LoggingLevel } from "@skein/protocol/Logging"
+import type { Id, JsonObject, Notification } from "@skein/protocol/JsonRpc"
+import * as McpError from "@skein/protocol/McpError"
+import * as Method from "@skein/protocol/Method"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import type { Peer } from "@skein/runtime/Peer"
+import type { Caller, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Catalog } from "../../Catalog.ts"
+import type { ChangeListener, Publish, Subscription } from "../catalogState.ts"
+import type { Change, EventBus, ListKind } from "../../EventBus.ts"
+import { findReader } from "../definitions/readResource.ts"
+import * as capabilities from "../dispatch/capabilities.ts"
+import type { Fibers } from "../dispatch/fibers.ts"
+import { ServerSession, sessionOf } from "../dispatch/session.ts"
+import { type NotificationTarget, type OutgoingNotification, PendingNotifications } from "./pendingNotifications.ts"
+import { KeyedCounter } from "../limits/concurrencyLimiter.ts"
+
+/** The resolved options of `McpServer.Options` that concern subscriptions. Times are in milliseconds. */
+export interface SubscriptionSettings {
+  readonly debounce: number
+  readonly maxResources: number
+  readonly maxListens: number
+  readonly maxListensPerPrincipal: number
+  /** The log level of a session before its first `logging/setLevel`. */
+  readonly logLevel: LoggingLevel | undefined
+}
+
+type Subscriber = NotificationTarget & { readonly caller: Caller }
+
+const listChangedMethods: { readonly [kind in ListKind]: string } = {
+  tools: Method.ToolListChanged.name,
+  resources: Method.ResourceListChanged.name,
+  prompts: Method.PromptListChanged.name
+}
+
+const limitReached = (message: string): McpError.McpError => new McpError.McpError({ reason: "InternalError", message })
+
+/** Stores the subscriptions and sends the notifications of changes. */
+export class SubscriptionRegistry implements ChangeListener {
+  /** The open connections of the server. */
+  readonly peers = new Set<Peer>()
+  /** The connections that end with the answer to their first message, as those of a stateless endpoint do. */
+  readonly singleRequestPeers = new WeakSet<SessionPeer>()
+  readonly #catalog: Catalog["Service"]
+  readonly #settings: SubscriptionSettings
+  readonly #fibers: Fibers
+  readonly #bus: EventBus["Service"] | undefined
+  readonly #pending: PendingNotifications
+  readonly #listens = new Set<ListenSubscription>()
+  readonly #listensByPrincipal = new KeyedCounter()
+  // The subscribers of a resource, by its URI.
+  readonly #subscribers = new Map<string, Set<Subscriber>>()
+  // The lists whose changes are being collected.
+  readonly #collecting = new Set<ListKind>()
+  #isShutDown = false
+
+  constructor(
+    catalog: Catalog["Service"],
+    settings: SubscriptionSettings,
+    fibers: Fibers,
+    bus: EventBus["Service"] | undefined
+  ) {
+    this.#catalog = catalog
+    this.#settings = settings
+    this.#fibers = fibers
+    this.#bus = bus
+    this.#pending = new PendingNotifications(fibers)
+  }
+
+  /** The number of resources that one session, or one `subscriptions/listen`, may subscribe to. */
+  get maxResources(): number {
+    return this.#settings.maxResources
+  }
+
+  /** The open `subscriptions/listen` requests, oldest first. */
+  get listens(): Iterable<ListenSubscription> {
+    return this.#listens
+  }
+
+  /** The number of resources that have a subscriber. */
+  get subscribedResources(): number {
+    return this.#subscribers.size
+  }
+
+  // ---- sessions
+
+  /** Handles the notifications of clients. */
+  onNotification(peer: Peer, { method }: Notification): Effect.Effect<void> | void {
+    if (method === "notifications/initialized" && peer.session instanceof ServerSession) peer.session.initialized = true
+  }
+
+  /** Whether the connection of a session is open. */
+  isOpen(peer: SessionPeer): boolean {
+    const open: ReadonlySet<SessionPeer> = this.peers
+    return open.has(peer)
+  }
+
+  /**
+   * Records which lists the server declared to a new session. The session receives no notifications about other lists.
+   */
+  sessionOpened(session: ServerSession): void {
+    session.lists = capabilities.lists(this.#catalog)
+    session.logLevel ??= this.#settings.logLevel
+  }
+
+  /** Removes a connection that has ended, with its subscriptions. */
+  peerClosed(peer: Peer): void {
+    this.peers.delete(peer)
+    const { session } = peer
+    if (!(session instanceof ServerSession) || session.subscriptions === undefined) return
+    for (const uri of session.subscriptions) this.#removeSubscriber(uri, session)
+    session.subscriptions = undefined
+  }
+
+  /** Subscribes a session to a resource. A second subscription to the same resource changes nothing. */
+  subscribe(session: ServerSession, uri: string): Effect.Effect<void, McpError.McpError> {
+    return Effect.suspend(() => {
+      // The request may outlive its session.
+      if (!this.isOpen(session.peer)) return Effect.void
+      const uris = (session.subscriptions ??= new Set())
+      if (uris.has(uri)) return Effect.void
+      const { maxResources } = this.#settings
+      if (uris.size >= maxResources) {
+        return Effect.fail(limitReached(`A session may subscribe to at most ${maxResources} resources (maxResources)`))
+      }
+      uris.add(uri)
+      this.#addSubscriber(uri, session)
+      return Effect.void
+    })
+  }
+
+  unsubscribe(session: ServerSession, uri: string): void {
+    if (session.subscriptions?.delete(uri) === true) this.#removeSubscriber(uri, session)
+  }
+
+  #addSubscriber(uri: string, subscriber: Subscriber): void {
+    const subscribers = this.#subscribers.get(uri)
+    if (subscribers === undefined) this.#subscribers.set(uri, new Set([subscriber]))
+    else subscribers.add(subscriber)
+  }
+
+  #removeSubscriber(uri: string, subscriber: Subscriber): void {
+    const subscribers = this.#subscribers.get(uri)
+    subscribers?.delete(subscriber)
+    if (subscribers?.size === 0) this.#subscribers.delete(uri)
+  }
+
+  notify(caller: Caller, key: string, notification: OutgoingNotification): boolean {
+    const session = sessionOf(caller)
+    if (session === undefined || !session.initialized || !this.isOpen(session.peer)) return false
+    this.#pending.send(session, key, notification)
+    return true
+  }
+
+  session(caller: Caller): Scope.Scope | undefined {
+    const peer = sessionOf(caller)?.peer
+    return peer !== undefined && this.isOpen(peer) ? peer.scope : undefined
+  }
+
+  // ---- subscriptions of the request era
+
+  /**
+   * Acknowledges a `subscriptions/listen` and sends its notifications until the request is released, which completes
+   * it, or interrupted.
+   */
+  listen(
+    request: RequestContext,
+    kinds: ReadonlyArray<ListKind>,
+    uris: ReadonlySet<string>,
+    agreed: object,
+    further: ReadonlyArray<Subscription> = []
+  ): Effect.Effect<ListenSubscription, McpError.McpError> {
+    return Effect.suspend(() => {
+      const refusal = this.#refusal(request.caller)
+      if (refusal !== undefined) return Effect.fail(refusal)
+      const listen = new ListenSubscription(request, kinds, uris)
+      this.#add(listen)
+      // The acknowledgment comes before every notification.
+      this.#pending.send(listen, "", {
+        method: Method.SubscriptionsAcknowledged.name,
+        params: { notifications: agreed }
+      })
+      const released = Effect.callback<ListenSubscription>((resume) => {
+        request.release = () => resume(Effect.succeed(listen))
+        if (this.#isShutDown) request.release()
+      })
+      const publish: Publish = (key, method, params) => this.#pending.send(listen, key, { method, params })
+      // Children of the fiber that handles the request end with it.
+      const started = Effect.forEach(further, ({ run }) => Effect.forkChild(run(publish)), { discard: true })
+      return Effect.ensuring(
+        further.length === 0 ? released : Effect.andThen(started, released),
+        Effect.sync(() => this.#remove(listen))
+      )
+    })
+  }
+
+  #refusal({ principal }: Caller): McpError.McpError | undefined {
+    const { maxListens, maxListensPerPrincipal } = this.#settings
+    if (this.#listens.size >= maxListens) {
+      return limitReached(`The server has ${maxListens} open subscriptions already (maxListens)`)
+    }
+    return principal !== undefined && this.#listensByPrincipal.of(principal.id) >= maxListensPerPrincipal
+      ? limitReached(
+        `One principal may have at most ${maxListensPerPrincipal} open subscriptions (maxListensPerPrincipal)`
+      )
+      : undefined
+  }
+
+  #add(listen: ListenSubscription): void {
+    this.#listens.add(listen)
+    this.#listensByPrincipal.add(listen.caller.principal?.id, 1)
+    for (const uri of listen.uris) this.#addSubscriber(uri, listen)
+  }
+
+  #remove(listen: ListenSubscription): void {
+    this.#listens.delete(listen)
+    this.#listensByPrincipal.add(listen.caller.principal?.id, -1)
+    for (const uri of listen.uris) this.#removeSubscriber(uri, listen)
+  }
+
+  /**
+   * Completes all `subscriptions/listen` requests with their results, and every later one as soon as it is
+   * acknowledged.
+   */
+  shutdown(): void {
+    this.#isShutDown = true
+    for (const { request } of [...this.#listens]) request.release?.()
+  }
+
+  // ---- changes
+
+  /**
+   * Collects the changes of a list for `debounce`, then sends one notification. Does nothing without a connection and
+   * without a bus.
+   */
+  listChanged(kind: ListKind): void {
+    if (this.#collecting.has(kind)) return
+    if (this.#bus === undefined && this.peers.size === 0 && this.#listens.size === 0) return
+    this.#collecting.add(kind)
+    this.#fibers.fork(Effect.andThen(
+      Effect.sleep(this.#settings.debounce),
+      Effect.suspend(() => {
+        this.#collecting.delete(kind)
+        return this.#publish({ _tag: "List", kind })
+      })
+    ))
+  }
+
+  resourceUpdated(uri: string, parent: string | undefined): Effect.Effect<void> {
+    return this.#publish(parent === undefined ? { _tag: "Resource", uri } : { _tag: "Resource", uri, parent })
+  }
+
+  #publish(change: Change): Effect.Effect<void> {
+    return this.#bus === undefined ? Effect.sync(() => this.deliver(change)) : this.#bus.publish(change)
+  }
+
+  /** Notifies the subscribers in this process of a change. */
+  deliver(change: Change): void {
+    if (change._tag === "List") return this.#notifyList(change.kind)
+    const { parent, uri } = change
+    this.#notifyResource(uri, uri)
+    if (parent !== undefined && parent !== uri) this.#notifyResource(uri, parent)
+  }
+
+  #notifyList(kind: ListKind): void {
+    const notification = { method: listChangedMethods[kind] }
+    for (const { session } of this.peers) {
+      if (session instanceof ServerSession && session.initialized && session.lists.includes(kind)) {
+        this.#pending.send(session, kind, notification)
+      }
+    }
+    for (const listen of this.#listens) if (listen.includes(kind)) this.#pending.send(listen, kind, notification)
+  }
+
+  #notifyResource(uri: string, subscribed: string): void {
+    const { name } = Method.ResourceUpdated
+    const notification = { method: name, params: { uri } }
+    // One notification about the parent replaces several about its parts.
+    const ofParent = uri === subscribed ? notification : { method: name, params: { uri: subscribed } }
+    for (const subscriber of this.#subscribers.get(subscribed) ?? []) {
+      if (!this.canRead(subscriber.caller, uri)) continue
+      if (uri !== subscribed) {
+        // A subscriber of both was notified already.
+        if (this.#subscribers.get(uri)?.has(subscriber) === true) continue
+        if (!this.canRead(subscriber.caller, subscribed)) continue
+      }
+      this.#pending.send(subscriber, subscribed, notification, ofParent)
+    }
+  }
+
+  /** Whether the caller can read the URI. */
+  canRead(caller: Caller, uri: string): boolean {
+    try {
+      return findReader(this.#catalog, uri, caller) !== undefined
+    } catch {
+      return false
+    }
+  }
+}
+
+/** An open `subscriptions/listen`, with the notifications that the server agreed to send. */
+export class ListenSubscription implements NotificationTarget {
+  readonly request: RequestContext
+  readonly kinds: ReadonlyArray<ListKind>
+  readonly uris: ReadonlySet<string>
+
+  constructor(request: RequestContext, kinds: ReadonlyArray<ListKind>, uris: ReadonlySet<string>) {
+    this.request = request
+    this.kinds = kinds
+    this.uris = uris
+  }
+
+  get caller(): Caller {
+    return this.request.caller
+  }
+
+  includes(kind: ListKind): boolean {
+    return this.kinds.includes(kind)
+  }
+
+  /** "The value is the JSON-RPC ID of the `subscriptions/listen` request", with its type. */
+  get meta(): { readonly [RequestMeta.subscriptionId]: Id } {
+    return { [RequestMeta.subscriptionId]: this.request.id }
+  }
+
+  send({ method, params }: OutgoingNotification): Effect.Effect<void> {
+    const tagged: JsonObject = { _meta: this.meta, ...params }
+    return this.request.notify(method, tagged)
+  }
+}

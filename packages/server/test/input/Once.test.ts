@@ -1,0 +1,249 @@
+/** Side effects of handlers that ask: `once` means the same in both eras. */
+import { describe, expect, it } from "@effect/vitest"
+import type { McpRequest } from "@skein/runtime/RequestContext"
+import * as Elicitation from "@skein/server/Elicitation"
+import { once } from "@skein/server/Once"
+import * as RequestState from "@skein/server/RequestState"
+import * as Roots from "@skein/server/Roots"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
+import type { HandlerError } from "@skein/server/HandlerError"
+import * as base from "../kit.ts"
+import * as kit from "./kit.ts"
+
+const text = Elicitation.make({ text: Schema.String })
+const ask = (message: string) => Effect.map(Elicitation.accepted(Elicitation.form(message, text)), ({ text }) => text)
+const answer: kit.Answerer = ({ params }) => kit.accept({ text: params.message.toUpperCase() })
+const all = { concurrency: "unbounded" } as const
+
+/** A side effect that counts. */
+const counter = () => {
+  const runs = { count: 0 }
+  return { runs, tick: Effect.sync(() => ++runs.count) }
+}
+
+const eras = ["2025-11-25", "2026-07-28"] as const
+
+/** A test in both eras. */
+const inBoth = (
+  name: string,
+  test: (
+    revision: typeof eras[number],
+    call: (handler: Effect.Effect<string, HandlerError, McpRequest>) => Effect.Effect<string>
+  ) => Effect.Effect<void>
+) => {
+  for (const revision of eras) {
+    it.effect(`${revision} · ${name}`, () =>
+      test(
+        revision,
+        (handler) =>
+          Effect.scoped(
+            Effect.flatMap(kit.client(kit.tool(handler), { revision, answer }), (client) => client.call("t"))
+          )
+      ))
+  }
+}
+
+describe("once", () => {
+  inBoth("runs once, and gives its result in every round", (revision, call) =>
+    Effect.gen(function*() {
+      const { runs, tick } = counter()
+      let rounds = 0
+      const handler = Effect.gen(function*() {
+        rounds++
+        const before = yield* once("n", Schema.Int, tick)
+        const said = (yield* ask("a")) + (yield* ask("b"))
+        return `${said}${before}${yield* once("n", Schema.Int, tick)}`
+      })
+      expect(yield* call(handler)).toBe("AB11")
+      expect([runs.count, rounds]).toEqual([1, revision === "2026-07-28" ? 3 : 1])
+    }))
+
+  inBoth("gives back what its schema reads, not what it wrote", (_revision, call) =>
+    Effect.gen(function*() {
+      const day = new Date("2026-07-28T00:00:00Z")
+      const handler = Effect.gen(function*() {
+        const when = yield* once("when", Schema.Date, Effect.succeed(day))
+        yield* ask("a")
+        return `${when instanceof Date} ${when.toISOString()}`
+      })
+      expect(yield* call(handler)).toBe("true 2026-07-28T00:00:00.000Z")
+    }))
+
+  inBoth(
+    "two at the same time with one key run once, and both get the result",
+    (_revision, call) =>
+      Effect.gen(function*() {
+        const { runs, tick } = counter()
+        const slow = once("n", Schema.Int, Effect.andThen(Effect.yieldNow, tick))
+        const handler = Effect.gen(function*() {
+          const both = yield* Effect.all([slow, slow, once("m", Schema.Int, Effect.succeed(7)), ask("a")], all)
+          return both.join()
+        })
+        expect(yield* call(handler)).toBe("1,1,7,A")
+        expect(runs.count).toBe(1)
+      })
+  )
+
+  inBoth(
+    "a failure reaches all that wait, is not remembered, and it runs again when it is asked for again",
+    (_revision, call) =>
+      Effect.gen(function*() {
+        const { runs, tick } = counter()
+        const flaky = once(
+          "n",
+          Schema.Int,
+          Effect.andThen(
+            Effect.yieldNow,
+            Effect.flatMap(tick, (n) => n === 1 ? Effect.fail({ message: "flaky" }) : Effect.succeed(n))
+          )
+        )
+        const said = Effect.match(flaky, { onFailure: ({ message }) => message, onSuccess: String })
+        const handler = Effect.gen(function*() {
+          const [one, two] = yield* Effect.all([said, said], all)
+          return `${one} ${two} ${yield* ask("a")} ${yield* flaky}`
+        })
+        // In the request era it runs in the first round and fails; in the second it succeeds, and so does not fail.
+        const retried = Effect.gen(function*() {
+          return `${yield* Effect.retry(flaky, { times: 1 })} ${yield* ask("a")}`
+        })
+        if (_revision === "2025-11-25") {
+          expect(yield* call(handler)).toBe("flaky flaky A 2")
+          runs.count = 0
+        }
+        expect(yield* call(retried)).toBe("2 A")
+        expect(runs.count).toBe(2)
+      })
+  )
+
+  inBoth(
+    "one that is interrupted leaves the work to the next one that waits",
+    (_revision, call) =>
+      Effect.gen(function*() {
+        const { runs, tick } = counter()
+        const handler = Effect.gen(function*() {
+          const gate = yield* Deferred.make<void>()
+          const work = once("n", Schema.Int, Effect.tap(tick, (n) => n === 1 ? Deferred.await(gate) : Effect.void))
+          const first = yield* Effect.forkChild(work, { startImmediately: true })
+          const second = yield* Effect.forkChild(work, { startImmediately: true })
+          yield* Fiber.interrupt(first)
+          return String(yield* Fiber.join(second))
+        })
+        expect(yield* call(handler)).toBe("2")
+        expect(runs.count).toBe(2)
+      })
+  )
+
+  inBoth(
+    "a question inside of it is a defect that says so",
+    (_revision, call) =>
+      base.logged((lines) =>
+        Effect.gen(function*() {
+          expect(yield* call(Effect.as(once("k", Schema.String, ask("a")), "done"))).toBe("-32603 Internal error")
+          expect(lines.join()).toContain(`elicitation/create is not allowed inside of once("k")`)
+          const nested = once(
+            "k",
+            Schema.String,
+            Effect.andThen(once("l", Schema.Void, Effect.asVoid(Roots.list())), ask("a"))
+          )
+          expect(yield* call(Effect.as(nested, "done"))).toBe("-32603 Internal error")
+          expect(lines.join()).toContain(`roots/list is not allowed inside of once("l")`)
+        })
+      )
+  )
+
+  inBoth(
+    "one that waits for itself is a defect that says so; one inside of another is none",
+    (_revision, call) =>
+      base.logged((lines) =>
+        Effect.gen(function*() {
+          const inner = (key: string) => once(key, Schema.Int, Effect.succeed(1))
+          expect(yield* call(Effect.map(once("k", Schema.Int, inner("l")), String))).toBe("1")
+          expect(yield* call(Effect.map(once("k", Schema.Int, inner("k")), String))).toBe("-32603 Internal error")
+          expect(lines.join()).toContain(`once("k") waits for itself`)
+        })
+      )
+  )
+
+  inBoth("may take a minute by default, and is interrupted then", (_revision) =>
+    Effect.gen(function*() {
+      let interrupted = 0
+      const hanging = Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted++))
+      const handler = Effect.as(once("slow", Schema.Void, hanging), "done")
+      yield* Effect.scoped(Effect.gen(function*() {
+        const client = yield* kit.client(kit.tool(handler), { revision: _revision, answer })
+        const call = yield* Effect.forkChild(client.call("t"), { startImmediately: true })
+        yield* base.settle
+        yield* TestClock.adjust("59999 millis")
+        expect(interrupted).toBe(0)
+        yield* TestClock.adjust("1 millis")
+        expect(yield* Fiber.join(call)).toBe(`failed: once("slow") took longer than its timeout`)
+        expect(interrupted).toBe(1)
+      }))
+    }))
+
+  inBoth("or as long as was asked for", (_revision) =>
+    Effect.scoped(Effect.gen(function*() {
+      const handler = Effect.as(once("slow", Schema.Void, Effect.never, { timeout: "2 seconds" }), "done")
+      const client = yield* kit.client(kit.tool(handler), { revision: _revision, answer })
+      const call = yield* Effect.forkChild(client.call("t"), { startImmediately: true })
+      yield* base.settle
+      yield* TestClock.adjust("2 seconds")
+      expect(yield* Fiber.join(call)).toBe(`failed: once("slow") took longer than its timeout`)
+    })))
+})
+
+describe("2026-07-28", () => {
+  const revision = "2026-07-28"
+
+  it.effect("a round does not end while it runs: its result goes with the questions", () =>
+    Effect.gen(function*() {
+      const { runs, tick } = counter()
+      const gate = yield* Deferred.make<void>()
+      const slow = once("n", Schema.Int, Effect.andThen(Deferred.await(gate), tick))
+      const client = yield* kit.client(
+        kit.tool(Effect.map(Effect.all([ask("a"), slow], all), (both) => both.join())),
+        { revision, answer }
+      )
+      const call = yield* Effect.forkChild(client.call("t"), { startImmediately: true })
+      yield* base.settle
+      expect(client.asked).toEqual([])
+      yield* Deferred.succeed(gate, undefined)
+      expect(yield* Fiber.join(call)).toBe("A,1")
+      expect([runs.count, client.sent]).toEqual([1, 2])
+    }))
+
+  it.effect("a finalizer of the round may do it too", () =>
+    Effect.gen(function*() {
+      const { runs, tick } = counter()
+      const handler = Effect.ensuring(ask("a"), Effect.ignore(once("n", Schema.Int, tick)))
+      const client = yield* kit.client(kit.tool(handler), { revision, answer })
+      expect(yield* client.call("t")).toBe("A")
+      expect(runs.count).toBe(1)
+    }))
+
+  it.effect("what another version of the handler has left and the schema does not read is not done twice", () =>
+    base.logged((lines) =>
+      Effect.gen(function*() {
+        const { runs, tick } = counter()
+        const state = RequestState.layer({ keys: ["k".repeat(32)] })
+        const version = (schema: Schema.Codec<unknown, unknown>, effect: Effect.Effect<unknown>) =>
+          kit.client(
+            Layer.provide(kit.tool(Effect.andThen(once("n", schema, effect), ask("a"))), state),
+            { revision, answer }
+          )
+        const before = yield* version(Schema.Int as never, tick)
+        const after = yield* version(Schema.String as never, Effect.map(tick, String))
+        const { result } = yield* before.once("tools/call", { name: "t" })
+        const inputResponses = before.responses(result)
+        const retry = yield* after.once("tools/call", { name: "t", requestState: result.requestState, inputResponses })
+        expect(kit.said(retry)).toBe("-32603 Internal error")
+        expect(lines.join()).toContain(`the result of once("n") in an earlier round`)
+        expect(runs.count).toBe(1)
+      })
+    ))
+})

@@ -1,0 +1,62 @@
+/** The small parts: the digest of a question, the one form of its text, and the seal. */
+import { describe, expect, it } from "@effect/vitest"
+import { createHash, randomBytes } from "node:crypto"
+import { RequestStateCodec } from "../../src/internal/input/requestStateCodec.ts"
+import { canonicalJson, sha256 } from "../../src/internal/input/digest.ts"
+
+describe("sha256", () => {
+  it("is what FIPS 180-4 says", () => {
+    const hex = (text: string) => Buffer.from(sha256(text)).toString("hex")
+    expect(hex("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+    expect(hex("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+  })
+
+  it("is that of node:crypto, whatever the length", () => {
+    for (let length = 0; length < 300; length++) {
+      const text = randomBytes(length).toString("base64")
+      expect(Buffer.from(sha256(text)).equals(createHash("sha256").update(text).digest())).toBe(true)
+    }
+    const wide = "ü€😀".repeat(10_000)
+    expect(Buffer.from(sha256(wide)).equals(createHash("sha256").update(wide).digest())).toBe(true)
+  })
+})
+
+describe("canonical", () => {
+  it("is the same for the same value, and for no other", () => {
+    expect(canonicalJson({ b: 1, a: { d: [1, { f: 1, e: 2 }], c: null } })).toBe(
+      canonicalJson({ a: { c: null, d: [1, { e: 2, f: 1 }] }, b: 1 })
+    )
+    expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]))
+    expect(canonicalJson({ a: undefined })).toBe(canonicalJson({}))
+    expect(canonicalJson(undefined)).toBe("null")
+    expect(canonicalJson(JSON.parse(`{"__proto__":1}`))).toBe(`{"__proto__":1}`)
+  })
+})
+
+describe("a seal", () => {
+  const secret = randomBytes(32)
+
+  it("opens what it sealed, and nothing else", async () => {
+    const seal = new RequestStateCodec("s", [secret])
+    const sealed = await seal.seal("text €")
+    expect(await seal.open(sealed)).toBe("text €")
+    for (const other of ["", "A", `${sealed}A`, sealed.slice(1), sealed.toUpperCase(), "!"]) {
+      expect(await seal.open(other)).toBe(undefined)
+    }
+  })
+
+  it("never looks the same", async () => {
+    const seal = new RequestStateCodec("s", [secret])
+    expect(await seal.seal("text")).not.toBe(await seal.seal("text"))
+  })
+
+  it("is of one server, and of its keys", async () => {
+    const sealed = await new RequestStateCodec("s", [secret]).seal("text")
+    expect(await new RequestStateCodec("t", [secret]).open(sealed)).toBe(undefined)
+    expect(await new RequestStateCodec("s", [randomBytes(32)]).open(sealed)).toBe(undefined)
+    expect(await new RequestStateCodec("s").open(sealed)).toBe(undefined)
+    expect(await new RequestStateCodec("s", [randomBytes(32), secret]).open(sealed)).toBe("text")
+    const own = new RequestStateCodec("s")
+    expect(await own.open(await own.seal("text"))).toBe("text")
+  })
+})

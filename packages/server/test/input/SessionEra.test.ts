@@ -1,0 +1,150 @@
+/** Questions of the session era: requests of the server's, on behalf of a request of the client's. */
+import { describe, expect, it } from "@effect/vitest"
+import type { InputError } from "@skein/server/InputError"
+import * as Elicitation from "@skein/server/Elicitation"
+import * as Roots from "@skein/server/Roots"
+import * as Sampling from "@skein/server/Sampling"
+import type { McpRequest } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
+import * as TestClock from "effect/testing/TestClock"
+import * as Schema from "effect/Schema"
+import * as base from "../kit.ts"
+import * as kit from "./kit.ts"
+
+const revision = "2025-11-25"
+const form = (options?: Elicitation.Options) => Elicitation.form("?", { a: Schema.String }, options)
+const sample = (options?: Sampling.Options) => Sampling.createMessage({ messages: "?", maxTokens: 1 }, options)
+
+/** A client that is asked and does not answer; how the question ended, when it has. */
+const waiting = <A>(question: Effect.Effect<A, InputError, McpRequest>, answer: kit.Answerer = () => undefined) =>
+  Effect.gen(function*() {
+    const seen: Array<Result.Result<A, InputError>> = []
+    const handler = Effect.map(Effect.result(question), (result) => {
+      seen.push(result)
+      return "done"
+    })
+    const client = yield* kit.client(kit.tool(handler), { revision, answer })
+    const call = yield* Effect.forkChild(client.call("t"), { startImmediately: true })
+    yield* base.settle
+    return {
+      client,
+      call,
+      seen,
+      reason: () => seen.map((result) => Result.isFailure(result) && result.failure.reason._tag)
+    }
+  })
+
+describe("2025-11-25", () => {
+  it.effect("waits 10 minutes for people, and says that it does not wait any more", () =>
+    Effect.gen(function*() {
+      const questions = [form(), form({ timeout: undefined }), Elicitation.url("?", "https://example.com"), sample()]
+      for (const question of questions) {
+        const { call, client, reason } = yield* waiting<unknown>(question)
+        yield* TestClock.adjust("599999 millis")
+        expect(reason()).toEqual([])
+        yield* TestClock.adjust("1 millis")
+        expect(yield* Fiber.join(call)).toBe("done")
+        expect(reason()).toEqual(["Timeout"])
+        const asked = client.received.find(({ id, method }) => id !== undefined && method !== undefined)
+        expect(client.notices("notifications/cancelled").map(({ params }) => params.requestId)).toEqual([asked.id])
+      }
+    }))
+
+  it.effect("as long as was asked for, and as long as the connection says for roots", () =>
+    Effect.gen(function*() {
+      for (const [question, wait] of [[form({ timeout: "3 seconds" }), 3000], [Roots.list(), 60_000]] as const) {
+        const { call, reason } = yield* waiting<unknown>(question)
+        yield* TestClock.adjust(wait - 1)
+        expect(reason()).toEqual([])
+        yield* TestClock.adjust(1)
+        yield* Fiber.join(call)
+        expect(reason()).toEqual(["Timeout"])
+      }
+    }))
+
+  it.effect("a handler that is cancelled cancels its questions", () =>
+    Effect.gen(function*() {
+      const { call, client } = yield* waiting<unknown>(
+        Effect.all([form(), sample()], { concurrency: "unbounded" }) as Effect.Effect<unknown, InputError, McpRequest>
+      )
+      expect(client.asked).toHaveLength(2)
+      client.notify("notifications/cancelled", { requestId: client.sent })
+      yield* base.settle
+      const asked = client.received.filter(({ id, method }) => id !== undefined && method !== undefined)
+      const cancelled = client.notices("notifications/cancelled").map(({ params }) => params.requestId)
+      expect(cancelled.toSorted()).toEqual(asked.map(({ id }) => id).toSorted())
+      yield* Fiber.interrupt(call)
+    }))
+
+  it.effect("an error of the client's is Rejected, with the error", () =>
+    Effect.gen(function*() {
+      const error = { code: -1, message: "User rejected sampling request" }
+      const { call, reason, seen } = yield* waiting<unknown>(sample(), () => ({ error }))
+      yield* Fiber.join(call)
+      expect(reason()).toEqual(["ProtocolError"])
+      expect(seen[0]).toMatchObject({
+        failure: {
+          message: `The client refused sampling/createMessage: ${error.message}`,
+          reason: { error: { code: -1 } }
+        }
+      })
+    }))
+
+  it.effect("an answer that is none is InvalidAnswer", () =>
+    Effect.gen(function*() {
+      const { call, reason } = yield* waiting<unknown>(form(), () => ({ action: "perhaps" }))
+      yield* Fiber.join(call)
+      expect(reason()).toEqual(["InvalidResponse"])
+    }))
+
+  it.effect("the end of the connection is Closed", () =>
+    Effect.gen(function*() {
+      const { call, client, reason } = yield* waiting<unknown>(form())
+      yield* client.connection.close
+      yield* base.settle
+      expect(reason()).toEqual(["Closed"])
+      yield* Fiber.interrupt(call)
+    }))
+
+  it.effect("parallel questions are out at the same time", () =>
+    Effect.gen(function*() {
+      const { call, client } = yield* waiting<unknown>(
+        Effect.all([form(), form(), Roots.list()], { concurrency: "unbounded" }) as never
+      )
+      expect(client.asked).toHaveLength(3)
+      yield* Fiber.interrupt(call)
+    }))
+
+  it.effect("the visit may be completed after the request is over, while the session lives", () =>
+    Effect.gen(function*() {
+      const visits: Array<Elicitation.Visit> = []
+      const question = Effect.map(
+        Elicitation.accepted(Elicitation.url("?", "https://example.com", { elicitationId: "e" })),
+        (visit) => visits.push(visit)
+      )
+      const { call, client } = yield* waiting<unknown>(question, () => ({ action: "accept" }))
+      expect(yield* Fiber.join(call)).toBe("done")
+      expect(client.notices("notifications/elicitation/complete")).toEqual([])
+      yield* visits[0]!.complete
+      yield* base.settle
+      expect(client.notices("notifications/elicitation/complete").map(({ params }) => params)).toEqual([{
+        elicitationId: "e"
+      }])
+    }))
+
+  it.effect("2026-07-28 · has no such notice", () =>
+    Effect.gen(function*() {
+      const handler = Effect.flatMap(
+        Elicitation.accepted(Elicitation.url("?", "https://example.com")),
+        ({ complete }) => Effect.as(complete, "done")
+      )
+      const client = yield* kit.client(kit.tool(handler), {
+        revision: "2026-07-28",
+        answer: () => ({ action: "accept" })
+      })
+      expect(yield* client.call("t")).toBe("done")
+      expect(client.received.filter(({ method }) => method !== undefined)).toEqual([])
+    }))
+})

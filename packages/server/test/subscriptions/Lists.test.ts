@@ -1,0 +1,253 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Revision from "@skein/protocol/Revision"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
+import * as Catalog from "@skein/server/Catalog"
+import * as EventBus from "@skein/server/EventBus"
+import * as McpServer from "@skein/server/McpServer"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as kit from "../kit.ts"
+import {
+  acknowledged,
+  all,
+  filter,
+  id,
+  kinds,
+  listen,
+  one,
+  pass,
+  resource,
+  set,
+  template,
+  tool,
+  updated
+} from "./kit.ts"
+
+describe("list changed", () => {
+  for (const revision of Revision.sessionEra) {
+    for (const kind of all) {
+      const [, method] = kinds[kind]
+      it.effect(`${revision} · when the list changes, servers that declared listChanged SHOULD send a notification: ${kind}`, () =>
+        Effect.gen(function*() {
+          const { connect, offer } = yield* set()
+          const client = yield* connect(revision)
+          yield* kit.settle
+          const scope = yield* offer(kind, "new")
+          yield* pass(49)
+          expect(client.notices(method)).toEqual([])
+          yield* pass(1)
+          expect(client.notices(method)).toEqual([{ jsonrpc: "2.0", method }])
+          yield* Scope.close(scope, Exit.void)
+          yield* pass(50)
+          expect(client.notices(method).length).toBe(2)
+          // And nothing else was said.
+          expect(client.received.filter((message) => message.method !== undefined).length).toBe(2)
+        }))
+    }
+  }
+
+  for (const kind of all) {
+    const [, method] = kinds[kind]
+    it.effect(`2026-07-28 · it SHOULD be sent to those who listen, and to them alone: ${kind}`, () =>
+      Effect.gen(function*() {
+        const { connect, offer } = yield* set()
+        const client = yield* connect("2026-07-28")
+        const silent = yield* connect("2026-07-28")
+        const asked = yield* listen(client, filter(kind), "mine")
+        for (const other of all) yield* offer(other, "new")
+        yield* pass(50)
+        // The server MUST NOT send notification types the client has not explicitly requested.
+        expect(client.received.map((message) => message.method)).toEqual([acknowledged, method])
+        expect(client.notices(method)).toEqual([{ jsonrpc: "2.0", method, params: { _meta: { [id]: asked } } }])
+        expect(silent.received).toEqual([])
+      }))
+  }
+
+  it.effect("many changes are one notice, from the first one on; each kind has its own", () =>
+    Effect.gen(function*() {
+      const { connect, offer } = yield* set({ listChangedDebounce: "1 second" })
+      const client = yield* connect("2025-11-25")
+      yield* kit.settle
+      for (let i = 0; i < 30; i++) {
+        yield* offer("tools", `t${i}`)
+        if (i === 15) yield* offer("prompts", "late")
+        yield* pass(50)
+      }
+      // 1.5 seconds of changes: one notice after one second, the next is on its way.
+      expect(client.notices(kinds.tools[1]).length).toBe(1)
+      expect(client.notices(kinds.prompts[1]).length).toBe(0)
+      yield* pass("1 second")
+      expect(client.notices(kinds.tools[1]).length).toBe(2)
+      expect(client.notices(kinds.prompts[1]).length).toBe(1)
+      yield* pass("1 minute")
+      expect(client.received.filter(({ method }) => method !== undefined).length).toBe(3)
+    }))
+
+  it.effect("templates are of the resources", () =>
+    Effect.gen(function*() {
+      const { connect, context } = yield* set({}, [resource("r://r")])
+      const client = yield* connect("2025-11-25")
+      yield* kit.settle
+      yield* Layer.build(Layer.provide(template, Layer.succeedContext(context)))
+      yield* pass(50)
+      expect(client.notices(kinds.resources[1]).length).toBe(1)
+    }))
+
+  it.effect("2025-11-25 · nothing is sent before notifications/initialized", () =>
+    Effect.gen(function*() {
+      const { context, offer } = yield* set()
+      const client = yield* Effect.provide(kit.link("2025-11-25"), context)
+      yield* client.result("initialize", kit.hello("2025-11-25"))
+      yield* offer("tools", "a")
+      yield* pass(50)
+      client.notify("notifications/initialized")
+      yield* kit.settle
+      expect(client.notices(kinds.tools[1])).toEqual([])
+      yield* offer("tools", "b")
+      yield* pass(50)
+      expect(client.notices(kinds.tools[1]).length).toBe(1)
+    }))
+
+  it.effect("no notices of a kind that was not declared to the session; offers declares it from the start", () =>
+    Effect.gen(function*() {
+      for (const offers of [[], ["prompts"]] as const) {
+        const { connect, offer } = yield* set({ declareListChanged: offers }, [tool("t")])
+        const client = yield* connect("2025-11-25")
+        yield* kit.settle
+        yield* offer("prompts", "p")
+        yield* pass(50)
+        expect(client.notices(kinds.prompts[1]).length).toBe(offers.length)
+        // A later session is told of it.
+        const later = yield* connect("2025-11-25")
+        yield* kit.settle
+        yield* offer("prompts", "q")
+        yield* pass(50)
+        expect(later.notices(kinds.prompts[1]).length).toBe(1)
+      }
+    }))
+
+  it.effect("while nobody is there nothing is started for a change", () =>
+    Effect.gen(function*() {
+      const { connect, offer } = yield* set()
+      yield* offer("tools", "a")
+      const client = yield* connect("2025-11-25")
+      yield* pass(50)
+      expect(client.notices(kinds.tools[1])).toEqual([])
+    }))
+})
+
+describe("slow readers", () => {
+  for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+    it.effect(`${revision} · who does not read delays nobody, and hears once of what changed often`, () =>
+      Effect.gen(function*() {
+        const { connect, subscriptions, offer, run, server } = yield* set({}, [...one, resource("r://s")])
+        const [near, far] = yield* InMemoryTransport.make({ highWaterMark: 1 })
+        const slow = new kit.Client(far, yield* server.serve(near), revision)
+        const watch = (client: kit.Client) =>
+          Effect.gen(function*() {
+            if (revision === "2026-07-28") {
+              return void (yield* listen(client, { toolsListChanged: true, resourceSubscriptions: ["r://r", "r://s"] }))
+            }
+            if (client === slow) {
+              yield* client.result("initialize", kit.hello(revision))
+              client.notify("notifications/initialized")
+            }
+            for (const uri of ["r://r", "r://s"]) yield* client.result("resources/subscribe", { uri })
+          })
+        yield* watch(slow)
+        const quick = yield* connect(revision)
+        yield* watch(quick)
+        const before = slow.received.length
+        far.pause!()
+        for (let i = 0; i < 100; i++) {
+          yield* run(Catalog.updated("r://r"))
+          yield* run(Catalog.updated("r://s"))
+          yield* offer("tools", `t${i}`)
+          yield* pass(50)
+        }
+        expect(quick.notices(updated).length).toBe(200)
+        expect(quick.notices(kinds.tools[1]).length).toBe(100)
+        expect(slow.received.length).toBe(before)
+        far.resume!()
+        yield* kit.settle
+        const heard = slow.received.slice(before).map(({ method, params }) => params?.uri ?? method)
+        // The first was on its way; of each of the others one more.
+        expect(heard.toSorted()).toEqual(["r://r", "r://r", "r://s", kinds.tools[1]].toSorted())
+        yield* run(Catalog.updated("r://s"))
+        yield* kit.settle
+        expect(slow.received.length).toBe(before + 5)
+        expect(subscriptions.peers.size).toBe(2)
+      }))
+  }
+})
+
+describe("the bus", () => {
+  it.effect("what changes in one process is heard by those who listen to another", () =>
+    Effect.gen(function*() {
+      const bus = yield* EventBus.make
+      const build = Effect.gen(function*() {
+        const layer = McpServer.layer({ name: "test", version: "1.0.0" }, ...one) as kit.Server
+        return yield* Layer.build(Layer.provide(layer, Layer.succeed(EventBus.EventBus, bus)))
+      })
+      const [left, right] = [yield* build, yield* build]
+      const session = yield* Effect.provide(kit.connect("2025-11-25"), right)
+      const modern = yield* Effect.provide(kit.connect(), right)
+      yield* session.result("resources/subscribe", { uri: "r://r" })
+      yield* listen(modern, { toolsListChanged: true, resourceSubscriptions: ["r://r"] })
+      yield* Effect.provide(Catalog.updated("r://r"), left)
+      yield* Layer.build(Layer.provide(tool("new"), Layer.succeedContext(left)))
+      yield* pass(50)
+      for (const client of [session, modern]) {
+        expect(client.notices(updated).length).toBe(1)
+        expect(client.notices(kinds.tools[1]).length).toBe(1)
+      }
+    }))
+
+  it.effect("a process hears of its own changes once", () =>
+    Effect.gen(function*() {
+      const layer = Layer.provide(
+        McpServer.layer({ name: "t", version: "1" }, ...one) as kit.Server,
+        EventBus.layerMemory
+      )
+      const client = yield* kit.client(layer, "2025-11-25")
+      expect(client.received.length).toBe(1)
+      const context = yield* Layer.build(layer)
+      const other = yield* Effect.provide(kit.connect("2025-11-25"), context)
+      yield* other.result("resources/subscribe", { uri: "r://r" })
+      yield* Effect.provide(Catalog.updated("r://r"), context)
+      yield* kit.settle
+      expect(other.notices(updated).length).toBe(1)
+    }))
+
+  it.effect("a server that is closed hears nothing more", () =>
+    Effect.gen(function*() {
+      let heard = 0
+      const listeners = new Set<(change: EventBus.Change) => void>()
+      const bus = EventBus.EventBus.of({
+        publish: (change) => Effect.sync(() => listeners.forEach((f) => f(change))),
+        subscribe: (f) => {
+          const counted = (change: EventBus.Change) => {
+            heard++
+            f(change)
+          }
+          return Effect.acquireRelease(
+            Effect.sync(() => void listeners.add(counted)),
+            () => Effect.sync(() => void listeners.delete(counted))
+          )
+        }
+      })
+      const layer = McpServer.layer({ name: "test", version: "1.0.0" }, ...one) as kit.Server
+      const scope = yield* Scope.make()
+      const context = yield* Scope.provide(
+        Layer.build(Layer.provide(layer, Layer.succeed(EventBus.EventBus, bus))),
+        scope
+      )
+      yield* Effect.provide(Catalog.updated("r://r"), context)
+      expect([heard, listeners.size]).toEqual([1, 1])
+      yield* Scope.close(scope, Exit.void)
+      yield* pass("1 second")
+      expect([heard, listeners.size]).toEqual([1, 0])
+    }))
+})
