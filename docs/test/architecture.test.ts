@@ -31,9 +31,9 @@ describe("architecture.md", () => {
 
   it.each(hops)("names an existing function: $file: $name", ({ file, name }) => {
     const path = pathOf(file)
-    expect(existsSync(path), path).toBe(true)
+    expect(existsSync(path)).toBe(true)
     const source = readFileSync(path, "utf8")
-    for (const part of name.split(".")) expect(declares(source, part), `${file} declares ${part}`).toBe(true)
+    expect(name.split(".").filter((part) => !declares(source, part))).toEqual([])
   })
 
   it("names existing files in the table of places", () => {
