@@ -12,6 +12,7 @@
 import { Encoded, type Id, isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
+import { clip, logValue } from "@skein/protocol/Text"
 import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -20,7 +21,6 @@ import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalogState.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
-import { clip, logged } from "./internal/text.ts"
 import { errorOf, type Outcome, outcomeOf } from "./internal/observability/outcome.ts"
 import { withoutRequest } from "./internal/limits/failRequest.ts"
 import { namedBy } from "./internal/dispatch/target.ts"
@@ -158,7 +158,9 @@ const createdTask = (exit: Exit.Exit<Answer, McpError.McpError>): unknown => {
 }
 
 const log = (entry: Entry): Effect.Effect<void> => {
-  const named = entry.target === undefined ? logged(entry.method) : `${logged(entry.method)} ${logged(entry.target)}`
+  const named = entry.target === undefined
+    ? logValue(entry.method)
+    : `${logValue(entry.method)} ${logValue(entry.target)}`
   const annotations = Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined))
   return Effect.annotateLogs(Effect.logInfo(`${named}: ${entry.outcome}`), annotations)
 }

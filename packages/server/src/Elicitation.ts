@@ -43,16 +43,17 @@ import type * as Wire from "@skein/protocol/Elicitation"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
+import { clip, quote } from "@skein/protocol/Text"
 import { type CallOptions, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Cancelled, Declined, type InputError, InvalidRequest, InvalidResponse } from "./InputError.ts"
-import { clip, maxProblem, quoted } from "./internal/text.ts"
 import { toRequestedSchema } from "./internal/definitions/requestedSchema.ts"
 import { failInput, requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 import { sessionOf } from "./internal/dispatch/session.ts"
+import { maxProblemChars } from "./internal/definitions/jsonSchema.ts"
 
 export type { TaskOptions }
 
@@ -201,7 +202,7 @@ const asking = <A>(
           : failInput(
             name,
             revision,
-            new InvalidResponse({ message: `invalid form content: ${clip(read.failure.message, maxProblem)}` })
+            new InvalidResponse({ message: `invalid form content: ${clip(read.failure.message, maxProblemChars)}` })
           )
       }
     )
@@ -256,7 +257,7 @@ export const url = (
     const { elicitationId = globalThis.crypto.randomUUID(), ...rest } = options
     const params = { mode: "url", message, url: String(url), elicitationId } as const
     // "The `url` parameter MUST contain a valid URL."
-    const problem = URL.canParse(params.url) ? undefined : `invalid URL: ${quoted(params.url)}`
+    const problem = URL.canParse(params.url) ? undefined : `invalid URL: ${quote(params.url)}`
     return Effect.map(
       requestInput({ method: Method.Elicit, params, missing: missing("url"), problem }, rest, true),
       ({ action }): Answer<Visit> =>

@@ -25,6 +25,7 @@ import type { Role } from "@skein/protocol/Content"
 import type { Meta } from "@skein/protocol/Message"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Wire from "@skein/protocol/Prompt"
+import { clip } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
@@ -38,13 +39,13 @@ import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { textAnnotation } from "./internal/definitions/annotations.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
-import { clip, maxProblem } from "./internal/text.ts"
 import { checkBlocks } from "./internal/definitions/validateDefinition.ts"
 import { toMcpError } from "./internal/definitions/handlerError.ts"
 import { makeCompleters } from "./internal/methods/completion.ts"
 import type { Visible } from "./Registry.ts"
 import { decoder } from "./internal/definitions/inputSchema.ts"
 import { omitUndefined } from "./internal/json.ts"
+import { maxProblemChars } from "./internal/definitions/jsonSchema.ts"
 
 /**
  * The schemas of the arguments. Each argument is a string on the wire. Annotate a schema with `title` and `description`
@@ -181,7 +182,7 @@ const register = <A, E extends HandlerError, R, C extends object>(
     get: (args) => {
       const decoded = decode(args)
       if (Result.isFailure(decoded)) {
-        const problem = `Invalid arguments for prompt ${prompt.name}: ${clip(decoded.failure, maxProblem)}`
+        const problem = `Invalid arguments for prompt ${prompt.name}: ${clip(decoded.failure, maxProblemChars)}`
         return Effect.fail(McpError.invalidParams(problem))
       }
       return Effect.mapBoth(provide(handler(decoded.success)), {

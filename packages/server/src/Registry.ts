@@ -5,12 +5,12 @@
  * The registry offers the last one, and the one below it again once the last one is gone. The registry offers nothing
  * under a name that is disabled or has no entry.
  */
+import { quote } from "@skein/protocol/Text"
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { DefinitionError, DuplicateName, InvalidValue, NotFound } from "./DefinitionError.ts"
 import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
-import { quoted } from "./internal/text.ts"
 
 /**
  * Decides whether a caller may see an entry. To callers that may not, the entry does not exist: neither in lists nor by
@@ -97,13 +97,13 @@ class Store<A extends Entry<unknown>> {
 
   duplicate(name: string): Effect.Effect<never, DefinitionError> {
     return this.fail(
-      new DuplicateName({ message: `A ${this.kind} with the name ${quoted(name)} exists already` }),
+      new DuplicateName({ message: `A ${this.kind} with the name ${quote(name)} exists already` }),
       name
     )
   }
 
   notFound(name: string): Effect.Effect<never, DefinitionError> {
-    return this.fail(new NotFound({ message: `No ${this.kind} has the name ${quoted(name)}` }), name)
+    return this.fail(new NotFound({ message: `No ${this.kind} has the name ${quote(name)}` }), name)
   }
 }
 
@@ -219,7 +219,7 @@ export class Registry<A extends Entry<unknown>> {
     const store = this.#store
     const problem = definitionProblem(entry.definition)
     if (problem === undefined) return this.#change(name, exists, (state) => this.#push(state, entry))
-    return store.fail(new InvalidValue({ message: `The ${store.kind} ${quoted(name)} is invalid: ${problem}` }), name)
+    return store.fail(new InvalidValue({ message: `The ${store.kind} ${quote(name)} is invalid: ${problem}` }), name)
   }
 
   #push(state: Name<A>, entry: A): () => void {

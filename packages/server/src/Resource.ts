@@ -12,6 +12,7 @@ import type { Icon } from "@skein/protocol/BaseMetadata"
 import type { Annotations } from "@skein/protocol/Content"
 import type { Meta } from "@skein/protocol/Message"
 import * as McpError from "@skein/protocol/McpError"
+import { quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -20,7 +21,6 @@ import type { Catalog, HandlerServices } from "./Catalog.ts"
 import { DefinitionError, InvalidUri } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
-import { quoted } from "./internal/text.ts"
 import { readResource, type ResourceBody } from "./internal/definitions/readResource.ts"
 import type { Visible } from "./Registry.ts"
 import { isUri } from "./internal/definitions/validateDefinition.ts"
@@ -109,7 +109,7 @@ const register = <E extends HandlerError, R>(
   const { uri, options } = resource
   if (!isUri(uri)) {
     const reason = new InvalidUri({
-      message: `The resource ${quoted(uri)} is invalid: its URI does not conform to RFC 3986`
+      message: `The resource ${quote(uri)} is invalid: its URI does not conform to RFC 3986`
     })
     return Effect.fail(new DefinitionError({ reason, kind: "resource", definition: uri }))
   }

@@ -25,6 +25,7 @@
 import type { Icon } from "@skein/protocol/BaseMetadata"
 import type { Meta } from "@skein/protocol/Message"
 import type * as WireTool from "@skein/protocol/Tool"
+import { quote } from "@skein/protocol/Text"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -40,7 +41,6 @@ import * as inputSchema from "./internal/definitions/inputSchema.ts"
 import * as jsonSchema from "./internal/definitions/jsonSchema.ts"
 import * as toolCall from "./internal/definitions/toolCall.ts"
 import { omitUndefined } from "./internal/json.ts"
-import { quoted } from "./internal/text.ts"
 import type { Visible } from "./Registry.ts"
 
 export type { ResultOptions, ToolResult as Result } from "./internal/definitions/toolCall.ts"
@@ -248,7 +248,7 @@ const warnAboutName = (name: string): Effect.Effect<void> =>
   /^[\w.-]{1,128}$/.test(name)
     ? Effect.void
     : Effect.logWarning(
-      `The tool name ${quoted(name)} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
+      `The tool name ${quote(name)} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
     )
 
 /** Makes the tool as `tools/list` returns it, and lists the arguments that clients copy into headers. */

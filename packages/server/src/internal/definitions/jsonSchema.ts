@@ -4,13 +4,19 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type { ObjectSchema } from "@skein/protocol/Tool"
 import * as XMcpHeader from "@skein/protocol/XMcpHeader"
+import { clip, quote } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { DefinitionError, InvalidSchema } from "../../DefinitionError.ts"
 import { annotate, type Definitions, isNonFinite, referenced, resolve } from "./annotations.ts"
-import { clip, maxProblem, quoted } from "../text.ts"
 import { findMissingJsonForm } from "./missingJsonForm.ts"
+
+/**
+ * The largest text about invalid arguments, in UTF-16 units. Validation messages may be many times as long as the
+ * arguments.
+ */
+export const maxProblemChars = 4096
 
 /**
  * Removes the encodings of `Infinity`, `-Infinity` and `NaN`, which `Schema.Number` writes as strings. A model has no
@@ -139,8 +145,8 @@ export const tryForTool = <A>(
     // A union that is a member of itself overflows the stack, here and wherever values are decoded by it.
     try: make,
     catch: (cause) => {
-      const problem = clip(cause instanceof Error ? cause.message : String(cause), maxProblem)
-      const message = `The tool ${quoted(tool)} has an invalid ${schema} schema: ${problem}`
+      const problem = clip(cause instanceof Error ? cause.message : String(cause), maxProblemChars)
+      const message = `The tool ${quote(tool)} has an invalid ${schema} schema: ${problem}`
       return new DefinitionError({
         reason: new InvalidSchema({ message, schema, cause }),
         kind: "tool",

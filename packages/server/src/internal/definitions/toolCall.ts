@@ -5,6 +5,7 @@ import type * as Wire from "@skein/protocol/CallTool"
 import type { Meta } from "@skein/protocol/Message"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import { clip } from "@skein/protocol/Text"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -12,10 +13,10 @@ import * as Result from "effect/Result"
 import type { Handled, ToolEntry } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
-import { clip, maxProblem } from "../text.ts"
 import { checkBlocks } from "./validateDefinition.ts"
 import type { MaybePromise, Reader, Writer } from "./inputSchema.ts"
 import { messageOf, toolErrorOf } from "./handlerError.ts"
+import { maxProblemChars } from "./jsonSchema.ts"
 
 /** The members of a result besides structured content. */
 export interface ResultOptions {
@@ -51,7 +52,7 @@ const answerInvalidArguments = (
   problem: string,
   revision: string
 ): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
-  const message = `Invalid arguments for tool ${tool}: ${clip(problem, maxProblem)}`
+  const message = `Invalid arguments for tool ${tool}: ${clip(problem, maxProblemChars)}`
   return revision >= "2025-11-25" ? Effect.succeed(failed(message)) : Effect.fail(McpError.invalidParams(message))
 }
 

@@ -10,7 +10,7 @@ import type { Meta } from "@skein/protocol/Message"
 import type * as Wire from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as MetaKey from "@skein/protocol/MetaKey"
-import { quoted } from "../text.ts"
+import { quote } from "@skein/protocol/Text"
 
 /** The values that are validated, if a definition has them. */
 interface Details {
@@ -39,20 +39,20 @@ const hasJson = (value: unknown): boolean => {
  */
 const ofIcons = (icons: ReadonlyArray<Icon>): string | undefined => {
   const wrong = icons.find(({ src }) => !isImageUri(src))
-  return wrong && `the src of an icon must be an https:, http: or data: URI, not ${quoted(wrong.src)}`
+  return wrong && `the src of an icon must be an https:, http: or data: URI, not ${quote(wrong.src)}`
 }
 
 const ofAnnotations = ({ lastModified, priority }: Annotations): string | undefined =>
   priority !== undefined && !(priority >= 0 && priority <= 1)
     ? `a priority must be a number from 0 to 1, not ${priority}`
     : lastModified !== undefined && !(iso8601.test(lastModified) && Number.isFinite(Date.parse(lastModified)))
-    ? `lastModified must be a date and time in ISO 8601, not ${quoted(lastModified)}`
+    ? `lastModified must be a date and time in ISO 8601, not ${quote(lastModified)}`
     : undefined
 
 /** "Unless empty, MUST begin and end with an alphanumeric character" and so on (2025-06-18, basic, `_meta`). */
 const ofMeta = (meta: Meta): string | undefined => {
   const wrong = Object.keys(meta).find((key) => !MetaKey.isValid(key))
-  if (wrong !== undefined) return `${quoted(wrong)} is not a valid key of _meta`
+  if (wrong !== undefined) return `${quote(wrong)} is not a valid key of _meta`
   return hasJson(meta) ? undefined : "its _meta has no JSON form"
 }
 
@@ -68,13 +68,13 @@ export const definitionProblem = (definition: unknown): string | undefined => {
     (size === undefined ? undefined : ofSize(size)) ??
     (websiteUrl === undefined || isUri(websiteUrl)
       ? undefined
-      : `the websiteUrl ${quoted(websiteUrl)} is not a valid URI`) ??
+      : `the websiteUrl ${quote(websiteUrl)} is not a valid URI`) ??
     (_meta && ofMeta(_meta))
 }
 
 /** Returns one line about invalid contents of a resource. */
 const ofContents = ({ uri }: Pick<Wire.ResourceContents, "uri">): string | undefined =>
-  isUri(uri) ? undefined : `${quoted(uri)} is not a valid URI`
+  isUri(uri) ? undefined : `${quote(uri)} is not a valid URI`
 
 const ofBlock = (block: Wire.ContentBlock): string | undefined => {
   const wrong = block.annotations && ofAnnotations(block.annotations)

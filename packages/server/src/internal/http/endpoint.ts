@@ -6,12 +6,12 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
+import { logValue } from "@skein/protocol/Text"
 import * as Limits from "@skein/runtime/Limits"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import { logged } from "../text.ts"
 import { holdsAtMost } from "../definitions/inputSchema.ts"
 import type { ServerCore } from "../dispatch/serverCore.ts"
 import { LegacySseRoutes } from "../legacySse/routes.ts"
@@ -258,7 +258,7 @@ export class Endpoint {
   #refuseSource(request: HttpRequest, answer: HttpAnswer, refused: Refused): void {
     const [header, option] = headerAndOption(refused)
     const value = request.header(header.toLowerCase())
-    const described = value === undefined ? `without a ${header}` : `with the ${header} ${logged(value)}`
+    const described = value === undefined ? `without a ${header}` : `with the ${header} ${logValue(value)}`
     const text = `HTTP: refused a request ${described}, which is not among the ${option} of the server`
     this.#refusals.refuseLogging(text, this.#warned.has(option) ? "Debug" : "Warn", answer, refused)
     this.#warned.add(option)

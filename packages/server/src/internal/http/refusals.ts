@@ -4,10 +4,10 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
+import { logValue } from "@skein/protocol/Text"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as LogLevel from "effect/LogLevel"
-import { logged } from "../text.ts"
 import type { ServerCore } from "../dispatch/serverCore.ts"
 import type { Headers, HttpAnswer } from "./adapter.ts"
 
@@ -84,7 +84,13 @@ export class Refusals {
   /** Refuses a request. Middleware does not see refused requests; they are logged at the level `Debug`. */
   refuse(answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {
     const { error, status } = refused
-    this.refuseLogging(`HTTP: refused a request with ${status}, ${logged(error.message)}`, "Debug", answer, refused, id)
+    this.refuseLogging(
+      `HTTP: refused a request with ${status}, ${logValue(error.message)}`,
+      "Debug",
+      answer,
+      refused,
+      id
+    )
   }
 
   /** Refuses a request, with a log message of its own. */

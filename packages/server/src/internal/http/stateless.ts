@@ -6,10 +6,10 @@ import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
+import { logValue } from "@skein/protocol/Text"
 import { RequestContext, type ResponseSink } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
-import { logged } from "../text.ts"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import type { EndpointContext } from "./context.ts"
 import * as paramHeaders from "./paramHeaders.ts"
@@ -106,7 +106,7 @@ export class StatelessRequests {
   #abandon(): Effect.Effect<void> {
     const { size } = this.#suspended
     if (size === 0) return Effect.void
-    const names = Array.from(this.suspendedRequests, ({ method }) => logged(method)).slice(0, 10).join(", ")
+    const names = Array.from(this.suspendedRequests, ({ method }) => logValue(method)).slice(0, 10).join(", ")
     for (const response of this.#suspended) response.abort()
     return Effect.logWarning(`${size} requests did not stop within interruptTimeout: ${names}`)
   }

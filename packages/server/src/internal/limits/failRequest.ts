@@ -1,10 +1,10 @@
 /** The answers of middleware that refuses a request or discards its result. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import { logValue } from "@skein/protocol/Text"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { logged } from "../text.ts"
 import { namedBy } from "../dispatch/target.ts"
 
 /** A tool's result with `isError`, which every revision has. */
@@ -13,7 +13,7 @@ const toolError = (text: string): JsonRpc.JsonObject => ({ content: [{ type: "te
 /** Describes a request for a message: `tools/call add`. */
 export const describeRequest = (request: RequestContext): string => {
   const name = namedBy(request)
-  return name === undefined ? logged(request.method) : `${logged(request.method)} ${logged(name)}`
+  return name === undefined ? logValue(request.method) : `${logValue(request.method)} ${logValue(name)}`
 }
 
 /**

@@ -4,6 +4,7 @@
 import type { CompleteRequestParams, CompleteResult } from "@skein/protocol/Completion"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
+import { clip } from "@skein/protocol/Text"
 import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as AST from "effect/SchemaAST"
@@ -12,7 +13,6 @@ import * as Completion from "../../Completion.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import { toMcpError } from "../definitions/handlerError.ts"
 import type { MethodTable } from "./methodTable.ts"
-import { clip } from "../text.ts"
 
 /** "Maximum 100 items per response". */
 const maxValues = 100

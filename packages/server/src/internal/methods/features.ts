@@ -2,13 +2,13 @@
 import { isPlain } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
+import { clip } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import { internals } from "../catalogState.ts"
 import { installListing } from "../definitions/listing.ts"
 import * as extensions from "../dispatch/extensions.ts"
 import { sessionOf } from "../dispatch/session.ts"
 import type { MethodTable } from "./methodTable.ts"
-import { clip } from "../text.ts"
 import { findReader } from "../definitions/readResource.ts"
 
 export const installTools = (methods: MethodTable): void => {
