@@ -121,7 +121,7 @@ export interface Options {
   readonly maxBufferedChanges?: number | undefined
   /**
    * How long the server may take to agree: the timeout of the client's requests by default, 60 seconds. Then the attempt counts as
-   * failed, with `TimedOut`.
+   * failed, with `Timeout`.
    */
   readonly timeout?: Duration.Input | undefined
   /**

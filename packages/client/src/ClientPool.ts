@@ -50,14 +50,14 @@ export interface Options {
    * no longer than `timeout`.
    */
   readonly concurrency?: number | undefined
-  /** How long one attempt to open a server may take: 30 seconds by default. Then the attempt has failed with `TimedOut`. */
+  /** How long one attempt to open a server may take: 30 seconds by default. Then the attempt has failed with `Timeout`. */
   readonly timeout?: Duration.Input | undefined
   /**
    * How long `tools` and its like wait for each server, for its opening too: 30 seconds by default. Who takes longer is listed
-   * with `TimedOut`.
+   * with `Timeout`.
    */
   readonly listTimeout?: Duration.Input | undefined
-  /** How many servers a pool holds: 100 by default. `make` and `add` fail with `Limit` when there are more. */
+  /** How many servers a pool holds: 100 by default. `make` and `add` fail with `LimitExceeded` when there are more. */
   readonly maxServers?: number | undefined
   /**
    * When a broken server is tried again. Here `maxDelay` is a minute, and there is no end to the attempts, unless it says otherwise;

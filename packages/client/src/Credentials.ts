@@ -35,7 +35,7 @@ export interface Challenge {
 
 /** See the module's text. */
 export interface Credentials {
-  /** The headers to add to a request. Runs for each; what fails here fails the request as `Refused`, and nothing is sent. */
+  /** The headers to add to a request. Runs for each; what fails here fails the request as `HttpError`, and nothing is sent. */
   readonly headers: (request: CredentialsRequest) => Effect.Effect<Headers, unknown>
   /**
    * Hears of a refusal. `true`: `headers` gives other credentials now, and the request is to be made once more, within the

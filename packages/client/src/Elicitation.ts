@@ -34,7 +34,7 @@
  * host that has `url` alone for one with forms, and is refused (`-32601`) when it asks. Interrupting the call, or the
  * server's cancelling its question, interrupts the handler. A handler that dies, and content that does not fit the
  * form, are logged; the server hears of an internal error and nothing else, and in the request era the call fails with
- * `Unanswered`. Where a question must not stay open for ever, the handler needs a timeout of its own.
+ * `InputRefused`. Where a question must not stay open for ever, the handler needs a timeout of its own.
  */
 import type * as Wire from "@skein/protocol/Elicitation"
 import { Elicit } from "@skein/protocol/Method"

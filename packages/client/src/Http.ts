@@ -12,7 +12,7 @@
  * less per request. Redirects are followed to the same origin only, with the statuses 307 and 308.
  *
  * **In web pages.** The server has to let the page in, and read its answers, if it is of another origin (`allowedOrigins` and `Cors` of
- * our own); a failure of `fetch` says nothing, so that the message of the error, `Open` in the handshake, lists what it may be. Redirects
+ * our own); a failure of `fetch` says nothing, so that the message of the error, `ConnectionFailed` in the handshake, lists what it may be. Redirects
  * are not followed. Browsers open 6 connections to an origin over HTTP/1.1, for all of its tabs together, of which each session holds
  * one, and so does each call while it lasts, and `changes` in the request era: five sessions at most, and with the sixth nothing is
  * answered any more; or HTTP/2, or `listen: false`. Headers that a page may not set (`Cookie`, `Origin`, `Host`) are left out without a

@@ -17,7 +17,7 @@
  * Which model answers is the host's choice: `modelPreferences` are not looked at, unless `configure` does.
  *
  * **Gotchas.** What the model fails with is a defect: it is logged, and the server hears of an internal error; in the
- * request era the call fails with `Unanswered`.
+ * request era the call fails with `InputRefused`.
  */
 import type { AiError } from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"

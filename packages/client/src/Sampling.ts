@@ -43,7 +43,7 @@ export type Answer = Wire.CreateMessageResult
 /**
  * The user does not want the model to be asked, or the server to have its answer. In the session era the server is told
  * so, with the code `-1` and the message ("User rejected sampling request" by default); in the request era the call
- * fails with `Unanswered`, and the server hears nothing.
+ * fails with `InputRefused`, and the server hears nothing.
  */
 export class SamplingRefused extends Data.TaggedError("SamplingRefused")<{ readonly message?: string | undefined }> {}
 

@@ -268,7 +268,7 @@ class ChildConnection implements StdioConnection {
  * one that is killed leaves the server a closed stdin, and nothing else can be done. A process that has left the group, as
  * a daemon does, is out of reach.
  *
- * Fails with the reason `Open` when the process cannot be started. A server that exits with code 0 or closes its stdout is
+ * Fails with the reason `OpenFailed` when the process cannot be started. A server that exits with code 0 or closes its stdout is
  * `Ended`; one that dies in another way is `Lost`, with a `ServerExited` as the cause of the error.
  */
 export const connect = (options: Options): Effect.Effect<StdioConnection, TransportError, Scope.Scope> =>

@@ -24,7 +24,7 @@ export interface Limits {
    * and so has to go on reading, refuses the request with `-32603`.
    */
   readonly maxQueuedRequests?: number | undefined
-  /** Own requests that wait for an answer: 1,024 by default. At the bound a call fails with `RequestError` `Limit`. */
+  /** Own requests that wait for an answer: 1,024 by default. At the bound a call fails with `RequestError` `LimitExceeded`. */
   readonly maxPendingRequests?: number | undefined
   /**
    * Notifications of the other side whose handlers are still running: 256 by default. At the bound a transport that can stop
@@ -38,7 +38,7 @@ export interface Limits {
    * 10,000 before it is read, whatever is asked for here.
    */
   readonly maxBatchMessages?: number | undefined
-  /** How long a call waits for its answer: 60 seconds by default. Progress starts it anew. Then `RequestError` `TimedOut`. */
+  /** How long a call waits for its answer: 60 seconds by default. Progress starts it anew. Then `RequestError` `Timeout`. */
   readonly timeout?: Duration.Input | undefined
   /** How long a call waits in all, whatever progress says: 1 hour by default. */
   readonly maxTimeout?: Duration.Input | undefined

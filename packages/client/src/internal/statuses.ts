@@ -11,7 +11,7 @@ import type { Status } from "../Status.ts"
 const bufferSize = 16
 
 /** Tells every watcher the present status, and each one after that, until the last. */
-export class Statuses {
+export class StatusBroadcast {
   #watchers: Set<Queue.Queue<Status, Cause.Done>> | undefined = undefined
   readonly #present: () => Status
   #over: boolean

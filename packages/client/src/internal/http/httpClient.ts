@@ -33,8 +33,8 @@ export interface WireReply {
 export interface Wire {
   /**
    * Sends a request and hands the reply over. What is left of the exchange when `use` ends, or is interrupted, is aborted, and its
-   * connection is not used again. Where no connection could be made the error is `Open` and `undelivered`, where one broke it is
-   * `Lost`. A page is not told which: `Open`.
+   * connection is not used again. Where no connection could be made the error is `OpenFailed` and `undelivered`, where one broke it is
+   * `ConnectionLost`. A page is not told which: `OpenFailed`.
    */
   readonly exchange: <A, E>(
     request: WireRequest,

@@ -42,7 +42,7 @@ export interface Resumption {
 
 /** What both HTTP transports are made with. */
 export interface Settings {
-  /** The endpoint of the server: `http:` or `https:`. Anything else fails with `Open`. */
+  /** The endpoint of the server: `http:` or `https:`. Anything else fails with `OpenFailed`. */
   readonly url: string | URL
   /**
    * Headers for every request, or an effect that gives them for each. Those of the protocol (`Accept`, `Content-Type`,
@@ -55,7 +55,7 @@ export interface Settings {
   readonly maxChallenges?: number | undefined
   /**
    * How many redirects of one request are followed, with 307 and 308, within the origin: 3 by default, none with 0. What leads further
-   * is `Refused`.
+   * is `MessageRejected`.
    */
   readonly maxRedirects?: number | undefined
   /** The longest answer, and the longest event of a stream, in bytes: 4 MiB by default. What is longer fails its request. */
