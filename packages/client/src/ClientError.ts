@@ -15,11 +15,11 @@ export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<{
 }> {}
 
 /**
- * The connection ended before the response came, or had ended before the call. Without `end`, the connection goes on: only this response
- * was lost and could not be fetched again.
+ * The connection ended before the response came, or had ended before the call. Without `end`, the connection goes on:
+ * only this response was lost and could not be fetched again.
  *
- * The message contains the last lines that a spawned server wrote to its standard error, where the transport has them. The `cause` is a
- * `Reconnect.ReconnectExhausted` after the last attempt to reconnect.
+ * The message contains the last lines that a spawned server wrote to its standard error, where the transport has them.
+ * The `cause` is a `Reconnect.ReconnectExhausted` after the last attempt to reconnect.
  */
 export class Closed extends Data.TaggedError("Closed")<{
   readonly message: string
@@ -28,7 +28,9 @@ export class Closed extends Data.TaggedError("Closed")<{
   readonly cause?: unknown
 }> {}
 
-/** The server answered over HTTP with something that is not a JSON-RPC response. The `cause` is the `TransportError`. */
+/**
+ * The server answered over HTTP with something that is not a JSON-RPC response. The `cause` is the `TransportError`.
+ */
 export class HttpError extends Data.TaggedError("HttpError")<{
   readonly message: string
   /** The HTTP status. */
@@ -57,8 +59,9 @@ export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
 }> {}
 
 /**
- * The negotiated revision or the server does not support the call, or the arguments have no form in the revision. Nothing was sent, with
- * one exception: the server requested input (`input_required`) that this client does not provide.
+ * The negotiated revision or the server does not support the call, or the arguments have no form in the revision.
+ * Nothing was sent, with one exception: the server requested input (`input_required`) that this client does not
+ * provide.
  */
 export class Unsupported extends Data.TaggedError("Unsupported")<{
   readonly message: string
@@ -66,8 +69,8 @@ export class Unsupported extends Data.TaggedError("Unsupported")<{
 }> {}
 
 /**
- * The server requested input before it answers, and this client declined to give it, or its handler failed. The message names the input
- * request, and the `cause` is the failure of the handler.
+ * The server requested input before it answers, and this client declined to give it, or its handler failed. The message
+ * names the input request, and the `cause` is the failure of the handler.
  */
 export class InputRefused extends Data.TaggedError("InputRefused")<{
   readonly message: string
@@ -75,8 +78,8 @@ export class InputRefused extends Data.TaggedError("InputRefused")<{
 }> {}
 
 /**
- * The server answered with a JSON-RPC error. The message contains the first 4,096 characters of the server's message, with unprintable
- * characters escaped.
+ * The server answered with a JSON-RPC error. The message contains the first 4,096 characters of the server's message,
+ * with unprintable characters escaped.
  */
 export class ProtocolError extends Data.TaggedError("ProtocolError")<{
   readonly message: string
@@ -85,7 +88,10 @@ export class ProtocolError extends Data.TaggedError("ProtocolError")<{
   readonly cause?: unknown
 }> {}
 
-/** The response is not valid for the method, or the structured content of a tool's result does not match its `outputSchema`. */
+/**
+ * The response is not valid for the method, or the structured content of a tool's result does not match its
+ * `outputSchema`.
+ */
 export class InvalidResponse extends Data.TaggedError("InvalidResponse")<{
   readonly message: string
   /** The result that does not match. */
@@ -139,8 +145,8 @@ export type Reason =
 /**
  * The failure of a client.
  *
- * The `reason` is a tagged error with the details, for `Effect.catchReason` and `Effect.catchReasons`; `message` and `cause` are those of
- * the reason.
+ * The `reason` is a tagged error with the details, for `Effect.catchReason` and `Effect.catchReasons`; `message` and
+ * `cause` are those of the reason.
  *
  * @example
  * ```ts
@@ -157,7 +163,9 @@ export class ClientError extends Data.TaggedError("ClientError")<{
   readonly message: string
   /** The method that was called, or was about to be called. */
   readonly method?: string | undefined
-  /** True if the server has certainly not begun to handle the request, so that it may be sent again whatever it does. */
+  /**
+   * True if the server has certainly not begun to handle the request, so that it may be sent again whatever it does.
+   */
   readonly undelivered?: boolean | undefined
   /** The task that the call had become and that may go on without this client. Pass it to `resumeTask`. */
   readonly task?: Handle | undefined

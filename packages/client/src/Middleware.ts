@@ -1,15 +1,18 @@
 /**
- * Middleware of a client: functions around its calls, for every method in all revisions. It mirrors the server's `Middleware`.
+ * Middleware of a client: functions around its calls, for every method in all revisions. It mirrors the server's
+ * `Middleware`.
  *
- * A middleware is a function from handler to handler. The handler gets a {@link Call}: the method, its parameters and its options. It
- * may change them, make the call several times, answer without it, or change the result or the failure.
+ * A middleware is a function from handler to handler. The handler gets a {@link Call}: the method, its parameters and
+ * its options. It may change them, make the call several times, answer without it, or change the result or the failure.
  *
  * - The option `middleware` of `Client.make` lists them. The one that is listed first is outermost.
  * - A middleware is applied once per client; the handler that it returns is called for each call.
- * - It is outside of everything that the client does for a call: the cache, input requests, awaiting a task, checking the result, and
- *   sending a lost request again happen inside of `next`. The schema of a typed call (`output`) is applied outside of it.
- * - It sees every call that the methods of `Client` make, page by page for lists, and those that the client makes to follow a task
- *   (`tasks/get`, for instance). It does not see the handshake, the heartbeat, and the streams of `changes`.
+ * - It is outside of everything that the client does for a call: the cache, input requests, awaiting a task, checking
+ *   the result, and sending a lost request again happen inside of `next`. The schema of a typed call (`output`) is
+ *   applied outside of it.
+ * - It sees every call that the methods of `Client` make, page by page for lists, and those that the client makes to
+ *   follow a task (`tasks/get`, for instance). It does not see the handshake, the heartbeat, and the streams of
+ *   `changes`.
  * - A service that it needs is captured where it is made. See the example of an audit log.
  *
  * @example
@@ -27,7 +30,10 @@
  *
  * ```ts
  * const audit = (log: AuditLog["Service"]): Middleware.Middleware => (next) => (call) =>
- *   Effect.onExit(next(call), (exit) => log.write({ method: call.method.name, params: call.params, ok: Exit.isSuccess(exit) }))
+ *   Effect.onExit(
+ *     next(call),
+ *     (exit) => log.write({ method: call.method.name, params: call.params, ok: Exit.isSuccess(exit) })
+ *   )
  *
  * const program = Effect.gen(function*() {
  *   const client = yield* Client.make(transport, { middleware: [audit(yield* AuditLog)] })
@@ -39,7 +45,9 @@
  *
  * ```ts
  * const rates = (cache: Cache.Cache<string, JsonObject, ClientError>): Middleware.Middleware => (next) => (call) =>
- *   Middleware.isToolCall(call, "exchange_rates") ? Cache.get(cache, JSON.stringify(call.params.arguments)) : next(call)
+ *   Middleware.isToolCall(call, "exchange_rates")
+ *     ? Cache.get(cache, JSON.stringify(call.params.arguments))
+ *     : next(call)
  * ```
  *
  * @example
@@ -70,8 +78,8 @@ export interface Call {
 }
 
 /**
- * Makes calls: the client itself, or a middleware and all that are inside of it. The result is that of the method, as the newest revision
- * has it; for `startTask`, it is the `RemoteTask` if the server answers with a task.
+ * Makes calls: the client itself, or a middleware and all that are inside of it. The result is that of the method, as
+ * the newest revision has it; for `startTask`, it is the `RemoteTask` if the server answers with a task.
  */
 export type Handler = (call: Call) => Effect.Effect<JsonObject, ClientError>
 

@@ -1,30 +1,31 @@
 /**
- * Calls that a server goes on with as a task: the answer is a handle at first, and the result comes later, in minutes or in days.
+ * Calls that a server goes on with as a task: the answer is a handle at first, and the result comes later, in minutes
+ * or in days.
  *
- * There are two shapes of it, and one client for both. In 2026-07-28 the extension `io.modelcontextprotocol/tasks` lets the server
- * decide, of clients that declare it (this one does). In 2025-11-25 the client decides, as far as the tool lets it: it does by itself
- * where the tool can be called no other way, and for `optional` ones where a call says so (`augment`).
+ * There are two shapes of it, and one client for both. In 2026-07-28 the extension `io.modelcontextprotocol/tasks` lets
+ * the server decide, of clients that declare it (this one does). In 2025-11-25 the client decides, as far as the tool
+ * lets it: it does by itself where the tool can be called no other way, and for `optional` ones where a call says so
+ * (`augment`).
  *
  * - `client.callTool` gives the result, whether it came at once or through a task. Interrupting it cancels the task.
- * - `client.startTask` gives a {@link RemoteTask} as soon as there is one, and `client.resumeTask` one that was started before, also
- *   by another process: its `handle` is a small JSON value to be kept.
- * - What the server asks on the way is put to the same services as any question (`Elicitation`, `Sampling`, `Roots`), each once.
+ * - `client.startTask` gives a {@link RemoteTask} as soon as there is one, and `client.resumeTask` one that was started
+ *   before, also by another process: its `handle` is a small JSON value to be kept.
+ * - What the server asks on the way is put to the same services as any question (`Elicitation`, `Sampling`, `Roots`),
+ *   each once.
  *
  * A task is looked at every poll interval that the server suggests, within bounds. Where the server tells of changes
- * (`subscriptions/listen`, `notifications/tasks/status`) they are taken as they come; in the request era it is looked at ten times less
- * often then, and as often as ever once the server turns out to have kept a change to itself. A lost connection, or a server that
- * starts anew, ends nothing: the task is looked at again.
+ * (`subscriptions/listen`, `notifications/tasks/status`) they are taken as they come; in the request era it is looked
+ * at ten times less often then, and as often as ever once the server turns out to have kept a change to itself. A lost
+ * connection, or a server that starts anew, ends nothing: the task is looked at again.
  *
- * **Time.** A task may take as long as it lives: its `ttlMs`, if it has one, is the backstop. `timeout` is that of each request that is
- * made for it. `maxTimeout` counts for the whole, from the call on, where the call itself gives it; the client's own (1 hour) does not.
+ * **Time.** A task may take as long as it lives: its `ttlMs`, if it has one, is the backstop. `timeout` is that of each
+ * request that is made for it. `maxTimeout` counts for the whole, from the call on, where the call itself gives it; the
+ * client's own (1 hour) does not.
  *
  * @example
- * const started = yield* client.startTask("render", { scene })
- * if (started._tag === "RemoteTask") {
- *   yield* store.save(started.handle)
- *   yield* Effect.forkScoped(Stream.runForEach(started.states, ({ status, statusMessage }) => show(status, statusMessage)))
- * }
- * const result = yield* started.result
+ * const started = yield* client.startTask("render", { scene }) if (started._tag === "RemoteTask") { yield*
+ * store.save(started.handle) yield* Effect.forkScoped(Stream.runForEach(started.states, ({ status, statusMessage }) =>
+ * show(status, statusMessage))) } const result = yield* started.result
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { InputRequests } from "@skein/protocol/InputRequired"
@@ -94,28 +95,30 @@ export interface Finished {
 }
 
 /**
- * A task of a server's. It is followed, and its questions are answered, while somebody runs `states` or `result`, and by one fiber
- * however many do. When they have stopped it is left to itself, unless `leaveRunning` is off.
+ * A task of a server's. It is followed, and its questions are answered, while somebody runs `states` or `result`, and
+ * by one fiber however many do. When they have stopped it is left to itself, unless `leaveRunning` is off.
  */
 export interface RemoteTask {
   readonly _tag: "RemoteTask"
   readonly id: string
   readonly handle: Handle
   /**
-   * The present state first, then each change, and the final state at last. It fails where the task cannot be followed any further; a
-   * task that failed or was cancelled is a state. A reader that does not keep up misses what is older than the last 16.
+   * The present state first, then each change, and the final state at last. It fails where the task cannot be followed
+   * any further; a task that failed or was cancelled is a state. A reader that does not keep up misses what is older
+   * than the last 16.
    */
   readonly states: Stream.Stream<State, ClientError>
   /**
-   * The result, checked and read as that of any call. It fails with `Protocol` where the task failed, as the call would have; with
-   * `Cancelled` where it was cancelled; with `Gone` where the server does not know it, or it is past its time; with `Unanswered`,
-   * `Unsupported`, `Limit` or `InvalidAnswer` where what the server asks came to nothing; with `TimedOut` after `maxTimeout`; and with
-   * `Closed` where the client has ended. The error's `task` is the handle, where the task may go on.
+   * The result, checked and read as that of any call. It fails with `ProtocolError` where the task failed, as the call
+   * would have; with `TaskCancelled` where it was cancelled; with `TaskNotFound` where the server does not know it, or
+   * it is past its time; with `InputRefused`, `Unsupported`, `LimitExceeded` or `InvalidResponse` where what the server
+   * asks came to nothing; with `Timeout` after `maxTimeout`; and with `Closed` where the client has ended. The error's
+   * `task` is the handle, where the task may go on.
    */
   readonly result: Effect.Effect<CallToolResult, ClientError>
   /**
-   * Asks the server to cancel it. Does not wait for its end, nor is that certain: "a server is not obligated to actually stop the
-   * work" (the extension, task cancellation). What has ended before stays as it is.
+   * Asks the server to cancel it. Does not wait for its end, nor is that certain: "a server is not obligated to
+   * actually stop the work" (the extension, task cancellation). What has ended before stays as it is.
    */
   readonly cancel: Effect.Effect<void, ClientError>
 }
@@ -126,18 +129,24 @@ export type Started = RemoteTask | Finished
 /** How a call goes on that the server answers with a task. */
 export interface TaskOptions {
   /**
-   * 2025-11-25: whether a tool is called as a task that can be called either way (`taskSupport: "optional"`). No by default, and yes
-   * for `startTask`. Tools that can only be called so are, whatever is said here; others never.
+   * 2025-11-25: whether a tool is called as a task that can be called either way (`taskSupport: "optional"`). No by
+   * default, and yes for `startTask`. Tools that can only be called so are, whatever is said here; others never.
    */
   readonly augment?: boolean | undefined
-  /** 2025-11-25: how long the server is asked to keep the task, from its creation. It decides; it is not asked by default. */
+  /**
+   * 2025-11-25: how long the server is asked to keep the task, from its creation. It decides; it is not asked by
+   * default.
+   */
   readonly ttl?: Duration.Input | undefined
   /**
-   * Whether the task goes on when this side does not wait for it any more: it was interrupted, its time was over, or a question could
-   * not be answered. No by default: it is cancelled; yes for `startTask` and `resumeTask`.
+   * Whether the task goes on when this side does not wait for it any more: it was interrupted, its time was over, or a
+   * question could not be answered. No by default: it is cancelled; yes for `startTask` and `resumeTask`.
    */
   readonly leaveRunning?: boolean | undefined
-  /** Hears of the task as soon as there is one: "clients SHOULD persist task IDs to durable storage". What it throws is logged. */
+  /**
+   * Hears of the task as soon as there is one: "clients SHOULD persist task IDs to durable storage". What it throws is
+   * logged.
+   */
   readonly onTask?: ((task: RemoteTask) => void) | undefined
 }
 
@@ -158,21 +167,24 @@ export interface Options {
   /** The longest: 5 minutes by default. A server that suggests more is looked at as often as that. */
   readonly maxPollInterval?: Duration.Input | undefined
   /**
-   * How many looks in a row may fail for reasons that may pass before the wait fails as the last of them did: 10 by default. Each
-   * is waited for twice as long as the one before, up to 30 seconds.
+   * How many looks in a row may fail for reasons that may pass before the wait fails as the last of them did: 10 by
+   * default. Each is waited for twice as long as the one before, up to 30 seconds.
    */
   readonly maxFailures?: number | undefined
   /**
-   * How many questions one task may ask over its life: 1,000 by default, those that it takes back among them. One that asks more fails
-   * with `Limit`. How many may be open at once is `maxInputRequests` of the client, how many the host is asked at once
-   * `inputRequestConcurrency`.
+   * How many questions one task may ask over its life: 1,000 by default, those that it takes back among them. One that
+   * asks more fails with `LimitExceeded`. How many may be open at once is `maxInputRequests` of the client, how many
+   * the host is asked at once `inputRequestConcurrency`.
    */
   readonly maxTaskInputRequests?: number | undefined
   /**
-   * How many tasks are subscribed to at the same time, in the request era: 100 by default, all by one `subscriptions/listen`. The
-   * others are looked at every poll interval. 0 for none.
+   * How many tasks are subscribed to at the same time, in the request era: 100 by default, all by one
+   * `subscriptions/listen`. The others are looked at every poll interval. 0 for none.
    */
   readonly maxSubscriptions?: number | undefined
-  /** How long a call that is interrupted waits until the server has heard that its task is cancelled: 5 seconds by default. */
+  /**
+   * How long a call that is interrupted waits until the server has heard that its task is cancelled: 5 seconds by
+   * default.
+   */
   readonly cancelTimeout?: Duration.Input | undefined
 }

@@ -6,8 +6,9 @@ import type { SessionEnd } from "./Session.ts"
 import type { TransportError } from "./TransportError.ts"
 
 /**
- * The connection ended before the response came, or had ended before the request. Without `end`, the connection goes on: only the
- * stream of this request was lost, the other side ended a subscription, or the request that an input request belongs to is over.
+ * The connection ended before the response came, or had ended before the request. Without `end`, the connection goes
+ * on: only the stream of this request was lost, the other side ended a subscription, or the request that an input
+ * request belongs to is over.
  */
 export class Closed extends Data.TaggedError("Closed")<{
   readonly message: string
@@ -41,7 +42,8 @@ export class MessageRejected extends Data.TaggedError("MessageRejected")<{
 export type Reason = Closed | Timeout | LimitExceeded | Unsupported | InvalidResponse | MessageRejected
 
 /**
- * The failure of a request that this side sent and that got no response. An error response of the other side is an `McpError`.
+ * The failure of a request that this side sent and that got no response. An error response of the other side is an
+ * `McpError`.
  *
  * The `reason` has the details; `message` and `cause` are those of the reason. Handle one reason with
  * `Effect.catchReason("RequestError", "Timeout", …)`.

@@ -18,8 +18,8 @@ export class ConnectionLost extends Data.TaggedError("ConnectionLost")<{
 }> {}
 
 /**
- * The other side's transport rejected one message without a JSON-RPC response, or answered with something that is not one: over HTTP,
- * usually with a status that is not 2xx.
+ * The other side's transport rejected one message without a JSON-RPC response, or answered with something that is not
+ * one: over HTTP, usually with a status that is not 2xx.
  */
 export class MessageRejected extends Data.TaggedError("MessageRejected")<{
   readonly message: string
@@ -44,7 +44,10 @@ export type Reason = OpenFailed | ConnectionLost | MessageRejected
 export class TransportError extends Data.TaggedError("TransportError")<{
   readonly reason: Reason
   readonly message: string
-  /** True if the other side has certainly not begun to handle the message, so that it may be sent again whatever it does. */
+  /**
+   * True if the other side has certainly not begun to handle the message, so that it may be sent again whatever it
+   * does.
+   */
   readonly undelivered?: boolean | undefined
   /** How long the other side asks to wait before another attempt, in milliseconds (`Retry-After`). */
   readonly retryAfter?: number | undefined

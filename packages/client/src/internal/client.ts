@@ -42,10 +42,13 @@ import { taskClient } from "./tasks/awaitTask.ts"
 type Listing<R> = Method.RequestMethod<{ readonly cursor?: string | undefined }, R>
 type All<A> = Effect.Effect<ReadonlyArray<A>, ClientError>
 
-// Any answer will do: what it says was read in the handshake.
+// Any response will do: its content was read in the handshake.
 const anyDiscovery = { ...Method.Discover, result: EmptyResult }
 
-/** See the module's text. Thousands of clients may be idle, so that one keeps no closures: a method is bound when it is read. */
+/**
+ * The client. A host may keep thousands of idle clients, so that a client has no closures: a method is bound when it is
+ * first read.
+ */
 export class ClientImpl {
   readonly #client: ClientContextImpl
   #level: LogLevel | undefined = undefined
@@ -203,7 +206,7 @@ export class ClientImpl {
     return (this.#level ??= new LogLevel(this.#client)).set(level, options)
   }
 
-  // ---- what the server says unasked
+  // ---- messages of the server
 
   changes(filter: Changes.Filter, options?: Changes.Options): Stream.Stream<Changes.Change, ClientError> {
     return this.#client.changes.on(this.#client, filter, options)

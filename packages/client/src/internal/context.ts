@@ -1,5 +1,5 @@
 /**
- * What all calls of one client go through, and all its lines tell: made where a client is, and what it keeps when it is needed first.
+ * The state that all calls and all connections of one client share. Its parts are created when they are first needed.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -50,7 +50,7 @@ interface Options extends ConnectOptions, ReconnectOptions, AnswersOptions, Omit
   readonly tasks?: TaskSettings | boolean | undefined
 }
 
-/** See the module's text. */
+/** The state of one client: the context of its calls, of its connections, and of their supervisor. */
 export class ClientContextImpl implements ClientContext, ConnectContext, SupervisorOptions, Lister {
   supervisor: ConnectionSupervisor = undefined!
   readonly context: Context.Context<never>
@@ -89,7 +89,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     Effect.runForkWith(this.context)(Effect.logWarning(...message))
   }
 
-  // ---- what the calls go through
+  // ---- for the calls
 
   get enforceCapabilities(): boolean {
     return this.options.enforceCapabilities ?? true
@@ -159,7 +159,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     return this.changes.on(this, { taskIds })
   }
 
-  /** What is made for a call, and outlives it, lives in it. */
+  /** Owns what outlives the call that it was made for. */
   get scope(): Scope.Scope {
     return this.#scope
   }
@@ -168,7 +168,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     return this.#toolListRefresh ??= new ToolListRefresh(this, this.#scope)
   }
 
-  /** Lists all tools once more, past the cache. */
+  /** Lists all tools again, past the cache. */
   get listAllTools(): Effect.Effect<unknown, ClientError> {
     const page = (cursor: string | undefined) =>
       this.call(Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
@@ -178,7 +178,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     )
   }
 
-  /** What is kept of the server is not worth anything any more. */
+  /** Discards everything that was remembered of the server. */
   forget(): void {
     this.#definitions?.forget()
     this.clearCache()
@@ -189,19 +189,19 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     else this.#cache?.forget()
   }
 
-  // ---- how the lines are opened
+  // ---- for the supervisor
 
   open(fresh: boolean, owned: ScopeListener): Effect.Effect<NegotiatedConnection, ClientError> {
     const serverProfile = fresh ? undefined : this.#known
     return connect(this.#transport, { ...this.options, serverProfile }, this, owned)
   }
 
-  /** What the next line is opened with. */
+  /** The server profile that the next connection is opened with. */
   get #known(): ServerProfile | undefined {
-    // There is none when the first line is opened.
+    // There is none when the first connection is opened.
     const last: NegotiatedConnection | undefined = this.supervisor?.last
-    // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a probe. In the
-    // request era it is the probe that says whether the server is there again.
+    // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a
+    // probe. In the request era it is the probe that says whether the server is there again.
     if (last?.isRequestEra === false && last.connection.httpMode !== undefined) return serverProfileOf(last)
     return last?.isRequestEra === true && last.isAssumed !== true ? undefined : this.options.serverProfile
   }
@@ -213,7 +213,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   }
 
   reopened(): void {
-    // It may be another server than before.
+    // The next connection may lead to another server.
     this.forget()
   }
 
@@ -221,24 +221,25 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     this.#notices?.end()
   }
 
-  // ---- what the lines tell
+  // ---- for the connections
 
-  /** Hears every notification, as it came. */
+  /** Receives every notification as it was sent. */
   onNotification(notification: JsonRpc.Notification): void {
-    // First what is remembered: whoever hears of a change, and reads anew, must not be given what was before it.
+    // The caches come first: a listener that is notified of a change and reads again must not get what was there
+    // before.
     if (notification.method === Method.ToolListChanged.name) this.#definitions?.forget()
     if (this.#sharesCache) this.cache.notice(notification)
     else this.#cache?.notice(notification)
     this.#changes?.hear(notification)
-    this.#tasks?.heard(notification)
+    this.#tasks?.onNotification(notification)
     this.answers.heard(notification)
   }
 
   onUnmatchedProgress(peer: Peer, token: unknown, progress: Progress): void {
-    this.#tasks?.strayed(peer, token, progress)
+    this.#tasks?.onUnmatchedProgress(peer, token, progress)
   }
 
-  /** A task that nobody has heard of, since the call was given up when it was made, is nobody's. */
+  /** Cancels a task that was created for a call which was interrupted before the response came. */
   onLateResponse(connection: NegotiatedConnection, method: string, result: JsonRpc.JsonObject): void {
     const taskId = method === Method.CallTool.name ? createdIn(result) : undefined
     if (taskId === undefined || !this.tasks.enabled) return
@@ -259,7 +260,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     return this.options.maxBufferedNotifications ?? 256
   }
 
-  /** A store of others' has to hear what is stale, whether or not this client has asked it for anything. */
+  /** A shared store must be notified of stale responses even if this client has not read from it. */
   get #sharesCache(): boolean {
     const { cache } = this.options
     return cache !== undefined && cache !== false && cache.store !== undefined

@@ -24,8 +24,8 @@ const transientStatuses: ReadonlySet<number> = new Set([408, 425, 429])
 export const isTransientStatus = (status: number): boolean => status >= 500 || transientStatuses.has(status)
 
 /**
- * Whether another attempt may succeed: no response came, nothing looked at the request, or the server or a gateway could not answer now.
- * This does not say that another attempt is harmless.
+ * Whether another attempt may succeed: no response came, nothing looked at the request, or the server or a gateway
+ * could not answer now. This does not say that another attempt is harmless.
  */
 export const isTransient = ({ reason, undelivered }: ClientError): boolean => {
   switch (reason._tag) {

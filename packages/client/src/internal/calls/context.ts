@@ -1,6 +1,6 @@
 /**
- * The vocabulary of calls: what a client has for all of its calls, one call on its way to the server, its response, and the layers
- * between them.
+ * The vocabulary of calls: what a client has for all of its calls, one call on its way to the server, its response, and
+ * the layers between them.
  */
 import type * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -20,7 +20,9 @@ import type { CallToolOptions } from "./options.ts"
 import type { ToolListRefresh } from "./toolListRefresh.ts"
 import type { ToolCatalog } from "./toolCatalog.ts"
 
-/** How a call is made, and what becomes of it where the server answers with a task: its result is awaited by default. */
+/**
+ * How a call is made, and what becomes of it where the server answers with a task: its result is awaited by default.
+ */
 export interface InternalOptions<R = unknown> extends CallToolOptions {
   readonly handleTask?: TaskHandler<R> | undefined
 }
@@ -59,7 +61,10 @@ export interface CallContext {
   readonly options: InternalOptions
   /** Whether it may be sent twice without harm. */
   readonly isRepeatable: boolean
-  /** When the whole call must be over, in milliseconds of the monotonic clock: `Infinity` unless its options have a `maxTimeout`. */
+  /**
+   * When the whole call must be over, in milliseconds of the monotonic clock: `Infinity` unless its options have a
+   * `maxTimeout`.
+   */
   readonly deadline: number
   /** How many times the server has answered it with input requests. */
   readonly rounds: number
@@ -68,7 +73,10 @@ export interface CallContext {
   /** When the present round began, and when the present attempt did, in milliseconds of the monotonic clock. */
   readonly startedAt: number
   readonly sentAt: number
-  /** The parameters as the revision writes them, and the HTTP headers that repeat a part of them, if a layer had to know them. */
+  /**
+   * The parameters as the revision writes them, and the HTTP headers that repeat a part of them, if a layer had to know
+   * them.
+   */
   readonly encoded: JsonObject | undefined
   readonly headers: Headers | undefined
 }

@@ -1,6 +1,6 @@
 /**
- * An extension that one request declares, beside what each request of the client does: "the client signals support by including the
- * extension in its per-request capabilities" (the extension `io.modelcontextprotocol/tasks`).
+ * An extension that one request declares, beside what each request of the client does: "the client signals support by
+ * including the extension in its per-request capabilities" (the extension `io.modelcontextprotocol/tasks`).
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
@@ -11,7 +11,10 @@ const memberOf = (value: unknown, key: string): JsonObject => {
   return isObject(member) ? member : {}
 }
 
-/** Gives params that declare an extension, without settings, in the request era. What the caller has put into `_meta` stays. */
+/**
+ * Gives params that declare an extension, without settings, in the request era. What the caller has put into `_meta`
+ * stays.
+ */
 export const declaring = (connection: NegotiatedConnection, extension: string, params: JsonObject): JsonObject => {
   const meta = memberOf(connection.stamp(params), "_meta")
   const capabilities = memberOf(meta, RequestMeta.clientCapabilities)

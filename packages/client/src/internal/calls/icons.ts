@@ -1,8 +1,9 @@
 /**
  * Icons whose address a host must not follow are left out before it sees them.
  *
- * "Ensure that the icon URI is either a HTTPS or `data:` URI. Clients MUST reject icon URIs that use unsafe schemes" (2025-11-25 and
- * 2026-07-28, basic, icons). So `http:` is left out too, though a server may name such an address; and `data:` that is no image.
+ * "Ensure that the icon URI is either a HTTPS or `data:` URI. Clients MUST reject icon URIs that use unsafe schemes"
+ * (2025-11-25 and 2026-07-28, basic, icons). So `http:` is left out too, though a server may name such an address; and
+ * `data:` that is no image.
  */
 import type { Icon } from "@skein/protocol/BaseMetadata"
 import * as Method from "@skein/protocol/Method"
@@ -58,8 +59,8 @@ const members: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The result of a method without icons that may not be followed, of what is listed and of links to resources; itself where there are
- * none. Tells `warn` once, and not of each.
+ * The result of a method without icons that may not be followed, of what is listed and of links to resources; itself
+ * where there are none. Tells `warn` once, and not of each.
  */
 export const withSafeIcons = <R>(method: string, result: R, warn?: (message: string) => void): R => {
   const member = members.get(method)

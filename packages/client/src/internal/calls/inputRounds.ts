@@ -1,5 +1,6 @@
 /**
- * Calls that the server answers with something to do first: input requests (2026-07-28), or an address to visit (2025-11-25).
+ * Calls that the server answers with something to do first: input requests (2026-07-28), or an address to visit
+ * (2025-11-25).
  */
 import * as Effect from "effect/Effect"
 import { ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
@@ -25,7 +26,10 @@ const nextRound = (call: CallContext, startedAt: number): CallContext | undefine
   return maxTimeout > 0 ? { ...call, options: { ...options, maxTimeout }, rounds: call.rounds + 1 } : undefined
 }
 
-/** Repeats a call with the input that its response requires, until the response is complete (2026-07-28, multi round-trip requests). */
+/**
+ * Repeats a call with the input that its response requires, until the response is complete (2026-07-28, multi
+ * round-trip requests).
+ */
 export const provideInput: CallLayer = onResponse((call, { answer, connection, startedAt }, repeat) => {
   if (answer?._tag !== "InputRequired") return undefined
   const { client, method: { name }, params, rounds } = call
@@ -49,7 +53,8 @@ export const provideInput: CallLayer = onResponse((call, { answer, connection, s
   return Effect.flatMap(client.answers.fulfil(connection, name, inputRequests ?? {}), (inputResponses) => {
     const reply: Reply = {
       ...(Object.keys(inputResponses).length === 0 ? undefined : { inputResponses }),
-      // "If the InputRequiredResult does not contain a requestState field, the client MUST NOT include one in the retry."
+      // "If the InputRequiredResult does not contain a requestState field, the client MUST NOT include one in the
+      // retry."
       ...(requestState === undefined ? undefined : { requestState })
     }
     const { inputResponses: _, requestState: __, ...first } = params as Reply
@@ -59,8 +64,8 @@ export const provideInput: CallLayer = onResponse((call, { answer, connection, s
 })
 
 /**
- * Repeats a call that was refused until the user has visited an address, after the visit: clients "MAY wait for this notification to
- * automatically retry requests that received a URLElicitationRequiredError" (2025-11-25, elicitation).
+ * Repeats a call that was refused until the user has visited an address, after the visit: clients "MAY wait for this
+ * notification to automatically retry requests that received a URLElicitationRequiredError" (2025-11-25, elicitation).
  */
 export const visitUrls: CallLayer = (next) => (call) => {
   const { client: { answers: { attend }, supervisor }, method, options } = call

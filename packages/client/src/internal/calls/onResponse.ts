@@ -1,16 +1,16 @@
 /**
  * Layers that do something with the response to a call, and nothing before it.
  *
- * Nearly every call passes all of them with nothing to do. Neighbours are therefore run as steps of one `flatMap`: an effect of its own
- * for each of them cost 6 % of a call over an in-memory transport.
+ * Nearly every call passes all of them with nothing to do. Neighbours are therefore run as steps of one `flatMap`: an
+ * effect of its own for each of them cost 6 % of a call over an in-memory transport.
  */
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
 import type { CallContext, CallHandler, CallLayer, CallResponse } from "./context.ts"
 
 /**
- * Handles a response. Returns `undefined` if the response can be passed on at once. `repeat` makes the call again, through this layer and
- * those inside of it.
+ * Handles a response. Returns `undefined` if the response can be passed on at once. `repeat` makes the call again,
+ * through this layer and those inside of it.
  */
 type Step = (
   call: CallContext,

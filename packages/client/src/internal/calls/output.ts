@@ -26,7 +26,10 @@ const valueOf = (result: CallToolResult): { readonly value: unknown } | undefine
   return undefined
 }
 
-/** Decodes what a tool answered. A result with `isError` fails with `Tool`, one that does not fit with `InvalidAnswer`. */
+/**
+ * Decodes what a tool answered. A result with `isError` fails with `ToolFailed`, one that does not fit with
+ * `InvalidResponse`.
+ */
 export const decode = <A, RD>(
   name: string,
   result: CallToolResult,

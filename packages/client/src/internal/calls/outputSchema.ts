@@ -1,6 +1,7 @@
 /**
- * Checking what a tool answers against its `outputSchema`: "Clients SHOULD validate structured results against this schema"
- * (2025-06-18 and later, tools, output schema). The schema may be hostile: it is compiled and applied within bounds.
+ * Checking what a tool answers against its `outputSchema`: "Clients SHOULD validate structured results against this
+ * schema" (2025-06-18 and later, tools, output schema). The schema may be hostile: it is compiled and applied within
+ * bounds.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"

@@ -28,10 +28,11 @@ const sizeOf = (page: unknown): number => {
 const isUnknownCursor = (error: ClientError): boolean => serverErrorOf(error)?.reason === "InvalidParams"
 
 /**
- * Asks for one page after the other and gathers their items. A missing `nextCursor` is the end, and nothing else is: an empty
- * text is a cursor too (server/utilities/pagination). A cursor that comes a second time would go on for ever. One that the server
- * does not know any more is, once, no failure: the page that it came from may have been kept ("If a cursor becomes invalid, the
- * client SHOULD discard all cached pages and re-fetch from the beginning", 2026-07-28, caching).
+ * Asks for one page after the other and gathers their items. A missing `nextCursor` is the end, and nothing else is: an
+ * empty text is a cursor too (server/utilities/pagination). A cursor that comes a second time would go on for ever. One
+ * that the server does not know any more is, once, no failure: the page that it came from may have been kept ("If a
+ * cursor becomes invalid, the client SHOULD discard all cached pages and re-fetch from the beginning", 2026-07-28,
+ * caching).
  */
 export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
   method: string,

@@ -1,5 +1,6 @@
 /**
- * The HTTP headers that repeat a part of a tool call's parameters (2026-07-28), and the list of tools that declares them.
+ * The HTTP headers that repeat a part of a tool call's parameters (2026-07-28), and the list of tools that declares
+ * them.
  */
 import { serverErrorOf } from "../errors.ts"
 import type { CallToolRequestParams } from "@skein/protocol/CallTool"
@@ -13,7 +14,7 @@ import { refreshed } from "./toolListRefresh.ts"
 
 const isMismatch = (error: ClientError): boolean => serverErrorOf(error)?.reason === "HeaderMismatch"
 
-const late = (name: string): ClientError => {
+const refreshTimedOut = (name: string): ClientError => {
   const message = `The tool ${JSON.stringify(name)} was not called: the tools were not listed anew in time`
   return new ClientError({ reason: new Timeout({ message }), method: "tools/call", undelivered: true })
 }
@@ -27,10 +28,11 @@ const withHeaders = (next: CallHandler, call: CallContext): ReturnType<CallHandl
 }
 
 /**
- * Sends a call of a tool with the HTTP headers that repeat a part of its parameters, and again when the server finds headers missing: "the
- * client SHOULD call `tools/list` to check for changes to the tool's `inputSchema`, then retry the original request with the
- * appropriate headers" (2026-07-28, streamable HTTP, client behavior). If the list has changed since the headers were read, it is read
- * again first: they MUST be sent. Either happens at most once, and within the time of the call.
+ * Sends a call of a tool with the HTTP headers that repeat a part of its parameters, and again when the server finds
+ * headers missing: "the client SHOULD call `tools/list` to check for changes to the tool's `inputSchema`, then retry
+ * the original request with the appropriate headers" (2026-07-28, streamable HTTP, client behavior). If the list has
+ * changed since the headers were read, it is read again first: they MUST be sent. Either happens at most once, and
+ * within the time of the call.
  */
 export const sendParamHeaders: CallLayer = (next) => (call) => {
   const { client: { toolCatalog, supervisor, toolListRefresh }, connection, method, options, params, sentAt } = call
@@ -46,7 +48,9 @@ export const sendParamHeaders: CallLayer = (next) => (call) => {
         ? withHeaders(next, { ...call, options: { ...options, ...time } })
         : Effect.fail(error)
     })
-  if (toolCatalog.outdated(name)) return Effect.andThen(refreshed(toolListRefresh, left()), again(late(name)))
+  if (toolCatalog.outdated(name)) {
+    return Effect.andThen(refreshed(toolListRefresh, left()), again(refreshTimedOut(name)))
+  }
   const { count } = toolListRefresh
   return Effect.catchIf(
     withHeaders(next, call),

@@ -19,8 +19,9 @@ import { checkSupport } from "./support.ts"
 import { validateOutput } from "./validateOutput.ts"
 
 /**
- * The layers, outermost first. The middleware of the application stands around them; the request is sent at the end of them. Each one
- * leaves a call alone that it does not concern: most calls pass through all of them and get a plain result.
+ * The layers, outermost first. The middleware of the application stands around them; the request is sent at the end of
+ * them. Each one leaves a call alone that it does not concern: most calls pass through all of them and get a plain
+ * result.
  */
 const layers: ReadonlyArray<CallLayer> = [
   checkSupport,

@@ -1,9 +1,9 @@
 /**
- * Making a request again whose answer was lost, where that does no harm.
+ * Sending a request again whose response was lost, where that is harmless.
  *
- * A request that surely has not reached the server is made again whatever it does; any other one only if it is repeatable. Between two
- * sendings the next line is waited for or, where the line goes on, a backoff. All of it is bounded: by the timeouts of the
- * request, which cover the waiting too, and by `maxRetries`.
+ * A request that has certainly not reached the server is sent again whatever it does, any other one only if it is
+ * repeatable. Between two attempts it waits for the next connection or, if the connection goes on, for a backoff. The
+ * timeouts of the request, which include the waiting, and `maxRetries` bound all of it.
  */
 import { endOf } from "../errors.ts"
 import * as Duration from "effect/Duration"
@@ -21,12 +21,13 @@ import { unsupportedOn } from "./support.ts"
 /** Too many requests, or a server or gateway that cannot answer now. */
 const busy: ReadonlySet<number | undefined> = new Set([429, 502, 503, 504])
 
-/** Turned away for now: too slow, too early. */
+/** Rejected unread, for now: too slow, too early. */
 const early: ReadonlySet<number> = new Set([408, 425])
 
 /**
- * Whether another sending may fare better. What was turned away for what it is, too large for instance, would be turned away again. So
- * would what found nothing there; in the session era that is a session which is gone, and the next one takes it.
+ * Whether another attempt may succeed. This is narrower than `isTransient`: a status of 500 may be the end of work that
+ * was begun, and a request that is too large would be rejected again. So would a request to an address that does not
+ * exist (404); in the session era, 404 means that the session is gone, and the next session accepts the request.
  */
 const isPassing = ({ reason, undelivered }: ClientError, { isRequestEra }: NegotiatedConnection): boolean => {
   if (reason._tag !== "HttpError") return reason._tag === "Closed"
@@ -35,11 +36,11 @@ const isPassing = ({ reason, undelivered }: ClientError, { isRequestEra }: Negot
     (undelivered === true && (status === undefined || early.has(status) || (status === 404 && !isRequestEra)))
 }
 
-/** The same failure of a request that may have reached the server at an earlier sending. */
+/** The same failure of a request that may have reached the server at an earlier attempt. */
 const delivered = (error: ClientError): ClientError =>
   error.undelivered === true ? new ClientError({ ...error, undelivered: undefined }) : error
 
-/** What happens to one request from its first failure on, or when there was no line to send it on. */
+/** The attempts of one request after its first failure, or from the start if no connection was open. */
 class RetryLoop {
   readonly #call: CallContext
   readonly #next: CallHandler
@@ -61,12 +62,12 @@ class RetryLoop {
     this.#deadline = Math.min(startedAt + this.#timeout, this.#last)
   }
 
-  /** The first sending, when no line is open. */
+  /** The first attempt, when no connection is open. */
   get start(): Effect.Effect<CallResponse, ClientError> {
     return Effect.flatMap(this.#within(this.#supervisor.connection, undefined), (connection) => this.#send(connection))
   }
 
-  /** Sends it on a line about which something is only assumed; the first answer confirms it, or refutes it. */
+  /** Sends it on a connection whose server profile is assumed. The first response confirms or refutes the profile. */
   assuming(connection: NegotiatedConnection): Effect.Effect<CallResponse, ClientError> {
     return Effect.flatMap(Effect.result(attempt(this.#next, this.#call, connection, this.#startedAt)), (result) => {
       if (Result.isSuccess(result)) {
@@ -76,7 +77,7 @@ class RetryLoop {
       const error = result.failure
       if (!isDoubtful(error)) return this.failed(connection, error)
       return Effect.flatMap(refutes(connection, this.#left), (refuted) => {
-        // Another call may have been quicker to find that out.
+        // Another call may have refuted it first.
         if (!refuted && this.#supervisor.refuted !== connection) return this.failed(connection, error)
         this.#supervisor.refute(connection)
         return Effect.flatMap(this.#within(this.#supervisor.after(connection), error), (next) => this.#send(next))
@@ -84,27 +85,27 @@ class RetryLoop {
     })
   }
 
-  /** Goes on after a failure. */
+  /** Continues after a failure. */
   failed(connection: NegotiatedConnection, error: ClientError): Effect.Effect<CallResponse, ClientError> {
     const { isRepeatable } = this.#call
     const supervisor = this.#supervisor
     if (error.undelivered !== true) this.#delivered = true
     const surfaced = this.#delivered ? delivered(error) : error
     const again = isPassing(error, connection) && (isRepeatable || surfaced.undelivered === true)
-    // Where no line follows, the first failure says best what has happened.
+    // If no connection follows, the first failure explains best what has happened.
     const end = endOf(error)
     const over = end !== undefined && (end._tag === "Closed" || !supervisor.willReconnect(connection))
     if (!again || over || this.#replays >= supervisor.timeouts.maxRetries) return Effect.fail(surfaced)
     this.#replays++
     const now = supervisor.now()
-    // It was longer under way than its timeout allows: the server has shown progress, which starts it anew.
+    // It took longer than its timeout: the server has reported progress, which restarts the timeout.
     if (now >= this.#deadline) this.#deadline = Math.min(now + this.#timeout, this.#last)
     if (now >= this.#deadline) return Effect.fail(surfaced)
     if (end !== undefined) return this.#resend(connection, surfaced)
     return Effect.flatMap(Random.next, (random) => {
       const delay = Reconnect.delay(supervisor.timeouts.backoff, this.#replays, random, Reconnect.retryAfter(error))
       if (now + delay >= this.#deadline) return Effect.fail(surfaced)
-      // A refusal may be told just before the end of its line: then the next one is what is waited for.
+      // A rejection may arrive just before the connection ends: then wait for the next one.
       const pause = Effect.raceFirst(Effect.sleep(delay), Effect.exit(supervisor.after(connection)))
       return Effect.andThen(pause, this.#resend(undefined, surfaced))
     })
@@ -115,7 +116,7 @@ class RetryLoop {
     return this.#deadline === this.#last && this.#last !== this.#startedAt + this.#timeout ? "maxTimeout" : "timeout"
   }
 
-  /** What is left of the time of the request, in milliseconds. */
+  /** The remaining time of the request, in milliseconds. */
   get #left(): number {
     return Math.max(this.#deadline - this.#supervisor.now(), 1)
   }
@@ -131,7 +132,8 @@ class RetryLoop {
 
   #send(connection: NegotiatedConnection): Effect.Effect<CallResponse, ClientError> {
     if (connection.isAssumed === true) return this.assuming(connection)
-    // One that asks for progress has its whole timeout from report to report; where it is `maxTimeout` that ends it, that is told.
+    // One that asks for progress has its whole timeout from report to report; where it is `maxTimeout` that ends it,
+    // that is told.
     const { options } = this.#call
     const whole = options.onProgress !== undefined || this.#bound === "maxTimeout"
     const timeout = whole ? this.#timeout : this.#left
@@ -142,7 +144,7 @@ class RetryLoop {
     )
   }
 
-  /** Waits for a line as long as the request may wait. */
+  /** Waits for a connection, for no longer than the request may take. */
   #within(
     connection: Effect.Effect<NegotiatedConnection, ClientError>,
     before: ClientError | undefined
@@ -177,8 +179,8 @@ class RetryLoop {
 }
 
 /**
- * Sends a call on a connection. With `again` it had to wait, or is sent again, with what is left of its time: then the connection may lead
- * to another server than the one that the call was checked for.
+ * Sends a call on a connection. With `again` it had to wait, or is sent again, with what is left of its time: then the
+ * connection may lead to another server than the one that the call was checked for.
  */
 const attempt = (
   next: CallHandler,

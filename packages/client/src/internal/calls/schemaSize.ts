@@ -5,8 +5,8 @@
 const scalar = (value: unknown): number => typeof value === "string" ? value.length + 2 : 1
 
 /**
- * The UTF-16 units of a value as JSON, at the least: what is escaped, and a long number, count for less. It stops counting once there
- * are more than `max`.
+ * The UTF-16 units of a value as JSON, at the least: what is escaped, and a long number, count for less. It stops
+ * counting once there are more than `max`.
  */
 export const sizeUpTo = (value: unknown, max: number): number => {
   if (typeof value !== "object" || value === null) return scalar(value)

@@ -1,5 +1,6 @@
 /**
- * Sending a request on a connection: its parameters as the revision writes them, the trace of the caller, and telemetry.
+ * Sending a request on a connection: its parameters as the revision writes them, the trace of the caller, and
+ * telemetry.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"

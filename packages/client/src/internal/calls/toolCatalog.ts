@@ -1,6 +1,6 @@
 /**
- * What the client remembers of the tools that the server has listed: the parameters that are mirrored into headers, the schema of
- * what they answer, and whether they may be called twice, and as a task.
+ * What the client remembers of the tools that the server has listed: the parameters that are mirrored into headers, the
+ * schema of what they answer, and whether they may be called twice, and as a task.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -45,8 +45,8 @@ const none: ReadonlyArray<XMcpHeader.Param> = []
 const unchecked = [undefined, 0] as const
 
 /**
- * Whether a tool says of itself that a second call does nothing more. "Clients MUST consider tool annotations to be untrusted": what
- * hangs on it is only whether the same server is sent the same request twice.
+ * Whether a tool says of itself that a second call does nothing more. "Clients MUST consider tool annotations to be
+ * untrusted": what hangs on it is only whether the same server is sent the same request twice.
  */
 const isRepeatable = (annotations: ToolAnnotations | undefined): boolean =>
   annotations !== undefined && annotations.destructiveHint !== true &&
@@ -61,7 +61,10 @@ const mirrors = ({ connection, isRequestEra }: NegotiatedConnection): boolean =>
 /** Structured content, and the schema of it, came with 2025-06-18. */
 const hasStructured = ({ revision }: NegotiatedConnection): boolean => revision >= "2025-06-18"
 
-/** See the module's text. What it keeps is made when there is something to keep: most clients list no tools, or call none. */
+/**
+ * See the module's text. What it keeps is made when there is something to keep: most clients list no tools, or call
+ * none.
+ */
 export class ToolCatalog {
   readonly #maxTools: number
   readonly #maxOutputSchemaChars: number
@@ -114,7 +117,10 @@ export class ToolCatalog {
     this.#outdated = undefined
   }
 
-  /** Checks the structured content of a result, where the tool's `outputSchema` is known: otherwise there is nothing to do. */
+  /**
+   * Checks the structured content of a result, where the tool's `outputSchema` is known: otherwise there is nothing to
+   * do.
+   */
   check(
     connection: NegotiatedConnection,
     name: string,
@@ -125,7 +131,10 @@ export class ToolCatalog {
       : this.#tools?.get(name)?.output?.run(result)
   }
 
-  /** Whether what is known of a tool is to be looked up anew, since a result does not fit it: once until it is forgotten. */
+  /**
+   * Whether what is known of a tool is to be looked up anew, since a result does not fit it: once until it is
+   * forgotten.
+   */
   doubt(name: string): boolean {
     const doubted = this.#doubted ??= new Set()
     if (doubted.has(name)) return false
@@ -175,7 +184,10 @@ export class ToolCatalog {
     return typeof mirrored !== "string"
   }
 
-  /** What is kept of a schema, and how large that is: nothing of one that is not applied anyway, or for which there is no room. */
+  /**
+   * The schema to store, with its size. Nothing is stored of a schema that would not be applied, or for which there is
+   * no room.
+   */
   #kept(
     schema: unknown,
     { limits: { maxSchemaChars = maxSchema } }: Compiling

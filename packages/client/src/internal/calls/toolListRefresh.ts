@@ -29,7 +29,10 @@ export class ToolListRefresh {
     return this.#count
   }
 
-  /** Lists the tools once for all calls that wait meanwhile. It does not fail: the server rejects a call again if it is still wrong. */
+  /**
+   * Lists the tools once for all calls that wait meanwhile. It does not fail: the server rejects a call again if it is
+   * still wrong.
+   */
   get run(): Effect.Effect<void> {
     return Effect.suspend(() =>
       Effect.asVoid(this.#running === undefined ? Effect.flatMap(this.#start, Fiber.await) : Fiber.await(this.#running))

@@ -1,9 +1,9 @@
 /**
  * Where a request stands in the trace of its caller, said in its `_meta`.
  *
- * "The keys `traceparent`, `tracestate`, and `baggage` are reserved for OpenTelemetry trace context propagation" since 2026-07-28
- * (basic/index); in the older revisions `_meta` is free for any key, and servers find them there too. What an application keeps in
- * `baggage` is not handed to servers that it may not trust.
+ * "The keys `traceparent`, `tracestate`, and `baggage` are reserved for OpenTelemetry trace context propagation" since
+ * 2026-07-28 (basic/index); in the older revisions `_meta` is free for any key, and servers find them there too. What
+ * an application keeps in `baggage` is not handed to servers that it may not trust.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { isObject } from "@skein/protocol/JsonRpc"

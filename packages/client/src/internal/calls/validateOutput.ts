@@ -13,8 +13,8 @@ import type { RequestOptions } from "./options.ts"
 import { refreshed } from "./toolListRefresh.ts"
 
 /**
- * Checks a result. If it does not match the schema that the tool was last listed with, which may be long ago, the tools are listed again
- * first, within the time of one more request. Returns `undefined` if there is nothing to check.
+ * Checks a result. If it does not match the schema that the tool was last listed with, which may be long ago, the tools
+ * are listed again first, within the time of one more request. Returns `undefined` if there is nothing to check.
  */
 export const checkToolResult = (
   { toolCatalog, supervisor, toolListRefresh }: ClientContext,
@@ -34,7 +34,10 @@ export const checkToolResult = (
   })
 }
 
-/** Checks the result of a tool that was listed with an `outputSchema`. "Clients SHOULD validate structured results against this schema." */
+/**
+ * Checks the result of a tool that was listed with an `outputSchema`. "Clients SHOULD validate structured results
+ * against this schema."
+ */
 export const validateOutput: CallLayer = onResponse(({ client, method, options, params }, response) => {
   const { answer, connection, startedAt } = response
   if (method.name !== Method.CallTool.name || answer?._tag !== "Complete") return undefined

@@ -1,6 +1,6 @@
 /**
- * What to think of the first failure on a line about which something is only assumed: a client that keeps what it found out about a
- * server is "re-probing if the cached assumption later fails" (2026-07-28, versioning).
+ * What to think of the first failure on a line about which something is only assumed: a client that keeps what it found
+ * out about a server is "re-probing if the cached assumption later fails" (2026-07-28, versioning).
  */
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
@@ -11,8 +11,8 @@ import { fromRequest } from "../calls/failure.ts"
 const unrelated: ReadonlySet<number | undefined> = new Set([408, 429])
 
 /**
- * Whether a failure may come from a server that is another one than was assumed. It surely has not done what it was asked for then:
- * an internal error is the failure of something that was begun.
+ * Whether a failure may come from a server that is another one than was assumed. It surely has not done what it was
+ * asked for then: an internal error is the failure of something that was begun.
  */
 export const isDoubtful = ({ reason }: ClientError): boolean => {
   if (reason._tag === "ProtocolError") return reason.error.reason !== "InternalError"
@@ -21,8 +21,8 @@ export const isDoubtful = ({ reason }: ClientError): boolean => {
 }
 
 /**
- * Asks whether the server is what it was taken for, with the one request that every server of the request era answers. When it cannot
- * be asked now the doubt remains.
+ * Asks whether the server is what it was taken for, with the one request that every server of the request era answers.
+ * When it cannot be asked now the doubt remains.
  */
 export const refutes = (connection: NegotiatedConnection, timeout: number): Effect.Effect<boolean> =>
   Effect.match(connection.peer.request("server/discover", connection.stamp({}), { timeout, maxTimeout: timeout }), {

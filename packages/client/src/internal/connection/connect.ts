@@ -96,7 +96,9 @@ export interface ConnectContext {
 
 const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params
 
-/** A line, before its handshake and after. It answers for the client where its peer asks, so that a line is one object. */
+/**
+ * A line, before its handshake and after. It answers for the client where its peer asks, so that a line is one object.
+ */
 class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Options<never> {
   readonly connection: Connection
   readonly limits: Limits.Limits | undefined
@@ -256,7 +258,8 @@ const find = (
   const open = (handshake: Handshake) => attempt(shared, transport.connect, options, settings, handshake, owned)
   if (!probes(settings)) return open(initialize)
   if (!mayInitialize(settings)) return open(probe)
-  // Some servers of the session era exit when they get a request before `initialize`. A request that is lost alone is no such end.
+  // Some servers of the session era exit when they get a request before `initialize`. A request that is lost alone is
+  // no such end.
   return Effect.catchIf(
     open(probe),
     ({ reason }) => reason._tag === "Closed" && reason.end !== undefined,
@@ -277,11 +280,12 @@ const known = (
 }
 
 /**
- * Opens a line in a scope, which is told to `owned` before there is anything in it. The errors are those of `Client.make`.
+ * Opens a line in a scope, which is told to `owned` before there is anything in it. The errors are those of
+ * `Client.make`.
  *
- * With a `serverProfile` that can be used, nothing is found out. In the session era a handshake that fails because of it is begun anew
- * without it. In the request era there is none: the line is `assumed`, and who finds the assumption wrong opens the next line with
- * the option `serverProfile: undefined`.
+ * With a `serverProfile` that can be used, nothing is found out. In the session era a handshake that fails because of
+ * it is begun anew without it. In the request era there is none: the line is `assumed`, and who finds the assumption
+ * wrong opens the next line with the option `serverProfile: undefined`.
  */
 export const connect = (
   transport: Transport,

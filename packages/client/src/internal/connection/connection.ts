@@ -1,6 +1,4 @@
-/**
- * One open connection to a server, and what was agreed on there. A client has one at a time.
- */
+/** A connection to a server after its handshake. A client has one at a time. */
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { LoggingLevel } from "@skein/protocol/Logging"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -14,39 +12,39 @@ import type { Telemetry } from "../../Telemetry.ts"
 import type { Agreement } from "./handshake.ts"
 import { implementationOf } from "./serverInfo.ts"
 
-/** Who hears of the end of a line. */
+/** The owner of a connection, which is notified of its end. */
 export interface ConnectionOwner {
   readonly connectionEnded: (connection: NegotiatedConnection, end: SessionEnd) => void
 }
 
-/** See the module's text. */
+/** A connection to a server, and what the handshake negotiated. */
 export interface NegotiatedConnection {
   readonly peer: Peer
   readonly connection: Connection
   readonly agreement: Agreement
-  /** Tells one listener of the end of the line, when nothing of it runs any more; at once where that is over. */
+  /** Notifies one owner when the connection has ended and nothing of it runs; at once if it has ended already. */
   readonly onEnd: (owner: ConnectionOwner) => void
   readonly revision: Revision.Revision
-  /** Whether it is of the request era. */
+  /** Whether the revision is of the request era: no session, and self-contained requests. */
   readonly isRequestEra: boolean
-  /** What the server declared, as it did. */
+  /** The capabilities of the server, as it declared them. */
   readonly capabilities: JsonObject
-  /** Adds what each request says about itself in the request era; nothing in the session era. */
+  /** Adds the `_meta` that each request carries in the request era. Adds nothing in the session era. */
   stamp: (params: JsonObject) => JsonObject
-  /** Asks for log messages of that level from now on, in the request era; nothing in the session era. */
+  /** Requests log messages of that level with each later request (request era). Does nothing in the session era. */
   readonly setLogLevel: (level: LoggingLevel) => void
-  /** Set when nothing that the server says unasked is heard on this line any more, though the line goes on. */
+  /** Why the stream for unsolicited messages of the server is lost, while the connection itself goes on. */
   streamError?: TransportError | undefined
-  /** What stands around each request. */
+  /** Records each request. */
   readonly telemetry: Telemetry | undefined
   /**
-   * True while what was agreed on is only believed: it comes from a detection that was kept, nothing was asked when the line was
-   * opened, and no call has confirmed it yet.
+   * True while the negotiated values are assumed: they come from a stored server profile, the connection was opened
+   * without a handshake, and no call has confirmed them yet.
    */
   isAssumed?: boolean | undefined
 }
 
-/** What was found out about the server, to be kept. */
+/** The server profile, to be stored for the next connection. */
 export const serverProfileOf = (
   { agreement, connection: { httpMode: variant } }: NegotiatedConnection
 ): ServerProfile => ({
@@ -54,6 +52,6 @@ export const serverProfileOf = (
   httpMode: variant
 })
 
-/** Name and version of the server, as it gave them. */
+/** Name and version of the server, as it sent them. */
 export const serverOf = ({ agreement: { info }, revision }: NegotiatedConnection): Implementation | undefined =>
   info === undefined ? undefined : implementationOf(info, revision)

@@ -1,9 +1,10 @@
 /**
  * How the two sides find out what they speak: `server/discover`, or `initialize`.
  *
- * 2026-07-28, stdio and Streamable HTTP, backward compatibility: a client that speaks both eras asks `server/discover` first. A
- * `DiscoverResult` or an error that only a server of the request era knows settles it; anything else, or silence, means
- * `initialize`. Over HTTP the connection goes on from there to HTTP+SSE, where a server refuses `initialize` as one of 2024-11-05 does.
+ * 2026-07-28, stdio and Streamable HTTP, backward compatibility: a client that speaks both eras asks `server/discover`
+ * first. A `DiscoverResult` or an error that only a server of the request era knows settles it; anything else, or
+ * silence, means `initialize`. Over HTTP the connection goes on from there to HTTP+SSE, where a server refuses
+ * `initialize` as one of 2024-11-05 does.
  */
 import { serverErrorOf } from "../errors.ts"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -45,7 +46,10 @@ export interface Settings {
 
 const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
-/** The versions in a peer's list, each cut to what a message can bear. What is no text is no version, and may not become one. */
+/**
+ * The versions in a peer's list, each cut to what a message can bear. What is no text is no version, and may not become
+ * one.
+ */
 const quote = (versions: ReadonlyArray<unknown>): string =>
   versions.length === 0
     ? "none"
@@ -184,7 +188,8 @@ const conclude = (
       const { versions } = probed
       const once = (revision: Revision.Revision): boolean => tried.indexOf(revision) === tried.lastIndexOf(revision)
       const next = newest(requests(settings).filter((revision) => !tried.includes(revision)), versions) ??
-        // It names what it has just refused, and so it is asked once more: behind one address there may be several servers.
+        // It names what it has just refused, and so it is asked once more: behind one address there may be several
+        // servers.
         newest(requests(settings).filter(once), versions)
       if (next !== undefined) {
         return Effect.flatMap(
@@ -216,10 +221,10 @@ const isModern = (exit: Exit.Exit<Probed> | undefined): exit is Exit.Success<Pro
 /**
  * Probes, and falls back.
  *
- * The probe is not withdrawn when its time is up, for a server may be slow to start: if it then refuses `initialize`, and
- * has answered the probe after all, that answer counts; and if it refuses as a server of the request era, that answer is waited
- * for. In any other case a late answer is ignored. A server that still owes it when the handshake is over is told that it is
- * cancelled.
+ * The probe is not withdrawn when its time is up, for a server may be slow to start: if it then refuses `initialize`,
+ * and has answered the probe after all, that answer counts; and if it refuses as a server of the request era, that
+ * answer is waited for. In any other case a late answer is ignored. A server that still owes it when the handshake is
+ * over is told that it is cancelled.
  */
 export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
@@ -240,7 +245,9 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
     return yield* Effect.fromResult(opened)
   })
 
-/** Begins with what is known of the server: with nothing in the request era, in the session era with the session itself. */
+/**
+ * Begins with what is known of the server: with nothing in the request era, in the session era with the session itself.
+ */
 export const resume =
   (serverProfile: ServerProfile) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {
     const { capabilities, info, instructions, revision } = serverProfile

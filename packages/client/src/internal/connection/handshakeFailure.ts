@@ -6,16 +6,19 @@ import type { RequestError } from "@skein/runtime/RequestError"
 import { ClientError, ConnectionFailed } from "../../ClientError.ts"
 import { fromRejection, fromRequest } from "../calls/failure.ts"
 
-/** Refusals by who or what stands before the server, and refusals for now. They would be the same whatever it speaks. */
+/**
+ * Refusals by who or what stands before the server, and refusals for now. They would be the same whatever it speaks.
+ */
 const silent: ReadonlySet<number> = new Set([401, 403, 407, 408, 429, 502, 503, 504])
 
 /**
  * Whether a refusal by HTTP says that the server does not know what it was asked.
  *
- * 2026-07-28, versioning: "a recognized modern JSON-RPC error identifies a modern server […]. Anything else identifies a legacy
- * server"; and over HTTP, "a `4xx` without a recognized modern error body". So do 500, with which servers fail that expect a session,
- * 501, and an answer with 2xx that is none. But who may not ask, or is to come back later, has not learnt anything: another request
- * would be refused just so, and a server that is only busy would be taken for an older one.
+ * 2026-07-28, versioning: "a recognized modern JSON-RPC error identifies a modern server […]. Anything else identifies
+ * a legacy server"; and over HTTP, "a `4xx` without a recognized modern error body". So do 500, with which servers fail
+ * that expect a session, 501, and an answer with 2xx that is none. But who may not ask, or is to come back later, has
+ * not learnt anything: another request would be refused just so, and a server that is only busy would be taken for an
+ * older one.
  */
 export const isTelling = (status: number | undefined): boolean =>
   status !== undefined && !silent.has(status) &&
@@ -39,8 +42,8 @@ export const fromHandshake = (method: string, error: RequestError): ClientError 
 }
 
 /**
- * Whether a handshake failed because of what was known about the server before, so that it may be another one now. It did not where
- * the server was not reached, or does not let this client in.
+ * Whether a handshake failed because of what was known about the server before, so that it may be another one now. It
+ * did not where the server was not reached, or does not let this client in.
  */
 export const isRefuted = ({ reason }: ClientError): boolean => {
   switch (reason._tag) {

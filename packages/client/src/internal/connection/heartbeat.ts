@@ -1,8 +1,8 @@
 /**
  * Asks the server now and then whether it is still there.
  *
- * 2025-11-25, ping: "Implementations SHOULD periodically issue pings to detect connection health", and where no answer comes, the
- * sender "MAY: Consider the connection stale, Terminate the connection, Attempt reconnection procedures".
+ * 2025-11-25, ping: "Implementations SHOULD periodically issue pings to detect connection health", and where no answer
+ * comes, the sender "MAY: Consider the connection stale, Terminate the connection, Attempt reconnection procedures".
  */
 import * as McpError from "@skein/protocol/McpError"
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
@@ -18,7 +18,10 @@ export interface Heartbeat {
   readonly timeout: Duration.Input
 }
 
-/** Whether a failure tells that nobody is there. An error of the server is an answer; so is a refusal that is no fault of its. */
+/**
+ * Whether a failure tells that nobody is there. An error of the server is an answer; so is a refusal that is no fault
+ * of its.
+ */
 const dead = (error: McpError.McpError | RequestError): boolean => {
   if (McpError.isMcpError(error)) return false
   const { reason } = error

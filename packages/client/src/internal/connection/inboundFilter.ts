@@ -1,5 +1,6 @@
 /**
- * What a client lets through to its peer. A peer answers what it does not understand, as a server has to; a client must not.
+ * What a client lets through to its peer. A peer answers what it does not understand, as a server has to; a client must
+ * not.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
@@ -22,8 +23,8 @@ const isNoise = (message: JsonRpc.Message | JsonRpc.Invalid): boolean => message
  * Guards a connection.
  *
  * - What is no message at all is dropped. Answering it would mean nothing to a server that writes prose to its stdout.
- * - In the request era requests of the server are dropped: it "MUST NOT write JSON-RPC requests", and the client "MUST NOT write
- *   JSON-RPC responses" (2026-07-28, stdio).
+ * - In the request era requests of the server are dropped: it "MUST NOT write JSON-RPC requests", and the client "MUST
+ *   NOT write JSON-RPC responses" (2026-07-28, stdio).
  * - A batch where the revision has none is taken apart.
  */
 export class InboundFilter implements Connection, Receiver {

@@ -1,6 +1,6 @@
 /**
- * One line of the log, for debugging, about what a client and its server have agreed on: a host that has forgotten to provide what
- * answers questions sees there that it has declared none of it.
+ * One line of the log, for debugging, about what a client and its server have agreed on: a host that has forgotten to
+ * provide what answers questions sees there that it has declared none of it.
  */
 import type { ClientCapabilities } from "@skein/protocol/Capabilities"
 import type { JsonObject } from "@skein/protocol/JsonRpc"

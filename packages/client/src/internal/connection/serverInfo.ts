@@ -1,5 +1,6 @@
 /**
- * What a server says of itself, read once: it is asked for often, by each question of the server's for instance, and may be large.
+ * What a server says of itself, read once: it is asked for often, by each question of the server's for instance, and
+ * may be large.
  */
 import { ServerCapabilities } from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"

@@ -1,7 +1,9 @@
 /**
- * Keeps one line to the server open, for as long as its scope: opens it, waits for its end, and opens the next one under a policy.
+ * Supervises the connection of a client for as long as its scope: opens it, waits for its end, and opens the next one
+ * under a policy.
  *
- * A fiber opens the next one, when nothing of the one before is left; while a line is open there is none.
+ * A fiber opens the next connection when nothing of the one before is left. While a connection is open there is no
+ * fiber.
  */
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -21,66 +23,69 @@ import type { Status } from "../../Status.ts"
 import { Broadcast } from "../broadcast.ts"
 import { type ConnectionOwner, type NegotiatedConnection, serverOf } from "./connection.ts"
 
-/** What runs for a line, in a scope that closes with it. */
+/** Runs for a connection, in a scope that closes with it. */
 export type ConnectionHook = (connection: NegotiatedConnection) => Effect.Effect<void, never, Scope.Scope>
 
-/** What the calls that wait for a line, and are made again on it, are bounded by. Times in milliseconds. */
+/** The bounds of calls that wait for a connection and are retried on it. Times in milliseconds. */
 export interface Timeouts {
   readonly timeout: number
   readonly maxTimeout: number
   readonly maxRetries: number
-  /** How long is waited before a call is made again where no line was lost. */
+  /** The delays before a call is retried on the same connection. */
   readonly backoff: Reconnect.Resolved
 }
 
-/** See the module's text. */
+/** The connection of a client, through all reconnects. */
 export interface ConnectionSupervisor {
-  /** The line that is open or, between two, the one that was; what it says about the server stays true until the next. */
+  /** The connection that is open or, between two, the last one. What it negotiated stays true until the next. */
   readonly last: NegotiatedConnection
-  /** The line, if it is open now. For a moment after its end it may still be here: a call on it fails and was not sent. */
+  /** The connection, if it is open now. For a moment after its end it may still be here: a call on it fails unsent. */
   readonly current: NegotiatedConnection | undefined
-  /** The line: waits for it while it is opened anew, fails once it was given up or closed. */
+  /** The connection. Waits while it is being reopened, and fails after it was given up or closed. */
   readonly connection: Effect.Effect<NegotiatedConnection, ClientError>
-  /** Set once the client was closed: from then on nothing is given, not even what is kept. */
+  /** The failure of every call after the client was closed, including calls that the cache could answer. */
   readonly closed: ClientError | undefined
-  /** The next line after that one, which is about to end or has ended; otherwise as `line`. */
+  /** The connection that follows on that one, which is about to end or has ended. Otherwise as `connection`. */
   readonly after: (connection: NegotiatedConnection) => Effect.Effect<NegotiatedConnection, ClientError>
-  /** Whether another line follows when that one is lost, as far as the policy goes. */
+  /** Whether the policy allows another connection after that one is lost. */
   readonly willReconnect: (connection: NegotiatedConnection) => boolean
   readonly timeouts: Timeouts
   /** Milliseconds of the monotonic clock. */
   readonly now: () => number
-  /** What was assumed about the server is wrong: ends the line, and opens the next one, once and at once, without assumptions. */
+  /**
+   * Ends a connection whose assumed server profile is wrong, and opens the next one without assumptions, once and
+   * without delay.
+   */
   readonly refute: (connection: NegotiatedConnection) => void
-  /** The line of which that was said. */
+  /** The connection that was ended so. */
   readonly refuted: NegotiatedConnection | undefined
   /**
-   * Runs for each line but the first, before the calls that wait for it are made, but without making them wait. Its defects
-   * are logged. Gives what takes it away.
+   * Registers a hook that runs for each connection but the first: before the calls that wait for it are sent, but
+   * without delaying them. Its defects are logged. Returns a function that removes the hook.
    */
   readonly onReopened: (hook: ConnectionHook) => () => void
-  /** Says the present status first, and ends with the last one. */
+  /** The present status first, then each change. It ends with the last one. */
   readonly status: Stream.Stream<Status>
-  /** Waits for the end of it all. */
+  /** Waits until no connection follows. */
   readonly ended: Effect.Effect<SessionEnd>
 }
 
-/** Takes the scope of a line that is being opened. Of several that are opened one after the other the last one counts. */
+/** Receives the scope of a connection that is being opened. Of several that are opened in turn, the last one counts. */
 export type ScopeListener = (scope: Scope.Closeable) => void
 
-/** What a keeper is made with. */
+/** The options of a supervisor. */
 export interface SupervisorOptions {
-  /** What the keeper runs in. */
+  /** The services of its fibers. */
   readonly context: Context.Context<never>
-  /** Opens a line; without what was found out about the server before, where that has turned out to be wrong. */
+  /** Opens a connection; with `fresh`, without the stored server profile, which has turned out to be wrong. */
   readonly open: (fresh: boolean, owned: ScopeListener) => Effect.Effect<NegotiatedConnection, ClientError>
-  /** Runs for each line, before it is used. */
+  /** Runs for each connection before it is used. */
   readonly opened: ConnectionHook
-  /** Hears of each line but the first, before the hooks run. */
+  /** Called for each connection but the first, before the hooks run. */
   readonly reopened?: (() => void) | undefined
-  /** Hears the end of it all. */
+  /** Called when no connection follows. */
   readonly ended?: (() => void) | undefined
-  /** How a line that was lost is opened anew; not at all without it. */
+  /** How a lost connection is reopened. Without it, it is not. */
   readonly policy: Reconnect.Resolved | undefined
   readonly timeouts: Timeouts
 }
@@ -90,7 +95,7 @@ const maxBufferedStatuses = 16
 
 type Unsettled = Exclude<Status, { readonly _tag: "Connected" }>
 
-/** The end that a failure to open a line stands for. */
+/** The end of the client after a failure to open a connection. */
 const lost = (message: string, cause: unknown): SessionEnd => ({
   _tag: "Lost",
   cause: new TransportError({ reason: new ConnectionLost({ message, cause }) })
@@ -120,10 +125,10 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
   readonly timeouts: Timeouts
   readonly #settings: SupervisorOptions
   readonly #clock: Clock.Clock
-  // What owns the line that is open, or is being opened, and since when it is open.
+  // The scope of the connection that is open or being opened, and since when it is open.
   #scope: Scope.Closeable | undefined = undefined
   #since = 0
-  // How many attempts there were in a row to open the next one, and what makes them.
+  // How many attempts in a row were made to open the next one, and the fiber that makes them.
   #attempts = 0
   #life: Fiber.Fiber<void> | undefined = undefined
   #end: SessionEnd | undefined = undefined
@@ -131,7 +136,7 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
   #awaiting: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
   #hooks: Set<ConnectionHook> | undefined = undefined
   #statuses: Broadcast<Status> | undefined = undefined
-  // The one that is open is described when somebody asks.
+  // Undefined while a connection is open: that status is derived from it.
   #status: Unsettled | undefined = undefined
   #gone: ClientError | undefined = undefined
   #fresh = false
@@ -142,7 +147,7 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     this.timeouts = settings.timeouts
   }
 
-  // ---- what the calls see
+  // ---- for the calls
 
   get connection(): Effect.Effect<NegotiatedConnection, ClientError> {
     return Effect.suspend(() => {
@@ -188,9 +193,9 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     })
   }
 
-  // ---- how it goes on
+  // ---- the life of the connections
 
-  /** Opens a line in a scope of its own. */
+  /** Opens a connection in a scope of its own. */
   get open(): Effect.Effect<NegotiatedConnection, ClientError> {
     return Effect.suspend(() => {
       const opening = this.#settings.open(this.#fresh, (scope) => {
@@ -210,7 +215,7 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     })
   }
 
-  /** From now on calls are made on that line. */
+  /** Makes a connection the present one. */
   use(connection: NegotiatedConnection): void {
     this.last = connection
     this.current = connection
@@ -218,7 +223,7 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     this.#wake(Effect.succeed(connection))
   }
 
-  /** A line has ended. */
+  /** Handles the end of a connection. */
   connectionEnded(connection: NegotiatedConnection, end: SessionEnd): void {
     if (this.#gone !== undefined) return
     const following = Effect.map(this.#after(connection, end), (next) => next?.onEnd(this))
@@ -231,7 +236,7 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     )
   }
 
-  /** Gives the line that follows on one that has ended, if one does. */
+  /** Opens the connection that follows on one that has ended, if one does. */
   #after(connection: NegotiatedConnection, end: SessionEnd): Effect.Effect<NegotiatedConnection | undefined> {
     return Effect.gen({ self: this }, function*() {
       this.current = undefined
@@ -241,21 +246,21 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
       if (policy !== undefined && this.now() - this.#since >= policy.stableAfter) this.#attempts = 0
       yield* Effect.uninterruptible(Scope.close(this.#scope!, Exit.void))
       if (!doubted && (policy === undefined || end._tag === "Closed" || end._tag === "Refused")) {
-        this.finish(end, over(messageOf(end), end))
+        this.finish(end, closedError(messageOf(end), end))
         return undefined
       }
       return yield* this.#again(end, doubted)
     })
   }
 
-  /** Opens the next line, or gives up. */
+  /** Opens the next connection, or gives up. */
   #again(end: SessionEnd, doubted: boolean): Effect.Effect<NegotiatedConnection | undefined> {
     return Effect.gen({ self: this }, function*() {
       const { policy } = this.#settings
       let cause: SessionEnd | ClientError = end
       let free = doubted
       while (true) {
-        if (!free && (policy === undefined || this.#attempts >= policy.maxAttempts || isFinal(cause))) {
+        if (!free && (policy === undefined || this.#attempts >= policy.maxAttempts || isPermanent(cause))) {
           this.#giveUp(this.#attempts, cause)
           return undefined
         }
@@ -293,20 +298,20 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     }`
     const gaveUp = new Reconnect.ReconnectExhausted({ attempts, message, cause })
     const end = lost(message, gaveUp)
-    this.finish(end, over(message, end, gaveUp))
+    this.finish(end, closedError(message, end, gaveUp))
   }
 
-  /** No line will follow. */
+  /** Fails all calls from now on: no connection will follow. */
   retire(error: ClientError): void {
     this.current = undefined
     this.#gone ??= error
     this.#wake(Effect.fail(this.#gone))
   }
 
-  /** Closes the line that is open, and then it is all over. */
+  /** Closes the connection that is open, and ends the client. */
   close(exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.closed = over(messageOf(closed), closed)
+      this.closed = closedError(messageOf(closed), closed)
       this.retire(this.closed)
       const life = this.#life === undefined ? Effect.void : Fiber.interrupt(this.#life)
       return Effect.andThen(
@@ -321,8 +326,8 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     })
   }
 
-  /** It is all over. */
-  finish(end: SessionEnd, error = over(messageOf(end), end)): void {
+  /** Ends the client. */
+  finish(end: SessionEnd, error = closedError(messageOf(end), end)): void {
     this.retire(error)
     if (this.#end !== undefined) return
     this.#end = end
@@ -357,19 +362,19 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
   }
 }
 
-const over = (message: string, end: SessionEnd, cause?: unknown): ClientError =>
+const closedError = (message: string, end: SessionEnd, cause?: unknown): ClientError =>
   new ClientError({
     reason: new Closed({ message, end, cause: cause ?? (end._tag === "Lost" ? end.cause : undefined) }),
     undelivered: true
   })
 
-/** Nothing changes by trying again: the server wants somebody else. */
-const isFinal = (cause: SessionEnd | ClientError): boolean =>
+/** Whether further attempts would fail as well: the server requires other credentials. */
+const isPermanent = (cause: SessionEnd | ClientError): boolean =>
   cause._tag === "ClientError" && cause.reason._tag === "Unauthorized"
 
 const closed: SessionEnd = { _tag: "Closed" }
 
-/** Opens the first line. What `opened` gives runs for each line, in a scope that closes with it. */
+/** Opens the first connection. The hook `opened` runs for each connection, in a scope that closes with it. */
 export const make = (settings: SupervisorOptions): Effect.Effect<ConnectionSupervisor, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Effect.scope

@@ -203,7 +203,7 @@ const readStream = (
 /**
  * Asks the server for the stream, and waits for its `endpoint` event up to `endpointTimeout`. What comes before that is ignored.
  *
- * Fails with `Refused` where the server answers with something else, or names an endpoint at another origin; with `Lost` where the
+ * Fails with `MessageRejected` where the server answers with something else, or names an endpoint at another origin; with `ConnectionLost` where the
  * stream ends first, or the event does not come in time.
  */
 export const open: OpenProtocol = (channel, settings) =>

@@ -1,6 +1,6 @@
 /**
- * Questions that a server asks as tasks, in 2025-11-25: what is declared of that, and which requests are about it. What keeps the
- * tasks is loaded when the first one comes.
+ * Questions that a server asks as tasks, in 2025-11-25: what is declared of that, and which requests are about it. What
+ * keeps the tasks is loaded when the first one comes.
  */
 import type { ClientTasksCapability } from "@skein/protocol/Capabilities"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"

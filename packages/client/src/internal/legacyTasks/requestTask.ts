@@ -21,7 +21,10 @@ import type { CallToolOptions } from "../calls/options.ts"
 
 const needed = { side: "server", path: ["tasks", "requests", "tools", "call"] } as const
 
-/** Whether calls may be augmented at all: otherwise "clients MUST NOT attempt to use task augmentation on that server's tools". */
+/**
+ * Whether calls may be augmented at all: otherwise "clients MUST NOT attempt to use task augmentation on that server's
+ * tools".
+ */
 export const mayAugment = ({ capabilities, revision }: NegotiatedConnection): boolean =>
   revision === "2025-11-25" && Method.has(capabilities, needed, revision)
 
@@ -46,9 +49,10 @@ export const createdIn = ({ resultType, task, taskId }: JsonObject): string | un
 }
 
 /**
- * Waits for the answer to a call that is to become a task. Interrupting that does not cancel the request: "for task-augmented requests,
- * the `tasks/cancel` request MUST be used instead of the `notifications/cancelled` notification" (2025-11-25, cancellation). The task
- * is cancelled, once it is there; a server that does not say within the grace which it is, is told that nobody waits.
+ * Waits for the answer to a call that is to become a task. Interrupting that does not cancel the request: "for
+ * task-augmented requests, the `tasks/cancel` request MUST be used instead of the `notifications/cancelled`
+ * notification" (2025-11-25, cancellation). The task is cancelled, once it is there; a server that does not say within
+ * the grace which it is, is told that nobody waits.
  */
 export const untilCreated = <E>(
   answer: Effect.Effect<CallResponse, E>,
@@ -77,8 +81,8 @@ export const untilCreated = <E>(
 }
 
 /**
- * Whether a server refuses a call for want of a task: "servers MUST return a `-32601` (Method not found) error if a client does not
- * attempt to do so", and of a type of request that requires it `-32600`.
+ * Whether a server refuses a call for want of a task: "servers MUST return a `-32601` (Method not found) error if a
+ * client does not attempt to do so", and of a type of request that requires it `-32600`.
  */
 export const wantsTask = (error: ClientError): boolean => {
   const reason = serverErrorOf(error)?.reason
@@ -86,8 +90,8 @@ export const wantsTask = (error: ClientError): boolean => {
 }
 
 /**
- * The same, in what a server gives as the tool's own failure: the official SDK of 2025-11-25 makes one of its `-32601`, whose words
- * begin so.
+ * The same, in what a server gives as the tool's own failure: the official SDK of 2025-11-25 makes one of its `-32601`,
+ * whose words begin so.
  */
 export const saysTask = ({ content, isError }: JsonObject): boolean => {
   if (isError !== true || !Array.isArray(content)) return false

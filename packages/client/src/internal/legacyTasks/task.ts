@@ -15,7 +15,9 @@ import type * as Fiber from "effect/Fiber"
 /** What `tasks/result` is answered with. */
 export type Settled = Effect.Effect<Answer, McpError.McpError>
 
-/** "If context-binding is unavailable, receivers MUST generate cryptographically secure task IDs with enough entropy." */
+/**
+ * "If context-binding is unavailable, receivers MUST generate cryptographically secure task IDs with enough entropy."
+ */
 const makeId = (): string => Base64Url.encode(globalThis.crypto.getRandomValues(new Uint8Array(24)))
 
 /** See the module's text. */
@@ -74,8 +76,8 @@ export class Task {
   }
 
   /**
-   * Waits for what becomes of it: "receivers MUST return from `tasks/result` exactly what the underlying request would have returned,
-   * whether that is a successful result or a JSON-RPC error."
+   * Waits for what becomes of it: "receivers MUST return from `tasks/result` exactly what the underlying request would
+   * have returned, whether that is a successful result or a JSON-RPC error."
    */
   get result(): Settled {
     return Effect.suspend(() => {

@@ -1,6 +1,6 @@
 /**
- * The tasks of one connection: questions of the server's that were answered with a task, and what became of them (2025-11-25,
- * tasks: what a receiver does).
+ * The tasks of one connection: questions of the server's that were answered with a task, and what became of them
+ * (2025-11-25, tasks: what a receiver does).
  */
 import * as Codec from "@skein/protocol/Codec"
 import * as Cursor from "@skein/protocol/Cursor"
@@ -84,8 +84,8 @@ export class Tasks {
   // ---- from a question to its end
 
   /**
-   * Makes a task of a question, and begins with it. "Receivers that accept a task-augmented request MUST return a `CreateTaskResult`
-   * as the response. This result SHOULD be returned as soon as possible."
+   * Makes a task of a question, and begins with it. "Receivers that accept a task-augmented request MUST return a
+   * `CreateTaskResult` as the response. This result SHOULD be returned as soon as possible."
    */
   create(
     { method, params }: RequestContext,
@@ -121,7 +121,8 @@ export class Tasks {
 
   #work(task: Task, answered: Effect.Effect<JsonObject, McpError.McpError>): Effect.Effect<void> {
     return Effect.flatMap(Effect.exit(answered), (exit) => {
-      // "Once a task is cancelled, it MUST remain in `cancelled` status even if execution continues to completion or fails."
+      // "Once a task is cancelled, it MUST remain in `cancelled` status even if execution continues to completion or
+      // fails."
       if (task.over) return Effect.void
       this.#live--
       const logged = task.end(exit, this.#now)
@@ -148,7 +149,10 @@ export class Tasks {
     task.life?.interruptUnsafe()
   }
 
-  /** "After a task's `ttl` lifetime has elapsed, receivers MAY delete the task and its results, regardless of the task status." */
+  /**
+   * "After a task's `ttl` lifetime has elapsed, receivers MAY delete the task and its results, regardless of the task
+   * status."
+   */
   #expire(task: Task): void {
     this.#tasks.delete(task.id)
     if (task.over) return

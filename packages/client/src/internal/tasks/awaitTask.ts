@@ -1,6 +1,6 @@
 /**
- * The layer that awaits the result of a call which the server answered with a task. What follows tasks is loaded with the first of them:
- * most clients never see one.
+ * The layer that awaits the result of a call which the server answered with a task. What follows tasks is loaded with
+ * the first of them: most clients never see one.
  */
 import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/CallTool"
 import * as Method from "@skein/protocol/Method"
@@ -25,7 +25,8 @@ const finish = (client: ClientContext, created: CreatedTask): Effect.Effect<Call
 export const awaitTask: CallLayer = onResponse(({ client, deadline, method: { name }, options, params }, response) => {
   const { answer, augmented, connection } = response
   if (answer?._tag !== "Task" && answer?._tag !== "LegacyTask") return undefined
-  // A server "MUST NOT return `CreateTaskResult`" to a client that did not declare the extension; nor, before, unless requested.
+  // A server "MUST NOT return `CreateTaskResult`" to a client that did not declare the extension; nor, before, unless
+  // requested.
   const isExpected = answer._tag === "LegacyTask" ? augmented !== undefined : client.tasks.enabled
   if (name !== Method.CallTool.name || !isExpected) {
     return Effect.fail(invalidResponse(name, `The server answered ${name} with a task, which was not requested`))

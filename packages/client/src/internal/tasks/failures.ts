@@ -10,14 +10,14 @@ import type { Handle } from "./handle.ts"
 const method = Method.CallTool.name
 
 /** The task is not there. */
-export const gone = (id: string, why: string, cause?: ClientError): ClientError =>
+export const taskNotFound = (id: string, why: string, cause?: ClientError): ClientError =>
   new ClientError({
     reason: new TaskNotFound({ message: `The task ${legible(id, 128)} is gone: ${why}`, cause }),
     method
   })
 
 /** It was cancelled. */
-export const cancelled = (id: string, said: string | undefined, byUs: boolean): ClientError => {
+export const taskCancelled = (id: string, said: string | undefined, byUs: boolean): ClientError => {
   const who = byUs ? "as this client asked" : "and not by this client"
   const why = said === undefined ? "" : `: ${legible(said, 1_024)}`
   return new ClientError({
@@ -27,14 +27,14 @@ export const cancelled = (id: string, said: string | undefined, byUs: boolean): 
 }
 
 /** It took too long. */
-export const late = (id: string): ClientError =>
+export const taskTimedOut = (id: string): ClientError =>
   new ClientError({
     reason: new Timeout({ message: `The task ${legible(id, 128)} was not over in time (maxTimeout)` }),
     method
   })
 
 /** The client has ended. */
-export const closed = (id: string): ClientError =>
+export const clientClosed = (id: string): ClientError =>
   new ClientError({
     reason: new Closed({ message: `The task ${legible(id, 128)} is not followed any more: the client has ended` }),
     method

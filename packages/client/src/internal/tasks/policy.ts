@@ -8,7 +8,7 @@ import type { ClientContext } from "../calls/context.ts"
 import type { Handle } from "./handle.ts"
 import type { TaskProgress } from "./taskRegistry.ts"
 import type { Resolved } from "./settings.ts"
-import type { Told } from "./statusStream.ts"
+import type { TaskStatus } from "./statusStream.ts"
 
 /** What a task is followed with. */
 export interface TaskContext {
@@ -36,9 +36,9 @@ export interface Followed {
   readonly terms: TaskContext
   readonly settings: Resolved
   /** What the server said last. */
-  readonly told: Told
+  readonly told: TaskStatus
   /** Takes what the server says. */
-  readonly tell: (told: Told) => void
+  readonly tell: (told: TaskStatus) => void
   /** Takes notice of progress. */
   readonly reported: () => void
 }

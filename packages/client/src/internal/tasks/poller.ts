@@ -10,26 +10,29 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
-import { gone, late, mayLookAgain } from "./failures.ts"
+import { mayLookAgain, taskNotFound, taskTimedOut } from "./failures.ts"
 import { type Listener, Listening } from "./taskSubscription.ts"
 import { Memory, Questions } from "./questions.ts"
 import * as Requests from "./requests.ts"
 import { backstopOf, delayOf, intervalOf } from "./settings.ts"
 import { Signal } from "./signal.ts"
-import { ageOf, isFinal, isSame, isStale, readNotice, type Told } from "./statusStream.ts"
+import { ageOf, isFinal, isSame, isStale, readNotice, type TaskStatus } from "./statusStream.ts"
 import type { End, Followed } from "./policy.ts"
 
-/** Whether its changes are told: they are, they are not; or one was kept from this side, and what is told is not trusted. */
+/**
+ * Whether its changes are told: they are, they are not; or one was kept from this side, and what is told is not
+ * trusted.
+ */
 type Telling = "in force" | "none" | "mistrusted"
 
 /**
- * Milliseconds after which a task is looked at whose changes are told from now on. Many servers begin with how it stands; then there is
- * no look, and none that is cut off when that comes, together with its connection.
+ * Milliseconds after which a task is looked at whose changes are told from now on. Many servers begin with how it
+ * stands; then there is no look, and none that is cut off when that comes, together with its connection.
  */
 const greeting = 20
 
 /** See the module's text. */
-export class Course implements Listener {
+export class TaskPoller implements Listener {
   readonly #task: Followed
   readonly #signal = new Signal()
   // What was asked is remembered from one course to the next.
@@ -64,7 +67,7 @@ export class Course implements Listener {
   }
 
   /** Hears how the task stands, from wherever. */
-  push(told: Told): void {
+  push(told: TaskStatus): void {
     if (isStale(this.#task.told, told)) return
     this.#unsure = false
     this.#schedule(told)
@@ -73,7 +76,7 @@ export class Course implements Listener {
   }
 
   /** Looks as soon as it can. */
-  hurry(): void {
+  pollNow(): void {
     this.#due = this.#now
     this.#signal.tell()
   }
@@ -95,7 +98,7 @@ export class Course implements Listener {
         Effect.sync(() => this.#client.tasks.follow(this.#task.id, heard)),
         (leave) => Effect.sync(leave)
       )
-      if (reports !== undefined) reports.heard = () => this.#task.reported()
+      if (reports !== undefined) reports.onReport = () => this.#task.reported()
       const questions = this.#questions(scope)
       if (!isFinal(this.#task.told)) yield* this.#listen
       while (true) {
@@ -121,7 +124,7 @@ export class Course implements Listener {
   get #wait(): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
       const now = this.#now
-      if (now >= this.#terms.deadline) return Effect.fail(late(this.#task.id))
+      if (now >= this.#terms.deadline) return Effect.fail(taskTimedOut(this.#task.id))
       const until = Math.min(this.#due, this.#terms.deadline)
       if (until > now) return Effect.raceFirst(this.#signal.wait, Effect.sleep(until - now))
       // What is told meanwhile is as good as what the look would find.
@@ -140,7 +143,7 @@ export class Course implements Listener {
     })
   }
 
-  #seen(told: Told): Effect.Effect<void, ClientError> {
+  #seen(told: TaskStatus): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
       this.#failures = 0
       this.#unsure = false
@@ -163,7 +166,7 @@ export class Course implements Listener {
       this.isGone = true
       return Effect.fail(error)
     }
-    if (this.#now >= this.#terms.deadline) return Effect.fail(late(this.#task.id))
+    if (this.#now >= this.#terms.deadline) return Effect.fail(taskTimedOut(this.#task.id))
     // The next server may be of the other era.
     if (!mayLookAgain(error) && error.reason._tag !== "Unsupported") return Effect.fail(error)
     this.#failures++
@@ -176,19 +179,21 @@ export class Course implements Listener {
   }
 
   #lost(why: string): Effect.Effect<never, ClientError> {
-    return Effect.fail(gone(this.#task.id, why))
+    return Effect.fail(taskNotFound(this.#task.id, why))
   }
 
-  /** "If the task has a non-null `ttlMs`, clients MAY treat the TTL as a backstop": a look after it has been the last. */
-  #isPast({ status, ttlMs }: Told): boolean {
+  /**
+   * "If the task has a non-null `ttlMs`, clients MAY treat the TTL as a backstop": a look after it has been the last.
+   */
+  #isPast({ status, ttlMs }: TaskStatus): boolean {
     return ttlMs !== null && !isFinal({ status }) && this.#now - this.#born > ttlMs
   }
 
-  #interval({ pollIntervalMs }: Told): number {
+  #interval({ pollIntervalMs }: TaskStatus): number {
     return intervalOf(this.#settings, pollIntervalMs)
   }
 
-  #schedule(told: Told): void {
+  #schedule(told: TaskStatus): void {
     const interval = this.#interval(told)
     const wait = this.#telling === "in force" ? backstopOf(this.#settings, interval) : interval
     const past = told.ttlMs === null ? Infinity : this.#born + told.ttlMs + interval
@@ -197,7 +202,7 @@ export class Course implements Listener {
 
   // ---- the end
 
-  #ended(told: Told): Effect.Effect<End, ClientError> {
+  #ended(told: TaskStatus): Effect.Effect<End, ClientError> {
     if (told.status === "cancelled") return Effect.succeed({ _tag: "Cancelled" })
     if ("result" in told) return Effect.succeed({ _tag: "Result", raw: told.result as JsonObject })
     if ("error" in told) {
@@ -224,7 +229,7 @@ export class Course implements Listener {
     return Effect.gen({ self: this }, function*() {
       for (let failures = 1;; failures++) {
         const { deadline } = this.#terms
-        if (this.#now >= deadline) return yield* late(this.#task.id)
+        if (this.#now >= deadline) return yield* taskTimedOut(this.#task.id)
         const left = deadline === Infinity ? undefined : deadline - this.#now
         const fetched = yield* Effect.result(Requests.payload(this.#terms, left))
         if (Result.isSuccess(fetched)) return { _tag: "Result", raw: fetched.success } as const
@@ -256,10 +261,10 @@ export class Course implements Listener {
   }
 
   /** Hears that they are not, or that some may have been missed. */
-  deafened(): void {
+  subscriptionLost(): void {
     if (this.#telling !== "in force") return
     this.#telling = "none"
-    this.hurry()
+    this.pollNow()
   }
 
   #questions(scope: Scope.Scope): Questions {

@@ -1,6 +1,6 @@
 /**
- * What a task asks in the request era: each question is put to the host once, those that come together are put together, and what is
- * answered together is sent together.
+ * What a task asks in the request era: each question is put to the host once, those that come together are put
+ * together, and what is answered together is sent together.
  */
 import type { InputRequest, InputRequests, InputResponse, InputResponses } from "@skein/protocol/InputRequired"
 import * as Method from "@skein/protocol/Method"

@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import { ClientError, InvalidResponse } from "../../ClientError.ts"
 import { send } from "../calls/send.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import { gone, isUnknown } from "./failures.ts"
-import { bare, type Told } from "./statusStream.ts"
+import { isUnknown, taskNotFound } from "./failures.ts"
+import { bare, type TaskStatus } from "./statusStream.ts"
 import type { TaskContext } from "./policy.ts"
 
 /** A server that has made a task has what it takes to ask for it, whatever it declares. */
@@ -37,22 +37,25 @@ const foreign = (id: string): ClientError =>
     method: "tasks/get"
   })
 
-/** Looks how the task stands; `Gone` where the server does not know it. `atMost` milliseconds, however often it is tried. */
-export const look = (asked: Asked, atMost?: number): Effect.Effect<Told, ClientError> =>
+/**
+ * Looks how the task stands; `TaskNotFound` where the server does not know it. `atMost` milliseconds, however often it
+ * is tried.
+ */
+export const look = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus, ClientError> =>
   Effect.suspend(() => {
     const { client, handle: { taskId } } = asked
     const options = optionsOf(asked, atMost)
-    const looked: Effect.Effect<Told, ClientError> = client.supervisor.last.isRequestEra
+    const looked: Effect.Effect<TaskStatus, ClientError> = client.supervisor.last.isRequestEra
       ? client.call(getTask, { taskId }, options)
       : Effect.map(client.call(legacyGetTask, { taskId }, options), bare)
     return looked.pipe(
       Effect.filterOrFail((told) => told.taskId === taskId, () => foreign(taskId)),
-      Effect.catchIf(isUnknown, (error) => Effect.fail(gone(taskId, "the server does not know it", error)))
+      Effect.catchIf(isUnknown, (error) => Effect.fail(taskNotFound(taskId, "the server does not know it", error)))
     )
   })
 
 /** Asks the server to cancel it; gives how it stands where the server says so. */
-export const cancel = (asked: Asked, atMost?: number): Effect.Effect<Told | undefined, ClientError> =>
+export const cancel = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus | undefined, ClientError> =>
   Effect.suspend(() => {
     const { client, handle: { taskId } } = asked
     const options = optionsOf(asked, atMost)
@@ -74,8 +77,8 @@ export const payload = (asked: Asked, atMost?: number): Effect.Effect<JsonObject
 }
 
 /**
- * The same, on one line, for as long as it takes: "when the requestor encounters the `input_required` status, it SHOULD preemptively
- * call `tasks/result`", and is asked then.
+ * The same, on one line, for as long as it takes: "when the requestor encounters the `input_required` status, it SHOULD
+ * preemptively call `tasks/result`", and is asked then.
  */
 export const blockedPayload = (
   { handle: { taskId } }: Asked,

@@ -12,7 +12,7 @@ import type { ClientContext } from "../calls/context.ts"
 import { serverOf } from "../connection/connection.ts"
 import type { CallToolOptions } from "../calls/options.ts"
 import { mayAugment } from "../legacyTasks/requestTask.ts"
-import { Follower } from "./taskStream.ts"
+import { TaskFollower } from "./taskStream.ts"
 import type { CreatedTask } from "./taskRegistry.ts"
 import { bare, isTaskId } from "./statusStream.ts"
 
@@ -20,7 +20,11 @@ const invalid = (message: string): ClientError =>
   new ClientError({ reason: new InvalidResponse({ message }), method: Method.CallTool.name })
 
 /** What follows the task that a call has become; or why it cannot be followed. */
-export const follow = (client: ClientContext, created: CreatedTask, leaveRunning = false): Follower | ClientError => {
+export const follow = (
+  client: ClientContext,
+  created: CreatedTask,
+  leaveRunning = false
+): TaskFollower | ClientError => {
   const { connection, options, seed, tool } = created
   if (!isTaskId(seed.taskId)) return invalid("The server answered with a task whose id is none")
   const server = serverOf(connection)?.name
@@ -34,7 +38,7 @@ export const follow = (client: ClientContext, created: CreatedTask, leaveRunning
   const settings = { client, handle, deadline, reports, timeout: options.timeout }
   // What its status brings along comes with `tasks/get` alone, in the request era.
   const unseen = connection.isRequestEra && seed.status !== "working"
-  const follower = new Follower(
+  const follower = new TaskFollower(
     { ...settings, unseen, leaveRunning: options.task?.leaveRunning ?? leaveRunning },
     unseen ? { ...bare(seed), status: "working" } : bare(seed)
   )
@@ -48,19 +52,19 @@ export const follow = (client: ClientContext, created: CreatedTask, leaveRunning
 
 /** Waits for the result; a task that is not waited for any more is cancelled, unless it is to be left running. */
 export const seeThrough = (
-  follower: Follower | ClientError,
+  follower: TaskFollower | ClientError,
   restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 ): Effect.Effect<CallToolResult, ClientError> =>
-  follower instanceof Follower
+  follower instanceof TaskFollower
     ? Effect.onInterrupt(restore(follower.awaited), () => follower.left)
     : Effect.fail(follower)
 
 const finished = (result: CallToolResult): Finished => ({ _tag: "Finished", result: Effect.succeed(result) })
 
 /** A call's answer: a result, or what follows a task. */
-type Answered = CallToolResult | Follower
+type Answered = CallToolResult | TaskFollower
 
-const isFollower = (answered: Answered): answered is Follower => answered instanceof Follower
+const isFollower = (answered: Answered): answered is TaskFollower => answered instanceof TaskFollower
 
 const ignore = (): void => {}
 
@@ -82,7 +86,7 @@ export const start = (
     }
     const handleTask = (created: CreatedTask): Effect.Effect<Answered, ClientError> => {
       const follower = follow(client, created, true)
-      return follower instanceof Follower ? Effect.succeed(follower) : Effect.fail(follower)
+      return follower instanceof TaskFollower ? Effect.succeed(follower) : Effect.fail(follower)
     }
     const called: Effect.Effect<Answered, ClientError> = client.call(
       Method.CallTool as Method.RequestMethod<typeof params, Answered>,
@@ -130,5 +134,5 @@ export const resume = (
     }
     const { leaveRunning = true, maxTimeout, timeout } = options
     const deadline = maxTimeout === undefined ? Infinity : supervisor.now() + Duration.toMillis(maxTimeout)
-    return Follower.resume({ client, handle, deadline, leaveRunning, timeout, reports: undefined, unseen: false })
+    return TaskFollower.resume({ client, handle, deadline, leaveRunning, timeout, reports: undefined, unseen: false })
   })

@@ -15,8 +15,8 @@ import type { Listening } from "./taskSubscription.ts"
 import { resolve, type Resolved } from "./settings.ts"
 
 /**
- * The progress of one call, also of the task that it becomes: "the `progressToken` provided in the initial request remains valid
- * throughout the task lifetime" (2025-11-25, tasks).
+ * The progress of one call, also of the task that it becomes: "the `progressToken` provided in the initial request
+ * remains valid throughout the task lifetime" (2025-11-25, tasks).
  */
 export class TaskProgress {
   readonly #onProgress: (progress: Progress) => void
@@ -25,7 +25,7 @@ export class TaskProgress {
   /** The last one. */
   latest: Progress | undefined = undefined
   /** Who follows the task. */
-  heard: (() => void) | undefined = undefined
+  onReport: (() => void) | undefined = undefined
 
   constructor(onProgress: (progress: Progress) => void) {
     this.#onProgress = onProgress
@@ -35,7 +35,7 @@ export class TaskProgress {
   readonly report = (progress: Progress): void => {
     if (this.latest !== undefined && progress.progress <= this.latest.progress) return
     this.latest = progress
-    this.heard?.()
+    this.onReport?.()
     this.#onProgress(progress)
   }
 }
@@ -46,7 +46,9 @@ export interface CreatedTask {
   readonly connection: NegotiatedConnection
   readonly tool: string
   readonly options: CallToolOptions
-  /** When the whole of it has to be over, in milliseconds of the keeper's clock; `Infinity` where the call did not say. */
+  /**
+   * When the whole of it has to be over, in milliseconds of the keeper's clock; `Infinity` where the call did not say.
+   */
   readonly deadline: number
   readonly reports: TaskProgress | undefined
 }
@@ -91,7 +93,7 @@ export class TaskRegistry {
   }
 
   /** Hears a notification of the server. */
-  heard({ method, params }: JsonRpc.Notification): void {
+  onNotification({ method, params }: JsonRpc.Notification): void {
     if (method !== Method.LegacyTaskStatus.name || params === undefined) return
     for (const listener of this.#followed?.get(params["taskId"] as string) ?? []) listener(params)
   }
@@ -113,7 +115,7 @@ export class TaskRegistry {
   }
 
   /** Hears of progress that belongs to no call that waits. */
-  strayed(peer: Peer, token: unknown, progress: Progress): void {
+  onUnmatchedProgress(peer: Peer, token: unknown, progress: Progress): void {
     const waiting = this.#waiting?.get(token)
     if (waiting?.peer !== peer) return
     try {

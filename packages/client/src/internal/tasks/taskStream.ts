@@ -15,11 +15,11 @@ import { readToolResult } from "../calls/response.ts"
 import { checkToolResult } from "../calls/validateOutput.ts"
 import { Broadcast } from "../broadcast.ts"
 import { fromRequest } from "../calls/failure.ts"
-import { Course } from "./poller.ts"
-import { cancelled, closed, isUnknown, withHandle } from "./failures.ts"
+import { TaskPoller } from "./poller.ts"
+import { clientClosed, isUnknown, taskCancelled, withHandle } from "./failures.ts"
 import * as Requests from "./requests.ts"
 import type { Resolved } from "./settings.ts"
-import { endOf, isFinal, stateOf, type Told } from "./statusStream.ts"
+import { endOf, isFinal, stateOf, type TaskStatus } from "./statusStream.ts"
 import type { End, Followed, TaskContext } from "./policy.ts"
 
 // No option: only the last state counts for long.
@@ -28,17 +28,17 @@ const bufferSize = 16
 const leftBehind = "A task that nobody waits for any more may go on: the server was not told to cancel it:"
 
 /** See the module's text. */
-export class Follower implements RemoteTask, Followed {
+export class TaskFollower implements RemoteTask, Followed {
   readonly _tag = "RemoteTask"
   readonly id: string
   readonly handle: Handle
   readonly terms: TaskContext
   readonly settings: Resolved
   /** What the server said last. */
-  told: Told
+  told: TaskStatus
   /** Whether this side has asked to cancel it. */
   cancelling = false
-  readonly #course: Course
+  readonly #course: TaskPoller
   readonly #outcome = Deferred.makeUnsafe<CallToolResult, ClientError>()
   readonly #notices: Broadcast<State>
   #state: State
@@ -46,7 +46,7 @@ export class Follower implements RemoteTask, Followed {
   #waiting = 0
   #fiber: Fiber.Fiber<void> | undefined = undefined
 
-  constructor(terms: TaskContext, told: Told) {
+  constructor(terms: TaskContext, told: TaskStatus) {
     this.terms = terms
     this.handle = terms.handle
     this.id = terms.handle.taskId
@@ -54,12 +54,12 @@ export class Follower implements RemoteTask, Followed {
     this.told = told
     this.#state = stateOf(told, terms.reports?.latest)
     this.#notices = new Broadcast(bufferSize, () => this.#state)
-    this.#course = new Course(this)
+    this.#course = new TaskPoller(this)
   }
 
   /** Takes a task up that is known by its handle alone: looks at it once. */
-  static resume(terms: TaskContext): Effect.Effect<Follower, ClientError> {
-    return Effect.map(Requests.look(terms), (told) => new Follower(terms, told))
+  static resume(terms: TaskContext): Effect.Effect<TaskFollower, ClientError> {
+    return Effect.map(Requests.look(terms), (told) => new TaskFollower(terms, told))
   }
 
   // ---- what a holder of the task sees
@@ -78,7 +78,7 @@ export class Follower implements RemoteTask, Followed {
       if (isFinal(this.told)) return Effect.void
       this.cancelling = true
       const asked = Effect.map(Requests.cancel(this.terms), (told) => {
-        if (told === undefined) this.#course.hurry()
+        if (told === undefined) this.#course.pollNow()
         else this.#course.push(told)
       })
       return Effect.catchIf(asked, isUnknown, () => this.#lookedAt)
@@ -130,7 +130,7 @@ export class Follower implements RemoteTask, Followed {
   #stopped(fiber: Fiber.Fiber<void>): void {
     if (this.#fiber !== fiber) return
     this.#fiber = undefined
-    if (!Deferred.isDoneUnsafe(this.#outcome)) this.#end(Exit.fail(withHandle(closed(this.id), this.handle)))
+    if (!Deferred.isDoneUnsafe(this.#outcome)) this.#end(Exit.fail(withHandle(clientClosed(this.id), this.handle)))
   }
 
   // ---- how it goes on
@@ -144,7 +144,7 @@ export class Follower implements RemoteTask, Followed {
   }
 
   /** Takes what is told. How it has ended is a state when its result was read. */
-  tell(told: Told): void {
+  tell(told: TaskStatus): void {
     this.told = told
     if (!isFinal(told)) this.#become(stateOf(told, this.terms.reports?.latest))
   }
@@ -166,7 +166,7 @@ export class Follower implements RemoteTask, Followed {
     switch (end._tag) {
       case "Cancelled":
         this.#become(endOf(this.told, progress, { status: "cancelled" }))
-        return Effect.fail(cancelled(this.id, this.told.statusMessage, this.cancelling))
+        return Effect.fail(taskCancelled(this.id, this.told.statusMessage, this.cancelling))
       case "Fault":
         this.#become(endOf(this.told, progress, { status: "failed", error: end.error }))
         return Effect.fail(fromRequest("tools/call", end.error))
@@ -202,7 +202,7 @@ export class Follower implements RemoteTask, Followed {
     // What has ended as a state is no failure of those who watch.
     if (Exit.isFailure(exit) && !isFinal(this.#state)) {
       const failure = Exit.findErrorOption(exit)
-      this.#failed = failure._tag === "Some" ? failure.value : closed(this.id)
+      this.#failed = failure._tag === "Some" ? failure.value : clientClosed(this.id)
     }
     this.#notices.end()
     Deferred.doneUnsafe(this.#outcome, exit)

@@ -1,9 +1,10 @@
 /**
- * What the server tells of the tasks that a client follows, in the request era: one `subscriptions/listen` for all of them.
+ * What the server tells of the tasks that a client follows, in the request era: one `subscriptions/listen` for all of
+ * them.
  *
- * When tasks come the next one is opened, with all that are followed then; it takes the place of the one before when the server has
- * agreed to it, so that nothing is lost between the two. What is told twice is known already. Tasks that go are left in it until then:
- * most are over, and nothing is told of those. When the last one goes it is ended.
+ * When tasks come the next one is opened, with all that are followed then; it takes the place of the one before when
+ * the server has agreed to it, so that nothing is lost between the two. What is told twice is known already. Tasks that
+ * go are left in it until then: most are over, and nothing is told of those. When the last one goes it is ended.
  */
 import type { DetailedTask } from "@skein/protocol/Task"
 import * as Deferred from "effect/Deferred"
@@ -22,7 +23,7 @@ export interface Listener {
   /** From now on its changes are told. */
   readonly subscribed: () => void
   /** They are not, or some may have been missed. */
-  readonly deafened: () => void
+  readonly subscriptionLost: () => void
   readonly push: (task: DetailedTask) => void
 }
 
@@ -35,8 +36,9 @@ export interface Subscriber {
 }
 
 /**
- * How many milliseconds are waited between one and the next, of so many tasks: those that come meanwhile are subscribed to together. No
- * option: a server is not asked for more than a thousand tasks a second so, and a task that is over at once is heard of soon.
+ * How many milliseconds are waited between one and the next, of so many tasks: those that come meanwhile are subscribed
+ * to together. No option: a server is not asked for more than a thousand tasks a second so, and a task that is over at
+ * once is heard of soon.
  */
 const spacing = (tasks: number): number => Math.max(20, tasks)
 
@@ -133,11 +135,11 @@ export class Listening {
         return
       case "Subscribed": {
         const agreed = new Set(change.honoured.taskIds)
-        this.#each((listener) => agreed.has(listener.id) ? listener.subscribed() : listener.deafened())
+        this.#each((listener) => agreed.has(listener.id) ? listener.subscribed() : listener.subscriptionLost())
         return
       }
       case "Gap":
-        this.#each((listener) => listener.deafened())
+        this.#each((listener) => listener.subscriptionLost())
     }
   }
 
