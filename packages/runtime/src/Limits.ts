@@ -27,7 +27,7 @@ export interface Limits {
   readonly maxQueuedRequests?: number | undefined
   /**
    * Outbound requests that wait for a response: 1,024 by default. At the bound a call fails with `RequestError`
-   * `Limit`.
+   * `LimitExceeded`.
    */
   readonly maxPendingRequests?: number | undefined
   /**

@@ -72,7 +72,7 @@ const refused = (cause: Error & { readonly code?: string | undefined }, port: nu
   return new TransportError({ reason: new OpenFailed({ message: `Cannot listen on ${host}:${port}: ${why}`, cause }) })
 }
 
-/** Listens until the scope closes. Fails with `TransportError` `Open` where it cannot. */
+/** Listens until the scope closes. Fails with `TransportError` `OpenFailed` if it cannot. */
 export const listen = (server: Server, port: number, host: string): Effect.Effect<AddressInfo, TransportError> =>
   Effect.callback((resume) => {
     const failed = (cause: Error): void => resume(Effect.fail(refused(cause, port, host)))
