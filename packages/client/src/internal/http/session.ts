@@ -19,7 +19,7 @@ const unopened = new SessionHeaders(undefined, undefined)
 
 /** The requests of a session. */
 export interface SessionRequests {
-  /** Waits for the requests that the server has not accepted yet; `undefined` if there are none. */
+  /** Waits for the requests that the server has not accepted yet. `undefined` without such requests. */
   readonly unaccepted: Effect.Effect<void> | undefined
 }
 

@@ -265,7 +265,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
     this.#session.onNotFound()
   }
 
-  /** Waits for the requests that the server has not accepted yet; `undefined` if there are none. */
+  /** Waits for the requests that the server has not accepted yet. `undefined` without such requests. */
   get unaccepted(): Effect.Effect<void> | undefined {
     const fibers = [...this.#requests.values()].flatMap(({ answered, fiber, accepted }) =>
       answered || accepted || fiber === undefined ? [] : [Fiber.await(fiber)]
