@@ -1,16 +1,20 @@
 /**
  * The changes on a server, as a stream that works in all revisions: `Client.changes`.
  *
- * In 2026-07-28 each run of the stream is one `subscriptions/listen` request. In a session the server announces changes of lists without
- * a request. Each resource is subscribed to once for all runs, and unsubscribed from when the last run ends.
+ * In 2026-07-28 each run of the stream is one `subscriptions/listen` request. In a session the server announces changes
+ * of lists without a request. Each resource is subscribed to once for all runs, and unsubscribed from when the last run
+ * ends.
  *
- * - The first element is `Subscribed`, with the part of the filter that the server agreed to. The rest is missing there, without an error.
- * - Changes between two subscriptions are lost. After a `Gap` and the following `Subscribed`, read again the data that you hold.
+ * - The first element is `Subscribed`, with the part of the filter that the server agreed to. It omits the rest without
+ *   an error.
+ * - Changes between two subscriptions are lost. After a `Gap` and the following `Subscribed`, read again the data that
+ *   you hold.
  * - Ending the stream cancels the subscription on the server.
- * - Tasks are supported since 2026-07-28 only, by the extension `io.modelcontextprotocol/tasks`, which the request declares. A `TaskChanged`
- *   contains the whole task. After a `Gap` its state may have changed.
- * - A session over HTTP receives changes on its standalone stream. A server without that stream fails with `Unsupported`, whatever it
- *   declares. After that stream was lost and could not be resumed, a `Gap` and a `Subscribed` follow.
+ * - Tasks are supported since 2026-07-28 only, by the extension `io.modelcontextprotocol/tasks`, which the request
+ *   declares. A `TaskChanged` contains the whole task. After a `Gap` its state may have changed.
+ * - A session over HTTP receives changes on its standalone stream. A server without that stream fails with
+ *   `Unsupported`, even if it declares the changes. If that stream was lost, and was opened again without being
+ *   resumed, a `Gap` and a `Subscribed` follow.
  *
  * @example
  * client.changes({ tools: true, uris: ["file:///notes.md"] }).pipe(
@@ -52,7 +56,10 @@ export interface Honoured {
   readonly taskIds: ReadonlyArray<string>
 }
 
-/** The subscription has begun: the changes in `honoured` follow. It is the first element, and follows each `Gap` except for `Overflow`. */
+/**
+ * The subscription has begun: the changes in `honoured` follow. It is the first element of the stream, and follows each
+ * `Gap` except those with the reason `Overflow`.
+ */
 export interface Subscribed {
   readonly _tag: "Subscribed"
   readonly honoured: Honoured
@@ -74,9 +81,10 @@ export interface ResourceListChanged {
 }
 
 /**
- * A resource has changed. "This might be a sub-resource of the one that the client actually subscribed to" (all revisions, the schema's
- * `ResourceUpdatedNotificationParams`): `uri` is the resource that the server named. In a session a notification does not name its
- * subscription: a run receives the updates of its own URIs, of URIs below them, and of URIs that are below no URI of any run.
+ * A resource has changed. "This might be a sub-resource of the one that the client actually subscribed to" (all
+ * revisions, the schema's `ResourceUpdatedNotificationParams`): `uri` is the resource that the server named. In a
+ * session a notification does not name its subscription: a run receives the updates of its own URIs, of URIs below
+ * them, and of URIs that are not below any URI of a run.
  */
 export interface ResourceUpdated {
   readonly _tag: "ResourceUpdated"
@@ -84,8 +92,8 @@ export interface ResourceUpdated {
 }
 
 /**
- * A task has changed. "Each notification carries a complete `DetailedTask` for the current status, identical to what `tasks/get`
- * would have returned at that moment" (the extension, task status notifications).
+ * A task has changed. "Each notification carries a complete `DetailedTask` for the current status, identical to what
+ * `tasks/get` would have returned at that moment" (the extension, task status notifications).
  */
 export interface TaskChanged {
   readonly _tag: "TaskChanged"
@@ -93,8 +101,8 @@ export interface TaskChanged {
 }
 
 /**
- * Changes may have been missed: the server ended the subscription (`Ended`), the connection or the subscription failed (`Lost`, with the
- * `cause`), or the stream was read too slowly (`Overflow`).
+ * Changes may have been missed: the server ended the subscription (`Ended`), the connection or the subscription failed
+ * (`Lost`, with the `cause`), or the stream was read too slowly (`Overflow`).
  */
 export interface Gap {
   readonly _tag: "Gap"
@@ -115,19 +123,19 @@ export type Change =
 /** The options of a stream of changes. */
 export interface Options {
   /**
-   * How many changes are buffered for a slow reader: the client's `maxBufferedNotifications` by default (256), at least 1. Beyond that the
-   * oldest one is dropped, and replaced by a `Gap` with the reason `Overflow`.
+   * How many changes are buffered for a slow reader: the client's `maxBufferedNotifications` by default (256), at least
+   * 1. Beyond that the oldest one is dropped, and replaced by a `Gap` with the reason `Overflow`.
    */
   readonly maxBufferedChanges?: number | undefined
   /**
-   * How long the server may take to acknowledge the subscription: the timeout of the client's requests by default (60 seconds). Then the
-   * attempt has failed with `Timeout`.
+   * How long the server may take to acknowledge the subscription: the timeout of the client's requests by default (60
+   * seconds). Then the attempt has failed with `Timeout`.
    */
   readonly timeout?: Duration.Input | undefined
   /**
-   * When to subscribe again after a subscription has ended or failed on a connection that is still open: the client's `reconnect` by
-   * default. Graceful ends count as well. After `maxAttempts` the stream fails with `Closed`, whose `cause` is a `ReconnectExhausted`.
-   * Reconnecting lost connections follows the client's own `reconnect` option.
+   * When to subscribe again after a subscription has ended or failed on a connection that is still open: the client's
+   * `reconnect` by default. Graceful ends count as well. After `maxAttempts` the stream fails with `Closed`, whose
+   * `cause` is a `ReconnectExhausted`. Reconnecting lost connections follows the client's own `reconnect` option.
    */
   readonly reconnect?: Reconnect.Policy | undefined
 }

@@ -1,16 +1,19 @@
 /**
- * A pool of clients, one for each of many servers, each opened and supervised separately: a failing server is one broken entry.
+ * A pool of clients, one for each of many servers, each opened and supervised separately: a failing server is one
+ * broken entry.
  *
- * `make` opens all servers in parallel and does not wait for them. Each server has a scope of its own, so that its failure does not
- * affect the others. A server that cannot be opened, or whose client has ended, is opened again after a delay (`reconnect`).
+ * `make` opens all servers in parallel and does not wait for them. Each server has a scope of its own, so that its
+ * failure does not affect the others. A server that cannot be opened, or whose client has ended, is opened again after
+ * a delay (`reconnect`).
  *
- * The pool's clients use the services of the context in which `make` runs (`Elicitation`, `Sampling`, `Roots`), also for servers that
- * are added later. `Credentials` are the exception: the pool removes the service, because it would send them to every server. Give each
- * transport its own credentials.
+ * The pool's clients use the services of the context in which `make` runs (`Elicitation`, `Sampling`, `Roots`), also
+ * for servers that are added later. `Credentials` are the exception: the pool removes the service, because it would
+ * send them to every server. Give each transport its own credentials.
  *
- * **Gotchas.** A client reconnects automatically. Only when it has given up is its entry `Broken`, and the pool makes a new client. So
- * call `client(name)` for each piece of work instead of storing a client. A server over HTTP without a standalone stream (2026-07-28,
- * for instance) stays `Open` after it has gone away until the next call, unless its client has a `heartbeat`.
+ * **Gotchas.** A client reconnects automatically. After it has given up, its entry is `Broken`, and the pool makes a
+ * new client. Therefore call `client(name)` for each piece of work instead of storing a client. A server over HTTP
+ * without a standalone stream (2026-07-28, for instance) stays `Open` after it has become unreachable until the next
+ * call, unless its client has a `heartbeat`.
  *
  * @example
  * const pool = yield* ClientPool.make({
@@ -46,22 +49,23 @@ export type { Broken, Open, Opening, Server, State }
 /** The options of a pool. */
 export interface Options {
   /**
-   * How many servers are opened at the same time: 8 by default. The others wait. A server that does not respond stops the next one for
-   * at most `timeout`.
+   * How many servers are opened at the same time: 8 by default. The others wait. A server that does not respond stops
+   * the next one for at most `timeout`.
    */
   readonly concurrency?: number | undefined
   /** How long one attempt to open a server may take: 30 seconds by default. Then the attempt fails with `Timeout`. */
   readonly timeout?: Duration.Input | undefined
   /**
-   * How long `tools`, `resources`, `resourceTemplates` and `prompts` wait for each server, including its opening: 30 seconds by default.
-   * A slower server is listed with the error `Timeout`.
+   * How long `tools`, `resources`, `resourceTemplates` and `prompts` wait for each server, including its opening: 30
+   * seconds by default. A slower server is listed with the error `Timeout`.
    */
   readonly listTimeout?: Duration.Input | undefined
   /** How many servers a pool has at most: 100 by default. `make` and `add` fail with `LimitExceeded` beyond that. */
   readonly maxServers?: number | undefined
   /**
-   * When a broken server is opened again. The defaults are those of `Reconnect.Policy`, but `maxDelay` is 1 minute and `maxAttempts` is
-   * unlimited. After `maxAttempts` the entry stays `Broken` until `restart`. How a client reconnects is one of its own options.
+   * When a broken server is opened again. The defaults are those of `Reconnect.Policy`, but `maxDelay` is 1 minute and
+   * `maxAttempts` is unlimited. After `maxAttempts` the entry stays `Broken` until `restart`. How a client reconnects
+   * is one of its own options.
    */
   readonly reconnect?: Reconnect.Policy | undefined
 }
@@ -79,16 +83,16 @@ export interface Listing<A> {
 }
 
 /**
- * The lists of all servers, in the order of `entries` and requested in parallel. A server that does not declare the capability has an
- * empty list.
+ * The lists of all servers, in the order of `entries` and requested in parallel. A server that does not declare the
+ * capability has an empty list.
  */
 export type Listings<A> = Effect.Effect<ReadonlyArray<Listing<A>>>
 
 /** A pool of clients. Made by {@link make} or {@link layer}. */
 export class ClientPool extends Context.Service<ClientPool, {
   /**
-   * The client of a server. Waits while the server is being opened. Fails at once with the error of a broken server, or with the
-   * `PoolError` `ServerNotFound`.
+   * The client of a server. Waits while the server is being opened. Fails at once with the error of a broken server, or
+   * with the `PoolError` `ServerNotFound`.
    */
   readonly client: (name: string) => Effect.Effect<Client, ClientError | PoolError>
   /** The servers and their present states, in the order in which they were added. */
@@ -98,13 +102,13 @@ export class ClientPool extends Context.Service<ClientPool, {
   /** Adds a server and starts to open it. Does not wait for that. Fails with `DuplicateName` or `LimitExceeded`. */
   readonly add: (name: string, server: Server) => Effect.Effect<void, PoolError>
   /**
-   * Closes a server and removes it. Returns whether the pool had it. The name is free at once. The effect ends when the server's process
-   * or connections have ended, within the timeouts of the transport.
+   * Closes a server and removes it. Returns whether the pool had it. The name is free at once. The effect ends when the
+   * server's process or connections have ended, within the timeouts of the transport.
    */
   readonly remove: (name: string) => Effect.Effect<boolean>
   /**
-   * Closes a server and opens it again, also one that had been given up. Waits for the closing, but not for the opening. Fails with
-   * `ServerNotFound`.
+   * Closes a server and opens it again, even after the pool has given it up. Waits for the closing, but not for the
+   * opening. Fails with `ServerNotFound`.
    */
   readonly restart: (name: string) => Effect.Effect<void, PoolError>
   readonly tools: Listings<Tool>
@@ -137,8 +141,8 @@ const listing = <A>(
   )
 
 /**
- * Makes a pool of servers by their names. Closing the scope closes all of them in parallel. The effect does not wait for any server: see
- * `entries` and `states`. Fails with `LimitExceeded` for more than `maxServers`.
+ * Makes a pool of servers by their names. Closing the scope closes all of them in parallel. The effect does not wait
+ * for any server: see `entries` and `states`. Fails with `LimitExceeded` for more than `maxServers`.
  *
  * @example
  * const pool = yield* ClientPool.make({ files: { transport: Stdio.transport({ command: "files-server" }) } })

@@ -1,12 +1,13 @@
 /**
- * The credentials of requests over HTTP: headers that a transport adds to each request, and a callback for refused requests.
+ * The credentials of requests over HTTP: headers that a transport adds to each request, and a callback for refused
+ * requests.
  *
- * Give them to a transport, or provide them as a service where `Client.make` runs. The credentials of the transport take precedence.
- * Their headers never appear in a log, in the message of an error, or in a request to another origin.
+ * Give them to a transport, or provide them as a service where `Client.make` runs. The credentials of the transport
+ * take precedence. Their headers never appear in a log, in the message of an error, or in a request to another origin.
  *
- * **Gotchas.** A service is used for every server that is connected to where the service is provided, so it must look at the `url` of
- * each request. `bearer` does not: as a service it sends its token to all of these servers. A `ClientPool` does not pass the service
- * on to its servers.
+ * **Gotchas.** A service is used for every server that is connected to where the service is provided, so it must look
+ * at the `url` of each request. `bearer` does not: as a service it sends its token to all of these servers. A
+ * `ClientPool` does not pass the service on to its servers.
  *
  * @example
  * Http.transport({ url, credentials: Credentials.bearer(Redacted.make(token)) })
@@ -35,14 +36,17 @@ export interface Challenge {
 
 /** The credentials of a program. A transport that is given no `credentials` uses this service, if there is one. */
 export class Credentials extends Context.Service<Credentials, {
-  /** Returns the headers to add. It runs for each request. A failure fails the request with `HttpError`, and nothing is sent. */
+  /**
+   * Returns the headers to add. It runs for each request. A failure fails the request with `HttpError`, and nothing is
+   * sent.
+   */
   readonly headers: (request: CredentialsRequest) => Effect.Effect<Headers, unknown>
   /**
-   * Runs when a request is refused. `true` means that `headers` returns other credentials now: the transport sends the request again,
-   * at most `maxChallenges` times. A failure counts as `false`.
+   * Runs when a request is refused. `true` means that `headers` returns other credentials now: the transport sends the
+   * request again, at most `maxChallenges` times. A failure counts as `false`.
    *
-   * Refusals are reported one at a time. A request whose credentials were replaced while it was in flight is sent again without a
-   * report, so that many refused requests renew a token once.
+   * Refusals are reported one at a time. A request whose credentials were replaced while it was in flight is sent again
+   * without a report, so that many refused requests renew a token once.
    */
   readonly refused: (challenge: Challenge) => Effect.Effect<boolean, unknown>
 }>()("@skein/client/Credentials") {}
@@ -53,8 +57,8 @@ export type Token = Redacted.Redacted | Effect.Effect<Redacted.Redacted, unknown
 const authorization = (token: Redacted.Redacted): Headers => ({ authorization: `Bearer ${Redacted.value(token)}` })
 
 /**
- * Credentials that send a bearer token (`Authorization: Bearer …`). An effect runs for each request, so that it can cache a token and
- * renew it. After a 401 the effect runs once more, in case that it returns another token.
+ * Credentials that send a bearer token (`Authorization: Bearer …`). An effect runs for each request, so that it can
+ * cache a token and renew it. After a 401 the effect runs once more, in case it returns another token.
  *
  * @example
  * Http.transport({ url, credentials: Credentials.bearer(Effect.flatMap(session, ({ accessToken }) => accessToken)) })

@@ -1,27 +1,31 @@
 /**
- * Handlers for `elicitation/create`: forms that the user fills in (since 2025-06-18), and URLs that the user visits (since 2025-11-25).
+ * Handlers for `elicitation/create`: forms that the user fills in (since 2025-06-18), and URLs that the user visits
+ * (since 2025-11-25).
  *
- * Provide handlers as a layer where the client is made. The client declares the capability for them in the form of the negotiated
- * revision: "Clients that support elicitation MUST declare the `elicitation` capability". The same handlers are used in all revisions.
+ * Provide handlers as a layer where the client is made. The client declares the capability for them in the form of the
+ * negotiated revision: "Clients that support elicitation MUST declare the `elicitation` capability". The same handlers
+ * are used in all revisions.
  *
- * **User interface.** "MCP clients MUST: Provide UI that makes it clear which server is requesting information. Respect user privacy and
- * provide clear decline and cancel options. For form mode, allow users to review and modify their responses before sending. For URL mode,
- * clearly display the target domain/host and gather user consent before navigation to the target URL." (2026-07-28, elicitation)
+ * **User interface.** "MCP clients MUST: Provide UI that makes it clear which server is requesting information. Respect
+ * user privacy and provide clear decline and cancel options. For form mode, allow users to review and modify their
+ * responses before sending. For URL mode, clearly display the target domain/host and gather user consent before
+ * navigation to the target URL." (2026-07-28, elicitation)
  *
- * **URLs.** The client never opens or fetches a URL. The handler opens it after the user has agreed. "When handling URL mode elicitation
- * requests, MCP clients: MUST NOT automatically pre-fetch the URL or any of its metadata. MUST NOT open the URL without explicit consent
- * from the user. MUST show the full URL to the user for examination before consent. MUST open the URL provided by the server in a secure
- * manner that does not enable the client or LLM to inspect the content or user inputs. SHOULD highlight the domain of the URL to mitigate
- * subdomain spoofing. SHOULD have warnings for ambiguous/suspicious URIs (i.e., containing Punycode)." URLs other than `http` and `https`
- * are refused before the handler.
+ * **URLs.** The client never opens or fetches a URL. The handler opens it after the user has agreed. "When handling URL
+ * mode elicitation requests, MCP clients: MUST NOT automatically pre-fetch the URL or any of its metadata. MUST NOT
+ * open the URL without explicit consent from the user. MUST show the full URL to the user for examination before
+ * consent. MUST open the URL provided by the server in a secure manner that does not enable the client or LLM to
+ * inspect the content or user inputs. SHOULD highlight the domain of the URL to mitigate subdomain spoofing. SHOULD
+ * have warnings for ambiguous/suspicious URIs (i.e., containing Punycode)." URLs other than `http` and `https` are
+ * refused before the handler.
  *
  * **Gotchas.**
- * - The client sends `initialize` before it knows the server's revision. A server that negotiates 2025-06-18 takes a client with only `url`
- *   for one with forms, and its request fails with `-32601`.
+ * - The client sends `initialize` before it knows the server's revision. A server that negotiates 2025-06-18 treats a
+ *   client with only `url` as one with forms, and its request fails with `-32601`.
  * - Interrupting the call interrupts the handler, and so does the server when it cancels its request.
- * - A handler that dies, and content that does not fit the form, are logged. The server receives an internal error without details. In
- *   2026-07-28 the call fails with `InputRefused`.
- * - There is no timeout for the user. If a request must not stay open, add one to the handler.
+ * - A handler that dies, and content that does not fit the form, are logged. The server receives an internal error
+ *   without details. In 2026-07-28 the call fails with `InputRefused`.
+ * - The client sets no timeout for the user. If a request must not stay open, add one to the handler.
  *
  * @example
  * const Asking = Elicitation.layer({
@@ -56,8 +60,8 @@ export interface FormRequest {
   /** The initial values of the fields: the defaults of the schema, without invalid ones. */
   readonly defaults: { readonly [field: string]: Wire.ElicitValue }
   /**
-   * Returns why content is not valid, in one line that names the field but not its value, or `undefined` if it is valid. Use it to
-   * validate a form while the user fills it in.
+   * Returns why content is not valid, in one line that names the field but not its value, or `undefined` if it is
+   * valid. Use it to validate a form while the user fills it in.
    */
   readonly problem: (content: Content) => string | undefined
 }
@@ -77,8 +81,8 @@ export interface UrlRequest {
   /** 2025-11-25: the id in `notifications/elicitation/complete`, which the server sends after the visit. */
   readonly elicitationId: string | undefined
   /**
-   * Whether a call failed because the visit is required first (2025-11-25, error `-32042`). Then the client waits for the visit and repeats
-   * the call: see {@link consent}.
+   * Whether a call failed because the visit is required first (2025-11-25, error `-32042`). Then the client waits for
+   * the visit and repeats the call: see {@link consent}.
    */
   readonly required: boolean
 }
@@ -88,7 +92,7 @@ export interface UrlRequest {
  *
  * - `punycode`: a label of the host is in Punycode and may look like another name.
  * - `credentials`: the URL has a user name or a password, which may look like the host.
- * - `insecure`: the URL is `http` and not of this machine.
+ * - `insecure`: the URL is `http` and its host is not this machine.
  */
 export type Warning = Url.Warning
 
@@ -108,8 +112,8 @@ export type UrlAnswer =
   | { readonly action: "cancel" }
 
 /**
- * The user submitted the form. Fields that are missing in the content get the defaults of the schema (SEP-1034). Content that does not
- * match the schema, or has other fields, is never sent.
+ * The user submitted the form. Fields that are missing in the content get the defaults of the schema (SEP-1034).
+ * Content that does not match the schema, or has other fields, is never sent.
  *
  * @example
  * Elicitation.accept({ name: "Ada", newsletter: false })
@@ -119,9 +123,9 @@ export const accept = (content: Content = {}): FormAnswer => ({ action: "accept"
 /**
  * The user agreed to visit the URL.
  *
- * If a call waits for the visit (`required`), it continues when the server reports that the visit is complete, or when `done` ends. Use
- * `done` for a button of the user interface: "Clients SHOULD still provide manual controls that let the user retry or cancel the original
- * request […] if the notification never arrives."
+ * If a call waits for the visit (`required`), it continues when the server reports that the visit is complete, or when
+ * `done` ends. Use `done` for a button of the user interface: "Clients SHOULD still provide manual controls that let
+ * the user retry or cancel the original request […] if the notification never arrives."
  *
  * @example
  * Elicitation.consent(Deferred.await(continueClicked))
@@ -135,15 +139,15 @@ export const decline: { readonly action: "decline" } = { action: "decline" }
 /** The user dismissed the request without a choice. */
 export const cancel: { readonly action: "cancel" } = { action: "cancel" }
 
-/** The handlers. The client declares only the modes that have one. */
+/** The handlers. The client declares only the modes that have a handler. */
 export interface Handlers<RF = never, RU = never> {
   /** Shows a form. */
   readonly form?: ((request: FormRequest) => Effect.Effect<FormAnswer, never, RF>) | undefined
   /** How many fields a form may have: 1,000 by default. A form with more is refused with `-32602`. */
   readonly maxFields?: number | undefined
   /**
-   * Asks the user for consent to visit a URL, and opens it if the user agrees. Before 2025-11-25 there is no URL mode: with this handler
-   * alone the client declares no elicitation there.
+   * Asks the user for consent to visit a URL, and opens it if the user agrees. URL mode exists since 2025-11-25. In
+   * earlier revisions a client with this handler alone does not declare elicitation.
    */
   readonly url?: ((request: UrlRequest) => Effect.Effect<UrlAnswer, never, RU>) | undefined
 }
@@ -160,8 +164,8 @@ const fill = (form: Form.Form, answer: FormAnswer): Effect.Effect<Wire.ElicitRes
 }
 
 /**
- * Provides handlers. The services that they need are captured when the layer is built; each request has a `Scope` of its own. Several
- * requests may run at the same time. To show them one by one, use a `Semaphore` in the handlers.
+ * Provides handlers. The services that they need are captured when the layer is built; each request has a `Scope` of
+ * its own. Several requests may run at the same time. To show them one by one, use a `Semaphore` in the handlers.
  *
  * @example
  * const Declining = Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) })

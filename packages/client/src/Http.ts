@@ -1,25 +1,26 @@
 /**
- * The Streamable HTTP transport of all revisions, over `fetch`: for browsers, workers and Node (2025-03-26 to 2025-11-25, transports,
- * Streamable HTTP; 2026-07-28, basic/transports/streamable-http). A server that has only the HTTP+SSE transport of 2024-11-05 is
- * detected when it refuses `initialize`, and is then used over that transport.
+ * The Streamable HTTP transport of all revisions, over `fetch`: for browsers, workers and Node (2025-03-26 to
+ * 2025-11-25, transports, Streamable HTTP; 2026-07-28, basic/transports/streamable-http). A server that has only the
+ * HTTP+SSE transport of 2024-11-05 is detected when it refuses `initialize`, and is then used over that transport.
  *
- * **Sessions** (up to 2025-11-25). Each request carries the session's id and revision. The standalone stream is requested once the
- * session is open. A stream that breaks is resumed with the id of its last event (`resumption`). When the server responds 404 to a
- * request of the session, the connection ends, and the client opens a new one.
+ * **Sessions** (up to 2025-11-25). Each request carries the session's id and revision. The standalone stream is
+ * requested once the session is open. A stream that breaks is resumed with the id of its last event (`resumption`).
+ * When the server responds 404 to a request of the session, the connection ends, and the client opens a new one.
  *
- * **Stateless requests** (2026-07-28). Each request is one HTTP exchange, with headers that repeat parts of the request. Cancelling the
- * request closes its exchange. A stream that breaks loses its response.
+ * **Stateless requests** (2026-07-28). Each request is one HTTP exchange, with headers that repeat parts of the
+ * request. Cancelling the request closes its exchange. A stream that breaks loses its response.
  *
- * **Gotchas.** The `fetch` of Node aborts a response that brings nothing for 5 minutes. `NodeHttp.transport` does not, and costs less per
- * request. Only redirects to the same origin with status 307 or 308 are followed.
+ * **Gotchas.** The `fetch` of Node aborts a response that brings nothing for 5 minutes. `NodeHttp.transport` does not,
+ * and costs less per request. Only redirects to the same origin with status 307 or 308 are followed.
  *
  * **In web pages.**
  * - A server of another origin must allow the page (`allowedOrigins` and `Cors` of `@skein/server`).
- * - `fetch` gives no reason for a failure. The message of the error (`ConnectionFailed` in the handshake) lists the possible reasons.
+ * - `fetch` gives no reason for a failure. The message of the error (`ConnectionFailed` in the handshake) lists the
+ *   possible reasons.
  * - Redirects are not followed.
- * - Browsers open 6 connections to an origin over HTTP/1.1, for all tabs together. Each session holds one for its standalone stream, and
- *   so does each call while it runs, and `changes` in 2026-07-28. With 6 streams open no further request gets through. Use HTTP/2, or
- *   `standaloneStream: false`.
+ * - Browsers open 6 connections to an origin over HTTP/1.1, for all tabs together. Each session holds one for its
+ *   standalone stream, and so does each call while it runs, and `changes` in 2026-07-28. With 6 streams open no further
+ *   request gets through. Use HTTP/2, or `standaloneStream: false`.
  * - Browsers drop the headers that a page must not set (`Cookie`, `Origin`, `Host`). For cookies give a `fetch` with
  *   `credentials: "include"`.
  * - Close the client on `pagehide`: the DELETE request of the session is sent with `keepalive`.

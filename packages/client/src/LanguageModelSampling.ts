@@ -1,12 +1,12 @@
 /**
- * A handler for `sampling/createMessage` that uses a language model of `effect/ai`. It is a module of its own, so that other programs do not
- * load `effect/ai`.
+ * A handler for `sampling/createMessage` that uses a language model of `effect/ai`. It is a module of its own, so that
+ * other programs do not load `effect/ai`.
  *
- * Text, images, audio and the system prompt are passed to the model. Tools are passed if `tools` is on; the server runs them. The
- * `modelPreferences` of a request are ignored unless `configure` uses them.
+ * Text, images, audio and the system prompt are passed to the model. Tools are passed if `tools` is on; the server runs
+ * them. The `modelPreferences` of a request are ignored unless `configure` uses them.
  *
- * **Gotchas.** An error of the model is a defect: it is logged, and the server receives an internal error. In 2026-07-28 the call fails with
- * `InputRefused`.
+ * **Gotchas.** An error of the model is a defect: it is logged, and the server receives an internal error. In
+ * 2026-07-28 the call fails with `InputRefused`.
  *
  * @example
  * const Asking = LanguageModelSampling.layer({
@@ -38,8 +38,9 @@ export interface Configure {
 /** The options of the handler. */
 export interface Options<R = never> {
   /**
-   * Passes the parameters that are specific to each provider: `maxTokens` above all, since "the client MUST respect the `maxTokens`
-   * parameter", and `temperature`, `stopSequences` and `modelPreferences` as far as the provider supports them.
+   * Passes the parameters that are specific to each provider: `maxTokens` above all, since "the client MUST respect the
+   * `maxTokens` parameter", and `temperature`, `stopSequences` and `modelPreferences` as far as the provider supports
+   * them.
    */
   readonly configure: (request: Request) => Configure
   /**
@@ -47,7 +48,10 @@ export interface Options<R = never> {
    * to review sampling requests. Allow users to view and edit prompts before sending."
    */
   readonly review?: ((request: Request) => Effect.Effect<Request, SamplingRefused, R>) | undefined
-  /** Receives each response before the server, and may change or refuse it: "Present generated responses for review before delivery." */
+  /**
+   * Receives each response before the server, and may change or refuse it: "Present generated responses for review
+   * before delivery."
+   */
   readonly present?: ((answer: Answer, request: Request) => Effect.Effect<Answer, SamplingRefused, R>) | undefined
   /** Whether the tools of a request are passed to the model, since 2025-11-25: false by default. */
   readonly tools?: boolean | undefined
@@ -91,7 +95,9 @@ const ask = (request: Request, configure: Configure, named: string | undefined) 
  * Provides a handler that uses the `LanguageModel` in the context.
  *
  * @example
- * LanguageModelSampling.layer({ configure: ({ maxTokens }) => OpenAiLanguageModel.withConfigOverride({ max_output_tokens: maxTokens }) })
+ * LanguageModelSampling.layer({
+ *   configure: ({ maxTokens }) => OpenAiLanguageModel.withConfigOverride({ max_output_tokens: maxTokens })
+ * })
  */
 export const layer = <R = never>(
   { configure, model, present, review, tools }: Options<R>

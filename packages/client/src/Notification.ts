@@ -36,7 +36,9 @@ export interface ElicitationComplete extends Of<"ElicitationComplete", Elicitati
 export interface SubscriptionsAcknowledged
   extends Of<"SubscriptionsAcknowledged", SubscriptionsAcknowledgedNotificationParams>
 {}
-/** Any notification that the core protocol of the negotiated revision does not define: of an extension or of a vendor. */
+/**
+ * Any notification that the core protocol of the negotiated revision does not define: of an extension or of a vendor.
+ */
 export interface Other extends Of<"Other", JsonRpc.JsonObject> {}
 
 /** A notification of a server. Progress and cancellation belong to requests and are not included. */

@@ -1,5 +1,5 @@
 /**
- * The failure of a `ClientPool`: of finding a server in it, or of adding one.
+ * The errors of a `ClientPool`: a server was not found, or could not be added.
  */
 import * as Data from "effect/Data"
 
@@ -21,11 +21,11 @@ export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
   readonly maxServers: number
 }> {}
 
-/** Why a pool failed. */
+/** The reasons of a `PoolError`. */
 export type Reason = ServerNotFound | DuplicateName | LimitExceeded
 
 /**
- * The failure of a `ClientPool`. What a server of the pool fails with is a `ClientError`.
+ * The failure of a `ClientPool`. The failure of a server in the pool is a `ClientError`.
  *
  * @example
  * ```ts

@@ -22,16 +22,17 @@ export type Update<A> =
 /** The options of a stream. */
 export interface Options {
   /**
-   * How many updates are buffered for a slow reader of the stream: 64 by default, at least 1. Beyond that the oldest report is dropped. The
-   * result is never dropped.
+   * How many updates are buffered for a slow reader of the stream: 64 by default, at least 1. Beyond that the oldest
+   * report is dropped. The result is never dropped.
    */
   readonly maxBufferedUpdates?: number | undefined
 }
 
 /**
- * Makes a call and returns its progress reports in order, and its result last ("Progress notifications MUST stop after completion",
- * 2025-11-25, progress). If the call fails, the stream fails with the same error after the reports. Each run of the stream makes the call
- * again. Ending a run early cancels its call. Without reports the stream has the result alone.
+ * Makes a call and returns its progress reports in order, and its result last ("Progress notifications MUST stop after
+ * completion", 2025-11-25, progress). If the call fails, the stream fails with the same error after the reports. Each
+ * run of the stream makes the call again. Ending a run early cancels its call. Without reports the stream has the
+ * result alone.
  *
  * @example
  * const updates = Progress.stream((onProgress) => client.callTool("render", { scene }, { onProgress }))

@@ -1,16 +1,18 @@
 /**
- * The cache of a client: lists, resources and server information that the server allows it to store (2026-07-28, caching).
+ * The cache of a client: lists, resources and server information that the server allows it to store (2026-07-28,
+ * caching).
  *
- * Each client has a cache in memory by default. A result with a `ttlMs` above 0 is stored, and is "considered fresh while
- * now < t_received + ttlMs". A notification about a change makes it stale at once. Before 2026-07-28 results have no `ttlMs`, and nothing
- * is stored. A call with `cache: "refresh"` or `"bypass"` always asks the server.
+ * Each client has a cache in memory by default. A result with a `ttlMs` above 0 is stored, and is "considered fresh
+ * while now < t_received + ttlMs". A notification about a change makes it stale at once. Before 2026-07-28 results have
+ * no `ttlMs`, and nothing is stored. A call with `cache: "refresh"` or `"bypass"` always asks the server.
  *
- * **When to use.** The default needs no code. Give a `store` to share responses between clients, processes or machines, or to store them
- * over a restart. Use `cache: false` for no cache.
+ * **When to use.** The default needs no code. Give a `store` to share responses between clients, processes or machines,
+ * or to store them over a restart. Use `cache: false` for no cache.
  *
- * **Gotchas.** A shared store serves `public` results to all users, and `private` results only to the same `partition`: "Caches MUST NOT be
- * shared across authorization contexts". Do not use the name that a server gives itself as `server`, since another server may have the
- * same name. A client counts as one principal: if its `Credentials` change to another principal, run `clearCache` or make a new client.
+ * **Gotchas.** A shared store serves `public` results to all users, and `private` results only to the same `partition`:
+ * "Caches MUST NOT be shared across authorization contexts". Do not use the name that a server gives itself as
+ * `server`, since another server may have the same name. A client counts as one principal: if its `Credentials` change
+ * to another principal, run `clearCache` or make a new client.
  *
  * @example
  * const store = ResponseCache.make({ maxEntries: 10_000 })
@@ -26,7 +28,9 @@ export interface Key {
   readonly server: string
   /** The method of the request: `tools/list`. */
   readonly method: string
-  /** The relevant params of the request, as JSON with sorted members. Requests with equal text have the same response. */
+  /**
+   * The relevant params of the request, as JSON with sorted members. Requests with equal text have the same response.
+   */
   readonly params: string
   /** The option `partition` for a `private` response, `undefined` for a `public` one. */
   readonly partition: string | undefined
@@ -42,7 +46,10 @@ export interface Entry {
   readonly ttlMs: number
 }
 
-/** The responses that have become stale, in all partitions: those of a server, of one method, or of one method with these params. */
+/**
+ * The responses that have become stale, in all partitions: those of a server, of one method, or of one method with
+ * these params.
+ */
 export interface Stale {
   readonly server: string
   readonly method?: string | undefined
@@ -50,8 +57,8 @@ export interface Stale {
 }
 
 /**
- * Stores entries in memory, in a file or in a database. It does not have to check the content or the age of entries. It may drop any
- * entry at any time, and should drop entries that are older than their `ttlMs`.
+ * Stores entries in memory, in a file or in a database. It does not have to check the content or the age of entries. It
+ * may drop any entry at any time, and should drop entries that are older than their `ttlMs`.
  *
  * It may fail or be slow. Then the client asks the server, and logs a warning.
  */
@@ -67,8 +74,8 @@ export interface MemoryOptions {
   /** How many responses are stored: 1,000 by default. Beyond that the least recently used one is dropped. */
   readonly maxEntries?: number | undefined
   /**
-   * How long all stored responses may be together, in UTF-16 units of JSON: 16 Mi by default. Beyond that the least recently used ones are
-   * dropped. A response that alone is longer is not stored.
+   * How long all stored responses may be together, in UTF-16 units of JSON: 16 Mi by default. Beyond that the least
+   * recently used ones are dropped. A response that alone is longer is not stored.
    */
   readonly maxTotalChars?: number | undefined
 }
@@ -77,8 +84,9 @@ interface Common {
   /** The longest time that a response counts as fresh, even with a longer `ttlMs`: 24 hours by default. */
   readonly maxTtl?: Duration.Input | undefined
   /**
-   * How long after its `ttlMs` a response is still returned when the server cannot be reached or does not respond ("Clients MAY serve
-   * stale responses if errors occur during re-fetching"): not at all by default. Invalidated responses are never returned.
+   * How long after its `ttlMs` a response is still returned when the server cannot be reached or does not respond
+   * ("Clients MAY serve stale responses if errors occur during re-fetching"): not at all by default. Invalidated
+   * responses are never returned.
    */
   readonly staleIfError?: Duration.Input | undefined
 }
@@ -91,16 +99,19 @@ export interface OwnOptions extends Common, MemoryOptions {
 /** A cache in a store that other clients may use as well. */
 export interface SharedOptions extends Common {
   readonly store: Store
-  /** Identifies the server among all servers of the store: its URL, for example. Not the name that the server gives itself. */
+  /**
+   * Identifies the server among all servers of the store: its URL, for example. Not the name that the server gives
+   * itself.
+   */
   readonly server: string
   /**
-   * Identifies the principal or the access token of the client: a unique id that never changes. `private` responses are stored only with a
-   * partition, and returned only to clients with the same one.
+   * Identifies the principal or the access token of the client: a unique id that never changes. `private` responses are
+   * stored only with a partition, and returned only to clients with the same one.
    */
   readonly partition?: string | undefined
   /**
-   * How long an operation of the store may take: 1 second by default. A store that fails or takes longer is not used for ten times as long,
-   * and the server is asked instead.
+   * How long an operation of the store may take: 1 second by default. A store that fails or takes longer is not used
+   * for ten times as long, and the server is asked instead.
    */
   readonly storeTimeout?: Duration.Input | undefined
 }
@@ -123,8 +134,8 @@ interface StoredEntry {
 }
 
 /**
- * Makes a store in memory, for the option `store` of several clients in one process. A client without the option has one of its own.
- * Entries are stored as text, so that a caller that changes a result does not change the stored one.
+ * Makes a store in memory, for the option `store` of several clients in one process. A client without the option has
+ * one of its own. Entries are stored as text, so that a caller that changes a result does not change the stored one.
  *
  * @example
  * const store = ResponseCache.make({ maxEntries: 10_000 })

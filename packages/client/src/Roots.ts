@@ -1,10 +1,10 @@
 /**
- * Handlers for `roots/list`: the directories and files that the server may work in. Deprecated since 2026-07-28 (SEP-2577), but supported
- * there.
+ * Handlers for `roots/list`: the directories and files that the server may work in. Deprecated since 2026-07-28
+ * (SEP-2577), but supported there.
  *
- * "Clients SHOULD: Prompt users for consent before exposing roots to servers. Provide clear user interfaces for root management. Validate
- * root accessibility before exposing." Every server whose client has the layer receives the roots. `layerEffect` can return different
- * roots for different servers.
+ * "Clients SHOULD: Prompt users for consent before exposing roots to servers. Provide clear user interfaces for root
+ * management. Validate root accessibility before exposing." Every server whose client has the layer receives the roots.
+ * `layerEffect` can return different roots for different servers.
  *
  * @example
  * const Static = Roots.layer([{ uri: "file:///home/me/project", name: "Project" }])
@@ -67,9 +67,9 @@ export const layer = (roots: ReadonlyArray<Root>): Layer.Layer<Roots, InvalidRoo
   )
 
 /**
- * Provides the latest element of a stream, which runs while the layer exists. When an element differs from the one before, the servers of
- * sessions receive `notifications/roots/list_changed`. Requests wait for the first element. After the end of the stream its last element
- * remains. Invalid roots are left out and logged.
+ * Provides the latest element of a stream, which runs while the layer exists. When an element differs from the one
+ * before, the servers of sessions receive `notifications/roots/list_changed`. Requests wait for the first element.
+ * After the end of the stream its last element remains. Invalid roots are left out and logged.
  *
  * @example
  * Roots.layerStream(SubscriptionRef.changes(openFolders))
@@ -108,8 +108,9 @@ export const layerStream = <R>(
   )
 
 /**
- * Provides roots by an effect that runs for each request and receives the server: to "prompt users for consent before exposing roots to
- * servers", for example. Return an empty list for a server that must not have roots. Invalid roots are left out and logged.
+ * Provides roots by an effect that runs for each request and receives the server: to "prompt users for consent before
+ * exposing roots to servers", for example. Return an empty list for a server that must not have roots. Invalid roots
+ * are left out and logged.
  *
  * @example
  * Roots.layerEffect((server) => server.label === "files" ? listRoots : Effect.succeed([]))

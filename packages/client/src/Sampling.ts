@@ -1,12 +1,13 @@
 /**
- * Handlers for `sampling/createMessage`: the server asks the client's language model. Deprecated since 2026-07-28 (SEP-2577), but supported
- * there.
+ * Handlers for `sampling/createMessage`: the server asks the client's language model. Deprecated since 2026-07-28
+ * (SEP-2577), but supported there.
  *
- * "For trust & safety and security, there SHOULD always be a human in the loop with the ability to deny sampling requests." The handler is
- * the place for that: it receives the request before the model does, and returns the response before the server receives it.
+ * "For trust & safety and security, there SHOULD always be a human in the loop with the ability to deny sampling
+ * requests." The handler is the place for that: it receives the request before the model does, and returns the response
+ * before the server receives it.
  *
- * The handler "MAY modify or ignore" the system prompt, `includeContext`, `temperature`, `stopSequences` and `metadata`. But "the client
- * MUST respect the `maxTokens` parameter".
+ * The handler "MAY modify or ignore" the system prompt, `includeContext`, `temperature`, `stopSequences` and
+ * `metadata`. But "the client MUST respect the `maxTokens` parameter".
  *
  * For a language model of `effect/ai` use `LanguageModelSampling`.
  *
@@ -39,26 +40,30 @@ export interface Request extends Omit<Wire.CreateMessageRequestParams, "_meta" |
 export type Answer = Wire.CreateMessageResult
 
 /**
- * The user refused the request, or refused to send the response. In a session the server receives an error with the code `-1` and the
- * message ("User rejected sampling request" by default). In 2026-07-28 the call fails with `InputRefused`, and nothing is sent.
+ * The user refused the request, or refused to send the response. In a session the server receives an error with the
+ * code `-1` and the message ("User rejected sampling request" by default). In 2026-07-28 the call fails with
+ * `InputRefused`, and nothing is sent.
  */
 export class SamplingRefused extends Data.TaggedError("SamplingRefused")<{ readonly message?: string | undefined }> {}
 
 /** The options of sampling. */
 export interface Options {
   /**
-   * Whether requests may have tools, since 2025-11-25: false by default. With `false` a request with `tools` or `toolChoice` is refused with
-   * `-32602` before the handler.
+   * Whether requests may have tools, since 2025-11-25: false by default. With `false` a request with `tools` or
+   * `toolChoice` is refused with `-32602` before the handler.
    */
   readonly tools?: boolean | undefined
   /**
-   * Whether the handler supports `includeContext`, the context of this server and of others: false by default. With `false` the member is
-   * removed from each request, as "the client MAY modify or ignore this field".
+   * Whether the handler supports `includeContext`, the context of this server and of others: false by default. With
+   * `false` the member is removed from each request, as "the client MAY modify or ignore this field".
    */
   readonly context?: boolean | undefined
 }
 
-/** Handles one request. A handler fails only with `SamplingRefused`; turn other errors into it or into a defect, which is logged. */
+/**
+ * Handles one request. A handler fails only with `SamplingRefused`. Convert other errors to it, or to a defect, which
+ * is logged.
+ */
 export type Handler<R = never> = (request: Request) => Effect.Effect<Answer, SamplingRefused, R>
 
 export { Sampling }
@@ -82,9 +87,9 @@ const check = (request: Request, answer: Answer): Effect.Effect<Answer> => {
 }
 
 /**
- * Provides a handler. The services that it needs are captured when the layer is built; each request has a `Scope` of its own. A response that
- * is not a valid `CreateMessageResult`, that uses tools which the request does not have, or that the revision does not support is logged
- * and never sent.
+ * Provides a handler. The services that it needs are captured when the layer is built; each request has a `Scope` of
+ * its own. A response that is not a valid `CreateMessageResult`, that uses tools which the request does not have, or
+ * that the revision does not support is logged and never sent.
  *
  * @example
  * const Asking = Sampling.layer((request) => askModel(request), { tools: true })

@@ -1,9 +1,9 @@
 /**
- * The stdio transport: each connection starts a server as a child process, which ends with the connection's scope (2026-07-28,
- * basic/transports/stdio; 2025-11-25, basic/transports and basic/lifecycle, shutdown).
+ * The stdio transport: each connection starts a server as a child process, which ends with the connection's scope
+ * (2026-07-28, basic/transports/stdio; 2025-11-25, basic/transports and basic/lifecycle, shutdown).
  *
- * **Gotchas.** On Windows a `.cmd` or `.bat` file (`npx`, for example) is a script: use `cmd.exe` as the command and `/c` as its first
- * argument. Windows has no process groups, so only the process itself is ended there.
+ * **Gotchas.** On Windows a `.cmd` or `.bat` file (`npx`, for example) is a script: use `cmd.exe` as the command and
+ * `/c` as its first argument. Windows has no process groups, so only the process itself is ended there.
  *
  * @example
  * const program = Effect.gen(function*() {
@@ -52,7 +52,8 @@ export interface Options {
    * - `inherit` (the default): to the stderr of this process.
    * - `ignore`: nowhere.
    * - `capture`: into memory. The last `maxStderrChars` are part of the error with which a failed server ends.
-   * - A function: receives the text as it arrives, which is captured as well. An error that it throws is an uncaught exception.
+   * - A function: receives the text as it arrives, which is captured as well. An error that it throws is an uncaught
+   *   exception.
    */
   readonly stderr?: "inherit" | "ignore" | "capture" | ((text: string) => void) | undefined
   /** How much of stderr is captured, in characters: 8 Ki by default. Older text is dropped. */
@@ -64,15 +65,15 @@ export interface Options {
   /** How long the server may take to exit after SIGKILL: 1 second by default. Then the connection ends without it. */
   readonly killTimeout?: Duration.Input | undefined
   /**
-   * How long the connection stays open after the first sign of the server's end (it exits, or closes stdin or stdout) when the other
-   * signs do not follow: 500 milliseconds by default. The server's last messages are read in this time.
+   * How long the connection stays open after the first sign of the server's end (it exits, or closes stdin or stdout)
+   * when the other signs do not follow: 500 milliseconds by default. The server's last messages are read in this time.
    */
   readonly settleTimeout?: Duration.Input | undefined
   /** The longest line that is read, in bytes: 4 MiB by default. A longer line is skipped and received as `Invalid`. */
   readonly maxLineBytes?: number | undefined
   /**
-   * How much is buffered while the server does not read its stdin, in characters: 64 Mi by default. Beyond that the next message ends
-   * the connection as `Lost`.
+   * How much is buffered while the server does not read its stdin, in characters: 64 Mi by default. Beyond that the
+   * next message ends the connection as `Lost`.
    */
   readonly maxBufferedChars?: number | undefined
 }
@@ -80,7 +81,10 @@ export interface Options {
 // How many characters of stderr the message of an error quotes. The error has all that was captured.
 const maxExcerpt = 1024
 
-/** The server process exited with a code other than 0, or was ended by a signal. It is the `cause` of a `TransportError`. */
+/**
+ * The server process exited with a code other than 0, or was ended by a signal. It is the `cause` of a
+ * `TransportError`.
+ */
 export class ServerExited extends Data.TaggedError("ServerExited")<{
   readonly pid: number
   readonly code: number | undefined
@@ -267,17 +271,18 @@ class ChildConnection implements StdioConnection {
 /**
  * Starts a server and connects to it. Closing the scope ends the server.
  *
- * **Ending.** The server's stdin is closed. After `closeTimeout` its process group gets SIGTERM, after `termTimeout` SIGKILL, and after
- * `killTimeout` the effect ends in any case. The signals go to the whole group, so that a server behind a wrapper (`sh -c`, `npx`) and a
- * grandchild that ignores SIGTERM end too. When the server itself exits first, the rest of its group is ended in the same way. Messages
- * that arrive while the server is being ended are dropped.
+ * **Ending.** The server's stdin is closed. After `closeTimeout` its process group gets SIGTERM, after `termTimeout`
+ * SIGKILL, and after `killTimeout` closing completes in any case. The signals go to the whole group, so that a server
+ * behind a wrapper (`sh -c`, `npx`) and a grandchild that ignores SIGTERM end too. When the server itself exits first,
+ * the rest of its group is ended in the same way. Messages that arrive while the server is being ended are dropped.
  *
- * **Gotchas.** The server leads a process group of its own, so Ctrl-C in the terminal does not reach it: let signals interrupt the
- * effect, as `NodeRuntime.runMain` does. If this process exits without closing the scope, it sends SIGTERM to the group. If it is killed,
- * the server only sees its stdin closed. A process that has left the group, as a daemon does, is not ended.
+ * **Gotchas.** The server leads a process group of its own, so Ctrl-C in the terminal does not reach it: let signals
+ * interrupt the effect, as `NodeRuntime.runMain` does. If this process exits without closing the scope, it sends
+ * SIGTERM to the group. If it is killed, the server only sees its stdin closed. A process that has left the group, as a
+ * daemon does, is not ended.
  *
- * Fails with `OpenFailed` if the process cannot be started. A server that exits with code 0, or closes its stdout, ends the connection as
- * `Ended`. Any other exit ends it as `Lost`, with a {@link ServerExited} as the cause of the error.
+ * Fails with `OpenFailed` if the process cannot be started. A server that exits with code 0, or closes its stdout, ends
+ * the connection as `Ended`. Any other exit ends it as `Lost`, with a {@link ServerExited} as the cause of the error.
  *
  * @example
  * const connection = yield* Stdio.connect({ command: "node", args: ["server.js"], stderr: "capture" })

@@ -3,21 +3,25 @@
  *
  * `Client.toolkit` is the same function. It loads this module, and `effect/ai` with it, only when it runs.
  *
- * - **Names.** The tools of a single client have their own names. With several servers the names are `<server>_<tool>`. Providers accept
- *   `^[a-zA-Z0-9_-]{1,64}$`: other characters become `_`. A name that is too long, or that several tools would have, ends with a digest of
- *   the exact names. Names do not depend on the order of servers and tools. `origins` maps each name to its server and tool.
- * - **Arguments.** The model receives the server's JSON Schema unchanged. Its arguments are sent unchanged if they are an object: the server
- *   validates them.
- * - **Results.** The result of a tool is the whole `CallToolResult`. The model receives its content block by block: text as text; images,
- *   audio and binary resources as files. Without content it receives the structured content as text.
- * - **Failures** are {@link ToolFailure}s. A result with `isError` has the reason `ToolFailed`; other failures have the reason of their
- *   `ClientError`, which is the member `error`. By default the model receives both kinds (`failureMode`).
- * - **Progress** becomes preliminary results if the model's response is a stream. Their text is the message, and their structured content is
- *   the report. The status messages of a task become preliminary results with text alone.
+ * - **Names.** The tools of a single client have their own names. With several servers the names are `<server>_<tool>`.
+ *   Providers accept `^[a-zA-Z0-9_-]{1,64}$`: other characters become `_`. A name that is too long, or that several
+ *   tools would have, ends with a digest of the exact names. Names do not depend on the order of servers and tools.
+ *   `origins` maps each name to its server and tool.
+ * - **Arguments.** The model receives the server's JSON Schema unchanged. Its arguments are sent unchanged if they are
+ *   an object: the server validates them.
+ * - **Results.** The result of a tool is the whole `CallToolResult`. The model receives its content block by block:
+ *   text as text; images, audio and binary resources as files. Without content it receives the structured content as
+ *   text.
+ * - **Failures** are {@link ToolFailure}s. A result with `isError` has the reason `ToolFailed`; other failures have the
+ *   reason of their `ClientError`, which is the member `error`. By default the model receives both kinds
+ *   (`failureMode`).
+ * - **Progress** becomes preliminary results if the model's response is a stream. Their text is the message, and their
+ *   structured content is the report. The status messages of a task become preliminary results with text alone.
  *
- * **Gotchas.** A toolkit has the tools that the servers had when it was made. Make a new one for each conversation, or after a change:
- * `client.changes({ tools: true })` begins with `Subscribed`, so `Stream.mapEffect(() => Client.toolkit(client))` gives the toolkits one after
- * another. Do not trust the descriptions and annotations of remote tools: ask the user (`needsApproval`) before an important call.
+ * **Gotchas.** A toolkit has the tools that the servers had when it was made. Make a new one for each conversation, or
+ * after a change: `client.changes({ tools: true })` begins with `Subscribed`, so
+ * `Stream.mapEffect(() => Client.toolkit(client))` gives the toolkits one after another. Do not trust the descriptions
+ * and annotations of remote tools: ask the user (`needsApproval`) before an important call.
  *
  * @example
  * const toolkit = yield* Client.toolkit({ files, search }, { include: (server, tool) => tool.name !== "delete" })
@@ -47,24 +51,30 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
   /** Selects the tools: all by default. The server is `undefined` for the tools of a single client. */
   readonly include?: ((server: string | undefined, tool: RemoteTool) => boolean) | undefined
   /**
-   * How many tools the toolkit has at most: 512 by default. The tools beyond that, in the order of the servers and of their lists, are left
-   * out and logged, and listed in `omitted`. Some providers accept at most 128 tools.
+   * How many tools the toolkit has at most: 512 by default. The tools beyond that, in the order of the servers and of
+   * their lists, are left out and logged, and listed in `omitted`. Some providers accept at most 128 tools.
    */
   readonly maxTools?: number | undefined
   /**
-   * `return` (the default): the model receives each failure. `error`: a failure of the server or of the connection fails the generation with a
-   * {@link ToolFailure}, and a result with `isError` reaches the model as a result.
+   * `return` (the default): the model receives each failure. `error`: a failure of the server or of the connection
+   * fails the generation with a {@link ToolFailure}, and a result with `isError` reaches the model as a result.
    */
   readonly failureMode?: Mode | undefined
   /** The timeouts of a call: those of the client by default. */
   readonly request?: Pick<RequestOptions, "timeout" | "maxTimeout"> | undefined
   /** Whether calls request progress reports: true by default. */
   readonly progress?: boolean | undefined
-  /** How many reports of progress wait for a model's stream: 16 by default. The oldest is dropped for the newest, never the result. */
+  /**
+   * How many progress reports are buffered for a slow reader of the model's stream: 16 by default. Beyond that the
+   * oldest report is dropped. The result is never dropped.
+   */
   readonly maxBufferedReports?: number | undefined
   /** Selects the calls that need approval: none by default. See `needsApproval` of `effect/ai`. */
   readonly needsApproval?: ((server: string | undefined, tool: RemoteTool) => boolean) | undefined
-  /** How long each client of a record may take to list its tools: 30 seconds by default. A pool has a timeout of its own. */
+  /**
+   * How long each client of a record may take to list its tools: 30 seconds by default. A pool has a timeout of its
+   * own.
+   */
   readonly listTimeout?: Duration.Input | undefined
 }
 
@@ -121,8 +131,8 @@ const offers = (listed: ReadonlyArray<Listed>, options: Options): ReadonlyArray<
 /**
  * Makes a toolkit of the present tools of a client, of several clients by name, or of a pool.
  *
- * Fails when the tools of a single client cannot be listed. Several servers are asked in parallel, and a server that cannot list its tools is
- * in `missing`.
+ * Fails when the tools of a single client cannot be listed. With several servers all lists are requested in parallel,
+ * and a server whose tools cannot be listed is in `missing`.
  *
  * @example
  * const toolkit = yield* Toolkit.make({ files, search }, { maxTools: 128 })

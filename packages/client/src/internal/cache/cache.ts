@@ -26,8 +26,8 @@ export interface Got<R> {
 /** Stores and serves responses. */
 export interface Cached {
   /**
-   * Returns the fresh stored response, unless the mode is `refresh`. Otherwise runs `get`, and stores the result if that is allowed. The result
-   * passes through `read`, which may record or omit a part.
+   * Returns the fresh stored response, unless the mode is `refresh`. Otherwise runs `get`, and stores the result if
+   * that is allowed. The result passes through `read`, which may record or omit a part.
    */
   readonly through: <P, R>(
     method: Method.RequestMethod<P, R>,
@@ -56,7 +56,8 @@ const tools: ReadonlyArray<Target> = [[Method.ListTools.name]]
 const prompts: ReadonlyArray<Target> = [[Method.ListPrompts.name]]
 // Templates have no notification of their own.
 const resources: ReadonlyArray<Target> = [[Method.ListResources.name], [Method.ListResourceTemplates.name]]
-// Beyond these all reads are stale: looking for each would cost more than asking the server again.
+// Beyond these bounds all responses of `resources/read` are invalidated, since it costs less to request them again than
+// to look up each one.
 const maxUri = 8_192
 const maxUris = 64
 const allReads: Target = [Method.ReadResource.name]
@@ -64,8 +65,8 @@ const reads = (uri: unknown): ReadonlyArray<Target> =>
   typeof uri !== "string" ? [] : [uri.length > maxUri ? allReads : [Method.ReadResource.name, readsOf(uri)]]
 
 /**
- * What a subscription covers from its acknowledgment on. Whether it has changed before then, the server has told nobody: whoever
- * subscribes and then reads is to get what is there now.
+ * The responses that a subscription covers once it is acknowledged. They are invalidated, because the server has not
+ * reported changes before the acknowledgment: a client that subscribes and then reads must get the present data.
  */
 const covered = (notifications: unknown): ReadonlyArray<Target> => {
   if (!isObject(notifications)) return []
@@ -110,7 +111,7 @@ const isOutage = ({ reason }: ClientError): boolean => {
   }
 }
 
-/** What the result says of being kept; on the wire of the newest revision every result of these methods does. */
+/** The caching hints of a result. In the newest revision all results of these methods have them. */
 interface Hints {
   readonly ttlMs?: number | undefined
   readonly cacheScope?: "public" | "private" | undefined
@@ -118,7 +119,10 @@ interface Hints {
 
 const ttlOf = ({ ttlMs = 0 }: Hints): number => Number.isFinite(ttlMs) ? ttlMs : 0
 
-/** A result as it is kept; nothing for one that is nested deeper than the stack, which can be read and not written. */
+/**
+ * A result as JSON text. `undefined` for a result that is nested too deeply for the stack: it can be parsed but not
+ * written.
+ */
 const textOf = (result: unknown): string | undefined => {
   try {
     return JSON.stringify(result)
@@ -127,7 +131,7 @@ const textOf = (result: unknown): string | undefined => {
   }
 }
 
-/** A result that was kept: read as one that comes, since the store may be anybody's. */
+/** Decodes a stored result. It is validated like a received one, since the store is not trusted. */
 const decode = <P, R>(method: Method.RequestMethod<P, R>, text: string): R | undefined => {
   try {
     const raw = JSON.parse(text) as JsonObject
@@ -137,7 +141,7 @@ const decode = <P, R>(method: Method.RequestMethod<P, R>, text: string): R | und
   }
 }
 
-/** Keeps responses as the options say. What it has to tell a store it tells in the scope. */
+/** Makes the response cache. Invalidations run in the scope. */
 export const makeUnsafe = (
   options: ResponseCache.Options | false = {},
   context: Context.Context<never>,
@@ -158,7 +162,7 @@ export const makeUnsafe = (
     fork: (effect) => void Effect.runForkWith(context)(Effect.forkIn(effect, scope, { startImmediately: true }))
   })
 
-  // The texts that were read before, and of which nothing was left out.
+  // The texts of entries that were decoded before and of which `read` left nothing out. They are not validated again.
   const known = new WeakMap<ResponseCache.Entry, string>()
   const resultOf = <P, R>(method: Method.RequestMethod<P, R>, entry: ResponseCache.Entry, read: (result: R) => R) => {
     const { text } = entry
@@ -182,7 +186,7 @@ export const makeUnsafe = (
         const entry = { text, receivedAt: store.now, ttlMs }
         return store.set(name, key, entry, result.cacheScope === "public", changes)
       }
-      // What was kept before is older than what is known now.
+      // The stored response is older than this one, which is not stored.
       if (mode === "refresh") store.stale(name, [key])
       return Effect.void
     }
@@ -210,13 +214,13 @@ export const makeUnsafe = (
       if (entry === undefined || store.changes(name) !== changes) return fetch
       const age = store.now - entry.receivedAt
       const ttl = Math.min(entry.ttlMs, maxTtl)
-      // One from the future was written by another clock, and nobody knows how old it is.
+      // An entry from the future was written by another clock, so its age is not known.
       if (age < 0 || age >= ttl + staleIfError) return fetch
       const result = resultOf(method, entry, read)
       if (result === undefined) return fetch
       if (age < ttl) return Effect.succeed(result)
       return Effect.catchIf(fetch, isOutage, (error) =>
-        // It may have become stale meanwhile in another way than by its age.
+        // The response may have been invalidated in the meantime.
         store.changes(name) === changes ? Effect.succeed(result) : Effect.fail(error))
     })
   }
@@ -230,7 +234,7 @@ export const makeUnsafe = (
   }
 }
 
-/** The same, in the scope and the context that it is made in. */
+/** Makes the response cache in the present scope and context. */
 export const make = (options?: ResponseCache.Options | false): Effect.Effect<Cached, never, Scope.Scope> =>
   Effect.map(
     Effect.zip(Effect.context<never>(), Effect.scope),

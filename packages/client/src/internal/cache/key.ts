@@ -1,10 +1,10 @@
 /**
- * What tells one response that is kept from another.
+ * The part of the params that identifies a stored response.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as MetaKey from "@skein/protocol/MetaKey"
 
-/** JSON with sorted members. */
+/** Converts a value to JSON with sorted members. */
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   if (!isObject(value)) return JSON.stringify(value) ?? "null"
@@ -14,7 +14,7 @@ const canonical = (value: unknown): string => {
   return `{${members.join()}}`
 }
 
-/** What of `_meta` may matter to the result: not what the protocol's own keys say about a request, a trace for instance. */
+/** The members of `_meta` that may affect the result. The protocol's own keys, such as a trace, do not. */
 const foreign = (meta: unknown): JsonObject | undefined => {
   if (!isObject(meta)) return undefined
   const keys = Object.keys(meta).filter((key) => !MetaKey.isReserved(key))
@@ -22,9 +22,9 @@ const foreign = (meta: unknown): JsonObject | undefined => {
 }
 
 /**
- * The params that matter, as text: "Clients MUST NOT serve a cached response for a request whose method or parameters differ from
- * the request that produced it". Nothing where the result may not be kept, nor be taken from what is: "Results produced by requests
- * carrying `inputResponses` or `requestState` MUST NOT be cached".
+ * The relevant params as text: "Clients MUST NOT serve a cached response for a request whose method or parameters
+ * differ from the request that produced it". `undefined` if the result may neither be stored nor be returned from the
+ * store: "Results produced by requests carrying `inputResponses` or `requestState` MUST NOT be cached".
  */
 export const paramsOf = (params: unknown): string | undefined => {
   if (!isObject(params)) return "{}"
@@ -32,7 +32,10 @@ export const paramsOf = (params: unknown): string | undefined => {
   return canonical({ ...params, _meta: foreign(params["_meta"]) })
 }
 
-/** The params of the reads that a change of a resource makes stale: its own, and those of what it may be a part of. */
+/**
+ * The params of the reads that a change of a resource invalidates: reads of the resource, and of each resource that may
+ * contain it.
+ */
 export const readsOf = (uri: string): ReadonlyArray<string> => {
   const uris = [uri]
   // "This might be a sub-resource of the one that the client actually subscribed to."
@@ -42,5 +45,5 @@ export const readsOf = (uri: string): ReadonlyArray<string> => {
   return uris.map((uri) => canonical({ uri }))
 }
 
-// More than any honest URI has parts.
+// A legitimate URI has fewer parts than this.
 const maxReads = 64

@@ -1,6 +1,6 @@
 /**
- * One client's access to a store of responses. It never fails and never takes long. Invalidation is immediate for this client, even before
- * the store has been informed.
+ * One client's access to a store of responses. It never fails and never takes long. Invalidation is immediate for this
+ * client, even before the store has been informed.
  */
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
@@ -29,8 +29,8 @@ const validEntry = (entry: Entry | undefined, since: number): Entry | undefined 
     ? entry
     : undefined
 
-// At the bound all responses of the method are invalidated. There is no option, since the only cost is a few more requests while the store
-// is slow or unavailable.
+// At the bound all responses of the method are invalidated. There is no option, since the only cost is a few more
+// requests while the store is slow or unavailable.
 const maxWaiting = 1_000
 
 /** The key of invalidations of a whole server. */
@@ -58,13 +58,17 @@ export class CacheStore {
     return this.#settings.clock.currentTimeMillisUnsafe()
   }
 
-  /** How often responses of a method were invalidated. A response that was requested before the last time must not be stored. */
+  /**
+   * How often responses of a method were invalidated. A response that was requested before the last time must not be
+   * stored.
+   */
   changes(method: string): number {
     return (this.#changes.get(method) ?? 0) + (this.#changes.get(everything) ?? 0)
   }
 
   /**
-   * The newest stored response, `public` or of the partition, fresh or not. The caller compares `changes` before and after.
+   * The newest stored response, `public` or of the partition, fresh or not. The caller compares `changes` before and
+   * after.
    */
   get(method: string, params: string): Effect.Effect<Entry | undefined> {
     const { partition, store } = this.#settings

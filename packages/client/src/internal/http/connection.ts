@@ -1,5 +1,6 @@
 /**
- * A connection over HTTP. It owns the HTTP client, the fibers of its requests, and the protocol: Streamable HTTP or HTTP+SSE.
+ * A connection over HTTP. It owns the HTTP client, the fibers of its requests, and the protocol: Streamable HTTP or
+ * HTTP+SSE.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Connection, End, Headers, Receiver, Transport } from "@skein/runtime/Connection"

@@ -1,6 +1,6 @@
 /**
- * One event stream, over the HTTP responses that it takes to read it: a broken stream of a session is requested again (2025-11-25,
- * transports, resumability and redelivery).
+ * One event stream, over the HTTP responses that it takes to read it: a broken stream of a session is requested again
+ * (2025-11-25, transports, resumability and redelivery).
  */
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
@@ -12,8 +12,8 @@ import type { Resolved, ResolvedResumption } from "./settings.ts"
 import { Reader } from "./sse.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
-// The event ids that fit a header field: at most 4,096 characters, as for a session's id. No server accepts much more, so there is no option.
-// A stream with longer ids is not resumed.
+// The event ids that fit in a header field: at most 4,096 characters, as for a session id. There is no option, since
+// servers accept little more than that. A stream with longer ids is not resumed.
 const sendable = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/
 
 // The longest `Retry-After` that is respected, in milliseconds, as between connections.
@@ -30,7 +30,10 @@ export class PermanentFailure {
   }
 }
 
-/** The outcome of one request for a stream: `undefined` if it ended, an error if it broke or failed, or a permanent failure. */
+/**
+ * The outcome of one request for a stream: `undefined` if it ended, an error if it broke or failed, or a permanent
+ * failure.
+ */
 export type Outcome = undefined | TransportError | PermanentFailure
 
 /** The state of a stream across its requests: the last id, the known ids, and the counts of attempts. */
@@ -89,7 +92,7 @@ export class EventStream {
     })
   }
 
-  /** Reads a response as `read` does. Resets the counts if the stream was open for `stableAfter`. */
+  /** Reads a response as `read` does. Resets the counts of attempts if the stream was open for `stableAfter`. */
   readTimed(reply: HttpResponse): Effect.Effect<Outcome> {
     return Effect.clockWith((clock) => {
       const begun = clock.currentTimeMillisUnsafe()
@@ -102,7 +105,9 @@ export class EventStream {
     })
   }
 
-  /** Waits until the stream may be requested again. Fails after too many attempts. `last` is the error that broke it. */
+  /**
+   * Waits until the stream may be requested again. Fails after too many attempts. `last` is the error that broke it.
+   */
   pause(last: TransportError | undefined): Effect.Effect<void, TransportError> {
     return Effect.suspend(() => {
       const { maxAttempts, maxReconnects } = this.#settings
@@ -164,7 +169,10 @@ const bounded = (set: Set<string>, id: string, max: number): void => {
   if (set.size > max) set.delete(set.values().next().value!)
 }
 
-/** The delay before the next attempt, in milliseconds: it grows up to a cap, and a random part of up to a half is taken away. */
+/**
+ * The delay before the next attempt, in milliseconds: it grows up to `maxDelay`, and a random part of up to one half is
+ * subtracted.
+ */
 export const backoff = (settings: ResolvedResumption, attempt: number): Effect.Effect<number> =>
   Effect.map(Random.next, (random) => {
     const { factor, initialDelay, maxDelay } = settings
@@ -199,7 +207,7 @@ export const readOnce = (
         if (opened && lastId === undefined) onReopened?.()
         return stream.readTimed(reply)
       }),
-      // What the transport itself refuses, a redirect to another origin say, will not pass.
+      // A rejection by the transport itself, for example of a redirect to another origin, is permanent.
       (error) => Effect.succeed<Outcome>(error.reason._tag === "MessageRejected" ? new PermanentFailure(error) : error)
     )
   })
@@ -214,13 +222,14 @@ export const follow = (following: StreamRequest, outcome: Outcome): Effect.Effec
   )
 }
 
-// How long an answered stream may stay open, in milliseconds. Sweeps are this far apart, so the actual time is up to twice this.
+// How long an answered stream may stay open, in milliseconds. Sweeps are this far apart, so the actual time is up to
+// twice this.
 const lingerTimeout = 1_000
 
 /**
- * Streams that have brought the response to their request and are still open. The server "SHOULD terminate the stream" after the
- * response. Waiting for that for a moment leaves the HTTP connection usable for the next request. A stream that stays open is
- * aborted. One fiber watches all streams, and runs only while there are any.
+ * Streams that have brought the response to their request and are still open. The server "SHOULD terminate the stream"
+ * after the response. Waiting for that for a moment leaves the HTTP connection usable for the next request. A stream
+ * that stays open is aborted. One fiber watches all streams, and runs only while there are any.
  */
 export class AnsweredStreams {
   readonly #channel: HttpChannel

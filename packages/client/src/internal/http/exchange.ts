@@ -1,5 +1,6 @@
 /**
- * One exchange as the lanes make it: with the headers of the host, its credentials, and a rule for redirects.
+ * One HTTP exchange of a transport: adds the headers of the options and of the credentials, reports refusals to the
+ * credentials, and follows redirects.
  */
 import type { Headers } from "@skein/runtime/Connection"
 import { MessageRejected, TransportError } from "@skein/runtime/TransportError"
@@ -10,7 +11,7 @@ import type { Challenge, Credentials } from "../../Credentials.ts"
 import { customHeaders, invalidHeader, type Resolved } from "./settings.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
-/** What makes an exchange begin again. */
+/** The request must be sent again, after a redirect or with other credentials. */
 class Repeat {
   readonly request: HttpRequest
   readonly redirects: number
@@ -25,14 +26,20 @@ class Repeat {
 const refused = (message: string, status?: number, cause?: unknown): TransportError =>
   new TransportError({ reason: new MessageRejected({ message, status, cause }), undelivered: true })
 
-/** Headers of the host's, where they can be had. The cause may quote a secret, and stays out of the message. */
+/**
+ * Runs the effect of the options or of the credentials that returns headers. Its failure may quote a secret, so it is
+ * the cause of the error but not part of the message.
+ */
 const headersFrom = (what: string, headers: Effect.Effect<Headers, unknown>): Effect.Effect<Headers, TransportError> =>
   Effect.catchCause(
     headers,
     (cause) => Effect.fail(refused(`${what} for the request could not be had`, undefined, Cause.squash(cause)))
   )
 
-/** Adds headers of the host. None of them is one of the protocol's; of the host's own the last counts. */
+/**
+ * Adds the headers of the options or of the credentials, without the headers of the protocol. A header that was added
+ * earlier is replaced.
+ */
 const addHeaders = (request: HttpRequest, headers: Headers): Effect.Effect<HttpRequest, TransportError> => {
   const kept = customHeaders(headers)
   const wrong = invalidHeader(kept)
@@ -41,7 +48,9 @@ const addHeaders = (request: HttpRequest, headers: Headers): Effect.Effect<HttpR
     : Effect.fail(refused(`The header ${JSON.stringify(wrong)} cannot be sent`))
 }
 
-/** Where a redirect leads, if it may be followed: "credentials must not follow to another origin". */
+/**
+ * The target of a redirect, or an error if it must not be followed: "credentials must not follow to another origin".
+ */
 const redirectTarget = (
   request: HttpRequest,
   reply: HttpResponse,
@@ -55,7 +64,7 @@ const redirectTarget = (
   if (redirects >= maxRedirects) return refused(`${where} more than ${maxRedirects} times (maxRedirects)`, status)
   const url = location === undefined ? null : URL.parse(location, request.url.href)
   if (url === null) return refused(`${where} to nowhere`, status)
-  // A `blob:` has the origin of what stands in it.
+  // The origin of a `blob:` URL is that of the URL in it, so the schemes are compared as well.
   if (url.origin !== request.url.origin || url.protocol !== request.url.protocol) {
     return refused(`${where} to another origin`, status)
   }
@@ -70,11 +79,11 @@ const reportChallenge = (credentials: Credentials["Service"], challenge: Challen
     () => Effect.as(Effect.logWarning("The credentials failed to hear of a refusal"), false)
   )
 
-/** See the module's text. */
+/** Makes the HTTP exchanges of one connection. */
 export class Exchanger {
   readonly #client: HttpClient
   readonly #settings: Resolved
-  // How often the credentials were replaced, and who is telling them of a refusal now.
+  // How often the credentials were replaced. The lock ensures that one refusal at a time is reported to them.
   #renewals = 0
   #challengeLock: Semaphore.Semaphore | undefined = undefined
 
@@ -83,7 +92,10 @@ export class Exchanger {
     this.#settings = settings
   }
 
-  /** Exchanges; what `use` is given is no redirect that can be followed, and no refusal that the credentials have an answer to. */
+  /**
+   * Sends a request. `use` receives the first response that is neither a redirect nor a refusal after which the
+   * credentials let the request be sent again.
+   */
   exchange<A, E>(
     request: HttpRequest,
     use: (reply: HttpResponse) => Effect.Effect<A, E>,
@@ -130,7 +142,10 @@ export class Exchanger {
     )
   }
 
-  /** Tells the credentials of a refusal, one at a time, unless they have been replaced since the request took them. */
+  /**
+   * Reports a refusal to the credentials and returns whether to send the request again. Refusals are reported one at a
+   * time. If the credentials were replaced since the request was sent, there is no report.
+   */
   #answerChallenge(
     credentials: Credentials["Service"],
     renewals: number,
@@ -143,7 +158,7 @@ export class Exchanger {
     ))
   }
 
-  /** The request as it is sent. */
+  /** Adds the headers of the options and of the credentials to a request. */
   #withHeaders(request: HttpRequest): Effect.Effect<HttpRequest, TransportError> | HttpRequest {
     const { credentials, dynamic, headers: fixed } = this.#settings
     const base = fixed === undefined ? request : { ...request, headers: { ...fixed, ...request.headers } }
@@ -158,7 +173,7 @@ export class Exchanger {
           "The credentials",
           Effect.suspend(() => credentials.headers({ method: request.method, url: request.url }))
         ),
-        // What the credentials say counts before the headers of the transport.
+        // Added last: the headers of the credentials take precedence over those of the transport.
         (headers) => addHeaders(request, headers)
       ))
   }

@@ -1,11 +1,11 @@
 /**
- * HTTP by `fetch`.
+ * The HTTP client over `fetch`.
  */
 import { ConnectionLost, MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
-// How Node names what happens before there is a connection. Elsewhere nothing is told.
+// The error codes of Node for a connection that could not be made. Other platforms give no code.
 const unreachableCodes = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -15,16 +15,16 @@ const unreachableCodes = new Set([
   "UND_ERR_CONNECT_TIMEOUT"
 ])
 
-// And how a header that it does not send.
+// The error codes of Node for a request that it does not send because of its headers.
 const invalidRequestCodes = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"])
 
-/** Where the page is from, or the worker of a page, that this runs in. Elsewhere there is none. */
+/** The origin of the page or of the page's worker that this code runs in. `undefined` outside browsers. */
 const pageOrigin = (): string | undefined => {
   const { location } = globalThis as { readonly location?: { readonly origin?: unknown } | undefined }
   return typeof location?.origin === "string" ? location.origin : undefined
 }
 
-// An error may be of another realm, where `instanceof` does not know it.
+// The error may come from another realm, where `instanceof` does not recognize it.
 const memberOf = (error: unknown, name: string): unknown =>
   typeof error === "object" && error !== null ? (error as { readonly [name: string]: unknown })[name] : undefined
 
@@ -33,7 +33,7 @@ const messageOf = (error: unknown): string => {
   return String(messages.find((message) => message !== undefined && message !== ""))
 }
 
-/** `fetch` will not make the request at all, whoever listens there. */
+/** The error of a request that `fetch` refuses to send, whether or not a server listens there. */
 const notSent = ({ url }: HttpRequest, why: string, cause: unknown): TransportError => {
   const message = `The request to ${url.origin} cannot be made by fetch: ${why}`
   return new TransportError({ reason: new OpenFailed({ message, cause }), undelivered: true })
@@ -56,7 +56,7 @@ const lost = (request: HttpRequest, cause: unknown): TransportError => {
   if (page === undefined || memberOf(cause, "name") !== "TypeError" || memberOf(cause, "cause") !== undefined) {
     return broken(`The request to ${origin} failed: ${messageOf(cause)}`, cause)
   }
-  // Whether the server has begun to handle it is not told either.
+  // A page cannot see either whether the server has begun to handle the request, so the error is not `undelivered`.
   const message =
     `${origin} cannot be asked: ${messageOf(cause)}. A page is not told why. Perhaps nobody listens there; or the ` +
     `server does not let pages of ${page} in, or read its answers (CORS); or this page may not ask it (https: asks http:, ` +
@@ -72,7 +72,7 @@ const interrupted = (cause: unknown): TransportError => broken(`The response bro
 const tooLong = (maxBytes: number): TransportError =>
   broken(`The response has more than ${maxBytes} bytes (maxMessageBytes)`)
 
-/** A response, and whether anything of it is left. */
+/** A response of `fetch`. An exchange whose body was not read to its end is aborted. */
 class FetchResponse implements HttpResponse {
   readonly status: number
   readonly #response: Response
@@ -93,7 +93,8 @@ class FetchResponse implements HttpResponse {
   text(maxBytes: number): Effect.Effect<string, TransportError> {
     const { headers, type } = this.#response
     const length = headers.get("content-length")
-    // What the length says counts where the body comes as it is sent; of another origin's response a page cannot see that.
+    // `Content-Length` is the length of the received body only without a content encoding. A page cannot see the
+    // encoding of a response from another origin.
     const known = length !== null && type !== "cors" && headers.get("content-encoding") === null
     if (known && Number(length) > maxBytes) return Effect.fail(tooLong(maxBytes))
     if (!known) return this.#gather(maxBytes)
@@ -158,19 +159,21 @@ const responseOf = (
   aborted: AbortSignal
 ): Effect.Effect<FetchResponse, TransportError> => {
   if (response.type !== "opaqueredirect") return Effect.succeed(new FetchResponse(response, aborted))
-  // A page may not see where a redirect leads.
+  // A page cannot see the target of a redirect.
   const message = `${url.origin} redirects, and where to a page is not told: use the address that it leads to`
   return Effect.fail(new TransportError({ reason: new MessageRejected({ message }), undelivered: true }))
 }
 
 /**
- * What a page says besides. Browsers keep what comes on a stream, and when that is given up Chromium sends a DELETE to the same address
- * a second time; so they shall not. And the end of a session gets out though the page is left. Where there are no pages there is no
- * need of either, and not everywhere it may be said.
+ * Further options for requests from a page. They are not needed elsewhere, and not supported everywhere.
+ *
+ * - `no-store`: browsers otherwise cache the body of a stream, and when the stream is aborted, Chromium sends a DELETE
+ *   request to the same address a second time.
+ * - `keepalive`: the DELETE request of a session is sent even if the user leaves the page.
  */
 const pageOptions = { GET: { cache: "no-store" }, POST: undefined, DELETE: { keepalive: true } } as const
 
-/** A wire over a `fetch`. It has no connections of its own to close. */
+/** Makes an HTTP client over a `fetch` function. It has no connections of its own, so `close` does nothing. */
 export const make = (fetch: typeof globalThis.fetch): HttpClient => ({
   exchange: (request, use) =>
     Effect.suspend(() => {

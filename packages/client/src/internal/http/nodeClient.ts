@@ -1,5 +1,6 @@
 /**
- * HTTP by `node:http`, the cheapest way to make a request on Node: no fetch, no web streams, one write per request.
+ * The HTTP client over `node:http`, the cheapest way to make a request on Node: no `fetch`, no web streams, one write
+ * per request.
  */
 import { ConnectionLost, OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Duration from "effect/Duration"
@@ -10,13 +11,15 @@ import type { Socket } from "node:net"
 import { StringDecoder } from "node:string_decoder"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
-/** How connections are made and kept. */
+/** The options of the connections. */
 export interface Options {
-  /** Makes the connections instead of an agent of the wire's own, and is not closed with it. */
+  /**
+   * The agent that makes the connections, instead of one that belongs to the client. It is not closed with the client.
+   */
   readonly agent?: Http.Agent | Https.Agent | undefined
-  /** How many connections are open at a time: 256 by default. A request beyond them waits for one. */
+  /** How many connections are open at the same time: 256 by default. A request beyond that waits for one. */
   readonly maxSockets?: number | undefined
-  /** How long a connection waits for its next request: 4 seconds by default, or less where the server says so. */
+  /** How long an idle connection stays open: 4 seconds by default, or less if the server announces a shorter time. */
   readonly idleTimeout?: Duration.Input | undefined
 }
 
@@ -25,7 +28,7 @@ const text = (cause: unknown): string => cause instanceof Error && cause.message
 const lost = (message: string, cause?: unknown, undelivered?: boolean): TransportError =>
   new TransportError({ reason: new ConnectionLost({ message, cause }), undelivered })
 
-/** Where a request goes, as `node:http` wants it. */
+/** The target of a request in the form that `node:http` takes. */
 interface Target {
   readonly url: URL
   readonly module: typeof Http | typeof Https
@@ -33,18 +36,18 @@ interface Target {
   readonly hostname: string
   readonly port: number
   readonly path: string
-  /** The header `Host`. */
+  /** The value of the header `Host`. */
   readonly host: string
 }
 
 const isText = (type: string | undefined): boolean => type === undefined || type === "" || type === "identity"
 
-/** The text without the mark that it may begin with: JSON and events have none, and `fetch` drops it too. */
+/** Removes a byte order mark at the start. JSON and event streams need none, and `fetch` drops it too. */
 const withoutBom = (decoded: string): string => decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded
 
 /**
- * Goes on after the end of a body. The connection is given back in the next tick: what goes on before that, and makes another
- * request, would open one more.
+ * Resumes a fiber in the next tick after the end of a body. Node returns the connection to the agent in that tick: a
+ * fiber that resumed earlier and sent another request would open a second connection.
  */
 const resumeAfterBody = <A>(resume: (effect: A) => void, effect: A): void => process.nextTick(resume, effect)
 
@@ -62,7 +65,7 @@ class NodeResponse implements HttpResponse {
     return typeof value === "object" ? value.join(", ") : value
   }
 
-  /** Why the body cannot be read, if it cannot. */
+  /** The error why the body cannot be read; `undefined` if it can. */
   get #broken(): TransportError | undefined {
     const body = this.#body
     const coding = body.headers["content-encoding"]
@@ -132,14 +135,16 @@ class NodeResponse implements HttpResponse {
 }
 
 /**
- * Whether a request never left as a whole, though there was a connection: then the server surely has not begun to handle it.
+ * Whether the request was not sent completely although there was a connection. Then the server has certainly not begun
+ * to handle it.
  *
- * That is so where a write failed: the bytes go to the kernel in order, so at least the last of them did not, and nobody handles a
- * request that is not whole. A connection that the server had closed for good before it was used again fails like that.
+ * This holds if a write failed: bytes reach the kernel in order, so at least the last of them were not sent, and no
+ * server handles an incomplete request. A reused connection that the server had already closed completely fails in this
+ * way.
  *
- * A connection that is used again and ends without a byte of an answer is not enough. Most often the server closed it for being
- * idle while the request was on its way; but it looks the same when the server took the request and died of it. So that it
- * seldom happens, connections wait for less time than the servers keep them.
+ * It does not hold if a reused connection ends without a byte of a response. Most often the server closed it because it
+ * was idle, while the request was on its way. But the same happens if the server received the request and crashed. To
+ * make this rare, idle connections are closed earlier than servers close them.
  */
 const isUnfinished = (cause: unknown): boolean | undefined =>
   (cause as NodeJS.ErrnoException).syscall === "write" || undefined
@@ -147,11 +152,11 @@ const isUnfinished = (cause: unknown): boolean | undefined =>
 const unsendable = (cause: unknown): TransportError =>
   new TransportError({ reason: new OpenFailed({ message: `The request could not be made: ${text(cause)}`, cause }) })
 
-/** Where a name has several addresses Node tries them all, and puts no text in the error. */
+/** For a name with several addresses Node tries them all, and the `AggregateError` has no message. */
 const unreachable = (host: string, cause: unknown): string =>
   `No connection to ${host}: ${text(cause instanceof AggregateError ? cause.errors.at(-1) : cause)}`
 
-/** One request, from the socket to the end of its body. */
+/** One request, from opening its socket to the end of the response body. */
 class Exchange {
   readonly #target: Target
   readonly #httpRequest: HttpRequest
@@ -170,7 +175,7 @@ class Exchange {
     const { host, hostname, module, path, port } = this.#target
     const agent = this.#client.agentFor(this.#target)
     const { body, headers, method } = this.#httpRequest
-    // As a list, they are written as they are; otherwise Node keeps a map of them first.
+    // Node writes a list of headers as it is. From an object it would build a map first.
     const list = headers["host"] === undefined ? ["Host", host] : []
     for (const name in headers) list.push(name, headers[name]!)
     if (body !== undefined) list.push("Content-Length", String(Buffer.byteLength(body)))
@@ -182,7 +187,7 @@ class Exchange {
     }
     this.#request = request
     const fail = (cause: unknown) => {
-      // What happens to the body is told to who reads it.
+      // Once there is a response, the reader of its body receives the error.
       if (this.#incoming !== undefined) return
       resume(Effect.fail(
         this.#connected
@@ -212,23 +217,27 @@ class Exchange {
       resume(Effect.succeed(new NodeResponse(reply)))
     })
     request.on("error", fail)
-    // Without an error it closes where the server switches to another protocol.
+    // The request closes without an error if the server switches to another protocol.
     request.on("close", () => {
       if (this.#incoming === undefined) fail(new Error("the connection was closed"))
     })
     request.end(body)
   })
 
-  /** Leaves nothing open. A body that has come already is let go of, so that the connection can be used again. */
+  /**
+   * Ends the exchange. A body that has already arrived is discarded, so that the connection can be reused. Otherwise
+   * the connection is destroyed.
+   */
   readonly finish = (): Effect.Effect<void> | undefined => {
     const reply = this.#incoming
     if (reply === undefined) {
       this.#request?.destroy()
     } else if (!reply.readableEnded && !reply.destroyed) {
-      // Nothing may be told any more to who reads it.
+      // The reader of the body must not receive anything any longer.
       if (reply.listenerCount("data") > 0) reply.removeAllListeners("data").destroy()
       else reply.resume()
-      // The headers and the end of a short body come in one piece, but are told one after the other.
+      // The headers and the end of a short body arrive in one chunk, but Node emits them one after the other. The next
+      // tick shows whether the body is complete.
       if (!reply.complete && !reply.destroyed) process.nextTick(() => void (reply.complete || reply.destroy()))
     }
     return undefined
@@ -242,7 +251,7 @@ class NodeClient implements HttpClient {
   readonly #options: Options
   #target: Target | undefined = undefined
   #agent: Http.Agent | undefined = undefined
-  // The agent for TLS has a field of its own and is kept, since it remembers the sessions of TLS.
+  // The agent for TLS is kept while it is unused, since it caches TLS sessions.
   #tlsAgent: Https.Agent | undefined = undefined
 
   constructor(options: Options) {
@@ -254,22 +263,22 @@ class NodeClient implements HttpClient {
     const { agent, idleTimeout = "4 seconds", maxSockets = 256 } = this.#options
     const known = agent ?? (secure ? this.#tlsAgent : this.#agent)
     if (known !== undefined) return known
-    // The time counts for connections that wait only: Node does nothing when it is up on one that is used.
+    // The timeout closes idle connections only: Node ignores it on a connection in use.
     const made = new module.Agent({ keepAlive: true, maxSockets, timeout: Duration.toMillis(idleTimeout) })
     if (secure) this.#tlsAgent = made as Https.Agent
     else this.#agent = made
     return made
   }
 
-  /** Where a URL leads to. Nearly all requests have the same one. */
+  /** The target of a URL. The first one is cached, since nearly all requests have the same URL. */
   #targetOf(url: URL): Target {
     if (this.#target?.url === url) return this.#target
     const { host, hostname, pathname, port, protocol, search } = url
     const secure = protocol === "https:"
     const target = {
       url,
-      // Loaded when it is needed: TLS takes its time. And not imported: that reads all exports of `node:http`, of which one loads
-      // the whole of `fetch`.
+      // Loaded on first use, since loading TLS takes time. It is not imported: an import reads all exports of
+      // `node:http`, and one of them loads the whole of `fetch`.
       module: process.getBuiltinModule(secure ? "node:https" : "node:http"),
       secure,
       hostname: hostname.startsWith("[") ? hostname.slice(1, -1) : hostname,
@@ -291,9 +300,12 @@ class NodeClient implements HttpClient {
     })
   }
 
-  /** A socket was opened. When the last one closes so does the agent, which takes more memory than the rest of an idle client's wire. */
+  /**
+   * Watches a new socket. When the last one closes, the agent is dropped, since it takes more memory than the rest of
+   * an idle HTTP client.
+   */
   onSocket(socket: Socket): void {
-    // Here, where nothing of the request is in scope that would live as long as the socket.
+    // The listener is made here, because its closure would otherwise keep the request alive as long as the socket.
     socket.once("close", () => {
       if (this.#agent !== undefined && isUnused(this.#agent)) this.#agent = undefined
     })
@@ -307,5 +319,5 @@ class NodeClient implements HttpClient {
   }
 }
 
-/** A wire of its own connections; `close` closes them all. */
+/** Makes an HTTP client with its own connections. `close` closes them all. */
 export const make = (options: Options = {}): HttpClient => new NodeClient(options)

@@ -1,6 +1,6 @@
 /**
- * The protocol of an HTTP connection: Streamable HTTP, or HTTP+SSE of 2024-11-05. A connection has one protocol at a time, and changes it
- * at most once, during the detection of the server.
+ * The protocol of an HTTP connection: Streamable HTTP, or HTTP+SSE of 2024-11-05. A connection has one protocol at a
+ * time, and changes it at most once, during the detection of the server.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { End, Headers } from "@skein/runtime/Connection"
@@ -11,8 +11,9 @@ import type { Resolved } from "./settings.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /**
- * Opens HTTP+SSE, after a server has refused `initialize` in the way of 2024-11-05 (2025-11-25, transports, backwards compatibility), or if
- * the server is known to need it. If it fails, the refusal of `initialize` is the result. The caller sends `initialize` next.
+ * Opens HTTP+SSE, after a server has refused `initialize` as a server of 2024-11-05 does (2025-11-25, transports,
+ * backwards compatibility), or if the server is known to need it. If it fails, the refusal of `initialize` is the
+ * result. The caller sends `initialize` next.
  */
 export type OpenProtocol = (road: HttpChannel, settings: Resolved) => Effect.Effect<HttpProtocol, TransportError>
 
@@ -31,7 +32,8 @@ export interface HttpProtocol {
 export interface HttpChannel {
   readonly url: URL
   /**
-   * Makes a request with the headers and the credentials of the transport, and follows redirects. `use` receives any other response.
+   * Makes a request with the headers and the credentials of the transport, and follows redirects. `use` receives any
+   * other response.
    */
   readonly exchange: <A, E>(
     request: HttpRequest,
@@ -43,7 +45,7 @@ export interface HttpChannel {
   readonly deliver: (message: JsonRpc.Inbound) => void
   /** Reports that a request will have no response. */
   readonly refused: (id: JsonRpc.Id, error: TransportError) => void
-  /** Reports that notifications may have been missed. With an error, no more will arrive. See `Receiver`. */
+  /** Reports that notifications may have been missed. With an error, no further ones will arrive. See `Receiver`. */
   readonly gap: (error?: TransportError) => void
   /** Ends the connection. */
   readonly end: (end: End) => void

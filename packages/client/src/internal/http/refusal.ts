@@ -1,5 +1,5 @@
 /**
- * What an HTTP response means that is no answer of the protocol.
+ * Errors for HTTP responses that do not answer a request of the protocol.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Headers } from "@skein/runtime/Connection"
@@ -10,10 +10,10 @@ import type { HttpChannel } from "./protocol.ts"
 import { customHeaders } from "./settings.ts"
 import type { HttpResponse } from "./httpClient.ts"
 
-// How much of a body a message quotes, in characters.
+// How many characters of a body an error message quotes.
 const quoted = 300
 
-// The request was turned away at the door, whatever it was.
+// The statuses of a request that was refused before it was handled.
 const turnedAway = new Set([
   401,
   403,
@@ -35,17 +35,18 @@ const turnedAway = new Set([
   501
 ])
 
-// So was one with 503 that is to come back later. A gateway also says 503 of a server that it lost in the middle of the request.
+// A 503 with `Retry-After` refuses a request before it was handled, too. A 503 without it may come from a gateway that
+// lost the server in the middle of the request.
 const isTurnedAway = (status: number, after: number | undefined): boolean =>
   turnedAway.has(status) || (status === 503 && after !== undefined)
 
-// Tried again a little later, it may go.
+// The statuses after which the same request may succeed a little later.
 const passing = new Set([408, 425, 429, 500, 502, 503, 504])
 
-/** Whether a status says that the same request may be answered otherwise a little later. */
+/** Whether the same request may succeed a little later. */
 export const mayPass = (status: number): boolean => passing.has(status)
 
-/** What answers a request, as far as it matters for what is said of it. */
+/** The part of a response that is needed for an error message. */
 type Answered = Pick<HttpResponse, "status" | "sentHeaders">
 
 const quote = (text: string, { sentHeaders }: Answered): string => {
@@ -73,7 +74,10 @@ const enough = new TransportError({
   reason: new ConnectionLost({ message: "The body is longer than what is read of it" })
 })
 
-/** The body of an error, as far as it can be had within `refusalTimeout`: it may never end. Of a stream nothing is read. */
+/**
+ * The body of an error response, as far as it arrives within `refusalTimeout`, since it may never end. An event stream
+ * is not read.
+ */
 export const errorText = (
   reply: HttpResponse,
   { maxMessageBytes, refusalTimeout }: Pick<HttpChannel, "maxMessageBytes" | "refusalTimeout">
@@ -87,14 +91,14 @@ export const errorText = (
   return Effect.map(Effect.timeoutOption(Effect.ignore(read), refusalTimeout), () => text)
 }
 
-/** The error of the protocol that a body holds, if it holds one. */
+/** The JSON-RPC error in a body, if it has one. */
 export const failureIn = (text: string): JsonRpc.Failure | undefined => {
   if (text === "") return undefined
   const parsed = JsonRpc.parseText(text)
   return parsed._tag === "Failure" ? parsed : undefined
 }
 
-/** The error for a response of a status that is not 2xx. */
+/** The error for a response with a status other than 2xx. */
 export const refusal = (reply: HttpResponse, text: string, failure?: JsonRpc.Failure): Effect.Effect<TransportError> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const after = retryAfter(reply.header("retry-after"), now)
@@ -108,7 +112,7 @@ export const refusal = (reply: HttpResponse, text: string, failure?: JsonRpc.Fai
     })
   })
 
-/** The error for a response of a status 2xx that does not answer the request. */
+/** The error for a response with a 2xx status that does not answer the request. */
 export const unusable = (reply: Answered, what: string, text = ""): TransportError => {
   const { status } = reply
   return new TransportError({
@@ -116,19 +120,22 @@ export const unusable = (reply: Answered, what: string, text = ""): TransportErr
   })
 }
 
-// Shorter ones are words that any text may have, and no secrets.
+// Shorter parts of a header are words that any text may contain, and are not secrets.
 const minSecretLength = 8
 
 const redacted = "[redacted]"
 
-/** The text without the values of the host's headers, and without the words of them: the token of `Bearer <token>` is one. */
+/**
+ * Redacts the values of the headers of the options and of the credentials, and each word of them: the token of
+ * `Bearer <token>` is one.
+ */
 export const redactHeaders = (text: string, sent: Headers | undefined): string => {
   if (sent === undefined || text === "") return text
   const secrets = new Set<string>()
   for (const value of Object.values(customHeaders(sent))) {
     for (const part of [value, ...value.split(/\s+/)]) if (part.length >= minSecretLength) secrets.add(part)
   }
-  // A long one first: it may have a shorter one in it.
+  // Longer secrets first, since one may contain a shorter one.
   return [...secrets].sort((one, other) => other.length - one.length)
     .reduce((kept, secret) => kept.replaceAll(secret, redacted), text)
 }

@@ -1,5 +1,5 @@
 /**
- * The headers that the protocol gives a meaning.
+ * The headers that the protocol defines.
  */
 import * as Header from "@skein/protocol/Header"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -9,7 +9,10 @@ import type { Headers } from "@skein/runtime/Connection"
 
 const posted: Headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
 
-/** The headers of a request of the request era: they mirror it (2026-07-28, streamable HTTP, request metadata). */
+/**
+ * The headers of a request in a stateless revision. They repeat parts of the request (2026-07-28, streamable HTTP,
+ * request metadata).
+ */
 export const requestHeaders = (request: JsonRpc.Request, version: string, extra: Headers | undefined): Headers => {
   const key = Method.request(request.method, Revision.latest)?.nameHeader
   const name = key === undefined ? undefined : request.params?.[key]
@@ -24,13 +27,16 @@ export const requestHeaders = (request: JsonRpc.Request, version: string, extra:
   }
 }
 
-/** The headers of a notification of the request era, for which no revision defines any. */
+/** The headers of a notification in a stateless revision. No revision defines any for it. */
 export const notificationHeaders = (notification: JsonRpc.Notification, version: string): Headers => ({
   ...posted,
   ...Header.standard({ protocolVersion: version, method: notification.method })
 })
 
-/** The headers of everything in a session (2025-11-25, transports: session management, protocol version header), made once for it. */
+/**
+ * The headers of all requests in a session (2025-11-25, transports: session management, protocol version header), made
+ * once per session.
+ */
 export class SessionHeaders {
   readonly posted: Headers
   readonly deleted: Headers
@@ -50,13 +56,13 @@ export class SessionHeaders {
   }
 }
 
-// A token of any kind fits. No option: an id that goes with every request and is longer than that, most servers and proxies refuse with
-// the headers that it stands in.
+// 4,096 characters are enough for any kind of token. There is no option: the id is sent with every request, and most
+// servers and proxies refuse headers with a longer one.
 const sessionId = /^[\x21-\x7e]{1,4096}$/
 const version = /^[\x21-\x7e]{1,64}$/
 
-/** Whether a session's id is one: "visible ASCII characters (ranging from 0x21 to 0x7E)", and at most 4,096 of them. */
+/** Whether a session id is valid: "visible ASCII characters (ranging from 0x21 to 0x7E)", and at most 4,096 of them. */
 export const isSessionId = (id: string): boolean => sessionId.test(id)
 
-/** Whether a revision that a server names can stand in a header. */
+/** Whether a revision that a server names can be sent in a header. */
 export const isVersion = (value: unknown): value is string => typeof value === "string" && version.test(value)

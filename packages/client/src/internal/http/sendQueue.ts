@@ -1,6 +1,6 @@
 /**
- * Sends messages without a response: notifications, and responses to the server. "If the server accepts the input, the server MUST return
- * HTTP status code 202 Accepted with no body" (2025-11-25, transports); any 2xx counts as accepted.
+ * Sends messages without a response: notifications, and responses to the server. "If the server accepts the input, the
+ * server MUST return HTTP status code 202 Accepted with no body" (2025-11-25, transports); any 2xx counts as accepted.
  */
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
@@ -50,7 +50,10 @@ export class SendQueue {
     return this.#atMost(0)
   }
 
-  /** Ends the connection if the server has not accepted `maxUndeliveredMessages`, including the `waiting` ones. Returns whether it did. */
+  /**
+   * Ends the connection if the server has not accepted `maxUndeliveredMessages`, including the `waiting` ones. Returns
+   * whether it did.
+   */
   overflows(waiting = 0): boolean {
     const { maxUndeliveredMessages } = this.#settings
     if (this.#count + waiting < maxUndeliveredMessages) return false

@@ -11,7 +11,7 @@ import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 const gone = "The server no longer has the session"
 
-// The texts of servers on an official SDK that were restarted: of its transport, and of its first examples.
+// The error texts of restarted servers on an official SDK: of its transport, and of its first examples.
 const unknown = /\b(?:server not initialized|(?:in)?valid.*session id)\b/i
 
 // The headers before a session is open.
@@ -19,7 +19,7 @@ const unopened = new SessionHeaders(undefined, undefined)
 
 /** The requests of a session. */
 export interface SessionRequests {
-  /** Waits for the requests that the server has not accepted yet; `undefined` if there are none. */
+  /** Waits for the requests that the server has not accepted yet. `undefined` without such requests. */
   readonly unaccepted: Effect.Effect<void> | undefined
 }
 
@@ -74,17 +74,17 @@ export class Session {
   }
 
   /**
-   * Whether a refusal means the same. The specification requires 404 for an unknown session, but many servers respond 400, and would
-   * respond 400 to every further request.
+   * Whether a refusal means that the session does not exist. The specification requires 404 for an unknown session, but
+   * many servers respond 400, and would respond 400 to every further request.
    */
   isUnknownSession(status: number, said: string): boolean {
     return status === 400 && this.#id !== undefined && unknown.test(said)
   }
 
   /**
-   * Ends the connection: "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it MUST start a new
-   * session." The caller has already failed its own request. The other requests in flight will get the same response, and can then be retried
-   * on the new connection, so they have `closeTimeout` for that.
+   * Ends the connection: "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it
+   * MUST start a new session." The caller has already failed its own request. The other requests in flight will get the
+   * same response, and can then be retried on the new connection, so they have `closeTimeout` for that.
    */
   onNotFound(): void {
     if (this.#gone) return

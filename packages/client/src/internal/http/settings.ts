@@ -11,12 +11,13 @@ import * as Option from "effect/Option"
 import { Credentials } from "../../Credentials.ts"
 
 /**
- * How a stream of a session is resumed that broke off, or that the server closed before its response (2025-11-25, transports,
- * resumability and redelivery).
+ * How a stream of a session is resumed that broke off, or that the server closed before its response (2025-11-25,
+ * transports, resumability and redelivery).
  *
- * If the server has sent a `retry` field, the stream is requested again after exactly that time. Otherwise, and while requests for the
- * stream fail, the delay starts with `initialDelay` and grows by `factor` up to `maxDelay`; a random part of up to one half is
- * subtracted. After a failure the delay is at least `retry`, and at least `Retry-After`, of which at most 10 minutes count.
+ * If the server has sent a `retry` field, the stream is requested again after exactly that time. Otherwise, and while
+ * requests for the stream fail, the delay starts with `initialDelay` and grows by `factor` up to `maxDelay`; a random
+ * part of up to one half is subtracted. After a failure the delay is at least `retry`, and at least `Retry-After`, of
+ * which at most 10 minutes count.
  */
 export interface Resumption {
   /** The delay before the first attempt: 1 second by default. */
@@ -26,17 +27,20 @@ export interface Resumption {
   /** The longest delay: 30 seconds by default. */
   readonly maxDelay?: Duration.Input | undefined
   /**
-   * How many attempts in a row may bring no event: 10 by default. Then the request fails with `Closed`. An attempt counts even if the
-   * server accepted it and closed the stream without an error.
+   * How many attempts in a row may bring no event: 10 by default. Then the request fails with `Closed`. An attempt
+   * counts even if the server accepted it and closed the stream without an error.
    */
   readonly maxAttempts?: number | undefined
-  /** How many attempts in a row may bring no message, though they bring events: 1,000 by default. Then the request fails as above. */
+  /**
+   * How many attempts in a row may bring no message, though they bring events: 1,000 by default. Then the request fails
+   * as above.
+   */
   readonly maxReconnects?: number | undefined
   /** A stream that was open for this long resets both counts when it ends: 30 seconds by default. */
   readonly stableAfter?: Duration.Input | undefined
   /**
-   * How many event ids are remembered per stream, to drop events that are delivered twice: 1,024 by default. Beyond that the oldest id
-   * is forgotten.
+   * How many event ids are remembered per stream, to drop events that are delivered twice: 1,024 by default. Beyond
+   * that the oldest id is forgotten.
    */
   readonly maxEventIds?: number | undefined
 }
@@ -46,58 +50,69 @@ export interface Settings {
   /** The endpoint of the server: an absolute `http:` or `https:` URL. Any other fails with `ConnectionFailed`. */
   readonly url: string | URL
   /**
-   * Headers for every request, or an effect that returns them and runs for each request. The headers of the protocol (`Accept`,
-   * `Content-Type`, `Last-Event-ID`, `MCP-Protocol-Version`, `Mcp-*`) are ignored here.
+   * Headers for every request, or an effect that returns them and runs for each request. The headers of the protocol
+   * (`Accept`, `Content-Type`, `Last-Event-ID`, `MCP-Protocol-Version`, `Mcp-*`) are ignored here.
    */
   readonly headers?: Headers | Effect.Effect<Headers, unknown> | undefined
   /** The credentials of the requests. By default the service `Credentials`, if there is one. */
   readonly credentials?: Credentials["Service"] | undefined
-  /** How often one request is sent again with other credentials: 3 times by default. Then it fails with `Unauthorized`. */
+  /**
+   * How often one request is sent again with other credentials: 3 times by default. Then it fails with `Unauthorized`.
+   */
   readonly maxChallenges?: number | undefined
   /**
-   * How many redirects of one request are followed: 3 by default, 0 for none. Only redirects with status 307 or 308 to the same origin
-   * are followed. Any other fails with `HttpError`.
+   * How many redirects of one request are followed: 3 by default, 0 for none. Only redirects with status 307 or 308 to
+   * the same origin are followed. Any other fails with `HttpError`.
    */
   readonly maxRedirects?: number | undefined
-  /** The longest response body, and the longest event of a stream, in bytes: 4 MiB by default. A longer one fails its request. */
+  /**
+   * The longest response body, and the longest event of a stream, in bytes: 4 MiB by default. A longer one fails its
+   * request.
+   */
   readonly maxMessageBytes?: number | undefined
   /**
-   * How long the body of an error response, or of a response without a JSON-RPC message, is read: 5 seconds by default. Then the
-   * exchange is aborted, and the error quotes the part that was read.
+   * How long the body of an error response, or of a response without a JSON-RPC message, is read: 5 seconds by default.
+   * Then the exchange is aborted, and the error quotes the part that was read.
    */
   readonly refusalTimeout?: Duration.Input | undefined
   /**
-   * How long closing the connection may take, to send the last messages and to delete the session: 1 second by default. Then the
-   * requests that are left are aborted. With 0 the connection is closed at once, without the DELETE request.
+   * How long closing the connection may take, to send the last messages and to delete the session: 1 second by default.
+   * Then the remaining requests are aborted. With 0 the connection is closed at once, without the DELETE request.
    */
   readonly closeTimeout?: Duration.Input | undefined
-  /** How many notifications and responses are sent at the same time: 64 by default. Beyond that the sender of the next one waits. */
+  /**
+   * How many notifications and responses are sent at the same time: 64 by default. Beyond that the sender of the next
+   * one waits.
+   */
   readonly maxConcurrentPosts?: number | undefined
   /**
-   * How many notifications and responses the server may leave unaccepted: 1,024 by default. Responses to the server do not wait for
-   * `maxConcurrentPosts`, so that a server that keeps sending requests without accepting the responses reaches this bound. Then the
-   * connection is `Lost`.
+   * How many notifications and responses the server may leave unaccepted: 1,024 by default. Responses to the server do
+   * not wait for `maxConcurrentPosts`, so that a server that keeps sending requests without accepting the responses
+   * reaches this bound. Then the connection is `Lost`.
    */
   readonly maxUndeliveredMessages?: number | undefined
-  /** How long the server may take to accept a notification or a response: 30 seconds by default. Then it counts as not delivered. */
+  /**
+   * How long the server may take to accept a notification or a response: 30 seconds by default. Then it counts as not
+   * delivered.
+   */
   readonly postTimeout?: Duration.Input | undefined
   /**
-   * How often a response to the server is sent in all when the network fails: 3 times by default. Then it counts as not delivered. A
-   * notification is sent once, except `notifications/initialized`.
+   * How often a response to the server is sent in all when the network fails: 3 times by default. Then it counts as not
+   * delivered. A notification is sent once, except `notifications/initialized`.
    */
   readonly maxAnswerTries?: number | undefined
   /**
-   * How long a server of the HTTP+SSE transport (2024-11-05) may take to send its `endpoint` event: 10 seconds by default. Then the
-   * server counts as one without that transport.
+   * How long a server of the HTTP+SSE transport (2024-11-05) may take to send its `endpoint` event: 10 seconds by
+   * default. Then the server counts as one without that transport.
    */
   readonly endpointTimeout?: Duration.Input | undefined
   /** How broken streams of a session are resumed. */
   readonly resumption?: Resumption | undefined
   /**
-   * Whether a session requests the standalone SSE stream, on which the server sends notifications and requests of its own: true by
-   * default. With `false` an idle session holds no HTTP connection, and receives only messages that belong to its requests: `changes`
-   * fails with `Unsupported`. Use `false` in web pages and workers, which have few connections for many sessions. 2026-07-28 has no such
-   * stream.
+   * Whether a session requests the standalone SSE stream, on which the server sends notifications and requests of its
+   * own: true by default. With `false` an idle session holds no HTTP connection, and receives only messages that belong
+   * to its requests: `changes` fails with `Unsupported`. Use `false` in web pages and workers, which have few
+   * connections for many sessions. 2026-07-28 has no such stream.
    */
   readonly standaloneStream?: boolean | undefined
 }

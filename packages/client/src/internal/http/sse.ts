@@ -1,15 +1,18 @@
 /**
- * Reads an event stream (WHATWG HTML, server-sent events), as it comes and in linear time.
+ * Parses an event stream (WHATWG HTML, server-sent events) incrementally and in linear time.
  *
- * It is our own because the id of an event without data has to be heard: it is what a stream is resumed with (2025-11-25,
- * transports: the server primes the client with "an event ID and an empty data field").
+ * No library is used, because the id of an event without data must be reported: a stream is resumed with it
+ * (2025-11-25, transports: the server primes the client with "an event ID and an empty data field").
  */
 
-/** What a reader tells. */
+/** Receives the events of a reader. */
 export interface Listener {
-  /** An event ended. `id` is the one it gave itself; `data` is empty where it has none. */
+  /**
+   * An event is complete. `id` is the value of its own id field, if it has one. `data` is empty for an event without
+   * data.
+   */
   readonly event: (type: string, data: string, id: string | undefined) => void
-  /** The stream asks to wait that many milliseconds before it is asked for again. */
+  /** The server sent a `retry` field: how many milliseconds to wait before the stream is requested again. */
   readonly retry: (millis: number) => void
 }
 
@@ -19,15 +22,15 @@ const digits = /^\d{1,15}$/
 export class Reader {
   readonly #listener: Listener
   readonly #maxEvent: number
-  // The pieces of a line that has not ended.
+  // The pieces of an incomplete line.
   #lineParts: Array<string> = []
   #data: Array<string> = []
-  // Characters of the event so far, fields and all.
+  // The number of characters of the current event, with the names of its fields.
   #size = 0
   #type = ""
   #id: string | undefined = undefined
   #isStarted = false
-  // The last piece ended with CR: an LF that comes next belongs to it.
+  // Whether the last piece ended with CR. An LF that follows belongs to it.
   #afterCr = false
 
   constructor(listener: Listener, maxEvent: number) {
@@ -35,7 +38,9 @@ export class Reader {
     this.#maxEvent = maxEvent
   }
 
-  /** Takes the next piece. Answers `false`, and must not be called again, once an event has more than its bound. */
+  /**
+   * Parses the next piece. Returns `false` once an event is longer than the bound. It must not be called after that.
+   */
   feed(text: string): boolean {
     if (text === "") return true
     let at = 0
@@ -47,7 +52,7 @@ export class Reader {
       this.#afterCr = false
       if (text.charCodeAt(at) === 10) at++
     }
-    // The next of each, so that no part of the text is searched twice.
+    // The position of the next LF and of the next CR, so that no part of the text is searched twice.
     let lf = text.indexOf("\n", at)
     let cr = text.indexOf("\r", at)
     while (lf !== -1 || cr !== -1) {
@@ -79,7 +84,7 @@ export class Reader {
 
   #field(line: string): void {
     const colon = line.indexOf(":")
-    // A comment has no part in an event.
+    // A comment does not count as a part of the event.
     if (colon === 0) {
       this.#size -= line.length + 1
       return

@@ -1,5 +1,6 @@
 /**
- * The streams of a session that are requested by GET: the standalone SSE stream, and the streams of requests that broke off.
+ * The streams of a session that are requested by GET: the standalone SSE stream, and the streams of requests that broke
+ * off.
  */
 import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
- * The client side of Streamable HTTP. A request that carries its own revision is stateless (2026-07-28). `initialize` opens a session, to
- * which all other messages belong.
+ * The client side of Streamable HTTP. A request that carries its own revision is stateless (2026-07-28). `initialize`
+ * opens a session, to which all other messages belong.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -34,7 +34,7 @@ interface Pending {
   answered: boolean
 }
 
-/** The work that is left for a request after its exchange. */
+/** The remaining work for a request after its exchange. */
 type Remainder = Effect.Effect<void, TransportError> | undefined
 
 const initialize = "initialize"
@@ -99,7 +99,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
       case "Notification":
         return this.#notify(message)
       default:
-        // "The client MUST NOT send JSON-RPC responses" in the request era.
+        // "The client MUST NOT send JSON-RPC responses" in a stateless revision.
         if (this.#statelessRevision === undefined) this.#post(JsonRpc.encode(message), this.#session.headers, true)
     }
   }
@@ -252,7 +252,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
       // This exchange must end before the stream is requested.
       return Effect.succeed(Effect.flatMap(this.#channel.fallBackToSse(request), (taken) => taken ? Effect.void : told))
     }
-    // An error with the id of this request says nothing about the session.
+    // An error with the id of this request does not concern the session.
     const said = failure !== undefined && failure.id === undefined ? failure.error.message : ""
     const known = !this.#session.isNotFound(status) && !this.#session.isUnknownSession(status, said)
     if (known) return Effect.as(told, undefined)
@@ -265,7 +265,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
     this.#session.onNotFound()
   }
 
-  /** Waits for the requests that the server has not taken yet, where there are any. */
+  /** Waits for the requests that the server has not accepted yet. `undefined` without such requests. */
   get unaccepted(): Effect.Effect<void> | undefined {
     const fibers = [...this.#requests.values()].flatMap(({ answered, fiber, accepted }) =>
       answered || accepted || fiber === undefined ? [] : [Fiber.await(fiber)]

@@ -1,5 +1,5 @@
 /**
- * Handlers that need services: those are captured where their layer is built, and given to them when they run.
+ * Captures the services of handlers when their layer is built, and provides them when the handlers run.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -7,13 +7,15 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 
-/** What a layer of handlers needs: all but a scope, of which each question has its own. */
+/** The services that a layer of handlers needs: all but `Scope`, since each request has a scope of its own. */
 export type Needed<R> = Exclude<R, Scope.Scope>
 
-/** Gives an effect what its layer was built with, and a scope of its own. */
+/** Provides an effect with the captured services and a scope of its own. */
 export type Provide<R> = <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E>
 
-/** Captures the services. What belongs to the building of the layer is not handed on. */
+/**
+ * Captures the services. Those that belong to building the layer (its scope, memo map and parent span) are left out.
+ */
 export const capture = <R>(): Effect.Effect<Provide<R>, never, Needed<R>> =>
   Effect.map(Effect.context<Needed<R>>(), (context): Provide<R> => {
     const services = Context.omit(Scope.Scope, Layer.CurrentMemoMap, Tracer.ParentSpan)(

@@ -1,24 +1,28 @@
 /**
- * What may be sent as the content of a form: "Clients SHOULD validate all responses against the provided schema"
- * (2025-11-25, elicitation, form mode security), and here nothing leaves that does not fit.
+ * Validates the content of a form: "Clients SHOULD validate all responses against the provided schema" (2025-11-25,
+ * elicitation, form mode security). This client never sends content that does not fit.
  */
 import type { ElicitValue, RequestedSchema } from "@skein/protocol/Elicitation"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Result from "effect/Result"
 import { quoted } from "../text.ts"
 
-/** What was entered. A member that is `undefined` is a field that was left empty. */
+/** The values that the user entered. A member that is `undefined` is a field that was left empty. */
 export interface Content {
   readonly [field: string]: ElicitValue | undefined
 }
 
-/** A form that was read. */
+/** A form with a usable schema. */
 export interface Form {
   /**
-   * What the server would fill in ("Clients that support defaults SHOULD pre-populate form fields with these values").
+   * The valid defaults of the schema ("Clients that support defaults SHOULD pre-populate form fields with these
+   * values").
    */
   readonly defaults: { readonly [field: string]: ElicitValue }
-  /** What is sent for what was entered, or what is wrong with it: the names of fields and no values. */
+  /**
+   * Returns the content to send for the entered values, or why they are not valid. The message contains names of fields
+   * but no values.
+   */
   readonly settle: (content: Content) => Result.Result<{ readonly [field: string]: ElicitValue }, string>
 }
 
@@ -26,16 +30,17 @@ interface Field {
   readonly problem: (value: unknown) => string | undefined
 }
 
-// The steps of all fields of all forms that come together, and those that any field has. A form is read in one go, defaults and all.
+// The validation steps for all forms of one result together, and the least number for a single field. A form and its
+// defaults are validated synchronously.
 const maxSteps = 5_000_000
 const leastSteps = 10_000
 
-// The formats of the text fields of a form. None of these expressions takes more than linear time.
+// The formats of text fields. All of these expressions take linear time.
 
 const isDate = (text: string): boolean => {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
   const time = Date.parse(`${text}T00:00:00Z`)
-  // A day that the month does not have is read as one of the next month.
+  // `Date.parse` reads a day beyond the end of a month as a day of the next month.
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text)
 }
 
@@ -44,14 +49,14 @@ const isTime = (text: string): boolean =>
 
 const formats: { readonly [format: string]: (text: string) => boolean } = {
   email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
-  // RFC 3986: other characters than those of ASCII are encoded.
+  // RFC 3986: characters other than ASCII are percent-encoded.
   uri: (text) => /^[a-z][a-z\d+.-]*:[\x21-\x7e]+$/i.test(text) && URL.canParse(text),
   date: isDate,
   // RFC 3339: with a time zone.
   "date-time": (text) => /^.{10}[t ]/i.test(text) && isDate(text.slice(0, 10)) && isTime(text.slice(11))
 }
 
-/** Whether a value has a format. Values that are not text, and formats that forms do not define, always match. */
+/** Whether a value has a format. Values other than strings, and formats that forms do not define, always match. */
 const hasFormat = (format: string, value: unknown): boolean =>
   typeof value !== "string" || !Object.hasOwn(formats, format) || formats[format]!(value)
 
@@ -61,7 +66,7 @@ const fieldOf = (schema: RequestedSchema["properties"][string], steps: number): 
     onFailure: ({ message }) => message,
     onSuccess: ({ problems }) => ({
       problem: (value: unknown) => {
-        // What says nothing about strings, as `NaN` and the infinities, has no JSON form.
+        // `NaN` and the infinities have no JSON form.
         if (typeof value === "number" && !Number.isFinite(value)) return "is not a finite number"
         const [first] = problems(value)
         if (first !== undefined) return "does not fit"
@@ -71,7 +76,10 @@ const fieldOf = (schema: RequestedSchema["properties"][string], steps: number): 
   })
 }
 
-/** Reads a form, one of `forms` that share the steps; a line that says why nobody can fill it in. */
+/**
+ * Reads a form. `forms` is the number of forms that share the validation steps. Fails with a one-line reason if the
+ * form cannot be used.
+ */
 export const readForm = (
   { properties, required = [] }: RequestedSchema,
   maxFields = 1_000,
@@ -87,7 +95,7 @@ export const readForm = (
     if (Result.isFailure(field)) return Result.fail(`The field ${quoted(name)} cannot be used: ${field.failure}`)
     fields.set(name, field.success)
     const { default: value } = schema
-    // A default that its own field refuses is none.
+    // A default that its own schema refuses is ignored.
     if (value !== undefined && field.success.problem(value) === undefined) defaults.set(name, value)
   }
   const unknown = required.find((name) => !fields.has(name))

@@ -1,5 +1,6 @@
 /**
- * Handles the input requests of servers: JSON-RPC requests in sessions, and members of an `InputRequiredResult` in 2026-07-28.
+ * Handles the input requests of servers: JSON-RPC requests in sessions, and members of an `InputRequiredResult` in
+ * 2026-07-28.
  */
 import type { ClientCapabilities } from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
@@ -72,8 +73,8 @@ const prepare = (services: InputHandlers, exchange: RequestContext, declared: bo
   if (method === undefined) return refuse(McpError.methodNotFound(name))
   const refused = unanswered(services, name)
   if (refused !== undefined && Result.isFailure(refused)) return refuse(refused.failure.error)
-  // "Receivers that do not declare the task capability for a request type MUST process requests of that type normally, ignoring any
-  // task-augmentation metadata if present."
+  // "Receivers that do not declare the task capability for a request type MUST process requests of that type normally,
+  // ignoring any task-augmentation metadata if present."
   const given = declared || params === undefined || !Object.hasOwn(params, "task") ? params : withoutTask(params)
   const read = Codec.decodeParams(method, revision, given)
   if (Result.isFailure(read)) return refuse(McpError.invalidParams(read.failure))
@@ -184,7 +185,7 @@ export class InputRequestHandler {
     return this.#receiving?.occupied(peer) === true
   }
 
-  /** Answers the questions of an `input_required`, in parallel, for the sake of one request. */
+  /** Handles the input requests of one result in parallel, within the bounds. */
   fulfil(
     connection: NegotiatedConnection,
     method: string,
@@ -209,8 +210,8 @@ export class InputRequestHandler {
   }
 
   /**
-   * Validates input requests, `count` of which are open, and returns the effects that handle them. All of them are validated before the first
-   * one runs, so that the user is not asked when another request makes the call fail.
+   * Validates input requests, `count` of which are open, and returns the effects that handle them. All of them are
+   * validated before the first one runs, so that the user is not asked when another request makes the call fail.
    */
   ready(
     connection: NegotiatedConnection,
@@ -230,8 +231,8 @@ export class InputRequestHandler {
   }
 
   /**
-   * Handles a call that failed until a URL has been visited. Returns whether the call may be repeated. `undefined` without a handler for
-   * URLs.
+   * Handles a call that failed until a URL has been visited. Returns whether the call may be repeated. `undefined`
+   * without a handler for URLs.
    */
   get attend():
     | ((
@@ -258,7 +259,9 @@ export class InputRequestHandler {
     this.#visits?.heard(notification)
   }
 
-  /** Runs for each connection, once the handshake is over: what has to be told while it lasts. */
+  /**
+   * Runs for each connection after the handshake. It notifies the server of changed roots while the connection is open.
+   */
   opened({ isRequestEra, peer }: NegotiatedConnection): Effect.Effect<void, never, Scope.Scope> {
     const { changes } = this.#services.roots ?? {}
     return isRequestEra || changes === undefined

@@ -1,19 +1,19 @@
 /**
- * The order in which models use tools and get their results: 2025-11-25 and later, sampling, message content
- * constraints.
+ * Checks the order of tool uses and tool results in sampling messages (2025-11-25 and later, sampling, message content
+ * constraints).
  */
 import type { SamplingContent, SamplingMessage, SamplingMessageContentBlock } from "@skein/protocol/Sampling"
 
 const blocksOf = (content: SamplingContent): ReadonlyArray<SamplingMessageContentBlock> =>
   Array.isArray(content) ? content : [content as SamplingMessageContentBlock]
 
-/** Whether a model uses tools there. */
+/** Whether the content has a tool use. */
 export const usesTools = (content: SamplingContent): boolean =>
   blocksOf(content).some(({ type }) => type === "tool_use")
 
-/** What is wrong with the order of messages, if anything is. */
+/** Describes the first violation of the order. `undefined` for a valid order. */
 export const imbalance = (messages: ReadonlyArray<SamplingMessage>): string | undefined => {
-  // The uses that the message before has, and that this one has to answer.
+  // The ids of the tool uses in the previous message, for which this message must have the results.
   let open: ReadonlySet<string> | undefined
   for (const [index, { content, role }] of messages.entries()) {
     const blocks = blocksOf(content)

@@ -1,5 +1,5 @@
 /**
- * Between what is said to a model in the Model Context Protocol, and what is in `effect/ai`.
+ * Converts sampling requests and responses between the Model Context Protocol and `effect/ai`.
  */
 import type { ContentBlock } from "@skein/protocol/Content"
 import type { Revision } from "@skein/protocol/Revision"
@@ -23,7 +23,7 @@ const text = (text: string) => Prompt.textPart({ text })
 const file = ({ data, mimeType }: { readonly data: string; readonly mimeType: string }) =>
   Prompt.filePart({ mediaType: mimeType, data })
 
-/** What a tool gave, for a model: its structured content, or what its blocks say. */
+/** The result of a tool for a model: its structured content, or its blocks as text. */
 const resultOf = (content: ReadonlyArray<ContentBlock>, structured: unknown): unknown =>
   structured ?? content.map((block) => block.type === "text" ? block.text : JSON.stringify(block)).join("\n")
 
@@ -31,7 +31,7 @@ const resultOf = (content: ReadonlyArray<ContentBlock>, structured: unknown): un
 export const prompt = (
   { messages, systemPrompt }: Pick<CreateMessageRequestParams, "messages" | "systemPrompt">
 ): Prompt.Prompt => {
-  // A result knows the id of its call, and models want its name as well.
+  // A tool result has the id of its call, but models need the name as well.
   const names = new Map<string, string>()
   const said = messages.map(({ content, role }: SamplingMessage): Prompt.Message => {
     const results: Array<Prompt.ToolResultPart> = []
@@ -72,7 +72,7 @@ export const prompt = (
   )
 }
 
-/** The tools of a request. Nothing handles them here: it is the server that runs them. */
+/** The tools of a request. They have no handlers, since the server runs them. */
 export const toolsOf = (tools: CreateMessageRequestParams["tools"]) =>
   Object.fromEntries((tools ?? []).map(({ description, inputSchema, name }) => [
     name,
@@ -85,7 +85,8 @@ export const toolsOf = (tools: CreateMessageRequestParams["tools"]) =>
 const isImage = ({ mediaType }: { readonly mediaType: string }) => mediaType.startsWith("image/")
 
 /**
- * What a model said, as content: texts that follow each other are one. What a revision has no place for is left out.
+ * The response of a model as content. Consecutive texts are joined into one block. Parts that the revision does not
+ * support are left out.
  */
 export const contentOf = (
   parts: ReadonlyArray<Response.AnyPart>,
@@ -107,7 +108,7 @@ export const contentOf = (
   if (blocks.length === 0) return { type: "text", text: "" }
   if (blocks.length === 1) return blocks[0]!
   if (revision >= "2025-11-25") return blocks
-  // One block is all there is room for.
+  // Before 2025-11-25 a message has one block only.
   const texts = blocks.flatMap((block) => block.type === "text" ? [block.text] : [])
   return texts.length === 0 ? blocks[0]! : { type: "text", text: texts.join("\n") }
 }
@@ -118,5 +119,5 @@ const reasons: { readonly [reason in Response.FinishReason]?: string } = {
   "tool-calls": "toolUse"
 }
 
-/** Why a model stopped, in the words of the protocol where it has one. */
+/** The stop reason in the words of the protocol, or as the model gives it if the protocol has no word for it. */
 export const stopReason = (reason: Response.FinishReason): string => reasons[reason] ?? reason

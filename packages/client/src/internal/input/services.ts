@@ -1,6 +1,6 @@
 /**
- * The services of input handlers. Their implementations are in the public modules of the same names, so that a client loads only those that
- * its program uses.
+ * The services of input handlers. Their implementations are in the public modules of the same names, so that a client
+ * loads only those that its program uses.
  */
 import type * as Elicit from "@skein/protocol/Elicitation"
 import * as McpError from "@skein/protocol/McpError"
@@ -14,7 +14,8 @@ import { type InputRefused, InvalidResponse, Unsupported } from "../../ClientErr
 import type { RequestingServer } from "../../RequestingServer.ts"
 
 /**
- * The refusal of an input request: `error` is the response to the server in a session, `reason` the error of the call in 2026-07-28.
+ * The refusal of an input request: `error` is the response to the server in a session, `reason` the error of the call
+ * in 2026-07-28.
  */
 export interface Refusal {
   readonly reason: typeof Unsupported | typeof InvalidResponse | typeof InputRefused

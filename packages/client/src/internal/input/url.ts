@@ -1,22 +1,22 @@
 /**
- * Addresses that a server wants the user to visit. They are read here, and nothing is fetched.
+ * Checks the URLs that a server wants the user to visit, and the URIs of roots. Nothing is fetched.
  */
 import * as Result from "effect/Result"
 
 /**
- * What a user had better be warned of, before they agree.
+ * A property of a URL that the user must be warned of.
  *
- * - `punycode`: a part of the host is written in Punycode, and may look like another name ("SHOULD have warnings for
+ * - `punycode`: a label of the host is in Punycode and may look like another name ("SHOULD have warnings for
  *   ambiguous/suspicious URIs (i.e., containing Punycode)").
- * - `credentials`: something stands before an `@`, which may look like the host.
- * - `insecure`: it is `http`, and not to this machine.
+ * - `credentials`: the URL has a user name or a password before an `@`, which may look like the host.
+ * - `insecure`: the URL is `http` and its host is not this machine.
  */
 export type Warning = "punycode" | "credentials" | "insecure"
 
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127(?:\.\d+){3}$/.test(host)
 
-/** Reads an address: `http` or `https`, or a line that says why not. */
+/** Parses an `http` or `https` URL. Fails with a one-line reason for any other text. */
 export const parseUrl = (text: string): Result.Result<URL, string> => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined) return Result.fail("The url is not a valid URL")
@@ -25,7 +25,7 @@ export const parseUrl = (text: string): Result.Result<URL, string> => {
     : Result.fail("The url is neither of http nor of https")
 }
 
-/** What is suspicious about it. */
+/** The warnings about a URL. */
 export const urlWarnings = (url: URL): ReadonlyArray<Warning> => {
   const found: Array<Warning> = []
   if (url.hostname.split(".").some((label) => label.startsWith("xn--"))) found.push("punycode")
@@ -35,8 +35,8 @@ export const urlWarnings = (url: URL): ReadonlyArray<Warning> => {
 }
 
 /**
- * What is wrong with the URI of a root, if anything is. "This MUST be a `file://` URI"; "Clients MUST: […] Validate all
- * root URIs to prevent path traversal" (roots, data types and security considerations).
+ * Describes why the URI of a root is not valid; `undefined` if it is. "This MUST be a `file://` URI"; "Clients MUST:
+ * […] Validate all root URIs to prevent path traversal" (roots, data types and security considerations).
  */
 export const rootUriProblem = (uri: string): string | undefined => {
   if (!/^file:\/\//i.test(uri) || !URL.canParse(uri)) return "is no file:// URI"

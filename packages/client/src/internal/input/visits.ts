@@ -1,5 +1,5 @@
 /**
- * Calls that are refused until the user has visited an address (2025-11-25, error `-32042`).
+ * Handles calls that are refused until the user has visited a URL (2025-11-25, error `-32042`).
  */
 import * as Codec from "@skein/protocol/Codec"
 import { type ElicitRequestURLParams, URLElicitationRequiredErrorData } from "@skein/protocol/Elicitation"
@@ -13,11 +13,11 @@ import * as Result from "effect/Result"
 import type { RequestingServer } from "../../RequestingServer.ts"
 import type { ElicitationHandler, Refusal, UrlConsent } from "./services.ts"
 
-/** How visits are bounded. */
+/** The bounds of visits. */
 export interface Bounds {
-  /** How many addresses one error may list. */
+  /** How many URLs one error may list. */
   readonly maxInputRequests: number
-  /** How many of them are put to the host at the same time. */
+  /** How many of them the handler receives at the same time. */
   readonly inputRequestConcurrency: number
 }
 
@@ -34,11 +34,11 @@ const requiredBy = ({ data }: McpError, { maxInputRequests }: Bounds): ReadonlyA
     : []
 }
 
-/** The visits that somebody waits for. */
+/** The visits that calls wait for. */
 export class Visits {
   readonly #waiting = new Map<string, Set<Deferred.Deferred<void>>>()
 
-  /** How many ids are waited for. */
+  /** The number of ids that calls wait for. */
   get size(): number {
     return this.#waiting.size
   }
@@ -52,9 +52,9 @@ export class Visits {
   }
 
   /**
-   * Puts what a call was refused for to the user, and waits until all of it is complete. Gives whether the call may be
-   * made once more: not if the error lists nothing that can be visited, the user did not agree, or it took longer than
-   * `atMost`.
+   * Asks the user to visit the URLs of an error, and waits until all visits are complete. Returns whether the call may
+   * be repeated. It may not if the error lists no URL that can be visited, if the user does not agree, or if the visits
+   * take longer than `atMost`.
    */
   attend(
     put: NonNullable<ElicitationHandler["url"]>,
@@ -83,7 +83,7 @@ export class Visits {
     })
   }
 
-  /** The id is known from before the user is asked, so that a notice that comes early is not missed. */
+  /** Registers the id before the user is asked, so that an early notification is not missed. */
   #visit(id: string, consent: Effect.Effect<UrlConsent, Refusal>): Effect.Effect<void, Refusal | UrlConsent> {
     const complete = Deferred.makeUnsafe<void>()
     const finished = Effect.flatMap(consent, (visit) => {

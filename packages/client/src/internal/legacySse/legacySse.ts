@@ -1,9 +1,10 @@
 /**
- * HTTP+SSE, the pair of endpoints of 2024-11-05: a stream that brings everything, and an address that takes everything.
+ * HTTP+SSE, the transport of 2024-11-05 with two endpoints: all messages of the server arrive on one stream, and all
+ * messages of the client are sent to one address.
  *
- * 2024-11-05, transports: "the server MUST send an `endpoint` event containing a URI for the client to use for sending messages.
- * All subsequent client messages MUST be sent as HTTP POST requests to this endpoint." A stream that ends takes its session with
- * it: nothing can be resumed.
+ * 2024-11-05, transports: "the server MUST send an `endpoint` event containing a URI for the client to use for sending
+ * messages. All subsequent client messages MUST be sent as HTTP POST requests to this endpoint." The session ends with
+ * its stream, and nothing can be resumed.
  */
 import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -21,26 +22,27 @@ import type { HttpRequest, HttpResponse } from "../http/httpClient.ts"
 
 const posted: Headers = { "content-type": "application/json" }
 
-// The first revision that has the header of the revision. A server that knows only older ones may not allow it to browsers.
+// The first revision with the header `MCP-Protocol-Version`. A server with older revisions only may not allow browsers
+// to send it.
 const firstRevisionWithHeader = "2025-06-18"
 
-// How long the server may take to accept a request that nobody waits for any more, in milliseconds.
+// How long the server may take to accept a request that was cancelled, in milliseconds.
 const cancelTimeout = 1_000
 
 const lost = (message: string, cause?: unknown) =>
   new TransportError({ reason: new ConnectionLost({ message, cause }) })
 
-// An event came, so that the stream was there.
+// The response for the errors about an event: the stream that it arrived on had status 200.
 const ok = { status: 200 }
 
 /**
- * The address that an `endpoint` event names. One at another origin would be given the credentials of the host, and whatever it
- * says to the server.
+ * The address in an `endpoint` event. An address at another origin is refused, since it would receive the credentials
+ * and all messages to the server.
  */
 const endpointOf = (data: string, stream: URL): URL | TransportError => {
   const url = URL.parse(data, stream.href)
   if (url === null) return unusable(ok, "an endpoint that is no URL", data)
-  // A `blob:` has the origin of what stands in it.
+  // The origin of a `blob:` URL is that of the URL in it, so the schemes are compared as well.
   if (url.origin !== stream.origin || url.protocol !== stream.protocol) {
     return unusable(ok, "an endpoint of another origin, which is not spoken to", url.origin)
   }
@@ -51,20 +53,20 @@ const endpointOf = (data: string, stream: URL): URL | TransportError => {
 
 const is2xx = ({ status }: HttpResponse): boolean => status >= 200 && status < 300
 
-/** Where messages go. */
+/** Sends messages to the endpoint. */
 class LegacySse implements HttpProtocol {
   readonly #channel: HttpChannel
   readonly #settings: Resolved
   readonly #endpoint: URL
   readonly #queue: SendQueue
-  /** The requests that the server has not taken yet. */
+  /** The requests that the server has not accepted yet. */
   readonly #unaccepted = new Map<JsonRpc.Id, Fiber.Fiber<void>>()
-  /** What waits until the server has accepted `notifications/initialized`. */
+  /** The messages that wait until the server has accepted `notifications/initialized`. */
   #beforeInitialized: Array<() => void> | undefined
-  // How many answers to the server are among that.
+  // How many of those are responses to the server.
   #queuedResponses = 0
   #headers = posted
-  // Of `initialize`, until that is answered.
+  // The id of `initialize`, until its response arrives.
   #initializeId: JsonRpc.Id | undefined
 
   constructor(channel: HttpChannel, settings: Resolved, endpoint: URL) {
@@ -83,14 +85,14 @@ class LegacySse implements HttpProtocol {
     return this.#beforeInitialized === undefined ? this.#queue.drained : this.#queue.idle
   }
 
-  /** The stream goes with the connection, and the session with the stream. */
+  /** Waits for the messages in flight. The connection then closes the stream, which ends the session. */
   get close(): Effect.Effect<void> {
     return this.#queue.idle
   }
 
   /**
-   * Learns the revision. 2025-06-18, transports: "If using HTTP, the client MUST include the `MCP-Protocol-Version` HTTP header on all
-   * subsequent requests to the MCP server".
+   * Reads the negotiated revision from the response to `initialize`. 2025-06-18, transports: "If using HTTP, the client
+   * MUST include the `MCP-Protocol-Version` HTTP header on all subsequent requests to the MCP server".
    */
   readRevision(message: JsonRpc.Inbound): void {
     if (this.#initializeId === undefined || message._tag !== "Success" || message.id !== this.#initializeId) return
@@ -120,7 +122,8 @@ class LegacySse implements HttpProtocol {
         return this.#whenInitialized(() => {
           const asking = this.#unaccepted.get(message.params?.["requestId"] as JsonRpc.Id)
           if (asking === undefined) return this.#post(request, false)
-          // It must not overtake what it cancels. A server that has not taken that yet may never do so.
+          // The cancellation must not overtake its request, and a server that has not accepted the request yet may
+          // never do so.
           asking.addObserver(() => this.#post(request, false))
           const orElse = () => Fiber.interrupt(asking)
           this.#channel.fork(
@@ -156,7 +159,7 @@ class LegacySse implements HttpProtocol {
       }
       then?.()
     }
-    // What the server is told stays in order; its own questions may be answered in any.
+    // Notifications stay in order. Responses to the server may arrive in any order.
     this.#queue.send(request, { retry, ordered: !isResponse, onDone })
   }
 
@@ -170,7 +173,7 @@ class LegacySse implements HttpProtocol {
     fiber.addObserver(() => this.#unaccepted.delete(id))
   }
 
-  /** An error of the protocol may stand in the response, though it should come on the stream. */
+  /** Delivers a JSON-RPC error in the body of the response, although it should arrive on the stream. */
   #refusal(reply: HttpResponse, id: JsonRpc.Id): Effect.Effect<void, TransportError> {
     return Effect.flatMap(errorText(reply, this.#channel), (text) => {
       const failure = failureIn(text)
@@ -182,7 +185,7 @@ class LegacySse implements HttpProtocol {
   }
 }
 
-/** Asks for the stream, and hands over what comes until it ends. */
+/** Requests the stream, and passes its text on until it ends. */
 const readStream = (
   channel: HttpChannel,
   onText: (text: string) => TransportError | undefined
@@ -201,10 +204,10 @@ const readStream = (
   })
 
 /**
- * Asks the server for the stream, and waits for its `endpoint` event up to `endpointTimeout`. What comes before that is ignored.
+ * Requests the stream, and waits for its `endpoint` event up to `endpointTimeout`. Earlier events are ignored.
  *
- * Fails with `MessageRejected` where the server answers with something else, or names an endpoint at another origin; with `ConnectionLost` where the
- * stream ends first, or the event does not come in time.
+ * Fails with `MessageRejected` if the server returns something else, or names an endpoint at another origin. Fails with
+ * `ConnectionLost` if the stream ends first, or the event does not arrive in time.
  */
 export const open: OpenProtocol = (channel, settings) =>
   Effect.suspend(() => {

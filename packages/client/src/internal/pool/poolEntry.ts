@@ -50,7 +50,7 @@ export interface Server {
   readonly timeout?: Duration.Input | undefined
 }
 
-/** What all entries of a pool share. */
+/** The state that all entries of a pool share. */
 export interface Shared {
   /** One permit for each server that may be opened at the same time. */
   readonly openPermits: Semaphore
@@ -168,8 +168,8 @@ export class PoolEntry {
   }
 
   /**
-   * Opens the server once, waits for its end, and returns when to open it again. The state changes before the scope is closed, which may
-   * take a while.
+   * Opens the server once, waits for its end, and returns when to open it again. The state changes before the scope is
+   * closed, which may take a while.
    */
   get #runOnce(): Effect.Effect<number | undefined> {
     const { policy } = this.#shared

@@ -1,5 +1,6 @@
 /**
- * A server as a child process. It is started without a shell, in a process group of its own, and the whole group is ended with it.
+ * A server as a child process. It is started without a shell, in a process group of its own, and the whole group is
+ * ended with it.
  */
 import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import * as Deferred from "effect/Deferred"
@@ -58,7 +59,10 @@ export const allowedEnv: ReadonlyArray<string> = windows
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The environment of a child: the allowed variables (or all) of `host`, and the given ones. `undefined` removes a variable. */
+/**
+ * The environment of a child: the allowed variables (or all) of `host`, and the given ones. `undefined` removes a
+ * variable.
+ */
 export const environment = (host: Env, given: Env | undefined, inherit: boolean): Record<string, string> => {
   const env: Record<string, string> = {}
   for (const name of inherit ? Object.keys(host) : allowedEnv) {
@@ -81,7 +85,8 @@ export interface ExitStatus {
   readonly signal: string | undefined
 }
 
-// Zombies count as members of a group until their parent reaps them. In a container the first process may never do that.
+// Zombies count as members of a group until their parent reaps them. In a container the first process may never do
+// that.
 const onlyZombies = (group: number): boolean => {
   if (process.platform !== "linux") return false
   try {
@@ -112,8 +117,8 @@ export interface EndTimeouts {
 
 const ignore = (): void => {}
 
-// Servers that were started and not released. When this process exits before their scopes are closed, it sends them SIGTERM. When it is
-// killed by a signal it cannot, and they only see their stdin closed.
+// Servers that were started and not released. When this process exits before their scopes are closed, it sends them
+// SIGTERM. When it is killed by a signal it cannot, and they only see their stdin closed.
 const running = new Set<ServerProcess>()
 
 const onProcessExit = (): void => {
@@ -173,8 +178,8 @@ export class ServerProcess {
     }
   }
 
-  // The end of a grandchild is not reported, so the group is polled, less and less often. The search for zombies takes milliseconds and
-  // starts only after 16 ms.
+  // The end of a grandchild is not reported, so the group is polled, less and less often. The search for zombies takes
+  // milliseconds and starts only after 16 ms.
   #poll(wait: number): Effect.Effect<void> {
     if (this.#checkGone(wait > 16)) return Effect.void
     return Effect.andThen(Effect.sleep(wait), Effect.suspend(() => this.#poll(Math.min(2 * wait, 250))))
@@ -193,8 +198,8 @@ export class ServerProcess {
   }
 
   /**
-   * Ends the process and its group: closes stdin, then sends SIGTERM, then SIGKILL, and waits after each. Returns as soon as no process of
-   * the group is left, and at the latest after the three timeouts. It may run again.
+   * Ends the process and its group: closes stdin, then sends SIGTERM, then SIGKILL, and waits after each. Returns as
+   * soon as no process of the group is left, and at the latest after the three timeouts. It may run again.
    */
   end({ closeTimeout, killTimeout, termTimeout }: EndTimeouts): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
@@ -231,7 +236,10 @@ const openError = (command: string, cwd: string | URL | undefined, cause: unknow
   })
 }
 
-/** Starts a process, which leads a process group of its own except on Windows. It cannot be interrupted, since it takes no time. */
+/**
+ * Starts a process, which leads a process group of its own except on Windows. It cannot be interrupted, since it takes
+ * no time.
+ */
 export const start = (
   command: string,
   args: ReadonlyArray<string>,
@@ -253,7 +261,7 @@ export const start = (
       return fail(cause)
     }
     child.once("error", (cause) => {
-      // Without free file descriptors there are no streams either.
+      // If no file descriptors are free, there are no streams to destroy.
       for (const stream of (child.stdio as ChildProcess["stdio"] | undefined) ?? []) stream?.destroy()
       fail(cause)
     })

@@ -58,7 +58,7 @@ export class Changes {
     this.#sessionChanges.onNotification(notification)
   }
 
-  /** Notifications may have been missed. With an error, no more will arrive on the connection. */
+  /** Notifications may have been missed. With an error, no further ones will arrive on the connection. */
   missed(error: TransportError | undefined): void {
     this.#sessionChanges.onGap(error)
   }

@@ -36,8 +36,8 @@ export const toSubscriptionFilter = ({ prompts, resources, taskIds, tools, uris 
 })
 
 /**
- * Reads the acknowledged part of a filter. A malformed member counts as not acknowledged, so no schema is used. A server may write a URI in
- * another form, but not more URIs than were requested. Ids of tasks must be equal.
+ * Reads the acknowledged part of a filter. A malformed member counts as not acknowledged, so no schema is used. A
+ * server may write a URI in another form, but not more URIs than were requested. Ids of tasks must be equal.
  */
 export const acknowledgedFilter = (params: JsonRpc.JsonObject | undefined, wanted: Honoured): Honoured => {
   const raw = params?.["notifications"]

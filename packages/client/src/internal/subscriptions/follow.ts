@@ -33,7 +33,10 @@ export interface SubscriptionEnd {
   readonly cause: ClientError | undefined
 }
 
-/** Whether another subscription would fail as well. A server that fails with an internal error is asked again if it has agreed before. */
+/**
+ * Whether another subscription would fail as well. After an internal error the server is asked again if it has
+ * acknowledged a subscription before.
+ */
 const isFinal = (error: ClientError, begunBefore: boolean): boolean =>
   !isTransient(error) || (error.reason._tag === "ProtocolError" && !begunBefore)
 
@@ -46,7 +49,10 @@ const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError =
   })
 }
 
-/** Sends a request if the revision is only assumed. If the assumption was wrong, the supervisor has another connection afterwards. */
+/**
+ * Sends a request if the revision is only assumed. If the assumption was wrong, the supervisor has another connection
+ * afterwards.
+ */
 const confirmed = (
   client: ClientContext,
   connection: NegotiatedConnection

@@ -25,8 +25,9 @@ const missing = (error: ClientError): ClientError =>
   serverErrorOf(error)?.reason === "MethodNotFound" ? unsupported(`The server has no ${name}`, error) : error
 
 /**
- * Runs until the server ends the subscription, or it fails. Notifications before the acknowledgment are ignored: the server "MUST NOT send any notification on
- * the subscription before it" (2026-07-28, subscriptions). Interrupting it cancels the request.
+ * Runs until the server ends the subscription, or it fails. Notifications before the acknowledgment are ignored: the
+ * server "MUST NOT send any notification on the subscription before it" (2026-07-28, subscriptions). Interrupting it
+ * cancels the request.
  */
 export const listen = (
   { queue, timeout, wanted }: Run,

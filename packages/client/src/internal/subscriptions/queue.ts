@@ -1,5 +1,6 @@
 /**
- * The buffered changes of one run of a stream of changes. It is bounded. When it drops changes, the reader receives a `Gap`.
+ * The buffered changes of one run of a stream of changes. It is bounded. When it drops changes, the reader receives a
+ * `Gap`.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

@@ -83,7 +83,7 @@ export class SessionChanges {
     return this.#subscriptions
   }
 
-  /** Notifications may have been missed. With an error, no more will arrive. */
+  /** Notifications may have been missed. With an error, no further ones will arrive. */
   onGap(error: TransportError | undefined): void {
     for (const listener of this.#listeners ?? []) listener.onGap(error)
   }

@@ -1,6 +1,6 @@
 /**
- * The resource subscriptions of one session. Each resource is subscribed to once for all runs. The requests belong to that session and are not
- * repeated in another one.
+ * The resource subscriptions of one session. Each resource is subscribed to once for all runs. The requests belong to
+ * that session and are not repeated in another one.
  */
 import * as Method from "@skein/protocol/Method"
 import type { CallOptions } from "@skein/runtime/RequestContext"

@@ -1,11 +1,11 @@
 /**
- * What a tool answered, as a model reads it.
+ * Converts the result of a tool to the parts that a model receives.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ContentBlock } from "@skein/protocol/Content"
 import * as Prompt from "effect/ai/Prompt"
 
-/** What a model is shown of a block of content. */
+/** The part for one block of content. */
 export const partOf = (block: ContentBlock): Prompt.ToolModelOutputPart => {
   switch (block.type) {
     case "text":
@@ -28,7 +28,7 @@ export const partOf = (block: ContentBlock): Prompt.ToolModelOutputPart => {
   }
 }
 
-/** Structured content as text. What is nested deeper than the stack can be read and not written. */
+/** Structured content as JSON text. Content that is nested too deeply for the stack can be parsed but not written. */
 export const structured = (content: unknown): string => {
   try {
     return JSON.stringify(content)
@@ -38,9 +38,9 @@ export const structured = (content: unknown): string => {
 }
 
 /**
- * The content of a result, as it is; and where there is none, the structured content as text: "a tool that returns structured
- * content SHOULD also return the serialized JSON in a TextContent block" (2025-06-18, tools), so that showing both would say all
- * things twice.
+ * The content of a result. Without content, the structured content as text. Not both: "a tool that returns structured
+ * content SHOULD also return the serialized JSON in a TextContent block" (2025-06-18, tools), so the model would
+ * receive everything twice.
  */
 export const partsOf = ({ content, structuredContent }: CallToolResult): ReadonlyArray<Prompt.ToolModelOutputPart> =>
   content.length > 0 || structuredContent === undefined

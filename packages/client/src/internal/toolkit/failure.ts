@@ -1,5 +1,5 @@
 /**
- * Why a call that a model has made came to nothing.
+ * The failures of calls that a model makes.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Schema from "effect/Schema"
@@ -9,17 +9,20 @@ import { partOf, structured } from "./content.ts"
 import type { ToolName } from "./names.ts"
 
 /**
- * A call that failed. The model is shown the members that the schema names; `error` and `result` are for the host, and are not
- * there in a failure that was read back from a conversation that was kept.
+ * A failed call. The model receives the members of the schema. The application also gets `error` or `result`, which are
+ * absent in a failure that was decoded from a stored conversation.
  */
 export class ToolFailure extends Schema.TaggedError<ToolFailure>()("ToolFailure", {
-  /** The name of the server; not there for the tools of a single client. */
+  /** The name of the server; absent for the tools of a single client. */
   server: Schema.optionalKey(Schema.String),
   /** The tool's own name. */
   tool: Schema.String,
-  /** `ToolFailed`: the tool says so by `isError`. `Arguments`: the model's arguments are no object. Others are those of a `ClientError`. */
+  /**
+   * `ToolFailed`: the result has `isError`. `Arguments`: the model's arguments are not an object. Other reasons are
+   * those of a `ClientError` or a `PoolError`.
+   */
   reason: Schema.String,
-  /** What the tool said, as text, or what went wrong. */
+  /** The content of the tool's result as text, or the message of the error. */
   message: Schema.String
 }) {
   error?: ClientError | PoolError
@@ -29,15 +32,15 @@ export class ToolFailure extends Schema.TaggedError<ToolFailure>()("ToolFailure"
 const make = ({ server, tool }: ToolName, reason: string, message: string): ToolFailure =>
   new ToolFailure({ ...(server === undefined ? undefined : { server }), tool, reason, message })
 
-/** The arguments are no object. */
+/** The arguments are not an object. */
 export const ofArguments = (named: ToolName): ToolFailure =>
   make(named, "Arguments", "The arguments of a tool have to be a JSON object")
 
-/** The call could not be made, or was not answered. */
+/** The call could not be made, or had no response. */
 export const ofError = (named: ToolName, error: ClientError | PoolError): ToolFailure =>
   Object.assign(make(named, error.reason._tag, error.message), { error })
 
-/** The tool said that it failed. */
+/** The result has `isError`. */
 export const ofResult = (named: ToolName, result: CallToolResult): ToolFailure => {
   const said = result.content.map(partOf).map((part) => part.type === "text" ? part.text : `[${part.mediaType}]`)
   const message = said.length > 0

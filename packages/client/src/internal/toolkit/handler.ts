@@ -1,5 +1,5 @@
 /**
- * What runs when a model calls a remote tool.
+ * The handler of a remote tool, which runs when a model calls the tool.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import { isObject } from "@skein/protocol/JsonRpc"
@@ -19,7 +19,7 @@ import type { CallToolOptions, RequestOptions } from "../calls/options.ts"
 import { ofArguments, ofError, ofResult, type ToolFailure } from "./failure.ts"
 import type { ToolClient } from "./source.ts"
 
-/** A remote tool and the way to it. */
+/** A remote tool and the client that calls it. */
 export interface Remote {
   readonly server: string | undefined
   readonly tool: Tool
@@ -38,18 +38,18 @@ const preliminary = (report: Progress): CallToolResult => {
   return { ...said(text), structuredContent: { ...report } }
 }
 
-/** What the server says of a task at work, as it changes. */
+/** The status messages of a running task, as they change. */
 const statusMessages = ({ states }: RemoteTask): Stream.Stream<string> =>
   states.pipe(
     Stream.filterMap(({ status, statusMessage }) =>
       status === "working" && statusMessage !== undefined ? Result.succeed(statusMessage) : Result.failVoid
     ),
     Stream.changes,
-    // Why it cannot be followed is told by the call.
+    // The call itself reports why the task cannot be followed.
     Stream.catch(() => Stream.empty)
   )
 
-/** Makes a call, and tells of its progress in the order in which it was reported, all of it before the result. */
+/** Makes a call and passes its progress reports on in order, all of them before the result. */
 const withProgress = <A, E>(
   { preliminary: tell }: HandlerContext,
   maxBufferedReports: number,
@@ -75,11 +75,11 @@ const withProgress = <A, E>(
     return result
   }))
 
-/** How calls are made. */
+/** The options of calls. */
 export interface CallSettings {
   readonly failureMode: FailureMode
   readonly progress: boolean
-  /** How many reports wait for a model's stream that is slow to take them; the oldest are dropped. */
+  /** How many reports are buffered for a slow reader of the model's stream. Beyond that the oldest one is dropped. */
   readonly maxBufferedReports: number
   readonly request: RequestOptions | undefined
 }

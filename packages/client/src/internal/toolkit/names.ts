@@ -1,8 +1,8 @@
 /**
- * Names of tools that every provider of models takes, and that are each tool's own.
+ * Unique names of tools that all providers of models accept.
  */
 
-/** A tool and where it is from. Without a server the tool's own name is what is shown. */
+/** A tool and its server. Without a server the name is the tool's own. */
 export interface ToolName {
   readonly server: string | undefined
   readonly tool: string
@@ -10,14 +10,14 @@ export interface ToolName {
 
 const longest = 64
 
-/** FNV-1a, in eight hexadecimal digits. Nothing is secret here: it only has to be short, and the same each time. */
+/** FNV-1a, in eight hexadecimal digits. The digest protects no secret. It must only be short and always the same. */
 const digest = (text: string): string => {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return (hash >>> 0).toString(16).padStart(8, "0")
 }
 
-/** What identifies a tool, unlike any other. */
+/** A unique key of a tool. */
 const key = ({ server, tool }: ToolName): string => JSON.stringify([server ?? null, tool])
 
 const plain = ({ server, tool }: ToolName): string =>
@@ -29,9 +29,10 @@ const digested = (named: ToolName, round: number): string =>
 /**
  * Gives each tool a name of 1 to 64 letters, digits, `_` and `-`.
  *
- * It is `<server>_<tool>` with `_` for whatever else is in there. Where that is too long, or the same for several, the digest of
- * the exact names stands at its end: at that of all of them, so that a name does not depend on who came first. What names tools
- * may be hostile and can make digests collide: then the next digest is tried, in an order that does not depend on it either.
+ * The name is `<server>_<tool>`, with `_` for each other character. A name that is too long, or that several tools
+ * would have, ends with a digest of the exact names. All of these tools get a digest, so that names do not depend on
+ * the order of the tools. A hostile server can make digests collide. Then the next digest is tried, in the order of the
+ * keys, which does not depend on the order of the tools either.
  */
 export const uniqueNames = (all: ReadonlyArray<ToolName>): ReadonlyArray<string> => {
   const count = new Map<string, number>()

@@ -1,5 +1,5 @@
 /**
- * Where the tools of a toolkit come from: the parts of a client and of a pool that matter there.
+ * The sources of the tools of a toolkit: clients and pools, reduced to the members that a toolkit uses.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { Tool } from "@skein/protocol/Tool"
@@ -10,7 +10,7 @@ import { ClientError, Timeout } from "../../ClientError.ts"
 import type { PoolError } from "../../PoolError.ts"
 import type { CallToolOptions } from "../calls/options.ts"
 
-/** A client, as far as its tools go. */
+/** The members of a client that a toolkit uses. */
 export interface ToolClient {
   readonly listTools: () => Effect.Effect<ReadonlyArray<Tool>, ClientError>
   readonly callTool: (
@@ -20,7 +20,7 @@ export interface ToolClient {
   ) => Effect.Effect<CallToolResult, ClientError>
 }
 
-/** A pool of clients, as far as their tools go. */
+/** The members of a pool that a toolkit uses. */
 export interface ToolPool {
   readonly tools: Effect.Effect<
     ReadonlyArray<{ readonly server: string; readonly result: Result.Result<ReadonlyArray<Tool>, ClientError> }>
@@ -28,19 +28,20 @@ export interface ToolPool {
   readonly client: (name: string) => Effect.Effect<ToolClient, ClientError | PoolError>
 }
 
-/** One client, several by the names that they are to have, or a pool. */
+/** A single client, several clients by name, or a pool. */
 export type ToolSource = ToolClient | ToolPool | Readonly<Record<string, ToolClient>>
 
-/** A server, the tools that it has, or why they could not be listed. */
+/** A server and its tools, or the error of listing them. */
 export interface Listed {
-  /** `undefined` for the only client there is. */
+  /** The name of the server; `undefined` for a single client. */
   readonly server: string | undefined
   /** The client at the time of a call. */
   readonly client: Effect.Effect<ToolClient, ClientError | PoolError>
   readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError>
 }
 
-// A server may be called by the name of any member: what decides is that a client is no function.
+// A record may have a server with the name of any member, so the type of the member decides: a client is not a
+// function.
 const isClient = (source: ToolSource): source is ToolClient =>
   "callTool" in source && typeof source.callTool === "function"
 const isPool = (source: ToolSource): source is ToolPool => "client" in source && typeof source.client === "function"
@@ -65,7 +66,7 @@ const list = (
     Effect.map((tools) => ({ server, client: Effect.succeed(client), tools }))
   )
 
-/** Lists the tools of all servers, in parallel; none waits for another longer than the timeout. */
+/** Lists the tools of all servers in parallel. A slow server delays the result by the timeout at most. */
 export const listAll = (source: ToolSource, timeout: Duration.Input): Effect.Effect<ReadonlyArray<Listed>> => {
   if (isClient(source)) return Effect.map(list(undefined, source, timeout), (listed) => [listed])
   if (isPool(source)) {
