@@ -49,7 +49,7 @@ for (const revision of Revision.all) {
         assert.strictEqual(new Set(requests.map(({ id }) => id)).size, requests.length)
       }))
 
-    it.effect(`${revision} · ${modern ? "required fields MUST be included on every request" : "no metadata is made up"}`, () =>
+    it.effect(`${revision} · ${modern ? "required fields MUST be included on every request" : "adds no fields to _meta"}`, () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(revision, () => ScriptedServer.failure(-32603, "no"))
         yield* everything(client)
