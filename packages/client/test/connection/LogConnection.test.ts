@@ -56,11 +56,11 @@ describe("a new client", () => {
     }))
 
   const claims: ReadonlyArray<readonly [string, JsonObject]> = [
-    ["long", { name: "n".repeat(1_000_000), version: "v".repeat(1_000_000) }],
+    ["of a million characters", { name: "n".repeat(1_000_000), version: "v".repeat(1_000_000) }],
     ["with line breaks", { name: "x\nERROR all is lost\u001b[2J\u202e", version: "1\r\n2" }]
   ]
   for (const [what, serverInfo] of claims) {
-    it.effect(`keeps a server name that is ${what} within one short line`, () =>
+    it.effect(`keeps a server name ${what} within one short line`, () =>
       Effect.gen(function*() {
         const { transport } = ScriptedServer.make(({ method }) =>
           method === "initialize"

@@ -86,8 +86,8 @@ const maxRetries = 2
 describe("random schedules of failures", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.effect.prop(
-      `${revision} · each call ends once, with its own answer or a typed error, within its deadline; one that may not be repeated ` +
-        "reaches the server at most once; the attempts to connect are bounded; nothing is left",
+      `${revision} · each call ends once, with its own answer or a typed error, within its deadline; a call that is not repeatable ` +
+        "reaches the server at most once; the attempts to connect are bounded; no resources remain",
       [calls, schedule, openings, cuts],
       ([calls, schedule, openings, cuts]) =>
         Effect.gen(function*() {

@@ -272,7 +272,7 @@ describe("a lost connection", () => {
       assert.strictEqual(line.attempts, 1)
     }))
 
-  it.effect("is not retried for the first connection, whatever the policy", () =>
+  it.effect("is opened once, without retries, for the first connection of a client", () =>
     Effect.gen(function*() {
       const line = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
       line.onConnect = () => new TransportError({ reason: new OpenFailed({ message: "nobody there" }) })

@@ -64,7 +64,7 @@ describe("the body of an error response that never ends", () => {
 
   for (const [name, transport] of transports) {
     for (const [status, type] of [[200, "text/html"], [500, "text/plain"], [401, "application/json"]] as const) {
-      it.effect(`${name}: is quoted as far as it arrived, for ${type} (${status}) in response to a call`, () =>
+      it.effect(`${name}: does not delay the failure of its call beyond refusalTimeout, and is quoted in part: ${type} (${status})`, () =>
         Effect.gen(function*() {
           const server = yield* ScriptedHttpServer.make(
             ScriptedHttpServer.session<Json>((hit) => endless(hit, status, type))
@@ -115,7 +115,10 @@ describe("an error response that repeats parts of the request", () => {
           (hit: Exchange) => hit.respondJson({ jsonrpc: "2.0", error: { code: -32_600, message: echo(hit) } }, {}, 403)
         ],
         ["HTML", (hit: Exchange) => hit.respond(200, echo(hit), { "content-type": "text/html" })],
-        ["JSON that is not a message", (hit: Exchange) => hit.respond(200, echo(hit), { "content-type": "application/json" })]
+        [
+          "JSON that is not a message",
+          (hit: Exchange) => hit.respond(200, echo(hit), { "content-type": "application/json" })
+        ]
       ] as const
     ) {
       it.effect(`${name}: ${what} is quoted without the credentials`, () =>

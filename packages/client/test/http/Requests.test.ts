@@ -120,7 +120,7 @@ describe("a response", () => {
   const failure = (id: unknown, code = -32602) => ({ jsonrpc: "2.0", id, error: { code, message: "No" } })
 
   for (const status of [400, 404, 500]) {
-    it.effect(`is a JSON-RPC error with status ${status}, with the id of the request, null or without one`, () =>
+    it.effect(`may be a JSON-RPC error with status ${status} and with the request's id, a null id or none`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make<Json>((hit, count) =>
           hit.respondJson(failure([hit.json.id, null, undefined][count - 1]), {}, status)

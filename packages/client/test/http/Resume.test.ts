@@ -8,7 +8,8 @@ import type * as Http from "../../src/Http.ts"
 import { answer, entered, type Exchange, type Json, note, settle, until } from "./support/connection.ts"
 
 /**
- * Makes a call. `first` answers it with a stream, and `resumed` answers each resumption with the count of resumptions.
+ * Makes a call. `first` responds to it with a stream, and `resumed` responds to each resumption. `n` counts the
+ * resumptions from 1.
  */
 const polled = (
   first: (hit: Exchange) => void,

@@ -103,7 +103,7 @@ for (const revision of Revision.sessionEra) {
         assert.deepStrictEqual(error.data, { reason: "Client does not have roots capability" })
       }))
 
-    it.effect("responds -32601 without a service, whatever the params are, and -32602 to invalid params with one", () =>
+    it.effect("responds -32601 without a service before it checks the params, and -32602 to invalid params with one", () =>
       Effect.gen(function*() {
         const { server } = yield* open(revision, hosts["sampling"]!)
         assert.strictEqual((yield* ask(server, "elicitation/create", { mode: 7 }, 2)).error.code, -32601)
