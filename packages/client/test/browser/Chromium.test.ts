@@ -44,7 +44,7 @@ if (chromium === undefined) {
       bundled = await bundle(program)
     })
 
-    it.live("runs a client with all its features in a page and a worker, and leaves no session on the servers", () =>
+    it.live("runs a client with and without sessions in a page and a worker, and leaves nothing on the servers", () =>
       Effect.gen(function*() {
         const { endpoints, servers, verbs } = yield* open
         const seen = yield* Chromium.browse(chromium, bundled.code, both(servers), { "/worker.js": worker })
