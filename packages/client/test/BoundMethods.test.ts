@@ -14,8 +14,8 @@ const everything = ScriptedServer.handshake("2025-11-25", ({ method, params }) =
   }
 })
 
-describe("a method that is taken off its client", () => {
-  it.effect("works, and is the same one each time", () =>
+describe("a method destructured from its client", () => {
+  it.effect("works, and is the same function on each access", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(ScriptedServer.make(everything).transport)
       const { listTools, callTool, listToolsPage, ping, request, setLoggingLevel } = client
@@ -29,7 +29,7 @@ describe("a method that is taken off its client", () => {
       assert.deepStrictEqual(called.content, [{ type: "text", text: "a" }])
     }))
 
-  it.effect("is that client's, and no other's", () =>
+  it.effect("calls its own client and no other", () =>
     Effect.gen(function*() {
       const one = ScriptedServer.make(everything)
       const other = ScriptedServer.make(everything)

@@ -10,8 +10,8 @@ const json = (text: string): JsonObject => JSON.parse(text)
 interface Nested extends ReadonlyArray<Nested> {}
 const Nested = Schema.Array(Schema.suspend((): Schema.Codec<Nested> => Nested))
 
-describe("what a hostile server answers is a typed error", () => {
-  it.effect("versions that are no text, and that would not become one", () =>
+describe("a hostile response", () => {
+  it.effect("fails with NegotiationFailed for versions that are not strings and cannot be converted to one", () =>
     Effect.gen(function*() {
       const versions = "[{\"toString\":1},{\"valueOf\":{},\"toString\":[]},null,7,\"1900-01-01\"]"
       const server = ScriptedServer.make(() =>
@@ -22,7 +22,7 @@ describe("what a hostile server answers is a typed error", () => {
       assert.include(error.message, "speaks null, null, null, null, \"1900-01-01\"")
     }))
 
-  it.effect("JSON that is nested too deeply for a recursive schema", () =>
+  it.effect("fails with InvalidResponse for JSON nested too deeply for a recursive schema", () =>
     Effect.gen(function*() {
       const depth = 100_000
       const content = [{ type: "text", text: `{"list":${"[".repeat(depth)}${"]".repeat(depth)}}` }]
@@ -34,7 +34,7 @@ describe("what a hostile server answers is a typed error", () => {
       assert.instanceOf(error.cause, RangeError)
     }))
 
-  it.effect("a defect of the schema itself is no answer of the server's", () =>
+  it.effect("is not blamed for a defect of the output schema: the call dies with the defect", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(
         ScriptedServer.make(

@@ -1,4 +1,4 @@
-/** That a client needs nothing but what the web has, and how much of it there is. */
+/** A client for browsers needs only web APIs, and its size is bounded. */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Vm from "node:vm"
@@ -13,11 +13,11 @@ beforeAll(async () => {
 })
 
 describe("a program of Client, Http, ClientPool, Progress, ResponseCache, Elicitation, Sampling and Roots", () => {
-  it("has nothing of Node: no module, and no global that is not looked for first", () => {
+  it("imports no module of Node, and uses no global of Node without a typeof check", () => {
     assert.deepEqual(bundled.ofNode, [])
   })
 
-  it("such a thing would be found", async () => {
+  it("is checked by a search that finds such imports and globals", async () => {
     const { ofNode } = await bundle(
       "",
       "import { join } from \"node:path\"\nimport fs from \"fs\"\n" +
@@ -30,20 +30,20 @@ describe("a program of Client, Http, ClientPool, Progress, ResponseCache, Elicit
     assert.match(ofNode[2]!, /process\.argv.*Buffer\.from/)
   })
 
-  it("has at most 328 KiB, 115 KiB compressed: what checks results and what answers questions included", () => {
+  it("has at most 328 KiB, 115 KiB compressed, including validation of results and the input handlers", () => {
     console.info(`a client for browsers: ${bundled.minified} bytes minified, ${bundled.gzip} with gzip`)
     assert.isAtMost(bundled.minified, 328 * 1024)
     assert.isAtMost(bundled.gzip, 115 * 1024)
   })
 
-  it("loads no language model, no command and no process", () => {
+  it("contains no language model, command or process", () => {
     for (const other of ["effect/src/ai/", "client/src/Stdio.ts", "client/src/NodeHttp.ts", "packages/cli/"]) {
       assert.deepEqual(bundled.inputs.filter((input) => input.includes(other)), [])
     }
   })
 })
 
-/** What workers of all kinds have, besides the language itself. No `setImmediate`, no `location`. */
+/** The globals that every kind of worker has, besides those of the language. No `setImmediate`, no `location`. */
 const web = () => ({
   AbortController,
   AbortSignal,
@@ -69,12 +69,12 @@ type Program = { readonly call: typeof call; readonly run: typeof run }
 const inContext = (globals: object): Program =>
   Vm.runInNewContext(`${bundled.code}\nprogram`, { ...globals }) as Program
 
-describe("where there is nothing but what the web has", () => {
-  it.live("a client does all that it does", () =>
+describe("a context with web APIs only", () => {
+  it.live("runs a client with all its features", () =>
     Effect.gen(function*() {
       const { endpoints, servers } = yield* open
       const { refused, ...seen } = yield* Effect.promise(() => inContext(web()).run(servers))
-      // Out of the other realm.
+      // Converts the values from the other realm.
       assert.deepEqual(JSON.parse(JSON.stringify(seen)), expected)
       const { foreign, moved, nobody } = JSON.parse(JSON.stringify(refused))
       assert.strictEqual(nobody.reason, "ConnectionFailed")
@@ -85,7 +85,7 @@ describe("where there is nothing but what the web has", () => {
       for (const { sessions, streams } of Object.values(endpoints)) assert.deepEqual([sessions, streams], [0, 0])
     }))
 
-  it.live("in a page a stream is not cached, the end of a session outlives it, and nothing else is said", () =>
+  it.live("disables the cache of streams, and keeps DELETE alive after a page, with no other fetch options", () =>
     Effect.gen(function*() {
       const { url } = yield* silent
       const said = new Map<string, string>()
@@ -103,7 +103,7 @@ describe("where there is nothing but what the web has", () => {
     }))
 
   for (const word of ["Failed to fetch", "Load failed", "NetworkError when attempting to fetch resource."]) {
-    it(`in a page "${word}" is told with what it may be`, async () => {
+    it(`reports "${word}" in a page with the possible causes`, async () => {
       const fetch = () => Promise.reject(new TypeError(word))
       const globals = { ...web(), location: { origin: "https://app.example.com" }, fetch }
       const error: Error = await inContext(globals).call("https://mcp.example.com/").then(assert.fail, (error) => error)

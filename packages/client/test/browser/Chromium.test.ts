@@ -1,6 +1,6 @@
 /**
- * A client in a web page, and in a worker of it, against servers of other origins. Needs Chromium: Debian's package `chromium`, or
- * one that `CHROMIUM` names. Where there is none the tests are skipped, and fail where `CI` is set.
+ * A client in a web page and in its worker, against servers of other origins. Needs Chromium: Debian's package
+ * `chromium`, or the executable in `CHROMIUM`. Without it the tests are skipped, or fail if `CI` is set.
  */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ const worker = `
   importScripts("/program.js")
   onmessage = ({ data }) => program.run(data).then(postMessage)`
 
-/** Does it in the page, and then in a worker. */
+/** Runs the program in the page, and then in a worker. */
 const both = (servers: object): string => `
   const servers = ${JSON.stringify(servers)}
   const page = await program.run(servers)
@@ -28,7 +28,7 @@ const both = (servers: object): string => `
   worker.postMessage(servers)
   return { origin: location.origin, page, worker: await seen }`
 
-it("finds a browser by what CHROMIUM says alone, or else by its usual names in the PATH", () => {
+it("finds a browser by CHROMIUM alone if it is set, or else by its usual names in the PATH", () => {
   assert.strictEqual(Chromium.find({ CHROMIUM: process.execPath, PATH: "" }), process.execPath)
   assert.strictEqual(Chromium.find({ ...process.env, CHROMIUM: "/nowhere/chromium" }), undefined)
   assert.strictEqual(Chromium.find({ PATH: import.meta.dirname }), undefined)
@@ -44,7 +44,7 @@ if (chromium === undefined) {
       bundled = await bundle(program)
     })
 
-    it.live("a page and a worker do all that a client does, in both eras, and leave nothing on the servers", () =>
+    it.live("runs a client with and without sessions in a page and a worker, and leaves nothing on the servers", () =>
       Effect.gen(function*() {
         const { endpoints, servers, verbs } = yield* open
         const seen = yield* Chromium.browse(chromium, bundled.code, both(servers), { "/worker.js": worker })
@@ -52,11 +52,11 @@ if (chromium === undefined) {
         judgePage(page, servers, origin)
         judgePage(inWorker, servers, origin)
         for (const { sessions, streams } of Object.values(endpoints)) assert.deepEqual([sessions, streams], [0, 0])
-        // Of a visit, of the pool, and those beside each other: each session was ended once.
+        // The sessions of the visit, of the pool, and of the concurrent clients. Each was closed once.
         assert.strictEqual(verbs.filter((verb) => verb === "DELETE").length, 2 * (2 + 5 + 8))
       }))
 
-    it.live("2025-11-25 · transports, session management · a page that is left SHOULD send a DELETE, and sends one", () =>
+    it.live("2025-11-25 · transports, session management · a page that is left SHOULD send a DELETE: sends one", () =>
       Effect.gen(function*() {
         const { endpoints: { session }, servers } = yield* open
         const opened = `await program.stay(${
@@ -68,8 +68,8 @@ if (chromium === undefined) {
         assert.deepEqual([session.sessions, session.streams], [0, 0])
       }))
 
-    // Two requests for one address are one for the browser's cache, where the second waits for the first: 20 seconds in Chromium.
-    it.live("2025-11-25 · transports, resumability · a stream is resumed while the server's own says nothing yet", () =>
+    // The browser's cache makes a second request for the same URL wait for the first: 20 seconds in Chromium.
+    it.live("2025-11-25 · transports, resumability · resumes a stream while the standalone stream has not responded yet", () =>
       Effect.gen(function*() {
         const { byMethod, url } = yield* silent
         const text = yield* Chromium.browse(chromium, bundled.code, `return program.call(${JSON.stringify(url)})`)

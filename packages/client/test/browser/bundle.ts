@@ -1,21 +1,21 @@
-/** Makes of a program what a browser loads, with nothing of Node in it. */
+/** Bundles a program for browsers, without any module of Node. */
 import * as esbuild from "esbuild"
 import { isBuiltin } from "node:module"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 
-// Names that Node alone has. They are renamed where they mean the global, so that they can be found in what came out.
+// Names that only Node has. Those that mean the global are renamed, so that a search of the output finds them.
 const foreign = ["process", "Buffer", "require", "module", "__dirname", "__filename", "global"] as const
 const mark = "$OF_NODE_"
 
 export interface Bundle {
-  /** A classic script, which leaves what the program exports in `program`. */
+  /** A classic script that assigns the exports of the program to `program`. */
   readonly code: string
   /** Its size, in bytes. */
   readonly minified: number
-  /** The same, compressed. */
+  /** The size after gzip, in bytes. */
   readonly gzip: number
-  /** Which modules of Node are imported, and which of its globals are used that are not asked for with `typeof`. */
+  /** The imported modules of Node, and the lines that use a global of Node without `typeof`. */
   readonly ofNode: ReadonlyArray<string>
   /** The sources, by path from the root of the tree. */
   readonly inputs: ReadonlyArray<string>
@@ -26,7 +26,7 @@ const root = join(import.meta.dirname, "../../../..")
 /** The program that the tests run. */
 export const program = "packages/client/test/browser/program.ts"
 
-/** Bundles a program. What is loaded on demand alone (`Client.toolkit`) stays outside. */
+/** Bundles a program. Modules that are only loaded on demand (`Client.toolkit`) are excluded. */
 export const bundle = async (entry: string, contents?: string): Promise<Bundle> => {
   const found = new Set<string>()
   const options = {

@@ -1,4 +1,4 @@
-/** Chromium without a window, for one page that says by itself what it has seen. */
+/** Headless Chromium for one page that reports its own result. */
 import * as RawServer from "@skein/testing/RawServer"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -18,7 +18,7 @@ const runs = (path: string): boolean => {
   }
 }
 
-/** Where it is: what `CHROMIUM` says, or else by its usual names in the `PATH`. */
+/** Returns the path of Chromium: `CHROMIUM`, or else the first usual name in the `PATH`. */
 export const find = (env: NodeJS.ProcessEnv = process.env): string | undefined => {
   const given = env["CHROMIUM"]
   if (given !== undefined) return runs(given) ? given : undefined
@@ -39,12 +39,12 @@ const flags = [
   "--no-default-browser-check"
 ]
 
-/** A browser that has opened a page. The scope kills it, with every process that it has started, and forgets its profile. */
+/** A browser that opens a page. Closing the scope kills its process group and removes its profile. */
 const visit = (chromium: string, url: string) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const profile = mkdtempSync(join(tmpdir(), "skein-browser-"))
-      // At the head of a group of its own, which can be ended as one.
+      // A group leader, so that the whole group can be killed.
       const child = spawn(chromium, [...flags, `--user-data-dir=${profile}`, url], {
         detached: true,
         stdio: ["ignore", "ignore", "pipe"]
@@ -63,7 +63,7 @@ const visit = (chromium: string, url: string) =>
           try {
             process.kill(-child.pid, "SIGKILL")
           } catch {
-            // It has ended by itself.
+            // The process has already exited.
           }
         }
         await ended
@@ -77,8 +77,8 @@ const html = (script: string): string =>
   `.then((body) => fetch("/seen", { method: "POST", body }))</script>`
 
 /**
- * Opens a page that has the program, in a browser; gives what the script of the page returns, the body of an `async` function.
- * `files` are scripts and pages that it finds beside it, by path.
+ * Opens a page with the program in a browser, and returns the result of `script`, which is the body of an `async`
+ * function. `files` are additional scripts and pages by path.
  */
 export const browse = (
   chromium: string,

@@ -1,6 +1,6 @@
 /**
- * What a host in a browser does with a client: run in a page, in a worker, and where there is nothing but what the web has. It says
- * what it has seen, and the test judges.
+ * A host in a browser that uses a client. It runs in a page, in a worker, and in a context with web APIs only. It
+ * returns its observations, which the test checks.
  */
 import * as Client from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
@@ -21,19 +21,19 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
-/** Where the servers are that the program speaks to: the addresses of their endpoints. */
+/** The endpoint URLs of the servers. */
 export interface Servers {
-  /** Speaks all revisions. */
+  /** Supports all revisions. */
   readonly modern: string
-  /** Speaks those with sessions alone. */
+  /** Supports only session-based revisions. */
   readonly session: string
-  /** Answers, but not to pages of this origin. */
+  /** Responds, but rejects pages of this origin. */
   readonly foreign: string
-  /** Answers every origin, but lets no page read it: no `Cors`. */
+  /** Responds to every origin, but without CORS headers, so that no page can read the response. */
   readonly unreadable: string
-  /** Nobody listens there. */
+  /** No server listens there. */
   readonly nobody: string
-  /** Leads elsewhere. */
+  /** Redirects to another server. */
   readonly moved: string
 }
 
@@ -53,7 +53,7 @@ const answering = Layer.mergeAll(
   Roots.layer([{ uri: "file:///notes", name: "Notes" }])
 )
 
-/** Everything that one server is asked. */
+/** Makes every kind of request to one server. */
 const visit = (url: string) =>
   Effect.gen(function*() {
     const memory = ResponseCache.make()
@@ -115,7 +115,7 @@ const refusalOf = (url: string) =>
     onSuccess: () => "connected"
   })
 
-/** What a pool of both says. */
+/** The tools of a pool of both servers. */
 const pooled = ({ modern, nobody, session }: Servers) =>
   Effect.gen(function*() {
     const pool = yield* ClientPool.make({
@@ -127,8 +127,8 @@ const pooled = ({ modern, nobody, session }: Servers) =>
   }).pipe(Effect.scoped)
 
 /**
- * As many sessions beside each other as six connections take, each of which holds one for its stream, with one left for what is asked;
- * or more, which hold none.
+ * Opens concurrent sessions. A browser has six connections for each server, so that with `listen`, where each session
+ * holds one for its stream, five sessions leave one for requests. Without `listen` there may be more.
  */
 const beside = (url: string, count: number, listen: boolean) =>
   Effect.gen(function*() {
@@ -147,7 +147,7 @@ const beside = (url: string, count: number, listen: boolean) =>
 const told = <A>(what: Effect.Effect<A, unknown>): Effect.Effect<A | string> =>
   Effect.catchCause(what, (cause) => Effect.succeed(String(cause)))
 
-/** Does it all. Never fails: what went wrong stands where its result would. */
+/** Runs all parts. Never fails: a failed part has its error as its result. */
 export const run = (servers: Servers) =>
   Effect.runPromise(Effect.gen(function*() {
     return {
@@ -165,10 +165,10 @@ export const run = (servers: Servers) =>
     }
   }))
 
-/** What the program has seen. */
+/** The observations of the program. */
 export type Seen = Awaited<ReturnType<typeof run>>
 
-/** Opens a session, for as long as the page is there: that is what a host does. */
+/** Opens a session until the page is left, as a host does. */
 export const stay = async (url: string): Promise<string> => {
   const scope = await Effect.runPromise(Scope.make())
   const opening = Client.make(Http.transport({ url }), { revisions: ["2025-11-25"] })
@@ -185,5 +185,5 @@ export const call = (url: string): Promise<string> =>
     return textOf(yield* client.callTool("any"))
   })))
 
-// A host's own global; the types of this tree know nothing of pages.
+// A global of pages, which the types of this project do not include.
 declare const addEventListener: (type: "pagehide", listener: () => void) => void

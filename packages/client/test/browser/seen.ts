@@ -1,4 +1,4 @@
-/** What the program sees wherever it runs. */
+/** The result of the program in every environment. */
 import { assert } from "@effect/vitest"
 import type { Seen, Servers } from "./program.ts"
 
@@ -17,7 +17,7 @@ const visit = (server: string, revision: string, kept: number, cut: string) => (
   cut
 })
 
-/** All but what it is refused with, which is told differently. */
+/** The result without `refused`, whose messages depend on the environment. */
 export const expected = {
   modern: visit("modern", "2026-07-28", 1, "Closed"),
   session: visit("session", "2025-11-25", 0, "nothing is lost"),
@@ -26,7 +26,7 @@ export const expected = {
   deaf: Array(8).fill("done")
 }
 
-/** That a page was told all that it can be told. */
+/** Asserts that a page got this result, and messages with all that a page can find out. */
 export const judgePage = ({ refused, ...seen }: Seen, servers: Servers, page: string): void => {
   assert.deepEqual(seen as object, expected)
   const { foreign, moved, nobody, unreadable } = refused

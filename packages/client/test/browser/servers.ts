@@ -1,4 +1,4 @@
-/** The servers that a page speaks to: each on a port of its own, which is another origin. */
+/** The servers for a page. Each has its own port, and therefore its own origin. */
 import * as Catalog from "@skein/server/Catalog"
 import * as Cors from "@skein/server/Cors"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -27,7 +27,7 @@ import type { Servers } from "./program.ts"
 
 const { accepted, form } = Elicitation
 
-/** What happened to the call that has a key. */
+/** One `Deferred` for each key of a call. */
 const marks = () => {
   const made = new Map<string, Deferred.Deferred<void>>()
   return (key: string): Deferred.Deferred<void> => {
@@ -39,7 +39,7 @@ const marks = () => {
 
 const about = { key: Schema.String }
 
-/** What came to the servers of this process over HTTP, from here on: each verb, and the connections that are open. */
+/** The HTTP methods that servers of this process receive from now on, and their open connections. */
 class Traffic {
   readonly verbs: Array<string> = []
   readonly #sockets = new Set<Socket>()
@@ -51,7 +51,7 @@ class Traffic {
     socket.once("close", () => this.#sockets.delete(socket))
   }
 
-  /** Breaks every connection. */
+  /** Destroys every connection. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
@@ -70,7 +70,7 @@ const traffic = Effect.acquireRelease(
   ({ listener }) => Effect.sync(() => void unsubscribe("http.server.request.start", listener))
 )
 
-/** One that speaks these revisions, and can break the connections to it. */
+/** A server of these revisions, with a tool that breaks its connections. */
 const server = (name: string, revisions: ReadonlyArray<Revision.Revision>, cut: () => void) => {
   const begun = marks()
   const cancelled = marks()
@@ -123,7 +123,7 @@ const server = (name: string, revisions: ReadonlyArray<Revision.Revision>, cut: 
       () => Effect.as(Effect.andThen(Polling.disconnect("20 millis"), Effect.sleep("40 millis")), "you came back")
     ),
     Tool.layer(Tool.make("cut"), () =>
-      // By what is said before there is a stream to break.
+      // Progress makes the server open a stream, which the cut then breaks.
       Effect.as(
         Effect.andThen(
           ServerProgress.report({ progress: 1 }),
@@ -144,10 +144,13 @@ const serve = (layer: ReturnType<typeof server>, options: NodeHttp.Options) =>
     (context) => Context.get(context, NodeHttp.Server)
   )
 
-/** A port on which nobody listens: one that was free a moment ago. */
+/** A URL without a server: its port was free a moment ago. */
 const nobody = Effect.scoped(Effect.map(RawServer.http(() => {}), ({ url }) => url.href))
 
-/** All of them, until the scope closes; what the two that are spoken to hold; and the verbs of all that was asked. */
+/**
+ * Starts all servers until the scope closes. Returns the endpoints of two of them, and the HTTP methods of all
+ * requests.
+ */
 export const open = Effect.gen(function*() {
   const { traffic: seen } = yield* traffic
   const cut = () => seen.cut()
@@ -182,7 +185,10 @@ export const open = Effect.gen(function*() {
   }
 })
 
-/** One whose own stream has not begun, with not so much as a header, while it cuts the stream of a call, which can be resumed. */
+/**
+ * A server whose standalone stream sends nothing, not even headers, and whose stream of a call breaks and can be
+ * resumed.
+ */
 export const silent: Effect.Effect<ScriptedHttpServer.ScriptedHttpServer<Json>, never, Scope.Scope> = Effect.suspend(
   () => {
     let asked: JsonRpc.Id = 0

@@ -1,4 +1,4 @@
-/** 2026-07-28, server/utilities/caching, clause by clause. */
+/** The clauses of 2026-07-28, server/utilities/caching. */
 import {
   Closed,
   ConnectionFailed,
@@ -54,7 +54,7 @@ describe("freshness", () => {
       ttlMs: -5
     }]] as const
   ) {
-    it.effect(`2026-07-28 · a ttlMs that is ${what}: immediately stale`, () =>
+    it.effect(`2026-07-28 · a ttlMs of ${what}: immediately stale`, () =>
       Effect.gen(function*() {
         const { client: it } = yield* client(counted({ cacheScope: "public", ...hints }))
         assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
@@ -62,7 +62,7 @@ describe("freshness", () => {
       }))
   }
 
-  it.effect("2026-07-28 · SHOULD NOT treat TTL as a polling interval: nothing is asked that nobody needs", () =>
+  it.effect("2026-07-28 · SHOULD NOT treat TTL as a polling interval: sends no request without a caller", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
       yield* it.listToolsPage()
@@ -70,7 +70,7 @@ describe("freshness", () => {
       assert.strictEqual(server.requests("tools/list").length, 1)
     }))
 
-  it.effect("maxTtl: 24 hours by default, whatever ttlMs says", () =>
+  it.effect("maxTtl: bounds ttlMs, to 24 hours by default", () =>
     Effect.gen(function*() {
       const { client: long } = yield* client(counted({ ...minute, ttlMs: Number.MAX_SAFE_INTEGER }))
       const { client: short } = yield* client(counted(minute), { maxTtl: "1 second" })
@@ -85,7 +85,7 @@ describe("freshness", () => {
     }))
 
   for (const revision of Revision.all.filter((revision) => revision < "2026-07-28")) {
-    it.effect(`${revision} · knows no ttlMs: nothing is kept, also where a server says one`, () =>
+    it.effect(`${revision} · caches nothing, even if a server sends ttlMs, which the revision does not have`, () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(ScriptedServer.handshake(revision, counted(minute)))
         const it = yield* Client.make(server.transport)
@@ -96,7 +96,7 @@ describe("freshness", () => {
   }
 })
 
-describe("the key", () => {
+describe("the cache key", () => {
   it.effect("2026-07-28 · MUST NOT serve a cached response for a request whose method or parameters differ", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
@@ -111,7 +111,7 @@ describe("the key", () => {
       assert.strictEqual(server.requests("prompts/list").length, 1)
     }))
 
-  it.effect("what the protocol itself says in _meta of a request is no part of it: progress, traces", () =>
+  it.effect("ignores the protocol's own fields in _meta of a request: progress and traces", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
       yield* it.listToolsPage()
@@ -124,7 +124,7 @@ describe("the key", () => {
       assert.strictEqual(server.requests("tools/list").length, 1)
     }))
 
-  it.effect("2026-07-28 · requests carrying inputResponses or requestState MUST NOT be cached, nor answered from what is", () =>
+  it.effect("2026-07-28 · requests carrying inputResponses or requestState MUST NOT be cached, nor answered from the cache", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
       yield* it.readResource("r:1")
@@ -150,14 +150,14 @@ describe("the key", () => {
     }))
 })
 
-describe("notices", () => {
+describe("notifications", () => {
   const kinds: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
     ["tools", ["tools/list"]],
     ["prompts", ["prompts/list"]],
     ["resources", ["resources/list", "resources/templates/list"]]
   ]
   for (const [kind, listings] of kinds) {
-    it.effect(`2026-07-28 · notifications/${kind}/list_changed invalidates the cached response, and no other`, () =>
+    it.effect(`2026-07-28 · notifications/${kind}/list_changed invalidates the cached responses of its methods only`, () =>
       Effect.gen(function*() {
         const { client: it, server } = yield* client(counted(minute))
         for (const get of Object.values(gets)) yield* get(it)
@@ -169,7 +169,7 @@ describe("notices", () => {
       }))
   }
 
-  it.effect("2026-07-28 · notifications/resources/updated invalidates what was read of the uri, and of what it may be a part of", () =>
+  it.effect("2026-07-28 · notifications/resources/updated invalidates the resource and the resources that may contain it", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
       const uris = ["file:///a/b", "file:///a/", "file:///a", "file:///b", "file:///a/b/c"]
@@ -184,7 +184,7 @@ describe("notices", () => {
       assert.deepStrictEqual(read, ["file:///a/b", "file:///a/", "file:///a"])
     }))
 
-  it.effect("2026-07-28 · notifications/subscriptions/acknowledged: what it covers may have changed before, and nobody was told", () =>
+  it.effect("2026-07-28 · notifications/subscriptions/acknowledged invalidates the covered entries, which may have changed before", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
       const all = Effect.forEach(Object.values(gets), (get) => get(it))
@@ -207,7 +207,7 @@ describe("notices", () => {
       }
     }))
 
-  it.effect("one that comes while the answer is on its way: the answer may be older, and is not kept", () =>
+  it.effect("prevent the caching of a response in flight, which may be older", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(() => "no response")
       const asking = yield* Effect.forkChild(it.listToolsPage(), { startImmediately: true })
@@ -221,7 +221,7 @@ describe("notices", () => {
       yield* Fiber.interrupt(again)
     }))
 
-  it.effect("clearCache forgets everything of the server", () =>
+  it.effect("clearCache removes all entries of the server", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
       for (const get of Object.values(gets)) yield* get(it)
@@ -263,12 +263,12 @@ describe("pages", () => {
       assert.deepStrictEqual(yield* names, ["a1", "b1"])
       yield* TestClock.adjust(2_000)
       generation = 2
-      // The first page is fresh, and leads to a second one that is gone.
+      // The first page is fresh, and its cursor is no longer valid.
       assert.deepStrictEqual(yield* names, ["a2", "b2"])
       assert.strictEqual(server.requests("tools/list").length, 5)
     }))
 
-  it.effect("all pages are walked anew with refresh, and what comes is kept", () =>
+  it.effect("fetches all pages again with refresh, and caches them", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(({ params }) =>
         ScriptedServer.success({
@@ -290,7 +290,7 @@ describe("pages", () => {
       assert.strictEqual(asked(), 4)
     }))
 
-  it.effect("a cursor that is never valid is a failure, after the second time", () =>
+  it.effect("fails if the cursor is invalid again after one restart", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(({ params }) =>
         params?.["cursor"] === undefined
@@ -303,8 +303,8 @@ describe("pages", () => {
     }))
 })
 
-describe("how it is asked for", () => {
-  it.effect("refresh asks, and keeps what comes; bypass asks, and leaves what is kept", () =>
+describe("the cache option of a call", () => {
+  it.effect("refresh requests and caches a response; bypass requests one and leaves the cached one", () =>
     Effect.gen(function*() {
       const { client: it } = yield* client(counted(minute))
       assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
@@ -314,7 +314,7 @@ describe("how it is asked for", () => {
       assert.strictEqual(countOf(yield* it.listToolsPage()), 3)
     }))
 
-  it.effect("a refresh that says ttlMs 0, or that it is gone, takes away what was kept", () =>
+  it.effect("refresh removes the cached response if the new one has ttlMs 0 or is an error", () =>
     Effect.gen(function*() {
       let answer: "kept" | "stale" | "gone" = "kept"
       const { client: it, server } = yield* client(() =>
@@ -333,7 +333,7 @@ describe("how it is asked for", () => {
       }
     }))
 
-  it.effect("ping asks the server in any case, and keeps nothing", () =>
+  it.effect("ping always sends a request and caches nothing", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute))
       yield* it.request(Method.Discover, {})
@@ -343,7 +343,7 @@ describe("how it is asked for", () => {
       assert.strictEqual(server.requests("server/discover").length, asked + 2)
     }))
 
-  it.effect("cache: false keeps nothing", () =>
+  it.effect("cache: false on the client caches nothing", () =>
     Effect.gen(function*() {
       const { client: it } = yield* client(counted(minute), false)
       assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
@@ -351,7 +351,7 @@ describe("how it is asked for", () => {
       yield* it.clearCache
     }))
 
-  it.effect("what one caller does to a result does nothing to that of the next", () =>
+  it.effect("returns an independent copy to each caller", () =>
     Effect.gen(function*() {
       const { client: it } = yield* client(counted(minute))
       for (let times = 0; times < 3; times++) {
@@ -381,7 +381,7 @@ describe("staleIfError", () => {
       return yield* Effect.flatten(Fiber.join(asking))
     })
 
-  it.effect("2026-07-28 · MAY serve stale responses if errors occur during re-fetching: not by default", () =>
+  it.effect("2026-07-28 · MAY serve stale responses if errors occur during re-fetching: does not by default", () =>
     Effect.gen(function*() {
       const { begin, script } = outage()
       const { client: it } = yield* client(script)
@@ -391,7 +391,7 @@ describe("staleIfError", () => {
       assert.strictEqual((yield* Effect.flip(failing(it))).reason._tag, "Timeout")
     }))
 
-  it.effect("for as long as it says, when nobody answers; not to a refresh, and not what was invalidated", () =>
+  it.effect("serves stale responses during an outage for its duration, but not for refresh, and not invalidated ones", () =>
     Effect.gen(function*() {
       const { begin, end, script } = outage()
       const { client: it, server } = yield* client(script, { staleIfError: "5 minutes" })
@@ -411,7 +411,7 @@ describe("staleIfError", () => {
       assert.strictEqual((yield* Effect.flip(failing(it))).reason._tag, "Timeout")
     }))
 
-  it.effect("nobody answers where the connection is closed, the time is over, or HTTP says 500 or more", () =>
+  it.effect("applies to Closed, Timeout, ConnectionFailed and HttpError with status 500 or more", () =>
     Effect.gen(function*() {
       const cache = yield* Cache.make({ staleIfError: "1 minute" })
       const result = { tools: [], ...minute } as ListToolsResult
@@ -442,7 +442,7 @@ describe("staleIfError", () => {
       }
     }))
 
-  it.effect("an error that the server answers with is an answer", () =>
+  it.effect("does not apply to an error response of the server", () =>
     Effect.gen(function*() {
       let up = true
       const fresh = counted(minute)

@@ -1,4 +1,4 @@
-/** A cache, mirrored parameters and checked results against a server of ours, on a socket. */
+/** Cached responses, mirrored parameters and checked results against a Skein server on a socket. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Catalog from "@skein/server/Catalog"
 import * as JsonSchema from "@skein/server/JsonSchema"
@@ -37,7 +37,7 @@ const serving = Effect.gen(function*() {
 })
 
 describe.each([["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const)("over %s", (_, transport) => {
-  it.live("2026-07-28 · a call that misses a header has the list read, and reaches the tool; what it answers is checked", () =>
+  it.live("2026-07-28 · refreshes the tool list for a call without a required header, repeats the call, and checks its result", () =>
     Effect.gen(function*() {
       const { url } = yield* serving
       const client = yield* Client.make(transport({ url }))
@@ -48,19 +48,24 @@ describe.each([["fetch", Http.transport], ["node:http", NodeHttp.transport]] as 
       assert.deepStrictEqual((yield* client.callTool("where", {})).structuredContent, { region: "nowhere" })
     }))
 
-  it.live("2026-07-28 · a resource is kept until the server says that it has changed", () =>
+  it.live("2026-07-28 · serves a cached resource until the server reports that it has changed", () =>
     Effect.gen(function*() {
       const { context, url } = yield* serving
       const client = yield* Client.make(transport({ url }))
-      const text = Effect.map(client.readResource("r://1"), ({ contents: [content] }) =>
-        content && "text" in content && content.text)
+      const text = Effect.map(
+        client.readResource("r://1"),
+        ({ contents: [content] }) => content && "text" in content && content.text
+      )
       const heard = { Subscribed: yield* Deferred.make<void>(), ResourceUpdated: yield* Deferred.make<void>() }
-      const listening = Stream.runForEach(client.changes({ uris: ["r://1"] }), ({ _tag }) =>
-        _tag === "Subscribed" || _tag === "ResourceUpdated" ? Deferred.succeed(heard[_tag], undefined) : Effect.void)
+      const listening = Stream.runForEach(
+        client.changes({ uris: ["r://1"] }),
+        ({ _tag }) =>
+          _tag === "Subscribed" || _tag === "ResourceUpdated" ? Deferred.succeed(heard[_tag], undefined) : Effect.void
+      )
       assert.deepStrictEqual([yield* text, yield* text], ["read 1", "read 1"])
       yield* Effect.forkChild(listening)
       yield* Deferred.await(heard.Subscribed)
-      // The subscription covers it from now on.
+      // The subscription covers later changes only, so the earlier entry is discarded.
       assert.deepStrictEqual([yield* text, yield* text], ["read 2", "read 2"])
       yield* Effect.provide(Catalog.updated("r://1"), context)
       yield* Deferred.await(heard.ResourceUpdated)

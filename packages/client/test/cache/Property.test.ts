@@ -1,4 +1,4 @@
-/** Whatever happens in whatever order, nothing is given that is stale, or another's. */
+/** No order of events makes the cache return a stale result or a private result of another principal. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Method from "@skein/protocol/Method"
 import type { ReadResourceResult } from "@skein/protocol/Resource"
@@ -20,25 +20,25 @@ const Step = Schema.Struct({
   /** In steps of 10 ms. */
   ttl: Schema.Literals([0, 1, 2, 5, 50]),
   wait: Schema.Literals([0, 1, 2, 10]),
-  /** How many turns the server takes, and the store. */
+  /** The number of turns that the server and the store take. */
   turns: Schema.Literals([0, 0, 1, 3])
 })
 type Step = typeof Step.Type
 
-/** What an answer says of itself. */
+/** The properties of a response, as its content. */
 interface Said {
   readonly by: string
   readonly uri: string
   readonly at: number
   readonly ttl: number
   readonly cacheScope: string
-  /** How many notices about the resource its client had heard, when the server answered. */
+  /** The number of notifications about the resource that its client had received when the server responded. */
   readonly heard: number
 }
 
 const turns = (count: number) => Effect.forEach(Array.from({ length: count }), () => Effect.yieldNow, { discard: true })
 
-/** A store that takes its turns, as one that is far away does. */
+/** A store that takes several turns for each operation, like a remote one. */
 const slow = (store: ResponseCache.Store, count: () => number): ResponseCache.Store => ({
   get: (key) => Effect.andThen(turns(count()), Effect.tap(store.get(key), () => turns(count()))),
   set: (key, entry) => Effect.andThen(turns(count()), store.set(key, entry)),
@@ -123,17 +123,17 @@ const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) 
 
 const many = Schema.Array(Step).check(Schema.isMinLength(20), Schema.isMaxLength(60))
 
-describe("any order of gets, notices and time", () => {
+describe("any order of reads, notifications and time", () => {
   const total = { asked: 0, given: 0 }
   for (
     const [what, isSlow, concurrency] of [
-      ["one after the other", false, 1],
-      ["at once", false, 4],
-      ["with a store that takes its time", true, 4]
+      ["sequentially", false, 1],
+      ["concurrently", false, 4],
+      ["with a slow store", true, 4]
     ] as const
   ) {
     it.effect.prop(
-      `2026-07-28 · MUST NOT give what is stale or of another principal: ${what}`,
+      `2026-07-28 · MUST NOT return a stale response or one of another principal: ${what}`,
       [many],
       ([steps]) =>
         Effect.map(play(steps, isSlow, concurrency), ({ asked, given }) => {
@@ -143,7 +143,7 @@ describe("any order of gets, notices and time", () => {
     )
   }
 
-  it("both happens: the server is asked, and is not", () => {
+  it("returns both cached and new responses in these runs", () => {
     assert.isAbove(total.given, 100)
     assert.isAbove(total.asked, 100)
   })

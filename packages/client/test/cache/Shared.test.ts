@@ -1,4 +1,4 @@
-/** A store that several clients use, and one that does not do what it should. */
+/** A store that several clients share, and a store that fails. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -12,7 +12,7 @@ import { client, counted, countOf, minute } from "./cached.ts"
 const server = "https://example.com/mcp"
 const mine = { ttlMs: 60_000, cacheScope: "private" }
 
-describe("a store that is shared", () => {
+describe("a shared store", () => {
   it.effect("2026-07-28 · public: MAY serve the cached response to any user", () =>
     Effect.gen(function*() {
       const store = ResponseCache.make()
@@ -37,14 +37,14 @@ describe("a store that is shared", () => {
       }))
   }
 
-  it.effect("private responses of nobody in particular are not kept", () =>
+  it.effect("keeps no private responses of a client without a partition", () =>
     Effect.gen(function*() {
       const { client: it } = yield* client(counted(mine), { store: ResponseCache.make(), server })
       assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
       assert.strictEqual(countOf(yield* it.listToolsPage()), 2)
     }))
 
-  it.effect("a response that is private now is not followed by one that was public before", () =>
+  it.effect("does not return an older public response after a private one", () =>
     Effect.gen(function*() {
       let hints: object = minute
       const { client: it } = yield* client((request, server) => counted(hints)(request, server), {
@@ -61,7 +61,7 @@ describe("a store that is shared", () => {
       assert.notProperty(yield* it.listToolsPage(), "cacheScope")
     }))
 
-  it.effect("of one's own and everybody's, what was received last counts", () =>
+  it.effect("returns the later one of the private and the public response", () =>
     Effect.gen(function*() {
       const store = ResponseCache.make()
       const ada = yield* client(counted({ ttlMs: 1_000, cacheScope: "private" }), { store, server, partition: "ada" })
@@ -73,7 +73,7 @@ describe("a store that is shared", () => {
       assert.strictEqual(countOf(yield* ada.client.listToolsPage()), 2)
     }))
 
-  it.effect("servers are told apart by what the host calls them, not by what they call themselves", () =>
+  it.effect("separates servers by their configured name, not by the name that they report", () =>
     Effect.gen(function*() {
       const store = ResponseCache.make()
       const script = counted(minute)
@@ -85,7 +85,7 @@ describe("a store that is shared", () => {
       assert.strictEqual(countOf(yield* one.client.listToolsPage()), 1)
     }))
 
-  it.effect("a notice to one client makes it stale for all", () =>
+  it.effect("discards entries of all clients after a notification to one", () =>
     Effect.gen(function*() {
       const store = ResponseCache.make()
       const script = counted(mine)
@@ -98,7 +98,7 @@ describe("a store that is shared", () => {
       assert.strictEqual(countOf(yield* bob.client.listToolsPage()), 3)
     }))
 
-  it.effect("2026-07-28 · MUST mirror: a tool that another client has listed has its headers too", () =>
+  it.effect("2026-07-28 · MUST mirror: sends the headers of a tool that another client has listed", () =>
     Effect.gen(function*() {
       const store = ResponseCache.make()
       const inputSchema = { type: "object", properties: { a: { type: "string", "x-mcp-header": "A" } } }
@@ -117,17 +117,17 @@ describe("a store that is shared", () => {
     }))
 })
 
-describe("a store that does not do what it should", () => {
+describe("a faulty store", () => {
   const over = (change: Partial<ResponseCache.Store>): ResponseCache.Store => ({ ...ResponseCache.make(), ...change })
   const broken: ReadonlyArray<readonly [string, Effect.Effect<never, unknown> | "throws"]> = [
     ["fails", Effect.fail("gone")],
     ["dies", Effect.die(new Error("bug"))],
     ["throws", "throws"],
-    ["is interrupted by itself", Effect.interrupt],
+    ["interrupts itself", Effect.interrupt],
     ["hangs", Effect.never]
   ]
   for (const [what, effect] of broken) {
-    it.effect(`one that ${what}: the server is asked; one warning; it is left alone for ten times its timeout`, () => {
+    it.effect(`is bypassed with one warning for ten times its timeout if it ${what}`, () => {
       const { layer, told } = warnings()
       return Effect.gen(function*() {
         let asked = 0
@@ -156,7 +156,7 @@ describe("a store that does not do what it should", () => {
     })
   }
 
-  it.effect("who waits for a store that hangs can be interrupted, and the store is no worse for it", () => {
+  it.effect("can be interrupted while it hangs, and works afterwards", () => {
     const { layer, told } = warnings()
     return Effect.gen(function*() {
       let hangs = true
@@ -172,7 +172,7 @@ describe("a store that does not do what it should", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   })
 
-  it.effect("what was invalidated while it was away is not given when it is back", () =>
+  it.effect("does not return entries that were invalidated while it was unavailable", () =>
     Effect.gen(function*() {
       let up = true
       const memory = ResponseCache.make()
@@ -193,7 +193,7 @@ describe("a store that does not do what it should", () => {
       up = true
       yield* TestClock.adjust(1_000)
       assert.strictEqual(countOf(yield* it.listToolsPage()), 3)
-      // The store has heard of it by now: what nobody asked for since is not given to another client either.
+      // The store has received the invalidation by now, so another client does not get the other page either.
       const other = yield* client(counted(minute), { store, server })
       yield* other.client.listToolsPage({ cursor: "b" })
       assert.strictEqual(other.server.requests("tools/list").length, 1)
@@ -201,17 +201,17 @@ describe("a store that does not do what it should", () => {
 
   const entry: ResponseCache.Entry = { text: "{\"tools\":[]}", receivedAt: 0, ttlMs: 60_000 }
   const garbage: ReadonlyArray<readonly [string, unknown]> = [
-    ["no entry at all", 42],
+    ["a value that is not an entry", 42],
     ["an entry of another shape", { text: 1, receivedAt: "x" }],
-    ["text that is no JSON", { ...entry, text: "{" }],
-    ["JSON that is no such result", { ...entry, text: "{\"tools\":[{}]}" }],
-    ["an answer that is no result", { ...entry, text: "{\"resultType\":\"input_required\"}" }],
-    ["a time that is yet to come", { ...entry, receivedAt: 1 }],
-    ["a time that is no number", { ...entry, receivedAt: NaN }],
-    ["a ttl that is no number", { ...entry, ttlMs: NaN }]
+    ["text that is not JSON", { ...entry, text: "{" }],
+    ["JSON that is not such a result", { ...entry, text: "{\"tools\":[{}]}" }],
+    ["a response that is not a result", { ...entry, text: "{\"resultType\":\"input_required\"}" }],
+    ["a time in the future", { ...entry, receivedAt: 1 }],
+    ["a time that is not a number", { ...entry, receivedAt: NaN }],
+    ["a ttl that is not a number", { ...entry, ttlMs: NaN }]
   ]
   for (const [what, given] of garbage) {
-    it.effect(`${what}: the server is asked`, () =>
+    it.effect(`is bypassed if it returns ${what}`, () =>
       Effect.gen(function*() {
         const store = over({ get: () => Effect.succeed(given as ResponseCache.Entry) })
         const { client: it } = yield* client(counted(minute), { store, server })
@@ -219,7 +219,7 @@ describe("a store that does not do what it should", () => {
       }))
   }
 
-  it.effect("what it gives is read as what a server sends", () =>
+  it.effect("has its entries decoded like a server's response", () =>
     Effect.gen(function*() {
       const { client: it, server: answers } = yield* client(counted(minute), {
         store: over({ get: () => Effect.succeed(entry) }),
@@ -230,7 +230,7 @@ describe("a store that does not do what it should", () => {
     }))
 })
 
-describe("a store in memory", () => {
+describe("an in-memory store", () => {
   const key = (params: string): ResponseCache.Key => ({ server, method: "tools/list", params, partition: undefined })
   const entry = (text: string): ResponseCache.Entry => ({ text, receivedAt: 0, ttlMs: 1 })
   const has = (store: ResponseCache.Store, count: number) =>
@@ -239,7 +239,7 @@ describe("a store in memory", () => {
       (found) => found.map((one) => one !== undefined)
     )
 
-  it.effect("maxEntries: of more, the one that was used least recently goes; 1,000 by default", () =>
+  it.effect("maxEntries: evicts the least recently used entry (default 1,000)", () =>
     Effect.gen(function*() {
       const store = ResponseCache.make({ maxEntries: 2 })
       for (const params of ["0", "1"]) yield* store.set(key(params), entry("x"))
@@ -252,12 +252,12 @@ describe("a store in memory", () => {
       assert.isUndefined(yield* roomy.get(key("0")))
     }))
 
-  it.effect("maxSize: of more the oldest go, and what is longer by itself is not kept; 16 Mi by default", () =>
+  it.effect("maxTotalChars: evicts the oldest entries and rejects a longer one (default 16 Mi)", () =>
     Effect.gen(function*() {
       const store = ResponseCache.make({ maxTotalChars: 1_000 })
       for (let at = 0; at < 4; at++) yield* store.set(key(`${at}`), entry("x".repeat(400)))
       assert.deepStrictEqual(yield* has(store, 4), [false, false, true, true])
-      // Replaced, it counts once.
+      // A replaced entry counts once.
       for (let at = 0; at < 4; at++) yield* store.set(key("3"), entry("x".repeat(400)))
       assert.deepStrictEqual(yield* has(store, 4), [false, false, true, true])
       yield* store.set(key("3"), entry("x".repeat(1_000)))
@@ -268,7 +268,7 @@ describe("a store in memory", () => {
       assert.deepStrictEqual(yield* has(roomy, 3), [false, true, true])
     }))
 
-  it.effect("Client.make: its bounds are options of the cache", () =>
+  it.effect("takes its bounds from the cache options of Client.make", () =>
     Effect.gen(function*() {
       const { client: it, server } = yield* client(counted(minute), { maxEntries: 1 })
       for (const get of [it.listToolsPage(), it.listPromptsPage(), it.listToolsPage()]) yield* get

@@ -1,4 +1,4 @@
-/** A server of the request era that counts what it answers, and lets it be kept. */
+/** A stateless server that counts its responses and adds cache hints to them. */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
@@ -10,7 +10,7 @@ export interface Hints {
   readonly cacheScope?: unknown
 }
 
-/** What a method answers, beside the hints. */
+/** The content of each method's result, without the hints. */
 const contents: Readonly<Record<string, JsonObject>> = {
   "server/discover": { supportedVersions: ["2026-07-28"], capabilities: { tools: {}, resources: {}, prompts: {} } },
   "tools/list": { tools: [{ name: "t", inputSchema: { type: "object" } }] },
@@ -20,7 +20,7 @@ const contents: Readonly<Record<string, JsonObject>> = {
   "resources/read": { contents: [{ uri: "r:1", text: "one" }] }
 }
 
-/** Answers that say how often their method was answered before. */
+/** Responses with the number of responses of their method so far. */
 export const counted = (hints: Hints): ScriptedServer.Script => {
   const counts = new Map<string, number>()
   return ({ method }) => {
@@ -39,12 +39,12 @@ export const countOf = (result: unknown): unknown => (result as { readonly _meta
 
 const modern = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
 
-/** An answer of the request era that is not to be kept. */
+/** A 2026-07-28 response that must not be cached. */
 export const now = (result: JsonObject): ScriptedServer.Reply => ScriptedServer.success({ ...modern, ...result })
 
 export const minute = { ttlMs: 60_000, cacheScope: "public" }
 
-/** A client of a server that answers so, once it was found out what it is. */
+/** A client of a server that responds with `script`, after the discovery. */
 export const client = (script: ScriptedServer.Script, cache?: Options | false, options?: Client.Options) =>
   Effect.gen(function*() {
     let discovered = false

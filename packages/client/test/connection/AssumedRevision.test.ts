@@ -1,4 +1,4 @@
-/** What was kept of a server and is not true any more. */
+/** A server profile that is out of date. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import { MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
@@ -19,7 +19,7 @@ const answer = (request: JsonRpc.Request): ScriptedServer.Reply =>
       : { tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" }
   )
 
-/** A server of the session era, that says so to who does not begin with `initialize`. */
+/** A session-based server that rejects requests with `reply` on a connection that did not start with `initialize`. */
 const legacy = (reply: ScriptedServer.Reply, ready = () => false) => {
   let opened = 0
   const script = ScriptedServer.handshake(
@@ -32,8 +32,8 @@ const legacy = (reply: ScriptedServer.Reply, ready = () => false) => {
   })
 }
 
-describe("2026-07-28 · a client that keeps what it found out, re-probing if the cached assumption later fails", () => {
-  it.effect("nothing is asked before the first call, and an answer is confirmation", () =>
+describe("2026-07-28 · a client with a stored server profile, re-probing if the cached assumption later fails", () => {
+  it.effect("sends nothing before the first call, and a result confirms the profile", () =>
     Effect.gen(function*() {
       const line = ScriptedServer.make(ScriptedServer.handshake("2026-07-28", answer))
       const client = yield* Client.make(line.transport, { serverProfile })
@@ -58,7 +58,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       ["an error of its own", ScriptedServer.failure(-32000, "Bad Request: Server not initialized")]
     ] as const
   ) {
-    it.effect(`refuted by ${name}: found out anew, and the call is made again, also one that may not be repeated`, () =>
+    it.effect(`detects the server again after ${name}, and retries the call even if it is not repeatable`, () =>
       Effect.gen(function*() {
         for (const reconnect of [false, true]) {
           const line = legacy(reply)
@@ -66,14 +66,14 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
           assert.deepStrictEqual((yield* client.callTool("pay")).content, [])
           assert.strictEqual(client.revision, "2025-11-25")
           assert.strictEqual(line.requests("tools/call").length, 2)
-          // The next detection is a true one.
+          // The next server profile is correct.
           assert.strictEqual(client.serverProfile.revision, "2025-11-25")
           assert.strictEqual(line.openConnections, 1)
         }
       }))
   }
 
-  it.effect("refuted by a refusal of HTTP", () =>
+  it.effect("detects the server again after an HTTP error", () =>
     Effect.gen(function*() {
       const line = legacy(ScriptedServer.failure(-32601, "Method not found"))
       line.onRequest = () =>
@@ -85,7 +85,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       assert.deepStrictEqual([client.revision, line.openConnections], ["2025-11-25", 1])
     }))
 
-  it.effect("several first calls at once refute it once, and each is made again", () =>
+  it.effect("detects the server again once for several first calls, and retries each", () =>
     Effect.gen(function*() {
       const line = legacy(ScriptedServer.failure(-32601, "Method not found"))
       const client = yield* Client.make(line.transport, { serverProfile })
@@ -96,7 +96,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       assert.strictEqual(line.requests("tools/call").length, 10)
     }))
 
-  it.effect("an error about the call is told, when the server is what it was taken for: it is asked, and not left", () =>
+  it.effect("fails with an error about the call, after a probe on the same connection confirms the revision", () =>
     Effect.gen(function*() {
       const line = ScriptedServer.make(
         ScriptedServer.handshake("2026-07-28", () => ScriptedServer.failure(-32602, "Unknown tool: pay"))
@@ -110,7 +110,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       assert.deepStrictEqual(line.methods, ["tools/call", "server/discover", "tools/call"])
     }))
 
-  it.effect("an internal error is told: what was begun is not begun again", () =>
+  it.effect("fails with an internal error without a retry, because the call may have started", () =>
     Effect.gen(function*() {
       const line = legacy(ScriptedServer.failure(-32603, "Oops"))
       const client = yield* Client.make(line.transport, { serverProfile })
@@ -120,7 +120,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       assert.deepStrictEqual([line.attempts, line.requests("tools/call").length], [1, 1])
     }))
 
-  it.effect("it is refuted once: what is found out then is believed", () =>
+  it.effect("detects the server again only once", () =>
     Effect.gen(function*() {
       const line = ScriptedServer.make((request, server) =>
         request.method === "tools/call" || server.connections === 1
@@ -134,7 +134,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       assert.strictEqual(line.attempts, 2)
     }))
 
-  it.effect("where nobody is found any more, the call fails and the client has ended", () =>
+  it.effect("fails the call and ends the client if the server cannot be reached again", () =>
     Effect.gen(function*() {
       const line = legacy(ScriptedServer.failure(-32601, "Method not found"))
       line.onConnect = (attempt) =>
@@ -146,7 +146,7 @@ describe("2026-07-28 · a client that keeps what it found out, re-probing if the
       assert.strictEqual((yield* client.ended)._tag, "Lost")
     }))
 
-  it.effect("interrupting the call while it is found out anew leaves a client that works", () =>
+  it.effect("remains usable after the call is interrupted during the detection", () =>
     Effect.gen(function*() {
       const line = legacy(ScriptedServer.failure(-32601, "Method not found"))
       const client = yield* Client.make(line.transport, { serverProfile })

@@ -1,4 +1,4 @@
-/** What a client does after its scope has closed. */
+/** Calls on a client whose scope has closed. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
@@ -39,9 +39,9 @@ const every = (client: Client.Client): Readonly<Record<string, Effect.Effect<unk
   changes: Stream.runDrain(client.changes({ tools: true }))
 })
 
-describe("a client that was closed", () => {
+describe("a closed client", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · fails with Closed, whatever is asked of it, and gives nothing that it has kept`, () =>
+    it.effect(`${revision} · fails every method with Closed, and returns nothing from its cache`, () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => ScriptedServer.success(answers)))
         const scope = yield* Scope.make()

@@ -22,7 +22,7 @@ const failureOf = <A>(effect: Effect.Effect<A, ClientError, Scope.Scope>) => Eff
 
 describe("the handshake", () => {
   for (const revision of Revision.sessionEra) {
-    it.effect(`${revision} · a server that does not know server/discover gets initialize, then notifications/initialized`, () =>
+    it.effect(`${revision} · sends initialize, then notifications/initialized, to a server without server/discover`, () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(ScriptedServer.handshake(revision))
         const client = yield* Client.make(server.transport)
@@ -37,7 +37,7 @@ describe("the handshake", () => {
       }))
   }
 
-  it.effect("2026-07-28 · stdio · a DiscoverResult settles it: the server is modern", () =>
+  it.effect("2026-07-28 · stdio · uses the stateless revision after a DiscoverResult", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2026-07-28"))
       const client = yield* Client.make(server.transport, { info: { name: "host", version: "7" } })
@@ -91,9 +91,9 @@ describe("the handshake", () => {
           requested: "2026-07-28"
         })
       ],
-      ["a result that is no DiscoverResult", ScriptedServer.success({})],
+      ["a result that is not a DiscoverResult", ScriptedServer.success({})],
       [
-        "a result with a resultType that is not known",
+        "a result with an unknown resultType",
         ScriptedServer.success({ resultType: "later", supportedVersions: [], capabilities: {} })
       ]
     ] as const
@@ -110,7 +110,7 @@ describe("the handshake", () => {
       }))
   }
 
-  describe("after UnsupportedProtocolVersion", () => {
+  describe("a server that responds with UnsupportedProtocolVersion", () => {
     const answer = (supported: ReadonlyArray<string>): ScriptedServer.Script => (request, server) =>
       request.method === "server/discover"
         ? ScriptedServer.failure(-32022, "Unsupported protocol version", { supported, requested: "2026-07-28" })
@@ -125,7 +125,7 @@ describe("the handshake", () => {
         assert.deepStrictEqual(server.methods, ["server/discover"])
       }))
 
-    it.effect("2026-07-28 · versioning · that names what was asked for: SHOULD select a supported version, and retry", () =>
+    it.effect("2026-07-28 · versioning · and lists the requested version: SHOULD select a supported version, and retry", () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make((request, server) =>
           request.method === "server/discover" && server.methods.length === 1
@@ -140,7 +140,7 @@ describe("the handshake", () => {
         assert.deepStrictEqual(server.methods, ["server/discover", "server/discover"])
       }))
 
-    it.effect("2026-07-28 · versioning · that names what it refuses again: asks twice, and no more", () =>
+    it.effect("2026-07-28 · versioning · and lists the version that it refuses again: gets two probes at most", () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(answer(["2026-07-28"]))
         const error = yield* failureOf(Client.make(server.transport))
@@ -149,7 +149,7 @@ describe("the handshake", () => {
         assert.deepStrictEqual(server.methods, ["server/discover", "server/discover"])
       }))
 
-    it.effect("2026-07-28 · versioning · that names what it refuses again, and a session: initialize", () =>
+    it.effect("2026-07-28 · versioning · and lists the version that it refuses again, and a session-based one: gets initialize", () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(answer(["2026-07-28", "2025-06-18"]))
         const client = yield* Client.make(server.transport)
@@ -157,7 +157,7 @@ describe("the handshake", () => {
         assert.deepStrictEqual(server.methods.slice(0, 3), ["server/discover", "server/discover", "initialize"])
       }))
 
-    it.effect("2026-07-28 · stdio · that names versions of the session era only: initialize with the newest", () =>
+    it.effect("2026-07-28 · stdio · and lists only session-based versions: gets initialize with the newest", () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(answer(["2024-11-05", "2025-06-18"]))
         const client = yield* Client.make(server.transport)
@@ -166,7 +166,7 @@ describe("the handshake", () => {
       }))
   })
 
-  it.effect("2026-07-28 · another error that only a modern server knows is the answer: do not fall back", () =>
+  it.effect("2026-07-28 · another error that only a modern server sends fails the client: do not fall back", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(() =>
         ScriptedServer.failure(-32021, "Missing", { requiredCapabilities: { sampling: {} } })
@@ -177,7 +177,7 @@ describe("the handshake", () => {
       assert.deepStrictEqual(server.methods, ["server/discover"])
     }))
 
-  it.effect("2026-07-28 · a DiscoverResult that lists only versions of the session era leads to initialize", () =>
+  it.effect("2026-07-28 · sends initialize after a DiscoverResult that lists only session-based versions", () =>
     Effect.gen(function*() {
       const legacy = ScriptedServer.handshake("2025-11-25")
       const server = ScriptedServer.make((request, server) =>
@@ -195,7 +195,7 @@ describe("the handshake", () => {
       assert.strictEqual(client.revision, "2025-11-25")
     }))
 
-  it.effect("a server that does not answer the probe within probeTimeout gets initialize; it owes no answer any more", () =>
+  it.effect("sends initialize and cancels the probe after probeTimeout without a response", () =>
     Effect.gen(function*() {
       const legacy = ScriptedServer.handshake("2025-03-26")
       const server = ScriptedServer.make((request, server) =>
@@ -217,7 +217,7 @@ describe("the handshake", () => {
       ])
     }))
 
-  it.effect("the option probeTimeout says how long the probe is waited for", () =>
+  it.effect("waits for the probe as long as the option probeTimeout", () =>
     Effect.gen(function*() {
       const legacy = ScriptedServer.handshake("2025-03-26")
       const server = ScriptedServer.make((request, server) =>
@@ -230,7 +230,7 @@ describe("the handshake", () => {
       assert.strictEqual((yield* Fiber.join(fiber)).revision, "2025-03-26")
     }))
 
-  it.effect("a late answer to the probe is ignored when the server accepts initialize", () =>
+  it.effect("ignores a late response to the probe if the server accepts initialize", () =>
     Effect.gen(function*() {
       const modern = ScriptedServer.handshake("2026-07-28")
       const legacy = ScriptedServer.handshake("2025-11-25")
@@ -249,7 +249,7 @@ describe("the handshake", () => {
       assert.notInclude(server.methods, "notifications/cancelled")
     }))
 
-  it.effect("2026-07-28 · a modern server that only started slowly is understood when it refuses initialize", () =>
+  it.effect("2026-07-28 · uses a modern server's late response to the probe if it refuses initialize", () =>
     Effect.gen(function*() {
       const modern = ScriptedServer.handshake("2026-07-28")
       const server = ScriptedServer.make((request, server) => {
@@ -281,7 +281,7 @@ describe("the handshake", () => {
       assert.notInclude(server.methods, "notifications/initialized")
     }))
 
-  it.effect("2025-11-25 · a server that refuses initialize is a Negotiation error that carries the server's error", () =>
+  it.effect("2025-11-25 · fails with NegotiationFailed and the server's error if the server refuses initialize", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make((request) =>
         request.method === "initialize"
@@ -296,7 +296,7 @@ describe("the handshake", () => {
       assert.strictEqual(fieldsOf(error).error?.reason, "UnsupportedProtocolVersion")
     }))
 
-  it.effect("an answer to initialize without a protocolVersion is an InvalidAnswer", () =>
+  it.effect("fails with InvalidResponse if the response to initialize has no protocolVersion", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make((request) =>
         request.method === "initialize" ? ScriptedServer.success({}) : ScriptedServer.methodNotFound(request.method)
@@ -304,7 +304,7 @@ describe("the handshake", () => {
       assert.strictEqual((yield* failureOf(Client.make(server.transport))).reason._tag, "InvalidResponse")
     }))
 
-  it.effect("a server that never answers initialize is a TimedOut error", () =>
+  it.effect("fails with Timeout if the server never responds to initialize", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(() => "no response")
       const fiber = yield* Effect.forkChild(failureOf(Client.make(server.transport)), { startImmediately: true })
@@ -314,7 +314,7 @@ describe("the handshake", () => {
 })
 
 describe("the option revisions", () => {
-  it.effect("only the session era: the server is not probed", () =>
+  it.effect("sends no probe with session-based revisions only", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-06-18"))
       const client = yield* Client.make(server.transport, { revisions: ["2024-11-05", "2025-06-18"] })
@@ -324,14 +324,14 @@ describe("the option revisions", () => {
       assert.strictEqual(server.requests("initialize")[0]?.params?.["protocolVersion"], "2025-06-18")
     }))
 
-  it.effect("a revision that is not among them is refused, though it is spoken", () =>
+  it.effect("rejects a supported revision that is not enabled", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-03-26"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2025-11-25"] }))
       assert.strictEqual(error.reason._tag, "NegotiationFailed")
     }))
 
-  it.effect("2026-07-28 · only the request era: a legacy server is a deterministic failure, and never gets initialize", () =>
+  it.effect("2026-07-28 · fails with NegotiationFailed, without initialize, on a legacy server if only stateless revisions are enabled", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2026-07-28"] }))
@@ -339,7 +339,7 @@ describe("the option revisions", () => {
       assert.deepStrictEqual(server.methods, ["server/discover"])
     }))
 
-  it.effect("none at all is a Negotiation error before anything is opened", () =>
+  it.effect("fails with NegotiationFailed without a connection if it is empty", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
       const error = yield* failureOf(Client.make(server.transport, { revisions: [] }))
@@ -352,7 +352,7 @@ describe("a server that ends during the handshake", () => {
   const fragile: ScriptedServer.Script = (request, server) =>
     request.method === "server/discover" ? "disconnect" : ScriptedServer.handshake("2025-06-18")(request, server)
 
-  it.effect("ended by the probe: it is connected to once more, and gets initialize first", () =>
+  it.effect("is connected to once more if it ended on the probe, and gets initialize first", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(fragile)
       const client = yield* Client.make(server.transport)
@@ -362,7 +362,7 @@ describe("a server that ends during the handshake", () => {
       assert.deepStrictEqual(server.methods, ["server/discover", "initialize", "notifications/initialized", "ping"])
     }))
 
-  it.effect("ended each time: it is a Closed error after two connections", () =>
+  it.effect("fails the client with Closed after two connections", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(() => "disconnect")
       const error = yield* failureOf(Client.make(server.transport))
@@ -372,7 +372,7 @@ describe("a server that ends during the handshake", () => {
       assert.strictEqual(server.connections, 2)
     }))
 
-  it.effect("ended by the probe where no session may be opened: it is not connected to again", () =>
+  it.effect("is not connected to again if it ended on the probe and no session-based revision is enabled", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(fragile)
       const error = yield* failureOf(Client.make(server.transport, { revisions: ["2026-07-28"] }))
@@ -380,7 +380,7 @@ describe("a server that ends during the handshake", () => {
       assert.strictEqual(server.connections, 1)
     }))
 
-  it.effect("a failed connection is closed before the next is opened", () =>
+  it.effect("has its failed connection closed before the next is opened", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(fragile)
       const log: Array<string> = []
@@ -395,7 +395,7 @@ describe("a server that ends during the handshake", () => {
       assert.deepStrictEqual(log, ["open", "close", "open", "close"])
     }))
 
-  it.effect("a transport that cannot be opened is an Open error with its cause", () =>
+  it.effect("fails with ConnectionFailed and the cause if the transport cannot connect", () =>
     Effect.gen(function*() {
       const cause = new TransportError({ reason: new OpenFailed({ message: "no such file: server" }) })
       const error = yield* failureOf(Client.make({ connect: Effect.fail(cause) }))
@@ -419,7 +419,7 @@ describe("the layer", () => {
 })
 
 describe("many clients", () => {
-  it.live("leave no timer behind when they are closed", () =>
+  it.live("leave no timer behind after they are closed", () =>
     Effect.gen(function*() {
       const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
       const before = timers()

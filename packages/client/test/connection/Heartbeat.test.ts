@@ -1,4 +1,4 @@
-/** Asking now and then whether the server is still there. */
+/** Heartbeats: periodic requests that detect an unresponsive server. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
@@ -26,7 +26,7 @@ const refused = (status: number): ScriptedServer.Delivery =>
 
 describe("a heartbeat", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · SHOULD periodically issue pings to detect connection health; at the interval that is configured`, () =>
+    it.effect(`${revision} · SHOULD periodically issue pings to detect connection health; at the configured interval`, () =>
       Effect.gen(function*() {
         const { beats, line } = yield* open(revision)
         yield* TestClock.adjust(9_999)
@@ -40,7 +40,7 @@ describe("a heartbeat", () => {
         assert.strictEqual(line.attempts, 1)
       }))
 
-    it.effect(`${revision} · a server that does not answer in time is lost: the connection is closed and opened anew`, () =>
+    it.effect(`${revision} · closes and reopens the connection if the server does not respond in time`, () =>
       Effect.gen(function*() {
         const { beats, client, line, method } = yield* open(revision, { reconnect: { jitter: "none" } })
         const { onRequest } = line
@@ -54,7 +54,7 @@ describe("a heartbeat", () => {
         yield* until(() => line.openConnections === 1)
         yield* client.ping()
         const answered = beats()
-        // The new one has a heartbeat of its own, and the old one none any more.
+        // The new connection has its own heartbeat, and the old one has stopped.
         yield* TestClock.adjust("10 seconds")
         yield* until(() => beats() === answered + 1)
         yield* quiet
@@ -72,7 +72,7 @@ describe("a heartbeat", () => {
       assert.deepStrictEqual([beats(), line.openConnections], [0, 1])
     }))
 
-  it.effect("ends the client where no policy opens another connection, and says why", () =>
+  it.effect("ends the client with a message if there is no reconnect policy", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open("2025-11-25")
       line.onRequest = () => "drop"
@@ -86,7 +86,7 @@ describe("a heartbeat", () => {
       assert.strictEqual(line.openConnections, 0)
     }))
 
-  it.effect("takes any answer for a sign of life: an error, a refusal that is no fault of the server's", () =>
+  it.effect("accepts any response: a JSON-RPC error, or an HTTP error that is not the server's fault", () =>
     Effect.gen(function*() {
       for (const fate of [refused(400), refused(401), refused(429), undefined]) {
         const { beats, line } = yield* open("2025-11-25")
@@ -112,7 +112,7 @@ describe("a heartbeat", () => {
       assert.strictEqual(rude.openConnections, 1)
     }))
 
-  it.effect("takes a gateway that cannot reach the server, or a request that nobody took, for its loss", () =>
+  it.effect("treats a gateway error, or an undelivered request, as loss of the server", () =>
     Effect.gen(function*() {
       const nobody = new TransportError({ reason: new ConnectionLost({ message: "ECONNREFUSED" }), undelivered: true })
       for (const fate of [refused(500), refused(502), refused(503), nobody]) {

@@ -1,4 +1,4 @@
-/** A server over HTTP that goes away and comes back, on a socket, in both eras. */
+/** An HTTP server that stops and starts again on a real socket, in session-based and stateless revisions. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as McpServer from "@skein/server/McpServer"
@@ -16,7 +16,7 @@ import * as NodeHttp from "../../src/NodeHttp.ts"
 import { quiet } from "./support.ts"
 import { peerOf } from "../support/peer.ts"
 
-/** A server that counts what its one tool was called with. */
+/** A server that records the arguments of its one tool. */
 const serving = Effect.gen(function*() {
   const calls: Array<number> = []
   const pay = Tool.make("pay", { input: Schema.Struct({ n: Schema.Number }) })
@@ -39,7 +39,8 @@ const serving = Effect.gen(function*() {
     port = listening.port
     return listening.url
   })
-  // The client notices that its idle connections are gone. What is sent just before that is lost, and nobody knows where.
+  // The client notices that its idle connections are closed. A request sent just before that would be lost without a
+  // trace.
   const stop = Effect.andThen(
     Effect.suspend(() => scope === undefined ? Effect.void : Scope.close(scope, Exit.void)),
     quiet
@@ -55,7 +56,7 @@ for (
 ) {
   describe(`over ${name}`, () => {
     for (const revision of Revision.all.filter((revision) => revision !== "2024-11-05")) {
-      it.live(`${revision} · a server that was restarted is called on: a new session where there are some, and nothing is done twice`, () =>
+      it.live(`${revision} · reaches a restarted server, with a new session where there are sessions, and repeats no call`, () =>
         Effect.gen(function*() {
           const { calls, start, stop, url } = yield* serving
           const client = yield* Client.make(transport({ url, closeTimeout: 100 }), { revisions: [revision], reconnect })
@@ -70,7 +71,7 @@ for (
           assert.strictEqual(peerOf(client) === session, Revision.era(revision) === "request")
         }))
 
-      it.live(`${revision} · calls that are made while it is away wait for it, and are made once`, () =>
+      it.live(`${revision} · queues calls while the server is down and makes each once after its restart`, () =>
         Effect.gen(function*() {
           const { calls, start, stop, url } = yield* serving
           const client = yield* Client.make(transport({ url, closeTimeout: 100 }), {

@@ -1,4 +1,4 @@
-/** What the log says of a client that was made. */
+/** The log of a client's connection. */
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -22,9 +22,9 @@ const logged = <A, E, R>(effect: Effect.Effect<A, E, R>, minimum: LogLevel.LogLe
   )
 }
 
-describe("a client that was made", () => {
+describe("a new client", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · says in one line what was agreed on, and what the host has declared`, () =>
+    it.effect(`${revision} · logs the revision and the declared capabilities in one line`, () =>
       Effect.gen(function*() {
         const { transport } = ScriptedServer.make(ScriptedServer.handshake(revision))
         const made = Client.make(transport, { revisions: [revision] })
@@ -43,7 +43,7 @@ describe("a client that was made", () => {
       }))
   }
 
-  it.live("says how it was found over HTTP, and what the host calls the server", () =>
+  it.live("logs the HTTP mode and the label of the server", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
       const options = { revisions: ["2025-11-25"], label: "tea" } as const
@@ -56,11 +56,11 @@ describe("a client that was made", () => {
     }))
 
   const claims: ReadonlyArray<readonly [string, JsonObject]> = [
-    ["long", { name: "n".repeat(1_000_000), version: "v".repeat(1_000_000) }],
-    ["of several lines", { name: "x\nERROR all is lost\u001b[2J\u202e", version: "1\r\n2" }]
+    ["of a million characters", { name: "n".repeat(1_000_000), version: "v".repeat(1_000_000) }],
+    ["with line breaks", { name: "x\nERROR all is lost\u001b[2J\u202e", version: "1\r\n2" }]
   ]
   for (const [what, serverInfo] of claims) {
-    it.effect(`a name that is ${what} stays a part of one short line`, () =>
+    it.effect(`keeps a server name ${what} within one short line`, () =>
       Effect.gen(function*() {
         const { transport } = ScriptedServer.make(({ method }) =>
           method === "initialize"

@@ -1,4 +1,4 @@
-/** A host that loses its server again and again ends with what it began with. */
+/** A host whose server is lost repeatedly ends with the fibers and resources that it started with. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -13,7 +13,7 @@ import { until } from "./support.ts"
 
 describe("a host that loses its server 1,000 times", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · ends with the fibers that it began with`, () =>
+    it.effect(`${revision} · ends with the fibers that it started with`, () =>
       Effect.gen(function*() {
         const line = ScriptedServer.make(ScriptedServer.handshake(revision, (request) =>
           request.method === "tools/list"
@@ -34,7 +34,7 @@ describe("a host that loses its server 1,000 times", () => {
             yield* client.listToolsPage()
             if (losses === 10 || losses === 1_000) counts.push((yield* census).fibers)
             if (losses === 1_000) break
-            // One that is never answered, one that waits, and one that nobody waits for any more.
+            // A call without a response, a call that waits, and a call whose fiber is interrupted.
             const lost = yield* Effect.forkChild(Effect.exit(client.callTool("slow")), { startImmediately: true })
             if (losses % 2 === 0) line.lose()
             else line.disconnect()
@@ -57,7 +57,7 @@ describe("a host that loses its server 1,000 times", () => {
   }
 })
 
-/** Whether a process is gone: not there, or dead and only waiting to be reaped by somebody else. */
+/** Returns true if a process does not exist, or is a zombie that its parent has not reaped. */
 const gone = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
@@ -67,7 +67,7 @@ const gone = (pid: number): boolean => {
   }
 }
 
-/** A server of the session era that says who it is, and dies in one way or the other when it is told to. */
+/** A session-based server that returns its pid, and dies in the way that a call selects. */
 const mortal = `
   const answer = (id, result) => console.log(JSON.stringify({ jsonrpc: "2.0", id, result }))
   require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
@@ -81,7 +81,7 @@ const mortal = `
 
 describe("2026-07-28 · stdio · if the server process exits unexpectedly, the client SHOULD restart it", () => {
   it.live(
-    "under a policy: 20 deaths, 21 processes, one at a time, and none of them is left",
+    "with a reconnect policy: 20 deaths start 21 processes, one at a time, and leave none",
     () =>
       Effect.gen(function*() {
         const transport = Stdio.transport({ command: process.execPath, args: ["-e", mortal], stderr: "ignore" })
@@ -111,7 +111,7 @@ describe("2026-07-28 · stdio · if the server process exits unexpectedly, the c
     60_000
   )
 
-  it.live("not without one: a process that dies stays dead", () =>
+  it.live("does not restart a process without a reconnect policy", () =>
     Effect.gen(function*() {
       const transport = Stdio.transport({ command: process.execPath, args: ["-e", mortal], stderr: "ignore" })
       const client = yield* Client.make(transport, { revisions: ["2025-11-25"] })

@@ -1,6 +1,6 @@
 /**
- * Random schedules of failures: connections that cannot be opened, are lost before a request or after it, politely or not, and
- * requests that are refused, lost alone, or never answered.
+ * Random schedules of failures: connections that cannot be opened or are lost before or after a request, with or
+ * without a clean end, and requests that are refused, lost alone, or never answered.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -20,7 +20,10 @@ import { turn } from "./support.ts"
 const refusal = (status: number, undelivered?: boolean) =>
   new TransportError({ reason: new MessageRejected({ message: `HTTP ${status}`, status }), undelivered })
 
-/** What happens to one sending. Each says whether the server may have it, and whether the client may be told that it has not. */
+/**
+ * The fates of a message. Each determines whether the server may have it, and whether the client may report it as
+ * undelivered.
+ */
 const fates: ReadonlyArray<readonly [name: string, fate: ScriptedServer.Delivery]> = [
   ["answered", undefined],
   ["answered", undefined],
@@ -41,7 +44,7 @@ const fates: ReadonlyArray<readonly [name: string, fate: ScriptedServer.Delivery
 
 interface Call {
   readonly repeatable: boolean
-  /** Milliseconds, as is the other. */
+  /** Milliseconds, like `after`. */
   readonly timeout: number
   readonly after: number
   readonly interrupted: boolean
@@ -66,11 +69,11 @@ const calls = Arbitrary.array(
 )
 
 const schedule = Arbitrary.array(int(0, fates.length - 1), { minLength: 0, maxLength: 24 })
-/** Which attempts to connect fail, and after how many milliseconds connections are cut whatever happens. */
+/** The attempts to connect that fail, and the times in milliseconds at which connections are closed. */
 const openings = Arbitrary.array(bool, { minLength: 0, maxLength: 12 })
 const cuts = Arbitrary.array(Arbitrary.all([int(1, 4_000), bool]), { minLength: 0, maxLength: 6 })
 
-/** The one argument of a call says which one it is. */
+/** The argument `key` identifies the call. */
 const keyOf = ({ params }: JsonRpc.Request): number => {
   const args = params?.["arguments"]
   return JsonRpc.isObject(args) ? Number(args["key"]) : NaN
@@ -83,8 +86,8 @@ const maxRetries = 2
 describe("random schedules of failures", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.effect.prop(
-      `${revision} · each call ends once, with its own answer or a typed error, within its deadline; one that may not be repeated ` +
-        "reaches the server at most once; the attempts to connect are bounded; nothing is left",
+      `${revision} · each call ends once, with its own answer or a typed error, within its deadline; a call that is not repeatable ` +
+        "reaches the server at most once; the attempts to connect are bounded; no resources remain",
       [calls, schedule, openings, cuts],
       ([calls, schedule, openings, cuts]) =>
         Effect.gen(function*() {
@@ -124,7 +127,7 @@ describe("random schedules of failures", () => {
             ))
           const due = cuts.map(([at, graceful]) => ({ at, graceful }))
           const step = 250
-          // The longest call, the latest start, and a little.
+          // The longest call, the latest start, and a margin.
           for (now = step; now <= 13_500; now += step) {
             yield* TestClock.adjust(step)
             for (let turns = 0; turns < 4; turns++) yield* turn
@@ -164,12 +167,12 @@ describe("random schedules of failures", () => {
             if (Exit.isSuccess(exit)) assert.isAtLeast(reached, 1)
             if (Exit.isFailure(exit)) {
               const error = Exit.findErrorOption(exit)
-              // What is said not to have been handled may be made again by the host: that had better be true.
+              // The host may retry a call that is reported as undelivered, so the report must be true.
               if (error._tag === "Some" && error.value.undelivered === true) assert.strictEqual(reached, 0, told)
             }
           }
           assert.isAtMost(line.maxOpenConnections, 1)
-          // Each connection that lived long enough starts the count anew; there are not many of those in this time.
+          // A connection that lived for stableAfter resets the count. Few of those fit into this time.
           assert.isAtMost(line.attempts, 1 + maxAttempts * (2 + now / 2_000))
           const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
           yield* TestClock.adjust("1 minute")

@@ -1,4 +1,4 @@
-/** How a connection that is lost is opened anew, and when it is given up. */
+/** Reconnection after a lost connection, and the conditions for giving up. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import { MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
@@ -18,7 +18,7 @@ import { peerOf } from "../support/peer.ts"
 
 const tools = () => ScriptedServer.success({ tools: [], resultType: "complete", ttlMs: 0, cacheScope: "private" })
 
-/** Delays that leave nothing to chance. */
+/** Delays without jitter. */
 const exact: Reconnect.Policy = { jitter: "none" }
 
 const open = (options: Client.Options = {}, revision: Revision.Revision = "2025-11-25") =>
@@ -31,7 +31,7 @@ const open = (options: Client.Options = {}, revision: Revision.Revision = "2025-
 describe("the policy", () => {
   const policy = Reconnect.resolve({ jitter: "none" })
 
-  it("waits 500 ms, then twice as long each time, and no longer than 30 seconds; 8 attempts, stable after 30 seconds", () => {
+  it("waits 500 ms, then twice as long each time, up to 30 seconds; 8 attempts, stable after 30 seconds", () => {
     const delays = [1, 2, 3, 4, 5, 6, 7, 8, 1_000].map((attempt) => Reconnect.delay(policy, attempt, 0))
     assert.deepStrictEqual(delays, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
     assert.strictEqual(policy.maxAttempts, 8)
@@ -40,7 +40,7 @@ describe("the policy", () => {
     assert.strictEqual(Reconnect.resolve().jitter, "half")
   })
 
-  it("leaves none, half, or all of a wait to chance", () => {
+  it("randomizes none, half, or all of a delay", () => {
     const of = (jitter: "none" | "half" | "full", random: number) =>
       Reconnect.delay(Reconnect.resolve({ jitter, initialDelay: 1_000 }), 1, random)
     assert.deepStrictEqual([of("none", 0.5), of("none", 0)], [1_000, 1_000])
@@ -48,14 +48,14 @@ describe("the policy", () => {
     assert.deepStrictEqual([of("full", 0), of("full", 0.5), of("full", 1)], [0, 500, 1_000])
   })
 
-  it("waits as long as the server asks for, if that is longer, and no longer than maxRetryAfter", () => {
+  it("waits for the server's retryAfter if it is longer, up to maxRetryAfter", () => {
     assert.strictEqual(Reconnect.delay(policy, 1, 0, 60_000), 60_000)
     assert.strictEqual(Reconnect.delay(policy, 3, 0, 1_000), 2_000)
     assert.strictEqual(Reconnect.delay(policy, 1, 0, 1e12), 600_000)
     assert.strictEqual(Reconnect.delay(Reconnect.resolve({ maxRetryAfter: 5, jitter: "none" }), 1, 0, 1e12), 500)
   })
 
-  it("finds what the server asks for in the cause of a failure, and is not led round in circles", () => {
+  it("finds retryAfter in the cause of a failure, and handles circular causes", () => {
     const cause = new TransportError({ reason: new MessageRejected({ message: "Busy" }), retryAfter: 7 })
     assert.strictEqual(Reconnect.retryAfter({ _tag: "Lost", cause: ScriptedServer.lost("gone", 5) }), 5)
     assert.strictEqual(Reconnect.retryAfter({ cause: { cause } }), 7)
@@ -66,8 +66,8 @@ describe("the policy", () => {
   })
 })
 
-describe("a connection that is lost", () => {
-  it.effect("is the end without a policy, as on stdio by default", () =>
+describe("a lost connection", () => {
+  it.effect("ends the client without a policy, as on stdio by default", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open()
       line.lose()
@@ -80,7 +80,7 @@ describe("a connection that is lost", () => {
       assert.strictEqual(line.attempts, 1)
     }))
 
-  it.effect("is opened anew by default where the transport reconnects, unless it is told not to", () =>
+  it.effect("is reopened by default if the transport reconnects, unless the option is false", () =>
     Effect.gen(function*() {
       for (const [reconnect, attempts] of [[undefined, 2], [true, 2], [false, 1]] as const) {
         const line = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", tools), { reconnects: true })
@@ -94,7 +94,7 @@ describe("a connection that is lost", () => {
     }))
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · is opened anew with a handshake of its own, and used by those who waited`, () =>
+    it.effect(`${revision} · is reopened with a new handshake, and used by the queued calls`, () =>
       Effect.gen(function*() {
         const { client, line } = yield* open({ reconnect: exact }, revision)
         yield* client.ping()
@@ -115,7 +115,7 @@ describe("a connection that is lost", () => {
       }))
   }
 
-  it.effect("is opened anew one at a time: the next one when nothing of the one before is left", () =>
+  it.effect("is reopened after the previous connection is closed completely", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: exact })
       for (let i = 0; i < 5; i++) {
@@ -130,7 +130,7 @@ describe("a connection that is lost", () => {
       assert.strictEqual(line.maxOpenConnections, 1)
     }))
 
-  it.effect("may come back as another server, and the client says so", () =>
+  it.effect("may be reopened to a different server, whose properties the client then returns", () =>
     Effect.gen(function*() {
       let revision: Revision.Revision = "2025-11-25"
       const line = ScriptedServer.make((request, server) =>
@@ -142,9 +142,9 @@ describe("a connection that is lost", () => {
       revision = "2026-07-28"
       line.lose()
       yield* until(() => line.openConnections === 0)
-      // What is not known yet stays as it was.
+      // The old values stay until the new handshake completes.
       assert.strictEqual(client.revision, "2025-11-25")
-      // Judged by the server that was, refused by the one that is.
+      // The old server's capabilities allow the call, and the new ones reject it.
       const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* TestClock.adjust(500)
       assert.strictEqual((yield* Fiber.join(waiting)).reason._tag, "Unsupported")
@@ -152,7 +152,7 @@ describe("a connection that is lost", () => {
       assert.strictEqual(line.requests("tools/list").length, 1)
     }))
 
-  it.effect("is given up after maxAttempts in a row, with an error that names them and the last cause", () =>
+  it.effect("is given up after maxAttempts in a row, with an error that has their number and the last cause", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: exact })
       const seen = yield* watch(client)
@@ -190,11 +190,11 @@ describe("a connection that is lost", () => {
         [7, 30_000],
         [8, 30_000]
       ])
-      // And from then on at once.
+      // Later calls fail at once.
       assert.strictEqual((yield* Effect.flip(client.ping())).cause, error.cause)
     }))
 
-  it.effect("is not opened for ever by a server that closes each connection politely", () =>
+  it.effect("is given up after maxAttempts connections that the server ends cleanly", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: { ...exact, maxAttempts: 5 } })
       for (let i = 0; i < 6; i++) {
@@ -209,12 +209,12 @@ describe("a connection that is lost", () => {
       assert.strictEqual(line.openConnections, 0)
     }))
 
-  it.effect("counts anew after a connection that lived for stableAfter, and not before", () =>
+  it.effect("resets the count of attempts after a connection that lived for stableAfter, and not before", () =>
     Effect.gen(function*() {
       for (const [lived, expected] of [[30_000, [1, 1, 1]], [29_999, [1, 2, 3]]] as const) {
         const { client, line } = yield* open({ reconnect: { ...exact, maxDelay: 500 } })
         const seen = yield* watch(client)
-        // The first one lived for ever.
+        // The first connection lived long enough.
         yield* TestClock.adjust("1 minute")
         for (let i = 0; i < 3; i++) {
           line.lose()
@@ -229,7 +229,7 @@ describe("a connection that is lost", () => {
       }
     }))
 
-  it.effect("waits as long as the server asks for", () =>
+  it.effect("is reopened after the server's retryAfter", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: exact })
       const seen = yield* watch(client)
@@ -251,7 +251,7 @@ describe("a connection that is lost", () => {
       assert.deepStrictEqual(seen.tags(), ["Connected", "Reconnecting", "Reconnecting", "Connected"])
     }))
 
-  it.effect("is given up at once when the server does not let this client in any more", () =>
+  it.effect("is given up at once when the server responds with 401", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: exact })
       line.onRequest = () =>
@@ -263,7 +263,7 @@ describe("a connection that is lost", () => {
       assert.strictEqual(line.attempts, 2)
     }))
 
-  it.effect("is not opened anew when this side closed it", () =>
+  it.effect("is not reopened when the client closed it", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: true })
       peerOf(client).close({ _tag: "Closed" })
@@ -272,7 +272,7 @@ describe("a connection that is lost", () => {
       assert.strictEqual(line.attempts, 1)
     }))
 
-  it.effect("the first one is opened once, whatever the policy", () =>
+  it.effect("is opened once, without retries, for the first connection of a client", () =>
     Effect.gen(function*() {
       const line = ScriptedServer.make(ScriptedServer.handshake("2025-11-25"))
       line.onConnect = () => new TransportError({ reason: new OpenFailed({ message: "nobody there" }) })
@@ -282,14 +282,14 @@ describe("a connection that is lost", () => {
     }))
 })
 
-describe("a client that is closed", () => {
+describe("a client that closes", () => {
   const scoped = Effect.gen(function*() {
     const scope = yield* Scope.make()
     const { client, line } = yield* Scope.provide(open({ reconnect: exact }), scope)
     return { client, line, close: Scope.close(scope, Exit.void) }
   })
 
-  it.effect("during a backoff: nothing is opened any more, and who waits fails with Closed", () =>
+  it.effect("opens no connection during a backoff, and fails queued calls with Closed", () =>
     Effect.gen(function*() {
       const { client, close, line } = yield* scoped
       const seen = yield* watch(client)
@@ -307,7 +307,7 @@ describe("a client that is closed", () => {
       assert.deepStrictEqual(seen.tags(), ["Connected", "Reconnecting", "Ended"])
     }))
 
-  it.effect("during a handshake: the connection that is being opened is closed", () =>
+  it.effect("closes the new connection during its handshake", () =>
     Effect.gen(function*() {
       const { client, close, line } = yield* scoped
       line.onRequest = () => "drop"
@@ -320,7 +320,7 @@ describe("a client that is closed", () => {
       assert.deepStrictEqual(yield* client.ended, { _tag: "Closed" })
     }))
 
-  it.effect("while calls are under way: they fail with Closed, and are not made again", () =>
+  it.effect("fails pending calls with Closed and does not retry them", () =>
     Effect.gen(function*() {
       const { client, close, line } = yield* scoped
       line.onRequest = () => "drop"
@@ -335,7 +335,7 @@ describe("a client that is closed", () => {
 })
 
 describe("the status", () => {
-  it.effect("is the present one first, and ends with the client", () =>
+  it.effect("starts with the current status and ends with the client", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: { ...exact, maxAttempts: 1 } })
       const early = yield* watch(client)
@@ -361,7 +361,7 @@ describe("the status", () => {
       assert.deepStrictEqual(late.seen, [{ _tag: "Ended", end }])
     }))
 
-  it.effect("of a watcher that does not keep up is the last 16", () =>
+  it.effect("keeps the last 16 statuses for a slow consumer", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: { ...exact, maxAttempts: 40, maxDelay: 500 } })
       let held = true
@@ -382,14 +382,14 @@ describe("the status", () => {
       yield* client.ended
       held = false
       yield* Fiber.join(fiber)
-      // The first one, and of 40 attempts and the end the last 16.
+      // The first status, and the last 16 of the 40 attempts and the end.
       assert.isAtMost(seen.length, 1 + 16 + 1)
       assert.strictEqual(seen.at(-1), "Ended")
     }))
 })
 
-describe("a policy that never gives up", () => {
-  it.effect("is maxAttempts: Infinity", () =>
+describe("maxAttempts: Infinity", () => {
+  it.effect("never gives up", () =>
     Effect.gen(function*() {
       const { line } = yield* open({ reconnect: { ...exact, maxAttempts: Infinity, maxDelay: 500 } })
       line.onConnect = () => new TransportError({ reason: new OpenFailed({ message: "no" }) })

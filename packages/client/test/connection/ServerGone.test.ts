@@ -1,4 +1,4 @@
-/** A server over HTTP that goes away while nobody calls it, and that has no stream whose end would tell. */
+/** An HTTP server that stops while the client is idle and has no open stream. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import { discovered } from "../http/support/servers.ts"
 import { quiet } from "./support.ts"
 
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-  describe(`${revision} · a server that is gone, without a stream of its own`, () => {
+  describe(`${revision} · a stopped server without an open stream`, () => {
     const open = (heartbeat?: Client.Heartbeat) =>
       Effect.gen(function*() {
         const inSession = ScriptedHttpServer.session<Json>((hit) => hit.respondResult())
@@ -26,14 +26,14 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     const next = (client: Client.Client) =>
       Effect.map(Stream.runCollect(Stream.take(client.status, 1)), ([status]) => status?._tag)
 
-    it.live("is Connected as long as nobody calls", () =>
+    it.live("leaves the client Connected until the next call", () =>
       Effect.gen(function*() {
         const client = yield* open()
         yield* quiet
         assert.strictEqual(yield* next(client), "Connected")
       }))
 
-    it.live("is noticed by a heartbeat", () =>
+    it.live("is detected by a heartbeat", () =>
       Effect.gen(function*() {
         const client = yield* open({ interval: 20, timeout: 500 })
         const lost = Stream.filter(client.status, ({ _tag }) => _tag !== "Connected")

@@ -1,4 +1,4 @@
-/** What runs for each line, and what happens when it dies. */
+/** Hooks that run for each reopened connection, and the failure of a supervisor. */
 import { assert, describe, it } from "@effect/vitest"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
@@ -15,7 +15,7 @@ import { endMessage, quiet, until } from "./support.ts"
 
 const policy = Reconnect.resolve({ jitter: "none" })
 
-/** A keeper of lines that consist of an end. */
+/** A supervisor whose connections can only end. */
 const keeping = (settings: Partial<Keeper.SupervisorOptions> = {}) =>
   Effect.gen(function*() {
     const log: Array<string> = []
@@ -54,8 +54,8 @@ const keeping = (settings: Partial<Keeper.SupervisorOptions> = {}) =>
     }
   })
 
-describe("what is registered for the lines that follow", () => {
-  it.effect("runs for each of them before the calls that waited, and ends with its line", () =>
+describe("a hook for reopened connections", () => {
+  it.effect("runs for each of them before the queued calls, and ends with its connection", () =>
     Effect.gen(function*() {
       const { keeper, lines, log, lose } = yield* keeping()
       const take = keeper.onReopened(() =>
@@ -81,7 +81,7 @@ describe("what is registered for the lines that follow", () => {
       assert.deepStrictEqual(log.slice(7), ["unhook", "closed", "open 3", "opened"])
     }))
 
-  it.effect("keeps nobody waiting, and hurts nobody when it dies", () =>
+  it.effect("delays no call, and breaks no connection if it dies", () =>
     Effect.gen(function*() {
       const messages: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ message }) => void messages.push(message))
@@ -103,8 +103,8 @@ describe("what is registered for the lines that follow", () => {
     }))
 })
 
-describe("a keeper", () => {
-  it.effect("that dies tells everybody who waits, and says so in the log", () =>
+describe("a supervisor", () => {
+  it.effect("fails the waiting calls and writes a log entry when it dies", () =>
     Effect.gen(function*() {
       const messages: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ message }) => void messages.push(message))

@@ -11,7 +11,7 @@ import * as Credentials from "../../src/Credentials.ts"
 import * as Http from "../../src/Http.ts"
 import { connected, entered, type Exchange, type Json, modern, until } from "./support/connection.ts"
 
-/** Credentials that grow by one with each refusal, and say yes as often as they are told to. */
+/** Credentials whose token has the count of challenges, and which ask for a retry up to `times` times. */
 const renewing = (
   times: number,
   challenges: Array<Credentials.Challenge> = []
@@ -30,7 +30,7 @@ const guarded = (token: string, status = 401) => (hit: Exchange): void =>
     : hit.respond(status, "who?", { "www-authenticate": "Bearer scope=\"a\"", "content-type": "text/plain" })
 
 describe("credentials", () => {
-  it.effect("add headers to everything, the stream of the server and the end of the session too", () =>
+  it.effect("add headers to every request, including the standalone stream's GET and the DELETE", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       const credentials = Credentials.bearer(Redacted.make("secret"))
@@ -44,7 +44,7 @@ describe("credentials", () => {
       )
     }))
 
-  it.effect("hear of a refusal, and have the request made once more with others", () =>
+  it.effect("receive a challenge, after which the request is retried once with new headers", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>(guarded("t1"))
       const challenges: Array<Credentials.Challenge> = []
@@ -56,7 +56,7 @@ describe("credentials", () => {
       ])
     }))
 
-  it.effect("of which many requests are refused at once are replaced once, and all are made again", () =>
+  it.effect("are renewed once for many requests challenged at the same time, which are all retried", () =>
     Effect.gen(function*() {
       const waiting: Array<Exchange> = []
       const server = yield* ScriptedHttpServer.make<Json>((hit) => {
@@ -71,7 +71,7 @@ describe("credentials", () => {
       expect([challenges.length, server.exchanges.length]).toEqual([1, 16])
     }))
 
-  it.effect("maxChallenges: one request is made again as often as that, three times by default", () =>
+  it.effect("maxChallenges: bounds the retries of one request, to three by default", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>(guarded("never", 403))
       const challenges: Array<Credentials.Challenge> = []
@@ -86,7 +86,7 @@ describe("credentials", () => {
       expect(server.exchanges.length).toBe(6)
     }))
 
-  it.effect("that fail, or cannot be sent, refuse the request, and nothing of them is told", () =>
+  it.effect("that fail, or cannot be sent, fail the request without revealing their value", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       const bad: ReadonlyArray<Credentials.Credentials["Service"]["headers"]> = [
@@ -107,7 +107,7 @@ describe("credentials", () => {
       expect(server.exchanges).toEqual([])
     }))
 
-  it.effect("may be provided as a service; 401 is Unauthorized to the host", () =>
+  it.effect("can be provided as a service; 401 fails with Unauthorized", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>(guarded("right"))
       const layer = Layer.succeed(
@@ -123,7 +123,7 @@ describe("credentials", () => {
       expect(server.exchanges[0]!.headers.authorization).toBe("Bearer wrong")
     }))
 
-  it.effect("an effect for a bearer token is run for each request, and once more after a 401", () =>
+  it.effect("run the effect for a bearer token for each request, and once more after a 401", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>(guarded("t2"))
       let n = 0
@@ -134,7 +134,7 @@ describe("credentials", () => {
       expect(n).toBe(2)
     }))
 
-  it.effect("and session ids reach no log", () => {
+  it.effect("and session ids are not logged", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ cause, message }) => void lines.push(JSON.stringify([message, String(cause)])))
     return Effect.gen(function*() {
@@ -159,7 +159,7 @@ describe("credentials", () => {
 
 describe("a redirect", () => {
   for (const status of [307, 308]) {
-    it.effect(`is followed with ${status} to the same origin, with its method, its body and its headers`, () =>
+    it.effect(`with ${status} to the same origin is followed, with its method, body and headers`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.path === "/there" ? hit.respondResult() : hit.respond(status, "", { location: "/there" })
@@ -202,7 +202,7 @@ describe("a redirect", () => {
       }))
   }
 
-  it.effect("is not followed to another origin, with another status, or to nowhere", () =>
+  it.effect("is not followed to another origin, with another status, or without a valid Location", () =>
     Effect.gen(function*() {
       const other = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       const cases: ReadonlyArray<readonly [number, string | undefined]> = [
@@ -232,7 +232,7 @@ describe("a redirect", () => {
       expect([server.exchanges.length, other.exchanges.length]).toEqual([cases.length, 0])
     }))
 
-  it.effect("that a page may not look into is refused", () =>
+  it.effect("is rejected where the browser does not reveal its target", () =>
     Effect.gen(function*() {
       const fetch = (() => Promise.resolve({ type: "opaqueredirect", status: 0 })) as unknown as typeof globalThis.fetch
       const { request, told } = yield* connected({ url: "https://example.com/mcp", fetch })

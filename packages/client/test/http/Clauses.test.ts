@@ -1,4 +1,7 @@
-/** What every client of Streamable HTTP has to do in the session era, each by the clause's words, through a whole client. */
+/**
+ * Requirements of the session-based revisions on clients of Streamable HTTP, quoted in the titles, tested with a whole
+ * client.
+ */
 import { assert, it } from "@effect/vitest"
 import type * as Revision from "@skein/protocol/Revision"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
@@ -14,7 +17,7 @@ const wires = [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as 
 const types = (header: string | undefined): ReadonlyArray<string> =>
   (header ?? "").split(",").map((type) => type.trim())
 
-/** A session whose tools are answered with one JSON object, and whose calls with a stream. */
+/** A session that answers tools/list with a JSON object, and tools/call with a stream. */
 const both = (revision: Revision.Revision) => (hit: Exchange) =>
   ScriptedHttpServer.session<Json>(
     ({ json }) => {

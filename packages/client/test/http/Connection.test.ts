@@ -1,4 +1,4 @@
-/** A connection over Streamable HTTP by itself: what it says it is, its sockets, and that nothing is left of it. */
+/** A connection over Streamable HTTP without a client: its httpMode, its sockets, and its cleanup. */
 import { describe, expect, it } from "@effect/vitest"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import * as Http from "../../src/Http.ts"
 import { answer, entered, type Json, settle, until } from "./support/connection.ts"
 
 describe("the sockets of `fetch`", () => {
-  it.effect("are used again after JSON, after a stream that ended, and after 202", () =>
+  it.effect("are reused after JSON, after a stream that ended, and after 202", () =>
     Effect.gen(function*() {
       const ports = new Set<number | undefined>()
       const script = ScriptedHttpServer.session<Json>((hit) => {
@@ -33,7 +33,7 @@ describe("the sockets of `fetch`", () => {
 })
 
 describe("a connection", () => {
-  it.effect("says that it is streamable, and may be made so without finding out", () =>
+  it.effect("has httpMode `streamable`, also if connectWith skips detection", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       const transport = Http.transport({ url: server.url, closeTimeout: 0 })
@@ -48,7 +48,7 @@ describe("a connection", () => {
       expect(server.exchanges).toEqual([])
     }))
 
-  it.effect("leaves nothing behind on the server or the client, as often as it is opened and closed", () =>
+  it.effect("leaves no resources on the server or the client when it is opened and closed repeatedly", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {

@@ -1,4 +1,4 @@
-/** What a client finds out about a server over HTTP, against servers that behave like those that there are. */
+/** Detection of a server's revision and transport over HTTP, against servers that behave like existing ones. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Transport } from "@skein/runtime/Connection"
@@ -36,7 +36,7 @@ const [[, transport]] = transports as [typeof transports[0]]
 const failure = (url: URL, options?: Client.Options): Effect.Effect<ClientError, unknown> =>
   Effect.scoped(Effect.flip(Client.make(transport!(url), options))) as Effect.Effect<ClientError, unknown>
 
-/** Opens a client, makes a call, and says what came of it. */
+/** Opens a client, makes a call, and returns the client with its revision and httpMode. */
 const used = (transport: Transport, options?: Client.Options) =>
   Effect.gen(function*() {
     const client = yield* Client.make(transport, options)
@@ -46,8 +46,8 @@ const used = (transport: Transport, options?: Client.Options) =>
   })
 
 for (const [wire, over] of transports) {
-  describe(`finding out over HTTP, by ${wire}`, () => {
-    it.live("2026-07-28 · a DiscoverResult settles it", () =>
+  describe(`detection over ${wire}`, () => {
+    it.live("2026-07-28 · uses the stateless revision after a DiscoverResult", () =>
       Effect.gen(function*() {
         const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.modern)
         const { revision, variant } = yield* used(over(url))
@@ -60,7 +60,7 @@ for (const [wire, over] of transports) {
         ["the SDK v1 with sessions: 400 with -32000", Servers.stateful, "2025-06-18"],
         ["the SDK v1 without sessions: 200 with -32601", Servers.stateless(false), "2025-11-25"],
         [
-          "the SDK v1 without sessions, which checks the version: 400 with -32000",
+          "the SDK v1 without sessions and with a version check: 400 with -32000",
           Servers.stateless(true),
           "2025-11-25"
         ]
@@ -80,7 +80,7 @@ for (const [wire, over] of transports) {
     }
 
     for (const status of [400, 404, 405] as const) {
-      it.live(`2025-11-25 · \`initialize\` fails with ${status}: GET, \`endpoint\`, and the old HTTP+SSE transport for all that follows`, () =>
+      it.live(`2025-11-25 · \`initialize\` fails with ${status}: sends GET, waits for \`endpoint\`, and uses the old HTTP+SSE transport for all later requests`, () =>
         Effect.gen(function*() {
           const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.sseOnly(status))
           assert.deepInclude(yield* used(over(url)), { revision: "2024-11-05", variant: "sse" })
@@ -107,7 +107,7 @@ for (const [wire, over] of transports) {
         [["2024-11-05", "2026-07-28"], "2026-07-28"]
       ] as ReadonlyArray<readonly [ReadonlyArray<Revision.Revision> | undefined, Revision.Revision]>
     ) {
-      it.live(`a server of ours that speaks ${revisions?.join(" and ") ?? "everything"}`, () =>
+      it.live(`negotiates with a Skein server of ${revisions?.join(" and ") ?? "all revisions"}`, () =>
         Effect.gen(function*() {
           const echo = Tool.make("echo", { input: { text: Schema.String } })
           const server = McpServer.layer(
@@ -121,7 +121,7 @@ for (const [wire, over] of transports) {
         }))
     }
 
-    it.live("a server of ours by the address of its HTTP+SSE", () =>
+    it.live("uses HTTP+SSE at a Skein server's HTTP+SSE URL", () =>
       Effect.gen(function*() {
         const echo = Tool.make("echo", { input: { text: Schema.String } })
         const server = McpServer.layer(
@@ -138,11 +138,11 @@ for (const [wire, over] of transports) {
       const [name, script, status, seen] of [
         ["an Express 404 page", Servers.always(404, "<pre>Cannot POST /mcp</pre>"), 404, [discover, initialize, "GET"]],
         ["405", Servers.always(405, "Method Not Allowed", "text/plain"), 405, [discover, initialize, "GET"]],
-        ["200 with a page", Servers.always(200, "<html>Welcome"), 200, [discover, initialize]],
+        ["200 with an HTML page", Servers.always(200, "<html>Welcome"), 200, [discover, initialize]],
         ["500", Servers.always(500, "Oops", "text/plain"), 500, [discover, initialize]]
       ] as const
     ) {
-      it.live(`whatever is no server of the protocol is Refused, with what it said: ${name}`, () =>
+      it.live(`fails with HttpError that quotes the body if the server is not an MCP server: ${name}`, () =>
         Effect.gen(function*() {
           const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(script)
           const error = yield* Effect.flip(Client.make(over(url)))
@@ -154,7 +154,7 @@ for (const [wire, over] of transports) {
 
     for (const status of [401, 403]) {
       for (const body of ["no", JSON.stringify(Servers.fault(-32001, "Unauthorized"))]) {
-        it.live(`${status} is Unauthorized, and never causes a fallback: ${body}`, () =>
+        it.live(`${status} fails with Unauthorized and never causes a fallback: ${body}`, () =>
           Effect.gen(function*() {
             const type = body === "no" ? "text/plain" : "application/json"
             const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.always(status, body, type))
@@ -165,7 +165,7 @@ for (const [wire, over] of transports) {
     }
 
     for (const status of [408, 429, 502, 503, 504]) {
-      it.live(`${status} says nothing about the era: Refused at once, to be tried later`, () =>
+      it.live(`${status} fails with HttpError at once and keeps Retry-After, because it does not reveal the revision`, () =>
         Effect.gen(function*() {
           const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(
             Servers.always(status, "later", "text/plain", { "retry-after": "7" })
@@ -177,7 +177,7 @@ for (const [wire, over] of transports) {
         }))
     }
 
-    it.live("nobody there: Open at once, undelivered", () =>
+    it.live("fails with ConnectionFailed and undelivered at once if no server listens", () =>
       Effect.gen(function*() {
         const { url } = yield* Effect.scoped(RawServer.tcp(() => {}))
         assert.deepInclude(fieldsOf(yield* Effect.flip(Client.make(over(url)))), {
@@ -186,14 +186,14 @@ for (const [wire, over] of transports) {
         })
       }))
 
-    it.live("a server that hangs up on the probe twice: Closed at once, for nothing is known of it", () =>
+    it.live("fails with Closed at once if the server closes the connection on the probe twice", () =>
       Effect.gen(function*() {
         const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => hit.cut())
         assert.strictEqual((yield* Effect.flip(Client.make(over(url)))).reason._tag, "Closed")
         assert.deepStrictEqual(asked(exchanges), [discover, discover])
       }))
 
-    it.live("a probe, or an initialize, that is lost by itself is sent once more: its socket may have been closed meanwhile", () =>
+    it.live("retries a probe or an initialize whose connection closed, because the server may have closed an idle socket", () =>
       Effect.gen(function*() {
         const cut = new Set<string>()
         const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => {
@@ -209,8 +209,8 @@ for (const [wire, over] of transports) {
   })
 }
 
-describe("finding out over HTTP", () => {
-  it.live("2026-07-28 · -32022 that lists revisions of sessions: initialize with the newest of those", () =>
+describe("detection over HTTP", () => {
+  it.live("2026-07-28 · -32022 that lists session-based revisions: sends initialize with the newest of those", () =>
     Effect.gen(function*() {
       const supported = ["2024-11-05", "2025-06-18", "2025-03-26", "1999-01-01"]
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
@@ -222,7 +222,7 @@ describe("finding out over HTTP", () => {
       assert.strictEqual(exchanges[1]!.json.params.protocolVersion, "2025-06-18")
     }))
 
-  it.live("2026-07-28 · a server that always says -32022 with the revision that was asked for is asked once more", () =>
+  it.live("2026-07-28 · probes once more, and not again, if -32022 lists the requested revision", () =>
     Effect.gen(function*() {
       const data = { supported: ["2026-07-28"], requested: "2026-07-28" }
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
@@ -232,7 +232,7 @@ describe("finding out over HTTP", () => {
       assert.deepStrictEqual(asked(exchanges), [discover, discover])
     }))
 
-  it.live("a server that says -32022 to everything, and lists everything, is asked three times", () =>
+  it.live("sends three requests at most to a server that responds to each with -32022 and lists all revisions", () =>
     Effect.gen(function*() {
       const data = { supported: ["2026-07-28", "2025-11-25", "2025-06-18"], requested: "2026-07-28" }
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
@@ -243,7 +243,7 @@ describe("finding out over HTTP", () => {
     }))
 
   for (const [code, reason] of [[-32020, "HeaderMismatch"], [-32021, "MissingRequiredClientCapability"]] as const) {
-    it.live(`2026-07-28 · a recognized modern JSON-RPC error (${code}) in a 400: the server is modern, and is not asked to initialize`, () =>
+    it.live(`2026-07-28 · a recognized modern JSON-RPC error (${code}) in a 400: fails without initialize, since the server is modern`, () =>
       Effect.gen(function*() {
         const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.respondJson(Servers.fault(code, "no"), {}, 400)
@@ -255,7 +255,7 @@ describe("finding out over HTTP", () => {
       }))
   }
 
-  it.live("2026-07-28 · a modern server's error for `initialize` (404, -32601): it is not asked for a stream", () =>
+  it.live("2026-07-28 · a modern server's error for `initialize` (404, -32601): fails without a GET for a stream", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.respondJson({ ...Servers.fault(-32601, "Method not found"), id: hit.json.id }, {}, 404)
@@ -264,14 +264,14 @@ describe("finding out over HTTP", () => {
       assert.deepStrictEqual(asked(exchanges), [discover, initialize])
     }))
 
-  it.live("with no revision of sessions nothing but the probe is sent", () =>
+  it.live("sends nothing but the probe if no session-based revision is enabled", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       assert.strictEqual((yield* failure(url, { revisions: ["2026-07-28"] })).reason._tag, "NegotiationFailed")
       assert.deepStrictEqual(asked(exchanges), [discover])
     }))
 
-  it.live("with no revision of the request era the server is not probed", () =>
+  it.live("sends no probe if no stateless revision is enabled", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.sseOnly())
       yield* used(transport!(url), { revisions: ["2024-11-05"] })
@@ -279,7 +279,7 @@ describe("finding out over HTTP", () => {
       assert.strictEqual(exchanges[0]!.json.params.protocolVersion, "2024-11-05")
     }))
 
-  it.effect("a server that hangs on the probe gets `initialize` after the probe's time, beside it; then the probe is given up", () =>
+  it.effect("sends `initialize` after probeTimeout while the probe waits, and then abandons the probe", () =>
     Effect.gen(function*() {
       const [script, held] = Servers.holding("server/discover", Servers.stateful)
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(script)
@@ -292,11 +292,11 @@ describe("finding out over HTTP", () => {
       const client = yield* Fiber.join(fiber)
       assert.strictEqual(client.revision, "2025-06-18")
       yield* until(() => probe.closedByClient)
-      // The exchange is closed, and nothing is said about it in the session.
+      // The client aborts the exchange of the probe and sends no cancellation in the session.
       assert.notInclude(asked(exchanges), "POST notifications/cancelled")
     }))
 
-  it.effect("a modern server that is slow to answer the probe is waited for, once its refusal of `initialize` says what it is", () =>
+  it.effect("waits for a slow probe of a modern server once the refusal of `initialize` reveals its revision", () =>
     Effect.gen(function*() {
       const [script, held] = Servers.holding("server/discover", Servers.modern)
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(script)
@@ -311,7 +311,7 @@ describe("finding out over HTTP", () => {
       assert.deepStrictEqual(asked(exchanges), [discover, initialize])
     }))
 
-  it.live("an endpoint at another origin is never spoken to: the log says so, and the refusal of `initialize` stands", () =>
+  it.live("never sends to an endpoint of another origin, logs it, and fails with the refusal of `initialize`", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
@@ -328,7 +328,7 @@ describe("finding out over HTTP", () => {
       assert.match(lines.join(), /an endpoint of another origin/)
     }))
 
-  it.live("the connection of a failed handshake is closed: no socket is left", () =>
+  it.live("closes the sockets of a failed handshake", () =>
     Effect.gen(function*() {
       const { closed, sockets, url } = yield* RawServer.tcp((socket) =>
         socket.on("data", () => socket.write("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"))

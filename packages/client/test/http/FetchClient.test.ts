@@ -1,4 +1,4 @@
-/** The wire of `fetch`, against servers that say another length than they send. */
+/** The HTTP client on `fetch`, against servers that send a body of another length than their Content-Length. */
 import { assert, describe, it } from "@effect/vitest"
 import * as RawServer from "@skein/testing/RawServer"
 import * as Effect from "effect/Effect"
@@ -11,8 +11,8 @@ const head = (rest: string) => `HTTP/1.1 200 OK\r\nContent-Type: application/jso
 const textOf = (url: URL, maxBytes: number) =>
   wire.exchange({ method: "POST", url, headers: {}, body: "{}" }, (reply) => reply.text(maxBytes))
 
-describe("the wire of fetch", () => {
-  it.live("more bytes than Content-Length says are no part of the body, nor of the next one", () =>
+describe("the HTTP client on fetch", () => {
+  it.live("discards bytes beyond Content-Length and does not use them for the next response", () =>
     Effect.gen(function*() {
       const { sockets, url } = yield* RawServer.tcp((socket) =>
         socket.on("data", () => socket.write(`${head("Content-Length: 4")}true${"x".repeat(100_000)}`))
@@ -22,7 +22,7 @@ describe("the wire of fetch", () => {
       assert.strictEqual(sockets.length, 2)
     }))
 
-  it.live("fewer bytes than Content-Length says, and the end: Lost", () =>
+  it.live("fails with ConnectionLost if the body is shorter than Content-Length", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.tcp((socket) =>
         socket.on("data", () => socket.end(`${head("Content-Length: 9")}true`))
@@ -32,7 +32,7 @@ describe("the wire of fetch", () => {
       assert.match(error.message, /broke off/)
     }))
 
-  it.live("a Content-Length of more than the bound fails before a byte is read, and the connection is closed", () =>
+  it.live("fails on a Content-Length above the bound before it reads a byte, and closes the connection", () =>
     Effect.gen(function*() {
       const { closed, url } = yield* RawServer.tcp((socket) =>
         socket.on("data", () => socket.write(head("Content-Length: 11")))
@@ -43,7 +43,7 @@ describe("the wire of fetch", () => {
     }))
 
   for (const length of ["-1", "4x", "4, 5", "1e1", "0x4"]) {
-    it.live(`a Content-Length that is none, ${length}, does not lift the bound`, () =>
+    it.live(`bounds the body also with the invalid Content-Length ${length}`, () =>
       Effect.gen(function*() {
         const { url } = yield* RawServer.tcp((socket) =>
           socket.on("data", () => socket.end(`${head(`Content-Length: ${length}`)}${"x".repeat(11)}`))
@@ -53,7 +53,7 @@ describe("the wire of fetch", () => {
       }))
   }
 
-  it.live("two Content-Lengths, or one beside chunks, do not lift the bound", () =>
+  it.live("bounds the body also with two Content-Lengths, or with one beside chunked encoding", () =>
     Effect.gen(function*() {
       const heads = [
         head("Content-Length: 4\r\nContent-Length: 4000"),

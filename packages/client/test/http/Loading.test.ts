@@ -1,4 +1,4 @@
-/** What a client over `node:http` loads of Node. */
+/** The modules of Node that a client over `node:http` loads. */
 import { assert, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 
@@ -15,7 +15,7 @@ const program = `
 `
 
 describe("start-up", () => {
-  it("NodeHttp: a request loads node:http, and not the fetch that comes with it", () => {
+  it("NodeHttp: a request loads node:http but not Node's fetch", () => {
     const flags = ["--conditions=@skein/source", "--input-type=module", "--eval", program]
     const [status, client, fetch] = JSON.parse(execFileSync(process.execPath, flags, { encoding: "utf8" }))
     assert.deepStrictEqual({ status, client, fetch }, { status: 404, client: true, fetch: false })

@@ -1,4 +1,4 @@
-/** HTTP by node:http, against real sockets. */
+/** The HTTP client on node:http, against real sockets. */
 import { assert, describe, it } from "@effect/vitest"
 import * as RawServer from "@skein/testing/RawServer"
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
@@ -31,7 +31,7 @@ const failureOf = (wire: HttpClient, url: URL): Effect.Effect<TransportError, un
 
 const head = (rest: string) => `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${rest}\r\n\r\n`
 
-/** Every byte is a chunk of its own: `node:http` hands each over by itself. */
+/** A response in which each byte is its own chunk, so that `node:http` delivers each separately. */
 const chunked = (text: string) =>
   Buffer.concat([
     Buffer.from(head("Transfer-Encoding: chunked")),
@@ -41,8 +41,8 @@ const chunked = (text: string) =>
 
 const tricky = "\ufeffaä€😀 end"
 
-describe("the wire of node:http", () => {
-  it.live("sends head and body in one write, with Content-Length in bytes, and nothing of its own but Host and Connection", () =>
+describe("the HTTP client on node:http", () => {
+  it.live("sends head and body in one write, with Content-Length in bytes, and adds only Host and Connection", () =>
     Effect.gen(function*() {
       const seen: Array<string> = []
       const { url } = yield* RawServer.tcp((socket) =>
@@ -58,7 +58,7 @@ describe("the wire of node:http", () => {
       ])
     }))
 
-  it.live("gives status, headers and text; a header that came twice is one", () =>
+  it.live("returns status, headers and text, and joins repeated headers", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.http((_, response) => {
         response.writeHead(404, ["X-A", "1", "X-A", "2", "Set-Cookie", "a=1", "Set-Cookie", "b=2"])
@@ -75,13 +75,13 @@ describe("the wire of node:http", () => {
       assert.deepStrictEqual(seen, [404, "1, 2", "a=1, b=2", undefined, "not here"])
     }))
 
-  it.live("decodes UTF-8 across the borders of chunks, without a byte order mark: text", () =>
+  it.live("text() decodes UTF-8 across chunk boundaries and drops a byte order mark", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.tcp((socket) => socket.once("data", () => socket.write(chunked(tricky))))
       assert.strictEqual(yield* fetchText(yield* open(), url), tricky.slice(1))
     }))
 
-  it.live("decodes UTF-8 across the borders of chunks, without a byte order mark: pieces", () =>
+  it.live("pieces() decodes UTF-8 across chunk boundaries and drops a byte order mark", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.tcp((socket) => socket.once("data", () => socket.write(chunked(tricky))))
       const pieces: Array<string> = []
@@ -90,7 +90,7 @@ describe("the wire of node:http", () => {
       assert.isTrue(pieces.length > 5)
     }))
 
-  it.live("hands pieces over as they come, before the body ends", () =>
+  it.live("delivers pieces as they arrive, before the body ends", () =>
     Effect.gen(function*() {
       const first = yield* Deferred.make<void>()
       const { url } = yield* RawServer.http(async (_, response) => {
@@ -109,7 +109,7 @@ describe("the wire of node:http", () => {
     }))
 
   for (const length of ["declared", "not declared"]) {
-    it.live(`a body of more than maxBytes fails with Lost, and its connection is closed: ${length}`, () =>
+    it.live(`fails with ConnectionLost on a body above maxBytes, and closes its connection: length ${length}`, () =>
       Effect.gen(function*() {
         const { closed, url } = yield* RawServer.http((_, response) => {
           if (length === "declared") response.setHeader("Content-Length", 101)
@@ -125,7 +125,7 @@ describe("the wire of node:http", () => {
   }
 
   for (const how of ["text", "pieces"] as const) {
-    it.live(`a body that breaks off fails with Lost: ${how}`, () =>
+    it.live(`fails with ConnectionLost if the body breaks off: ${how}`, () =>
       Effect.gen(function*() {
         const { url } = yield* RawServer.tcp((socket) =>
           socket.once("data", () => socket.end(`${head("Content-Length: 9")}{`))
@@ -139,7 +139,7 @@ describe("the wire of node:http", () => {
       }))
   }
 
-  it.live("a body that broke off before it was read fails with Lost, and crashes nothing", () =>
+  it.live("fails with ConnectionLost if the body broke off before it was read", () =>
     Effect.gen(function*() {
       const { sockets, url } = yield* RawServer.tcp((socket) =>
         socket.once("data", () => socket.write(`${head("Content-Length: 9")}{`))
@@ -149,14 +149,14 @@ describe("the wire of node:http", () => {
           const gone = new Promise((resolve) => sockets[0]!.once("close", resolve))
           sockets[0]!.destroy()
           yield* Effect.promise(() => gone)
-          // The other end hears of it in a later turn.
+          // The other end notices it in a later turn.
           yield* Effect.promise(() => new Promise((resolve) => setImmediate(() => setImmediate(resolve))))
           return yield* reply.text(100)
         })))
       assert.strictEqual(error.reason._tag, "ConnectionLost")
     }))
 
-  it.live("a body in a coding that was not asked for fails, instead of being read as text", () =>
+  it.live("rejects a body in an encoding that was not requested instead of decoding it as text", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.http((_, response) => {
         response.writeHead(200, { "Content-Encoding": "gzip" })
@@ -165,7 +165,7 @@ describe("the wire of node:http", () => {
       assert.match((yield* failureOf(yield* open(), url)).message, /encoded as gzip/)
     }))
 
-  it.live("what a reader answers is the error, at once, and nothing more is read", () =>
+  it.live("fails with the error that a reader returns, and reads nothing after it", () =>
     Effect.gen(function*() {
       const { closed, url } = yield* RawServer.tcp((socket) =>
         socket.once("data", () => socket.write(`${head("Transfer-Encoding: chunked")}1\r\na\r\n1\r\nb\r\n`))
@@ -182,7 +182,7 @@ describe("the wire of node:http", () => {
       assert.deepStrictEqual(pieces, ["a"])
     }))
 
-  it.live("what a reader throws is a defect, not lost", () =>
+  it.live("dies with a defect if a reader throws", () =>
     Effect.gen(function*() {
       const { closed, url } = yield* RawServer.http((_, response) => void response.write("one"))
       const exit = yield* Effect.exit((yield* open()).exchange(post(url), (reply) =>
@@ -194,8 +194,8 @@ describe("the wire of node:http", () => {
     }))
 })
 
-describe("what was not delivered", () => {
-  it.live("a connection that is refused: Open, undelivered", () =>
+describe("an undelivered request", () => {
+  it.live("fails with OpenFailed if the connection is refused", () =>
     Effect.gen(function*() {
       const { url } = yield* Effect.scoped(RawServer.tcp(() => {}))
       const error = yield* failureOf(yield* open(), url)
@@ -203,7 +203,7 @@ describe("what was not delivered", () => {
       assert.match(error.message, /ECONNREFUSED/)
     }))
 
-  it.live("a name that nobody has, and one whose addresses all refuse: Open, undelivered", () =>
+  it.live("fails with OpenFailed if the name does not resolve, or if all its addresses refuse", () =>
     Effect.gen(function*() {
       const { url: { port } } = yield* Effect.scoped(RawServer.tcp(() => {}))
       const wire = yield* open({
@@ -221,14 +221,14 @@ describe("what was not delivered", () => {
       }
     }))
 
-  it.live("a server that breaks off the TLS handshake: Open, undelivered", () =>
+  it.live("fails with OpenFailed if the server breaks off the TLS handshake", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.tcp((socket) => socket.once("data", () => socket.destroy()))
       const error = yield* failureOf(yield* open(), new URL(`https://${url.host}/`))
       assert.deepInclude(fieldsOf(error), { reason: "OpenFailed", undelivered: true })
     }))
 
-  it.live("a connection that takes no write any more: undelivered, for the request never left as a whole", () =>
+  it.live("fails with ConnectionLost and undelivered if the write fails, because the request was not sent completely", () =>
     Effect.gen(function*() {
       const agent = new Http.Agent()
       agent.createConnection = () =>
@@ -240,7 +240,7 @@ describe("what was not delivered", () => {
       assert.deepInclude(fieldsOf(error), { reason: "ConnectionLost", undelivered: true })
     }))
 
-  it.live("a server that hangs up after it took the request may have done what it says: Lost, and not undelivered", () =>
+  it.live("is not assumed if the server closes the connection after it received the request", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.http((request, response) => {
         if (request.headers["mcp-method"] === undefined) return response.end()
@@ -248,12 +248,12 @@ describe("what was not delivered", () => {
       })
       const wire = yield* open()
       assert.deepInclude(fieldsOf(yield* failureOf(wire, url)), { reason: "ConnectionLost", undelivered: undefined })
-      // Nor where the connection was used before.
+      // The same on a connection that was used before.
       yield* wire.exchange({ method: "GET", url, headers: {} }, read)
       assert.deepInclude(fieldsOf(yield* failureOf(wire, url)), { reason: "ConnectionLost", undelivered: undefined })
     }))
 
-  it.live("a request that cannot be written fails, and is not to be tried again", () =>
+  it.live("is not assumed if the request cannot be written: OpenFailed without undelivered", () =>
     Effect.gen(function*() {
       const wire = yield* open()
       const request = { ...post(new URL("http://127.0.0.1:9/")), headers: { "X-A": "a\r\nX-B: b" } }
@@ -262,7 +262,7 @@ describe("what was not delivered", () => {
       assert.isUndefined(error.undelivered)
     }))
 
-  it.live("a server that switches protocols is lost", () =>
+  it.live("is not assumed if the server switches protocols: ConnectionLost", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.tcp((socket) =>
         socket.once("data", () => socket.write("HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"))
@@ -270,7 +270,7 @@ describe("what was not delivered", () => {
       assert.strictEqual((yield* failureOf(yield* open(), url)).reason._tag, "ConnectionLost")
     }))
 
-  it.live("a server that speaks no HTTP is lost", () =>
+  it.live("is not assumed if the server does not respond with HTTP: ConnectionLost", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.tcp((socket) =>
         socket.once("data", () => socket.write("220 mail.test ESMTP\r\n"))
@@ -280,7 +280,7 @@ describe("what was not delivered", () => {
 })
 
 describe("the connections of node:http", () => {
-  it.live("a request that follows the answer to another at once goes over the same connection", () =>
+  it.live("reuse a connection for a request directly after a response", () =>
     Effect.gen(function*() {
       const { sockets, url } = yield* RawServer.http((request, response) => {
         request.resume()
@@ -294,7 +294,7 @@ describe("the connections of node:http", () => {
       assert.strictEqual(sockets.length, 1)
     }))
 
-  it.live("one connection serves request after request, and gathers no listeners", () =>
+  it.live("reuse one connection for many requests without accumulating listeners", () =>
     Effect.gen(function*() {
       const { sockets, url } = yield* RawServer.http((request, response) => {
         request.resume()
@@ -315,7 +315,7 @@ describe("the connections of node:http", () => {
     }))
 
   for (const [body, how] of [["no body", "202"], ["an empty chunked body", "202 chunked"], ["a short body", "400"]]) {
-    it.live(`an answer with ${body} that is not read leaves the connection usable`, () =>
+    it.live(`reuse a connection after an unread response with ${body}`, () =>
       Effect.gen(function*() {
         const { sockets, url } = yield* RawServer.http((request, response) => {
           request.resume()
@@ -331,14 +331,14 @@ describe("the connections of node:http", () => {
       }))
   }
 
-  it.live("an answer whose body is still to come, and is not read, is broken off", () =>
+  it.live("abort a response whose remaining body is not read", () =>
     Effect.gen(function*() {
       const { closed, url } = yield* RawServer.http((_, response) => void response.write("so far"))
       assert.strictEqual(yield* (yield* open()).exchange(post(url), ({ status }) => Effect.succeed(status)), 200)
       yield* closed
     }))
 
-  it.live("interrupting before the answer destroys the request", () =>
+  it.live("destroy the request if it is interrupted before the response", () =>
     Effect.gen(function*() {
       const taken = yield* Deferred.make<void>()
       const { closed, url } = yield* RawServer.http(() => Effect.runSync(Deferred.succeed(taken, undefined)))
@@ -348,7 +348,7 @@ describe("the connections of node:http", () => {
       yield* closed
     }))
 
-  it.live("interrupting while the body comes destroys the request, and no piece comes any more", () =>
+  it.live("destroy the request if it is interrupted during the body, and deliver no more pieces", () =>
     Effect.gen(function*() {
       const taken = yield* Deferred.make<void>()
       const { closed, url } = yield* RawServer.http((_, response) => {
@@ -369,7 +369,7 @@ describe("the connections of node:http", () => {
       assert.strictEqual(pieces.length, length)
     }))
 
-  it.live("maxSockets: a request beyond them waits for one, and is sent then", () =>
+  it.live("maxSockets: queue a request until a connection is free", () =>
     Effect.gen(function*() {
       const waiting: Array<Http.ServerResponse> = []
       const two = yield* Deferred.make<void>()
@@ -388,7 +388,7 @@ describe("the connections of node:http", () => {
       assert.strictEqual(sockets.length, 2)
     }))
 
-  it.live("idleTimeout: a connection that nobody uses is closed", () =>
+  it.live("idleTimeout: close an unused connection", () =>
     Effect.gen(function*() {
       const { closed, url } = yield* RawServer.http((request, response) => {
         request.resume()
@@ -398,7 +398,7 @@ describe("the connections of node:http", () => {
       yield* closed
     }))
 
-  it.live("the server's Keep-Alive counts: a connection that it is about to close is not used again", () =>
+  it.live("do not reuse a connection that the server is about to close according to Keep-Alive", () =>
     Effect.gen(function*() {
       const { sockets, url } = yield* RawServer.http((request, response) => {
         request.resume()
@@ -412,7 +412,7 @@ describe("the connections of node:http", () => {
       assert.strictEqual(sockets.length, 2)
     }))
 
-  it.live("a connection that the server closed meanwhile is not used again", () =>
+  it.live("do not reuse a connection that the server has closed", () =>
     Effect.gen(function*() {
       const { sockets, url } = yield* RawServer.http((request, response) => {
         request.resume()
@@ -431,7 +431,7 @@ describe("the connections of node:http", () => {
       agent.destroy()
     }))
 
-  it.live("close leaves no socket", () =>
+  it.live("leave no socket open after close", () =>
     Effect.gen(function*() {
       const count = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length
       const before = count()
@@ -449,7 +449,7 @@ describe("the connections of node:http", () => {
       assert.isAtMost(count(), before)
     }))
 
-  it.live("an agent of the user's own makes the connections, TLS and all, and is not closed", () =>
+  it.live("are made by a configured agent, including TLS, and close does not close the agent", () =>
     Effect.gen(function*() {
       const server = Https.createServer({ cert: certificate, key: privateKey }, (request, response) => {
         request.resume()
@@ -468,7 +468,7 @@ describe("the connections of node:http", () => {
       yield* wire.close
       assert.strictEqual(yield* fetchText(wire, url), "{}")
       agent.destroy()
-      // Without it nobody knows the certificate; nothing is sent then.
+      // Without `ca` the certificate is not trusted, and nothing is sent.
       const strict = new Https.Agent({ lookup })
       assert.deepInclude(fieldsOf(yield* failureOf(NodeWire.make({ agent: strict }), url)), {
         reason: "OpenFailed",

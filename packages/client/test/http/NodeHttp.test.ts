@@ -1,4 +1,4 @@
-/** The HTTP transport of Node, as a client uses it. */
+/** The HTTP transport for Node, used by a client. */
 import { assert, describe, it } from "@effect/vitest"
 import * as RawServer from "@skein/testing/RawServer"
 import * as Effect from "effect/Effect"
@@ -11,7 +11,7 @@ import { type Json, until } from "./support/connection.ts"
 import { discovered } from "./support/servers.ts"
 import { fieldsOf } from "../support/fields.ts"
 
-/** Answers each call of a tool with its name. */
+/** Responds to each tool call with the name of the tool. */
 const answer = ({ id, method, params }: Json): string => {
   const result = method === "server/discover"
     ? discovered()
@@ -30,7 +30,7 @@ const call = (client: Client.Client, name: string) =>
 const sockets = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length
 
 describe("NodeHttp.transport", () => {
-  it.live("maxSockets bounds the connections, and each call gets its own answer all the same", () =>
+  it.live("opens at most maxSockets connections, and each call gets its own response", () =>
     Effect.gen(function*() {
       const { sockets, url } = yield* server
       const client = yield* Client.make(NodeHttp.transport({ url, maxSockets: 4 }))
@@ -40,7 +40,7 @@ describe("NodeHttp.transport", () => {
       assert.strictEqual(sockets.length, 4)
     }))
 
-  it.live("by default it is 256 connections", () =>
+  it.live("opens at most 256 connections by default", () =>
     Effect.gen(function*() {
       const { sockets, url } = yield* server
       const client = yield* Client.make(NodeHttp.transport({ url }))
@@ -49,7 +49,7 @@ describe("NodeHttp.transport", () => {
       assert.strictEqual(sockets.length, 256)
     }))
 
-  it.live("clients that open and close leave no socket", () =>
+  it.live("leaves no socket open after its clients close", () =>
     Effect.gen(function*() {
       const before = sockets()
       const raw = yield* server
@@ -61,7 +61,7 @@ describe("NodeHttp.transport", () => {
       yield* until(() => sockets() <= before)
     }))
 
-  it.live("agent: TLS with a certificate of the host's own", () =>
+  it.live("agent: connects with TLS if the agent trusts the server's certificate", () =>
     Effect.gen(function*() {
       const tls = yield* Effect.acquireRelease(
         Effect.promise(async () => {

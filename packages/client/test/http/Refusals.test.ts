@@ -1,4 +1,7 @@
-/** Bodies of refusals, and of what is no answer: how long they are read, and what of them is quoted. */
+/**
+ * Bodies of error responses and of responses that are not MCP: how long the client reads them, and which part it
+ * quotes.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
@@ -12,7 +15,7 @@ import * as NodeHttp from "../../src/NodeHttp.ts"
 import { connected, entered, type Exchange, type Json, note, settle, until } from "./support/connection.ts"
 import { fieldsOf } from "../support/fields.ts"
 
-/** Says a little, and never ends. */
+/** Writes a few bytes and never ends the response. */
 const endless = (hit: Exchange, status: number, type: string): void => {
   hit.response.writeHead(status, { "content-type": type })
   hit.response.write("<p>Who are you")
@@ -20,8 +23,8 @@ const endless = (hit: Exchange, status: number, type: string): void => {
 
 const transports = [["Http", Http.transport], ["NodeHttp", NodeHttp.transport]] as const
 
-describe("the body of a refusal that never ends", () => {
-  it.effect("does not keep from the host that the server's own stream cannot be had", () =>
+describe("the body of an error response that never ends", () => {
+  it.effect("does not delay the report that the standalone SSE stream is not available beyond refusalTimeout", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
         standaloneStream: (hit) => endless(hit, 405, "text/plain")
@@ -39,7 +42,7 @@ describe("the body of a refusal that never ends", () => {
       yield* until(() => server.byMethod("GET")[0]!.closedByClient)
     }).pipe(Effect.scoped))
 
-  it.effect("does not keep a stream that is resumed with no stream from its end", () =>
+  it.effect("does not delay the failure of a call whose stream cannot be resumed", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
         if (hit.method === "POST") return hit.openStream(ScriptedHttpServer.event(note(1), "e-1")).end()
@@ -61,7 +64,7 @@ describe("the body of a refusal that never ends", () => {
 
   for (const [name, transport] of transports) {
     for (const [status, type] of [[200, "text/html"], [500, "text/plain"], [401, "application/json"]] as const) {
-      it.effect(`${name}: nor a call whose answer is ${type} (${status}); what has come is quoted`, () =>
+      it.effect(`${name}: does not delay the failure of its call beyond refusalTimeout, and is quoted in part: ${type} (${status})`, () =>
         Effect.gen(function*() {
           const server = yield* ScriptedHttpServer.make(
             ScriptedHttpServer.session<Json>((hit) => endless(hit, status, type))
@@ -84,7 +87,7 @@ describe("the body of a refusal that never ends", () => {
     }
   }
 
-  it.effect("of more than maxMessageBytes is quoted as far as that", () =>
+  it.effect("is quoted up to maxMessageBytes", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respond(500, `Oh no! ${"x".repeat(5_000)}`))
@@ -96,7 +99,7 @@ describe("the body of a refusal that never ends", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("a refusal that repeats what it was sent", () => {
+describe("an error response that repeats parts of the request", () => {
   const token = "s3cr3t-t0ken-of-mine"
   const echo = (hit: Exchange): string =>
     `I do not know ${hit.headers.authorization}, nor ${token} nor ${hit.headers["x-api-key"]}, in ${
@@ -106,13 +109,16 @@ describe("a refusal that repeats what it was sent", () => {
   for (const [name, transport] of transports) {
     for (
       const [what, say] of [
-        ["a text", (hit: Exchange) => hit.respond(403, echo(hit), { "content-type": "text/plain" })],
+        ["text", (hit: Exchange) => hit.respond(403, echo(hit), { "content-type": "text/plain" })],
         [
-          "an error",
+          "a JSON-RPC error",
           (hit: Exchange) => hit.respondJson({ jsonrpc: "2.0", error: { code: -32_600, message: echo(hit) } }, {}, 403)
         ],
-        ["no answer", (hit: Exchange) => hit.respond(200, echo(hit), { "content-type": "text/html" })],
-        ["no message", (hit: Exchange) => hit.respond(200, echo(hit), { "content-type": "application/json" })]
+        ["HTML", (hit: Exchange) => hit.respond(200, echo(hit), { "content-type": "text/html" })],
+        [
+          "JSON that is not a message",
+          (hit: Exchange) => hit.respond(200, echo(hit), { "content-type": "application/json" })
+        ]
       ] as const
     ) {
       it.effect(`${name}: ${what} is quoted without the credentials`, () =>
@@ -134,7 +140,7 @@ describe("a refusal that repeats what it was sent", () => {
     }
   }
 
-  it.effect("of headers that are fixed alike, and what is no header of the host's stays", () =>
+  it.effect("is quoted without the values of the configured headers; values of other headers stay", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.respond(500, `${hit.headers["x-key"]} ${hit.headers["content-type"]}`)

@@ -1,4 +1,4 @@
-/** One request and what answers it, over `fetch`, in both eras. */
+/** One request and its response over `fetch`, in session-based and stateless revisions. */
 import { describe, expect, it } from "@effect/vitest"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import type { TransportError } from "@skein/runtime/TransportError"
@@ -7,13 +7,13 @@ import * as TestClock from "effect/testing/TestClock"
 import { gzipSync } from "node:zlib"
 import { answer, connected, entered, type Json, modern, note, settle, until } from "./support/connection.ts"
 
-/** Lost, and not known to have reached nobody. */
+/** The connection was lost, and the request may have been delivered. */
 const maybeDelivered = (error: TransportError): boolean =>
   error.reason._tag === "ConnectionLost" && error.undelivered === undefined
 
 const call = modern({ name: "añadir", arguments: { a: 1 } })
 
-describe("a request of the request era", () => {
+describe("a stateless request", () => {
   it.effect("2026-07-28 · MUST include the request metadata headers, and an Accept header listing both content types", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
@@ -44,7 +44,7 @@ describe("a request of the request era", () => {
         .toBe(true)
     }))
 
-  it.effect("2026-07-28 · the client MUST support an SSE response stream: comments are ignored, what comes is handed over", () =>
+  it.effect("2026-07-28 · the client MUST support an SSE response stream: ignores comments and delivers each message", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.openStream(`: hello\n\n${ScriptedHttpServer.event(note(1))}:\r\n`)
@@ -59,7 +59,7 @@ describe("a request of the request era", () => {
       expect(told.refusals).toEqual([])
     }))
 
-  it.effect("2026-07-28 · a subscription's stream stays open as long as it likes", () =>
+  it.effect("2026-07-28 · keeps a subscription's stream open without a time limit", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.openStream(ScriptedHttpServer.event(note(1))))
       const { request, told } = yield* connected({ url: server.url })
@@ -72,7 +72,7 @@ describe("a request of the request era", () => {
     }))
 
   for (const broken of [false, true]) {
-    it.effect(`2026-07-28 · resumable SSE streams are not supported: one that ${broken ? "breaks" : "ends"} loses its answer`, () =>
+    it.effect(`2026-07-28 · resumable SSE streams are not supported: fails the request if its stream ${broken ? "breaks" : "ends"}`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.openStream(`id: 1\ndata:\n\n${ScriptedHttpServer.event(note(1))}`)
@@ -90,7 +90,7 @@ describe("a request of the request era", () => {
       }))
   }
 
-  it.effect("2026-07-28 · closing the SSE response stream MUST be treated as cancellation: nothing else is sent", () =>
+  it.effect("2026-07-28 · closing the SSE response stream MUST be treated as cancellation: sends nothing else", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.openStream(ScriptedHttpServer.event(note(1))))
       const { notify, request, told } = yield* connected({ url: server.url })
@@ -116,11 +116,11 @@ describe("a request of the request era", () => {
     }))
 })
 
-describe("an answer that is none", () => {
+describe("a response", () => {
   const failure = (id: unknown, code = -32602) => ({ jsonrpc: "2.0", id, error: { code, message: "No" } })
 
   for (const status of [400, 404, 500]) {
-    it.effect(`an error of JSON-RPC with status ${status} is the answer, with our id or with none`, () =>
+    it.effect(`may be a JSON-RPC error with status ${status} and with the request's id, a null id or none`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make<Json>((hit, count) =>
           hit.respondJson(failure([hit.json.id, null, undefined][count - 1]), {}, status)
@@ -137,7 +137,7 @@ describe("an answer that is none", () => {
   const cases: ReadonlyArray<readonly [string, number, string, string, object]> = [
     ["202 to a request", 202, "", "", { status: 202, message: expect.stringContaining("empty body") }],
     ["an empty 200", 200, "", "application/json", { status: 200, message: expect.stringContaining("empty body") }],
-    ["a page of HTML", 200, "<html>hi</html>", "text/html", {
+    ["an HTML page", 200, "<html>hi</html>", "text/html", {
       status: 200,
       message: expect.stringContaining("text/html")
     }],
@@ -145,11 +145,11 @@ describe("an answer that is none", () => {
       status: 200,
       message: expect.stringContaining("not a JSON-RPC message")
     }],
-    ["JSON of another kind", 200, "{}", "application/json", {
+    ["JSON that is not JSON-RPC", 200, "{}", "application/json", {
       status: 200,
       message: expect.stringContaining("not a JSON-RPC message")
     }],
-    ["the answer to something else", 200, JSON.stringify(answer(99)), "application/json", {
+    ["a response to another request", 200, JSON.stringify(answer(99)), "application/json", {
       status: 200,
       message: expect.stringContaining("does not answer")
     }],
@@ -159,7 +159,7 @@ describe("an answer that is none", () => {
       undelivered: true,
       message: expect.stringContaining("No")
     }],
-    ["404 with a page", 404, "Cannot POST /mcp", "text/html", {
+    ["404 with an HTML page", 404, "Cannot POST /mcp", "text/html", {
       status: 404,
       undelivered: true,
       message: expect.stringContaining("Cannot POST /mcp")
@@ -167,7 +167,7 @@ describe("an answer that is none", () => {
     ["500", 500, "oh", "text/plain", { status: 500, undelivered: undefined }]
   ]
   for (const [what, status, body, type, expected] of cases) {
-    it.effect(`${what} is a typed error of that call, never a hang`, () =>
+    it.effect(`${what} fails that call with a typed error and never hangs`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.respond(status, body, type === "" ? {} : { "content-type": type })
@@ -184,7 +184,7 @@ describe("an answer that is none", () => {
       }))
   }
 
-  it.effect("Retry-After is told, as seconds or as a date; a long body is quoted in part", () =>
+  it.effect("returns Retry-After given in seconds or as a date, and quotes a part of a long body", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(Date.UTC(2026, 0, 1))
       const after = ["7", "Thu, 01 Jan 2026 00:01:00 GMT", "soon"]
@@ -199,14 +199,14 @@ describe("an answer that is none", () => {
       expect(told.refusals.map(([, error]) => [error.retryAfter, error.undelivered])).toEqual([
         [7_000, true],
         [60_000, true],
-        // A gateway says 503 too, of a server that it lost in the middle of the request.
+        // A gateway also responds 503 when it loses the server in the middle of the request.
         [undefined, undefined]
       ])
       expect(told.error(1)!.message.length).toBeLessThan(400)
     }))
 
   for (const [how, maxMessageBytes] of [["with a length", 1_000], ["in chunks", 1_000]] as const) {
-    it.effect(`maxMessageBytes: a body ${how} of more bytes than that fails its request`, () =>
+    it.effect(`maxMessageBytes: a longer body ${how} fails its request`, () =>
       Effect.gen(function*() {
         const text = JSON.stringify(answer(1, { text: "x".repeat(2_000) }))
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
@@ -224,7 +224,7 @@ describe("an answer that is none", () => {
       }))
   }
 
-  it.effect("maxMessageBytes: so does an event of a stream, and the session's stream is not asked for again", () =>
+  it.effect("maxMessageBytes: a longer SSE event fails its request, whose stream is not resumed", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) =>
@@ -241,7 +241,7 @@ describe("an answer that is none", () => {
       yield* until(() => server.exchanges.at(-1)!.closedByClient)
     }))
 
-  it.effect("a server that is not there is `Open`, and nothing was delivered", () =>
+  it.effect("fails with OpenFailed and undelivered if no server listens", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       server.close()
@@ -251,7 +251,7 @@ describe("an answer that is none", () => {
       expect(told.error(1)).toMatchObject({ reason: { _tag: "OpenFailed" }, undelivered: true })
     }))
 
-  it.effect("a connection that breaks before the response is `Lost`, and may have been delivered", () =>
+  it.effect("fails with ConnectionLost, and possibly delivered, if the connection breaks before the response", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.cut())
       const { request, told } = yield* connected({ url: server.url })
@@ -264,7 +264,7 @@ describe("an answer that is none", () => {
 describe("the transport", () => {
   const wrong = ["no url", "ftp://example.com/", "file:///etc", "http://user:secret@example.com/"]
   for (const url of wrong) {
-    it.effect(`a URL such as ${url} is refused with Open`, () =>
+    it.effect(`rejects the URL ${url} with OpenFailed`, () =>
       Effect.gen(function*() {
         const error = yield* Effect.flip(connected({ url }))
         expect(error).toMatchObject({ _tag: "TransportError", reason: { _tag: "OpenFailed" } })
@@ -272,7 +272,7 @@ describe("the transport", () => {
       }))
   }
 
-  it.effect("the host's headers go with everything, save those of the protocol; a bad one is refused without its value", () =>
+  it.effect("sends the configured headers with every request, except those of the protocol, and rejects a bad header without its value", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       const headers = { "X-Team": "a", "MCP-Session-Id": "forged", Accept: "text/html" }
@@ -299,7 +299,7 @@ describe("the transport", () => {
       expect(error.message).not.toContain("sec")
     }))
 
-  it.effect("2025-03-26 · the members of a batch are handed over one by one", () =>
+  it.effect("2025-03-26 · delivers the members of a batch one by one", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respondJson([note(1), answer(hit.json.id, { n: 2 })]), {
@@ -313,8 +313,8 @@ describe("the transport", () => {
     }))
 })
 
-describe("what `fetch` gives", () => {
-  it.effect("maxMessageBytes: a compressed body counts as what it becomes", () =>
+describe("the use of `fetch`", () => {
+  it.effect("maxMessageBytes: bounds the decompressed size of a compressed body", () =>
     Effect.gen(function*() {
       const text = JSON.stringify(answer(1, { text: "x".repeat(100_000) }))
       const server = yield* ScriptedHttpServer.make<Json>((hit) => {
@@ -340,19 +340,19 @@ describe("what `fetch` gives", () => {
   const never = (cause: unknown) => () => Promise.reject(new TypeError("fetch failed", { cause }))
   const refusals: ReadonlyArray<readonly [string, string, typeof globalThis.fetch | undefined, string]> = [
     [
-      "a port that it never asks, with what helps",
+      "a blocked port, with advice",
       "http://127.0.0.1:25/mcp",
       undefined,
       "port 25 (bad port). NodeHttp"
     ],
     [
-      "a header that it does not send",
+      "a header that fetch rejects",
       "http://127.0.0.1:9/mcp",
       never(Object.assign(new Error("invalid upgrade header"), { code: "UND_ERR_INVALID_ARG" })),
       "invalid upgrade header"
     ],
     [
-      "what it throws",
+      "an exception",
       "http://127.0.0.1:9/mcp",
       () => {
         throw new Error("not in this worker")
@@ -361,7 +361,7 @@ describe("what `fetch` gives", () => {
     ]
   ]
   for (const [what, url, fetch, says] of refusals) {
-    it.live(`a request that it does not make is Open and undelivered: ${what}`, () =>
+    it.live(`a request that fetch does not send fails with OpenFailed and undelivered: ${what}`, () =>
       Effect.gen(function*() {
         const { request, told } = yield* connected({ url, fetch })
         request(1, "tools/call", modern())
@@ -374,7 +374,7 @@ describe("what `fetch` gives", () => {
       }))
   }
 
-  it.effect("any `fetch` will do, and is called with plain values", () =>
+  it.effect("calls the configured `fetch` with plain values", () =>
     Effect.gen(function*() {
       const calls: Array<readonly [unknown, RequestInit | undefined]> = []
       const fetch: typeof globalThis.fetch = (input, init) => {
@@ -391,7 +391,7 @@ describe("what `fetch` gives", () => {
       ])
     }))
 
-  it.effect("a text that was cut between two bytes of a character is whole again", () =>
+  it.effect("joins a character whose bytes arrive in separate chunks", () =>
     Effect.gen(function*() {
       const bytes = Buffer.from(ScriptedHttpServer.event(answer(1, { text: "añ世界😀" })))
       const server = yield* ScriptedHttpServer.make<Json>((hit) => void hit.openStream())
@@ -406,7 +406,7 @@ describe("what `fetch` gives", () => {
       expect(told.answer(1).result).toEqual({ text: "añ世界😀" })
     }))
 
-  it.effect("an effect for headers that fails refuses its request, and nothing is sent", () =>
+  it.effect("fails the request, and sends nothing, if the effect for headers fails", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       for (const headers of [Effect.fail("secret"), Effect.die("secret"), Effect.succeed({ "bad name": "x" })]) {

@@ -1,4 +1,4 @@
-/** Coming back to a stream (2025-11-25, transports: resumability and redelivery, polling). */
+/** Resumption of a stream (2025-11-25, transports: resumability and redelivery, polling). */
 import { describe, expect, it } from "@effect/vitest"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
@@ -7,7 +7,10 @@ import * as TestClock from "effect/testing/TestClock"
 import type * as Http from "../../src/Http.ts"
 import { answer, entered, type Exchange, type Json, note, settle, until } from "./support/connection.ts"
 
-/** A call whose stream begins with `first`, and is resumed by `resumed`, which is told how often that was before. */
+/**
+ * Makes a call. `first` responds to it with a stream, and `resumed` responds to each resumption. `n` counts the
+ * resumptions from 1.
+ */
 const polled = (
   first: (hit: Exchange) => void,
   resumed: (hit: Exchange, n: number) => void,
@@ -28,7 +31,7 @@ const polled = (
 
 const primed = (retry?: number) => `id: e0\n${retry === undefined ? "" : `retry: ${retry}\n`}data:\n\n`
 
-/** Lets the clock run in steps, and sockets with it. */
+/** Advances the clock in steps, with turns of the event loop for the sockets in between. */
 const run = (steps: number, step: number) =>
   Effect.gen(function*() {
     for (let n = 0; n < steps; n++) {
@@ -37,7 +40,7 @@ const run = (steps: number, step: number) =>
     }
   })
 
-describe("a stream that ends without its answer", () => {
+describe("a stream that ends without its response", () => {
   for (const broken of [false, true]) {
     it.effect(`2025-11-25 · MUST respect the retry field, to the millisecond, after a ${broken ? "broken" : "closed"} connection`, () =>
       Effect.gen(function*() {
@@ -67,7 +70,7 @@ describe("a stream that ends without its answer", () => {
       }))
   }
 
-  it.effect("2025-11-25 · Last-Event-ID is the last event ID that came, of events without data too, and the stream goes on", () =>
+  it.effect("2025-11-25 · sends the id of the last event as Last-Event-ID, also of events without data, and the stream continues", () =>
     Effect.gen(function*() {
       const { gets, told } = yield* polled(
         (hit) =>
@@ -85,7 +88,7 @@ describe("a stream that ends without its answer", () => {
       expect(told.messages.slice(1, 3).map(({ params }) => params.n)).toEqual([1, 2])
     }))
 
-  it.effect("without retry the delay grows up to its cap, less a random part of up to one half", () =>
+  it.effect("grows the delay up to maxDelay without a retry field, less a random part of up to one half", () =>
     Effect.gen(function*() {
       const delays: Array<number> = []
       const { gets } = yield* polled((hit) => hit.openStream(primed()).end(), (hit) => hit.respond(503), {
@@ -114,7 +117,7 @@ describe("a stream that ends without its answer", () => {
       })
     }))
 
-  it.effect("an attempt that fails waits for retry at least before the next", () =>
+  it.effect("waits at least the retry time after a failed attempt", () =>
     Effect.gen(function*() {
       const { gets } = yield* polled((hit) => hit.openStream(primed(5_000)).end(), (hit) => hit.cut())
       yield* TestClock.adjust(5_000)
@@ -127,7 +130,7 @@ describe("a stream that ends without its answer", () => {
       yield* until(() => gets().length === 2)
     }))
 
-  it.effect("maxAttempts: reconnects that bring no event are counted, those that end without a fault too", () =>
+  it.effect("maxAttempts: counts reconnects without an event, including those that end without an error", () =>
     Effect.gen(function*() {
       const { gets, told } = yield* polled(
         (hit) => hit.openStream(primed(10)).end(),
@@ -143,7 +146,7 @@ describe("a stream that ends without its answer", () => {
       expect(told.ends).toEqual([])
     }))
 
-  it.effect("maxAttempts: an event starts the count anew; maxReconnects bounds those that bring events and no message", () =>
+  it.effect("maxAttempts: an event resets the count; maxReconnects bounds reconnects with events but without a message", () =>
     Effect.gen(function*() {
       const { gets, told } = yield* polled(
         (hit) => hit.openStream(primed(1)).end(),
@@ -158,14 +161,14 @@ describe("a stream that ends without its answer", () => {
       })
     }))
 
-  it.effect("by default 10 attempts may bring no event", () =>
+  it.effect("fails after 10 attempts without an event by default", () =>
     Effect.gen(function*() {
       const { gets, told } = yield* polled((hit) => hit.openStream(primed()).end(), (hit) => hit.openStream().end())
       yield* run(15, 30_000)
       expect([gets().length, told.refusals.length]).toEqual([10, 1])
     }))
 
-  it.effect("steady: a stream that was open for that long starts the counts anew", () =>
+  it.effect("stableAfter: resets the counts after a stream that was open for that long", () =>
     Effect.gen(function*() {
       const { gets, told } = yield* polled((hit) => hit.openStream(primed(10)).end(), (hit, n) => {
         hit.openStream(":\n\n")
@@ -180,7 +183,7 @@ describe("a stream that ends without its answer", () => {
       expect([gets().length, told.refusals.length]).toEqual([6, 1])
     }))
 
-  it.effect("an event that is delivered again is dropped, as far back as maxEventIds", () =>
+  it.effect("drops a redelivered event, for the last maxEventIds ids", () =>
     Effect.gen(function*() {
       const five = [1, 2, 3, 4, 5].map((n) => ScriptedHttpServer.event(note(n), `n${n}`)).join("")
       const { told } = yield* polled(
@@ -199,12 +202,12 @@ describe("a stream that ends without its answer", () => {
 
   const dead: ReadonlyArray<readonly [string, string]> = [
     ["has no ids", ScriptedHttpServer.event(note(1))],
-    ["has forgotten them: an empty id", `${primed(1)}${ScriptedHttpServer.event(note(1), "")}`],
-    ["has ids that no header can hold", `${primed(1)}${ScriptedHttpServer.event(note(1), "ä")}`],
+    ["resets its last event id with an empty id", `${primed(1)}${ScriptedHttpServer.event(note(1), "")}`],
+    ["has ids that are invalid in a header", `${primed(1)}${ScriptedHttpServer.event(note(1), "ä")}`],
     ["has ids that are too long", `${primed(1)}${ScriptedHttpServer.event(note(1), "x".repeat(5_000))}`]
   ]
   for (const [what, text] of dead) {
-    it.effect(`one that ${what} cannot be resumed, and its call fails at once`, () =>
+    it.effect(`fails its call at once if it ${what}`, () =>
       Effect.gen(function*() {
         const { gets, told } = yield* polled((hit) => hit.openStream(text).end(), (hit) => hit.respond(500))
         yield* until(() => told.refusals.length === 1)
@@ -216,7 +219,7 @@ describe("a stream that ends without its answer", () => {
   }
 
   for (const status of [204, 400, 405, 200]) {
-    it.effect(`one whose resumption is answered with ${status} fails its call`, () =>
+    it.effect(`fails its call if its resumption gets ${status}`, () =>
       Effect.gen(function*() {
         const { gets, told } = yield* polled((hit) => hit.openStream(primed(1)).end(), (hit) => hit.respond(status))
         yield* TestClock.adjust(1)
@@ -230,7 +233,7 @@ describe("a stream that ends without its answer", () => {
       }))
   }
 
-  it.effect("2025-11-25 · 404 to its resumption says that the session is gone: the call is lost, and may have run", () =>
+  it.effect("2025-11-25 · 404 to its resumption ends the session: the call is lost, and may have run", () =>
     Effect.gen(function*() {
       const { told } = yield* polled((hit) => hit.openStream(primed(1)).end(), (hit) => hit.respond(404))
       yield* TestClock.adjust(1)
@@ -240,7 +243,7 @@ describe("a stream that ends without its answer", () => {
       expect(told.ends[0]).toMatchObject({ _tag: "Lost" })
     }))
 
-  it.effect("a call that is cancelled while its stream is down is not asked for again", () =>
+  it.effect("is not resumed after its call is cancelled", () =>
     Effect.gen(function*() {
       const { gets, notify, server } = yield* polled((hit) => hit.openStream(primed(1_000)).end(), (hit) =>
         hit.respond(500))
@@ -253,7 +256,7 @@ describe("a stream that ends without its answer", () => {
       expect(gets()).toEqual([])
     }))
 
-  it.effect("a stream that stays open after the answer is closed within two seconds, and one that ends keeps its socket", () =>
+  it.effect("is closed two seconds after the response if it stays open, and keeps its socket if it ends", () =>
     Effect.gen(function*() {
       const { server, told } = yield* polled(
         (hit) => void hit.openStream(ScriptedHttpServer.event(answer(1))),
@@ -268,7 +271,7 @@ describe("a stream that ends without its answer", () => {
       expect(told.refusals).toEqual([])
     }))
 
-  it.effect("its call's answer may come on another stream", () =>
+  it.effect("may deliver the response on another stream", () =>
     Effect.gen(function*() {
       const { gets, request, server, told } = yield* polled((hit) => {
         if (hit.json.id === 1) hit.openStream(primed(1_000)).end()

@@ -1,4 +1,4 @@
-/** The whole client over HTTP against our own server, in every revision. */
+/** The whole client over HTTP against a Skein server, in every revision. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as McpServer from "@skein/server/McpServer"
@@ -44,9 +44,9 @@ const serve = Effect.map(
 const text = ({ content }: { readonly content: ReadonlyArray<unknown> }) =>
   (content[0] as { readonly text: string }).text
 
-describe("our own server over HTTP", () => {
+describe("a Skein server over HTTP", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · calls, progress, errors, cancellation, and the end of the session`, () =>
+    it.effect(`${revision} · answers calls with progress and errors, handles cancellation, and closes the session`, () =>
       Effect.gen(function*() {
         const { endpoint, url } = yield* serve
         yield* Effect.scoped(Effect.gen(function*() {
@@ -79,7 +79,7 @@ describe("our own server over HTTP", () => {
       }))
   }
 
-  it.effect("2025-11-25 · the server MAY close the connection, and the client polls for its answer", () =>
+  it.effect("2025-11-25 · the server MAY close the connection, and the client polls for its response", () =>
     Effect.gen(function*() {
       const { url } = yield* serve
       const client = yield* Client.make(Http.transport({ url }), { revisions: ["2025-11-25"] })
@@ -91,7 +91,7 @@ describe("our own server over HTTP", () => {
       expect(text(yield* Fiber.join(polled))).toBe("polled")
     }))
 
-  it.live("the smallest program", () =>
+  it.live("runs the shortest program", () =>
     Effect.scoped(Effect.gen(function*() {
       const { url } = yield* serve
       const program = Effect.gen(function*() {

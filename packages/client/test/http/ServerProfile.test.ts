@@ -1,4 +1,7 @@
-/** What was found out about a server, kept and given back: what it spares, and what happens when it is not true any more. */
+/**
+ * A server profile that the host stores and passes to a later client: the requests that it saves, and the behaviour
+ * when it is out of date.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as RawServer from "@skein/testing/RawServer"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
@@ -31,21 +34,21 @@ const open = (url: URL, serverProfile: unknown, options: Client.Options = {}) =>
 const text = (client: Client.Client) =>
   Effect.map(client.callTool("echo", {}), ({ content }) => (content[0] as { readonly text: string }).text)
 
-/** What a program keeps in a file. */
+/** Serializes and parses a profile, like a host that stores it in a file. */
 const stored = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
-describe("a detection that was kept", () => {
+describe("a stored server profile", () => {
   for (
     const [name, script, first, again] of [
-      ["of the request era: nothing is sent before the first call", Servers.modern, [discover], []],
+      ["stateless revision: sends nothing before the first call", Servers.modern, [discover], []],
       [
-        "of sessions: `initialize` at once",
+        "sessions: starts with `initialize`",
         Servers.stateless(true),
         [discover, initialize],
         [initialize]
       ],
       [
-        "of HTTP+SSE: its stream at once",
+        "HTTP+SSE: starts with the GET for its stream",
         Servers.sseOnly(),
         [discover, initialize, "GET", initialize],
         ["GET", initialize]
@@ -77,14 +80,14 @@ describe("a detection that was kept", () => {
       }))
   }
 
-  it.live("the revision of a session that was agreed on is what `initialize` asks for", () =>
+  it.live("makes `initialize` request the revision that was negotiated before", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       yield* open(url, kept("2025-06-18", "streamable"))
       assert.strictEqual(exchanges[0]!.json.params.protocolVersion, "2025-06-18")
     }))
 
-  it.live("on stdio and in memory nothing is probed either", () =>
+  it.live("skips the probe on stdio and in memory too", () =>
     Effect.gen(function*() {
       const session = ScriptedServer.make(ScriptedServer.handshake("2025-03-26"))
       const client = yield* Client.make(session.transport, { serverProfile: kept("2025-03-26") })
@@ -97,7 +100,7 @@ describe("a detection that was kept", () => {
 })
 
 describe("2026-07-28 · re-probing if the cached assumption later fails", () => {
-  it.live("a server of sessions that is of the request era now", () =>
+  it.live("replaces a session-based revision by a stateless one", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.modern)
       const client = yield* open(url, kept("2025-11-25", "streamable"))
@@ -105,7 +108,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
       assert.deepStrictEqual(asked(exchanges), [initialize, discover])
     }))
 
-  it.live("a server of HTTP+SSE that has Streamable HTTP now", () =>
+  it.live("replaces HTTP+SSE by Streamable HTTP", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       const client = yield* open(url, kept("2024-11-05", "sse"))
@@ -114,7 +117,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
       assert.deepStrictEqual(asked(exchanges).slice(0, 3), ["GET", discover, initialize])
     }))
 
-  it.live("a server of Streamable HTTP that has HTTP+SSE only: found on the way, without a probe", () =>
+  it.live("replaces Streamable HTTP by HTTP+SSE, which `initialize` reveals without a probe", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.sseOnly())
       const client = yield* open(url, kept("2025-11-25", "streamable"))
@@ -122,21 +125,21 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
       assert.deepStrictEqual(asked(exchanges).slice(0, 3), [initialize, "GET", initialize])
     }))
 
-  it.live("a server of the request era that has sessions now: found out by the first call", () =>
+  it.live("replaces a stateless revision by a session-based one on the first call", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       const client = yield* open(url, kept("2026-07-28", "streamable"))
       assert.deepStrictEqual(asked(exchanges), [])
       assert.strictEqual(yield* text(client), "echo")
       assert.strictEqual(client.revision, "2025-06-18")
-      // The call was made once in a way that could be understood.
+      // The call was sent once in the form that the server accepts.
       assert.strictEqual(
         exchanges.filter((hit) => asked([hit])[0] === call && hit.headers["mcp-session-id"] === "s-1").length,
         1
       )
     }))
 
-  it.effect("a stream that names no endpoint in time", () =>
+  it.effect("detects the server again if its HTTP+SSE stream sends no endpoint in time", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.method === "GET" ? void hit.openStream(": wait\n\n") : Servers.modern(hit)
@@ -150,7 +153,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
 
   for (const status of [401, 403, 429, 503]) {
     for (const [variant, what] of [["streamable", initialize], ["sse", "GET"]] as const) {
-      it.live(`${status} has nothing to do with it: it surfaces, and nothing else is tried (${variant})`, () =>
+      it.live(`${status} fails at once, and the client tries nothing else (${variant})`, () =>
         Effect.gen(function*() {
           const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.always(status, "no"))
           const error = yield* Effect.flip(open(url, kept("2025-03-26", variant)))
@@ -160,7 +163,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
     }
   }
 
-  it.live("nor has a network that fails", () =>
+  it.live("a network failure fails at once, and the client tries nothing else", () =>
     Effect.gen(function*() {
       const { url } = yield* Effect.scoped(RawServer.tcp(() => {}))
       for (const variant of ["streamable", "sse"]) {
@@ -171,7 +174,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
       assert.deepStrictEqual(asked(exchanges), [initialize, initialize])
     }))
 
-  it.live("the connection of the failed attempt is closed before the next is opened", () =>
+  it.live("closes the connection of the failed attempt before it opens the next", () =>
     Effect.gen(function*() {
       const { closed, sockets, url } = yield* RawServer.tcp((socket) =>
         socket.on("data", (bytes) => {
@@ -187,11 +190,11 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
     }))
 })
 
-describe("a session that is opened anew", () => {
+describe("a session that is reopened", () => {
   const gone = (hit: Exchange) => hit.respondJson(Servers.fault(-32001, "Session not found"), {}, 404)
   const reconnect = { initialDelay: 1, jitter: "none" } as const
 
-  it.live("2026-07-28 · SHOULD cache the result for the lifetime of the origin: it is not probed again", () =>
+  it.live("2026-07-28 · SHOULD cache the result for the lifetime of the origin: does not probe again", () =>
     Effect.gen(function*() {
       let lost = false
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => {
@@ -208,7 +211,7 @@ describe("a session that is opened anew", () => {
       assert.deepStrictEqual(posts, [call, initialize, "POST notifications/initialized", call])
     }))
 
-  it.live("unless it is refused: then the server is another one by now, and is found out anew", () =>
+  it.live("detects the server again if it refuses `initialize` after an upgrade", () =>
     Effect.gen(function*() {
       let modern = false
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => {
@@ -229,7 +232,7 @@ describe("a session that is opened anew", () => {
     }))
 })
 
-describe("a detection that cannot be used", () => {
+describe("a server profile that cannot be used", () => {
   for (
     const malformed of [
       {},
@@ -245,7 +248,7 @@ describe("a detection that cannot be used", () => {
       { capabilities: {}, httpMode: "sse" }
     ]
   ) {
-    it.live(`is ignored, and the log says so: ${JSON.stringify(malformed)}`, () =>
+    it.live(`is ignored with a log entry if it is malformed: ${JSON.stringify(malformed)}`, () =>
       Effect.gen(function*() {
         const lines: Array<string> = []
         const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
@@ -257,7 +260,7 @@ describe("a detection that cannot be used", () => {
       }))
   }
 
-  it.live("what can be missed is missed: a malformed name, instructions that are no text, members that nobody knows", () =>
+  it.live("is used without its malformed optional members and its unknown members", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.modern)
       const serverProfile = { ...kept("2026-07-28"), httpMode: null, info: 7, instructions: {}, more: 1 }
@@ -271,14 +274,14 @@ describe("a detection that cannot be used", () => {
       assert.deepStrictEqual(asked(exchanges), [])
     }))
 
-  it.live("null is none, as in JSON", () =>
+  it.live("is ignored if it is null, as in JSON", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.modern)
       yield* open(url, null)
       assert.deepStrictEqual(asked(exchanges), [discover])
     }))
 
-  it.live("one of a revision that may not be spoken is left aside", () =>
+  it.live("is ignored if its revision is not enabled", () =>
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       const client = yield* open(url, kept("2026-07-28"), { revisions: ["2025-06-18"] })
@@ -286,7 +289,7 @@ describe("a detection that cannot be used", () => {
       assert.strictEqual(asked(exchanges)[0], initialize)
     }))
 
-  it.live("one of a variant that the transport does not know is found out anew", () =>
+  it.live("is detected again if the transport does not support its httpMode", () =>
     Effect.gen(function*() {
       const { url } = yield* ScriptedHttpServer.make<Json>(Servers.sseOnly())
       const client = yield* open(url, kept("2024-11-05", "carrier pigeon"))

@@ -1,4 +1,6 @@
-/** A session over Streamable HTTP: its id, its revision, its gate, its own stream, and its end. */
+/**
+ * A session over Streamable HTTP: its id, its revision, the order of its messages, its standalone stream, and its end.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
@@ -38,7 +40,7 @@ describe("the session", () => {
       expect(server.byMethod("GET")[0]!.headers.accept).toBe("text/event-stream")
     }))
 
-  it.effect("a server without sessions gets none, and no DELETE", () =>
+  it.effect("sends no session id and no DELETE to a server without sessions", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), { id: null })
@@ -58,7 +60,7 @@ describe("the session", () => {
       "x".repeat(4_097)
     ]] as const
   ) {
-    it.effect(`2025-11-25 · the session ID MUST only contain visible ASCII characters: ${what} is refused`, () =>
+    it.effect(`2025-11-25 · the session ID MUST only contain visible ASCII characters: rejects ${what}`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.respondResult({ protocolVersion: "2025-11-25" }, { "mcp-session-id": id })
@@ -71,7 +73,7 @@ describe("the session", () => {
       }))
   }
 
-  it.effect("2025-11-25 · nothing overtakes `notifications/initialized`: what comes after it waits until it is accepted", () =>
+  it.effect("2025-11-25 · queues messages after `notifications/initialized` until the server accepts it", () =>
     Effect.gen(function*() {
       let initialized: Exchange | undefined
       const script = ScriptedHttpServer.session<Json>((hit) => hit.respondResult())
@@ -91,14 +93,14 @@ describe("the session", () => {
       yield* until(() => told.answer(1) !== undefined && server.exchanges.length === 5)
       yield* settle
       expect(server.byMethod("GET").length).toBe(1)
-      // What was cancelled before it was sent never is, and nor is its cancellation.
+      // A request cancelled before it was sent is not sent, and neither is its cancellation.
       expect(server.byMethod("POST").slice(2).map(({ json }) => json.method).sort()).toEqual([
         "notifications/roots/list_changed",
         "tools/list"
       ])
     }))
 
-  it.effect("notifications arrive in order, each after the one before was accepted; answers wait for none", () =>
+  it.effect("sends notifications in order, each after the previous one was accepted, and responses without waiting", () =>
     Effect.gen(function*() {
       const held: Array<Exchange> = []
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => void held.push(hit)))
@@ -130,7 +132,7 @@ describe("the session", () => {
       expect(told.refusals).toEqual([])
     }))
 
-  it.effect("an answer to the server is sent again when the network fails, three times in all; a notification is not", () =>
+  it.effect("sends a response to the server up to three times when the network fails, and a notification once", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.cut()))
       const { connection, notify } = yield* entered({ url: server.url })
@@ -149,7 +151,7 @@ describe("the session", () => {
       )
     }))
 
-  it.effect("maxAnswerTries: an answer is sent as often as that", () =>
+  it.effect("maxAnswerTries: bounds the attempts to send a response", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.cut()))
       const { connection } = yield* entered({ url: server.url, maxAnswerTries: 1 })
@@ -163,7 +165,7 @@ describe("the session", () => {
       expect(answers()).toBe(1)
     }))
 
-  it.effect("maxConcurrentPosts: whoever sends more notifications than that has to wait; postTimeout ends the wait", () =>
+  it.effect("maxConcurrentPosts: applies back-pressure to further notifications until postTimeout", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>(() => {}))
       const { connection } = yield* entered({ url: server.url, maxConcurrentPosts: 3, postTimeout: "10 seconds" })
@@ -180,7 +182,7 @@ describe("the session", () => {
 })
 
 describe("the end of a session", () => {
-  it.effect("2025-11-25 · on 404 the client MUST start a new session: the request was not delivered, the connection is over", () =>
+  it.effect("2025-11-25 · on 404 the client MUST start a new session: the request is undelivered, and the connection ends", () =>
     Effect.gen(function*() {
       const held: Array<Exchange> = []
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => void held.push(hit)))
@@ -190,7 +192,7 @@ describe("the end of a session", () => {
       yield* until(() => held.length === 2)
       held[0]!.respondJson({ jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } }, {}, 404)
       yield* until(() => told.refusals.length === 1)
-      // What the server has not answered yet will hear the same, it may be thought, within closeTimeout.
+      // Pending requests get up to closeTimeout, since the server will probably respond 404 to them too.
       yield* TestClock.adjust(999)
       expect(told.ends).toEqual([])
       yield* TestClock.adjust(1)
@@ -210,7 +212,7 @@ describe("the end of a session", () => {
       expect([server.byMethod("DELETE").length, told.ends.length]).toEqual([0, 1])
     }))
 
-  it.effect("2025-11-25 · on 404 the requests that are on their way are told so one by one, and so are later ones, without being sent", () =>
+  it.effect("2025-11-25 · on 404 fails the pending requests as each gets its 404, and later requests without sending them", () =>
     Effect.gen(function*() {
       const held: Array<Exchange> = []
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => void held.push(hit)))
@@ -229,7 +231,7 @@ describe("the end of a session", () => {
       expect(held.length).toBe(3)
     }))
 
-  it.effect("404 to a notification ends it too; 404 without a session is the refusal of that request", () =>
+  it.effect("ends on 404 to a notification too; 404 without a session fails only that request", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
       const { notify, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
@@ -244,7 +246,7 @@ describe("the end of a session", () => {
       expect(other.told.ends).toEqual([])
     }))
 
-  it.effect("2025-11-25 · clients SHOULD send an HTTP DELETE, after what was said last has arrived", () =>
+  it.effect("2025-11-25 · clients SHOULD send an HTTP DELETE, after the last message has arrived", () =>
     Effect.gen(function*() {
       let last: Exchange | undefined
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
@@ -263,7 +265,7 @@ describe("the end of a session", () => {
     }))
 
   for (const status of [405, 500]) {
-    it.effect(`2025-11-25 · the server MAY respond to it with 405: ${status} does not matter`, () =>
+    it.effect(`2025-11-25 · the server MAY respond to it with 405: ${status} closes the session all the same`, () =>
       Effect.gen(function*() {
         const script = ScriptedHttpServer.session<Json>((hit) => hit.respondResult())
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
@@ -275,7 +277,7 @@ describe("the end of a session", () => {
       }))
   }
 
-  it.effect("closeTimeout: a server that does not answer DELETE is left; what is under way is aborted", () =>
+  it.effect("closeTimeout: closes without a response to DELETE, and aborts pending exchanges", () =>
     Effect.gen(function*() {
       const script = ScriptedHttpServer.session<Json>((hit) => void hit.openStream(ScriptedHttpServer.event(note(1))))
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.method === "DELETE" ? undefined : script(hit))
@@ -294,9 +296,9 @@ describe("the end of a session", () => {
     }))
 })
 
-describe("the stream of the server", () => {
+describe("the standalone stream", () => {
   for (const status of [400, 404, 405, 501]) {
-    it.effect(`2025-11-25 · 405 says that there is none: so do others (${status}), and nothing is asked again`, () =>
+    it.effect(`2025-11-25 · is not requested again after 405 or a similar status (${status})`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make(
           ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
@@ -315,7 +317,7 @@ describe("the stream of the server", () => {
       }))
   }
 
-  it.effect("2025-11-25 · the server MAY send requests and notifications on it; it is asked for again with its last id", () =>
+  it.effect("2025-11-25 · the server MAY send requests and notifications on it; is resumed with its last event id", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.openStream(), {
@@ -340,7 +342,7 @@ describe("the stream of the server", () => {
       expect(told.messages.slice(1).map(({ _tag }) => _tag)).toEqual(["Notification", "Request"])
     }))
 
-  it.effect("2025-11-25 · 404 to a stream that was there before says that the session is gone", () =>
+  it.effect("2025-11-25 · ends the session if its resumption gets 404", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respond(404), {
@@ -350,14 +352,14 @@ describe("the stream of the server", () => {
       const { told } = yield* entered({ url: server.url })
       yield* until(() => server.byMethod("GET").length === 1)
       server.byMethod("GET")[0]!.end()
-      // A delay of nothing is a turn of the clock too.
+      // A delay of 0 is a turn of the clock too.
       yield* settle
       yield* TestClock.adjust(0)
       yield* until(() => told.ends.length === 1)
       expect(told.ends[0]).toMatchObject({ _tag: "Lost", cause: { status: 404 } })
     }))
 
-  it.effect("a server that cannot be reached any more ends the connection, after maxAttempts", () =>
+  it.effect("ends the connection after maxAttempts if the server is unreachable", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
@@ -374,7 +376,7 @@ describe("the stream of the server", () => {
       expect(told.ends[0]).toMatchObject({ _tag: "Lost", cause: { message: expect.stringContaining("3 attempts") } })
     }))
 
-  it.effect("a server that closes it over and over is not listened to any more, and the connection goes on", () =>
+  it.effect("is given up if the server closes it repeatedly, while the connection continues", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
@@ -393,7 +395,7 @@ describe("the stream of the server", () => {
       expect(told.ends).toEqual([])
     }))
 
-  it.effect("2026-07-28 · removal of the GET stream endpoint and of sessions: neither is used", () =>
+  it.effect("2026-07-28 · removal of the GET stream endpoint and of sessions: uses neither", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult({}, { "mcp-session-id": "s-1" }))
       yield* Effect.scoped(Effect.gen(function*() {
@@ -408,7 +410,7 @@ describe("the stream of the server", () => {
     }))
 })
 
-describe("what may have been missed", () => {
+describe("a gap in the standalone stream", () => {
   const listening = (first: string) =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
@@ -426,13 +428,13 @@ describe("what may have been missed", () => {
       return { ...side, server }
     })
 
-  it.effect("is told where the server's stream is there again without an id to go on from, and not with one", () =>
+  it.effect("is reported if the stream reopens without a last event id, and not with one", () =>
     Effect.gen(function*() {
       expect((yield* listening(ScriptedHttpServer.event(note(1)))).told.gaps).toEqual([undefined])
       expect((yield* listening(ScriptedHttpServer.event(note(1), "e1"))).told.gaps).toEqual([])
     }))
 
-  it.effect("is told once and for all when the server's stream is given up, or where there never was one", () =>
+  it.effect("is reported once as permanent when the stream is given up, or if the server has none", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
@@ -457,7 +459,7 @@ describe("what may have been missed", () => {
       expect(without.told.gaps[0]).toMatchObject({ reason: { _tag: "MessageRejected" }, status: 405 })
     }))
 
-  it.effect("is not asked for with `standaloneStream: false`, and that is told", () =>
+  it.effect("is reported for `standaloneStream: false`, which sends no GET", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), { standaloneStream: (hit) => hit.openStream() })
@@ -475,8 +477,8 @@ describe("what may have been missed", () => {
     }))
 })
 
-describe("an answer in the name of another request", () => {
-  it.effect("is nobody's while that has a stream of its own", () =>
+describe("a response on the stream of another request", () => {
+  it.effect("is ignored while its own request has a stream", () =>
     Effect.gen(function*() {
       const held: Array<Exchange> = []
       const server = yield* ScriptedHttpServer.make(

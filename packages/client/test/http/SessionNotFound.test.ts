@@ -1,11 +1,11 @@
-/** What servers say of a session that they do not know, where they say it in another way than they should. */
+/** Error responses of existing servers for an unknown session that differ from the 404 of the specification. */
 import { describe, expect, it } from "@effect/vitest"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { entered, type Exchange, type Json, settle, until } from "./support/connection.ts"
 
-/** Lets the clock run, and sockets with it, until the connection has ended. */
+/** Advances the clock, with turns of the event loop for the sockets, until the connection has ended. */
 const ended = (told: { readonly ends: ReadonlyArray<unknown> }) =>
   Effect.gen(function*() {
     for (let n = 0; n < 100 && told.ends.length === 0; n++) {
@@ -15,7 +15,7 @@ const ended = (told: { readonly ends: ReadonlyArray<unknown> }) =>
     expect(told.ends.length).toBe(1)
   })
 
-describe("a session that is not known", () => {
+describe("an unknown session", () => {
   for (
     const message of [
       "Bad Request: Server not initialized",
@@ -23,7 +23,7 @@ describe("a session that is not known", () => {
       "Invalid or missing session ID"
     ]
   ) {
-    it.effect(`400 with "${message}" is taken for the 404 that it should be, where there is a session`, () =>
+    it.effect(`treats a 400 with "${message}" like a 404 if there is a session`, () =>
       Effect.gen(function*() {
         const refusal = (id: unknown) => ({ jsonrpc: "2.0", id, error: { code: -32000, message } })
         const server = yield* ScriptedHttpServer.make(
@@ -39,7 +39,7 @@ describe("a session that is not known", () => {
         })
         expect(told.messages.map(({ _tag }) => _tag)).toEqual(["Success"])
 
-        // The answer to a request by its name is its answer, and a server without sessions has none that it could forget.
+        // A failure with the request's id is its response. A server without sessions has no session to lose.
         const answering = yield* ScriptedHttpServer.make(
           ScriptedHttpServer.session<Json>((hit) => hit.respondJson(refusal(hit.json.id), {}, 400))
         )
@@ -56,7 +56,7 @@ describe("a session that is not known", () => {
       }))
   }
 
-  it.effect("2025-11-25 · a 400 that says anything else ends no session", () =>
+  it.effect("2025-11-25 · continues the session after a 400 with any other message", () =>
     Effect.gen(function*() {
       const error = { code: -32000, message: "Bad Request: Unsupported protocol version" }
       const server = yield* ScriptedHttpServer.make(
@@ -72,7 +72,7 @@ describe("a session that is not known", () => {
   const plain = (hit: Exchange) => hit.respond(400, "Invalid or missing session ID")
   const primed = "id: e0\nretry: 10\ndata:\n\n"
 
-  it.effect("so it is where the server's own stream is asked for again", () =>
+  it.effect("ends the connection when the standalone stream reconnects", () =>
     Effect.gen(function*() {
       let listened = 0
       const standaloneStream = (hit: Exchange) => void (listened++ === 0 ? hit.openStream(primed).end() : plain(hit))
@@ -86,7 +86,7 @@ describe("a session that is not known", () => {
       })
     }))
 
-  it.effect("so it is where a call is resumed, which may have run", () =>
+  it.effect("ends the connection when a call is resumed, and the call may have run", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) =>

@@ -1,4 +1,4 @@
-/** The reader of event streams. */
+/** The parser of event streams. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -22,7 +22,7 @@ describe("an event stream", () => {
     ["data of several lines", "data: a\ndata:b\ndata:  c\n\n", [["message", "a\nb\n c", undefined]]],
     ["a type and an id", "event: x\nid: 1\ndata: a\n\n", [["x", "a", "1"]]],
     ["an id without data", "id: 7\n\n", [["message", "", "7"]]],
-    ["an id of nothing", "id\ndata: a\n\n", [["message", "a", ""]]],
+    ["an empty id", "id\ndata: a\n\n", [["message", "a", ""]]],
     ["an id with a NUL, which is ignored", "id: a\0b\ndata: a\n\n", [["message", "a", undefined]]],
     ["retry", "retry: 0\n\nretry: 1500\n\nretry: 1.5\n\nretry: -1\n\nretry:\n\n", [0, 1500]],
     ["comments and unknown fields", ": hi\nfoo: bar\nbaz\n\n:\n\n", []],
@@ -30,10 +30,10 @@ describe("an event stream", () => {
     ["a byte order mark", "\uFEFFdata: a\n\n", [["message", "a", undefined]]],
     ["CRLF", "data: a\r\nid: 1\r\n\r\ndata: b\r\n\r\n", [["message", "a", "1"], ["message", "b", undefined]]],
     ["CR", "data: a\rid: 1\r\rdata: b\r\r", [["message", "a", "1"], ["message", "b", undefined]]],
-    ["all of them", "data: a\r\ndata: b\rdata: c\n\r\n", [["message", "a\nb\nc", undefined]]]
+    ["all line endings", "data: a\r\ndata: b\rdata: c\n\r\n", [["message", "a\nb\nc", undefined]]]
   ]
   for (const [what, text, events] of cases) {
-    it(`${what}, in one piece and character by character`, () => {
+    it(`parses ${what}, in one piece and character by character`, () => {
       expect(read([text]).events).toEqual(events)
       expect(read([...text]).events).toEqual(events)
       expect(read([...text].flatMap((one) => [one, ""])).events).toEqual(events)
@@ -41,7 +41,7 @@ describe("an event stream", () => {
   }
 
   it.effect.prop(
-    "says the same however it is cut",
+    "parses a stream equally however it is split",
     [
       Schema.Array(
         Schema.Literals(["data: a", "id: 1", "\n", "\r", "\r\n", "\n\n", ":c", "event: x", "retry: 5", "data"])
@@ -56,7 +56,7 @@ describe("an event stream", () => {
       })
   )
 
-  it("is bounded by event, with its comments left out of the sum", () => {
+  it("bounds the size of one event, without its comments", () => {
     const line = `data: ${"x".repeat(100)}\n`
     expect(read([line.repeat(9), "\n"]).taken).toBe(true)
     expect(read([line.repeat(10)]).taken).toBe(false)
@@ -68,7 +68,7 @@ describe("an event stream", () => {
     })
   })
 
-  it("takes a long event in small pieces, and many short lines, in linear time", () => {
+  it("reads a long event in small pieces, and many short lines, in linear time", () => {
     const time = (size: number) => {
       const pieces = [
         "data: ",

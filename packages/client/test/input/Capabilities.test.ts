@@ -1,4 +1,4 @@
-/** What a host provides is what its client declares, in the words of each revision. */
+/** The client capabilities that follow from the host's services, in the form of each revision. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
@@ -28,11 +28,11 @@ const hosts: { readonly [name: string]: Layer.Layer<never> } = {
   all: Layer.mergeAll(Elicitation.layer({ form, url }), Sampling.layer(model, { tools: true, context: true }), place)
 } as never
 
-/** By host, what is declared since 2025-11-25, in 2025-06-18, and before. */
+/** For each host, the capabilities since 2025-11-25, in 2025-06-18, and before. */
 const declared: { readonly [name: string]: readonly [Json, Json, Json] } = {
   nothing: [{}, {}, {}],
   form: [{ elicitation: { form: {} } }, { elicitation: {} }, {}],
-  // An empty object would mean forms there.
+  // There, an empty object would mean form mode.
   url: [{ elicitation: { url: {} } }, {}, {}],
   both: [{ elicitation: { form: {}, url: {} } }, { elicitation: {} }, {}],
   neither: [{}, {}, {}],
@@ -48,7 +48,7 @@ const declared: { readonly [name: string]: readonly [Json, Json, Json] } = {
   ]
 }
 
-/** What 2025-11-25 alone has: the questions that may be asked as tasks. */
+/** The task capabilities, which only 2025-11-25 has: the requests that may be task-augmented. */
 const tasksOf = (expected: Json): Json => {
   const sampling = "sampling" in expected ? { sampling: { createMessage: {} } } : undefined
   const elicitation = "elicitation" in expected ? { elicitation: { create: {} } } : undefined
@@ -75,7 +75,7 @@ for (const revision of Revision.all) {
           }
           for (const { params } of [...server.requests("server/discover"), ...server.requests("tools/call")]) {
             const { "io.modelcontextprotocol/clientCapabilities": said } = params!["_meta"] as Json
-            // Tasks are a matter of the client alone.
+            // The tasks extension does not depend on the host's services.
             const extensions = { "io.modelcontextprotocol/tasks": {} }
             assert.deepStrictEqual(said, { ...name === "changing" ? { roots: {} } : expected, extensions })
           }
@@ -92,7 +92,7 @@ const questions: { readonly [method: string]: Json } = {
 
 for (const revision of Revision.sessionEra) {
   describe(revision, () => {
-    it.effect("Client does not support roots: -32601 (Method not found); so for everything that is not provided", () =>
+    it.effect("Client does not support roots: -32601 (Method not found), as for every method without a service", () =>
       Effect.gen(function*() {
         const { server } = yield* open(revision, Layer.empty)
         for (const [method, params] of Object.entries({ ...questions, "tools/list": {}, "vendor/thing": {} })) {
@@ -103,7 +103,7 @@ for (const revision of Revision.sessionEra) {
         assert.deepStrictEqual(error.data, { reason: "Client does not have roots capability" })
       }))
 
-    it.effect("what is not provided is refused before its params are looked at, and what is with -32602 if they are wrong", () =>
+    it.effect("responds -32601 without a service before it checks the params, and -32602 to invalid params with one", () =>
       Effect.gen(function*() {
         const { server } = yield* open(revision, hosts["sampling"]!)
         assert.strictEqual((yield* ask(server, "elicitation/create", { mode: 7 }, 2)).error.code, -32601)
@@ -112,7 +112,7 @@ for (const revision of Revision.sessionEra) {
         assert.include(error.message, "messages")
       }))
 
-    it.effect("a ping is answered whatever is provided", () =>
+    it.effect("responds to a ping without any service", () =>
       Effect.gen(function*() {
         const { server } = yield* open(revision, Layer.empty)
         assert.deepStrictEqual((yield* ask(server, "ping")).result, {})
@@ -122,7 +122,7 @@ for (const revision of Revision.sessionEra) {
 
 describe("before 2025-06-18", () => {
   for (const revision of ["2024-11-05", "2025-03-26"] as const) {
-    it.effect(`${revision} · there is no elicitation: -32601, also where the host provides it`, () =>
+    it.effect(`${revision} · responds -32601 to elicitation even if the host provides it`, () =>
       Effect.gen(function*() {
         const { server } = yield* open(revision, hosts["both"]!)
         const { error } = yield* ask(server, "elicitation/create", questions["elicitation/create"])
@@ -145,13 +145,13 @@ describe("modes", () => {
       assert.strictEqual((yield* ask(server, "elicitation/create", { ...address, mode: "fax" }, 1)).error.code, -32602)
     }))
 
-  it.effect("2025-06-18 · a host that has no form has no elicitation: -32601", () =>
+  it.effect("2025-06-18 · responds -32601 to elicitation if the host provides no form mode", () =>
     Effect.gen(function*() {
       const { server } = yield* open("2025-06-18", hosts["url"]!)
       assert.strictEqual((yield* ask(server, "elicitation/create", questions["elicitation/create"])).error.code, -32601)
     }))
 
-  it.effect("2025-11-25 · a host that provides neither form nor url declares nothing, and is not asked", () =>
+  it.effect("2025-11-25 · declares no elicitation, and responds -32601, if the host provides no mode", () =>
     Effect.gen(function*() {
       const { server } = yield* open("2025-11-25", hosts["neither"]!)
       assert.strictEqual((yield* ask(server, "elicitation/create", address)).error.code, -32601)

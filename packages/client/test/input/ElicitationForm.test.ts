@@ -1,4 +1,6 @@
-/** Forms: what a handler is given, what is sent of what it answers, and what never is. */
+/**
+ * Form elicitation: the request that a handler receives, and the content that the client sends, fills in or withholds.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Context from "effect/Context"
@@ -14,7 +16,10 @@ const revisions = Revision.all.filter((revision) => revision >= "2025-06-18")
 
 type Handler = (request: Elicitation.FormRequest) => Effect.Effect<Elicitation.FormAnswer>
 
-/** Asks for one form, and gives the answer that the server got, or the error; and why the call failed, in the request era. */
+/**
+ * Sends one form to a client, and returns the response: a result, a JSON-RPC error, or the failure of the call in
+ * 2026-07-28.
+ */
 const asked = (
   revision: Revision.Revision,
   handler: Handler,
@@ -72,7 +77,7 @@ for (const revision of revisions) {
         assert.deepStrictEqual(result, { action: "accept", content: { name: "Ada", age: 36, ok: true } })
       }))
 
-    it.effect("decline and cancel go without content, whatever was typed", () =>
+    it.effect("sends decline and cancel without the typed content", () =>
       Effect.gen(function*() {
         for (const action of ["decline", "cancel"] as const) {
           const typed = { action, content: { name: "secret" } } as Elicitation.FormAnswer
@@ -81,9 +86,9 @@ for (const revision of revisions) {
         }
       }))
 
-    it.effect("SEP-1034 · what is left out of the content is filled with the defaults, and what was left empty is not", () =>
+    it.effect("SEP-1034 · fills absent fields with their defaults, but not fields that the user left empty", () =>
       Effect.gen(function*() {
-        // Before 2025-11-25 only a box to tick has a default.
+        // Before 2025-11-25 only booleans have a default.
         const older = revision < "2025-11-25"
         const params = form({
           name: { ...text, default: "Bob" },
@@ -102,7 +107,7 @@ for (const revision of revisions) {
         assert.deepStrictEqual(defaults, { ...filled, ok: true })
       }))
 
-    it.effect("allow users to review and modify their responses: a handler can tell what would not be sent", () =>
+    it.effect("allow users to review and modify their responses: problem() returns why the client would not send the content", () =>
       Effect.gen(function*() {
         const { result } = yield* asked(revision, ({ problem }) =>
           Effect.sync(() => {
@@ -114,7 +119,7 @@ for (const revision of revisions) {
         assert.deepStrictEqual(result.content, { age: 18 })
       }))
 
-    it.effect("a default that does not fit its own field is none", () =>
+    it.effect("ignores a default that does not fit its own field", () =>
       Effect.gen(function*() {
         const params = form({
           ok: { type: "boolean", default: true },
@@ -124,7 +129,7 @@ for (const revision of revisions) {
         assert.deepStrictEqual(result.content, { ok: true })
       }))
 
-    it.effect("never sends what violates the schema: the log has it, and the server an internal error, or the call fails", () =>
+    it.effect("never sends content that violates the schema: logs it, and responds with an internal error or fails the call", () =>
       logged((lines) =>
         Effect.gen(function*() {
           const params = form({ pin: { ...text, maxLength: 4 } })
@@ -140,12 +145,12 @@ for (const revision of revisions) {
           }
           const line = lines.find((line) => line.startsWith("Error"))
           assert.include(line, `the value of "pin" does not fit`)
-          // What the user typed is nobody's business but theirs.
+          // The typed text is private.
           assert.notInclude(JSON.stringify([lines, error, String(failed)]), "hunter2")
         })
       ))
 
-    it.effect("a form that nobody can fill in is refused, and no handler sees it", () =>
+    it.effect("rejects a form that cannot be filled in, without the handler", () =>
       Effect.gen(function*() {
         const shown: Array<unknown> = []
         const handler: Handler = (request) => Effect.sync(() => (shown.push(request), Elicitation.cancel))
@@ -164,7 +169,7 @@ for (const revision of revisions) {
         assert.deepStrictEqual(shown, [])
       }))
 
-    it.effect("a handler that dies is an internal error with a reference, and its cause is logged", () =>
+    it.effect("responds to a defect of the handler with an internal error and a reference, and logs the cause", () =>
       logged((lines) =>
         Effect.gen(function*() {
           for (
@@ -183,7 +188,7 @@ for (const revision of revisions) {
         })
       ))
 
-    it.effect("a field may be called __proto__, constructor or toString", () =>
+    it.effect("accepts fields named __proto__, constructor or toString", () =>
       Effect.gen(function*() {
         const properties = JSON.parse(
           `{"__proto__": {"type":"string"}, "constructor": {"type":"string"}, "toString": {"type":"integer"}}`
@@ -196,7 +201,7 @@ for (const revision of revisions) {
         assert.isTrue(failed !== undefined || error !== undefined)
       }))
 
-    it.effect("a form has at most maxFields fields, 1,000 by default: then it is refused, and no handler sees it", () =>
+    it.effect("rejects a form above maxFields (default 1,000), without the handler", () =>
       Effect.gen(function*() {
         for (const [options, most] of [[{}, 1_000], [{ maxFields: 2 }, 2]] as const) {
           for (const count of [most, most + 1, 10_000]) {
@@ -214,7 +219,7 @@ for (const revision of revisions) {
         }
       }))
 
-    it.effect("a hostile pattern takes linear time, and counts", () =>
+    it.effect("enforces a hostile pattern in linear time", () =>
       Effect.gen(function*() {
         const params = form({ name: { ...text, pattern: "^(a+)+$" } })
         const started = performance.now()
@@ -229,7 +234,7 @@ for (const revision of revisions) {
   })
 }
 
-/** Fields, what fits, and what does not. */
+/** Fields with values that fit and values that do not. */
 const fields: ReadonlyArray<readonly [Json, ReadonlyArray<unknown>, ReadonlyArray<unknown>]> = [
   [{ type: "string" }, ["", "x"], [1, true, ["x"]]],
   [{ type: "string", minLength: 2, maxLength: 3 }, ["ab", "abc", "👍👍👍"], ["a", "abcd", "👍"]],
@@ -282,7 +287,7 @@ describe("2025-11-25 · Validate user input before sending", () => {
       }))
   }
 
-  it.effect("a field that is required and was left empty, and one that was not asked for, do not fit", () =>
+  it.effect("rejects content without a required field or with an unknown field", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const params = form({ name: text, nick: text }, ["name"])
@@ -303,7 +308,7 @@ describe("2025-11-25 · Validate user input before sending", () => {
 class Screen extends Context.Service<Screen, { readonly show: (text: string) => Effect.Effect<boolean> }>()("Screen") {}
 
 describe("handlers", () => {
-  it.effect("may need services, which their layer captures, and have a scope for each question", () =>
+  it.effect("capture services in their layer, and have a scope for each request", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const screen = Layer.succeed(Screen, { show: (text) => Effect.sync(() => log.push(`show ${text}`) > 0) })
@@ -314,7 +319,7 @@ describe("handlers", () => {
             return (yield* (yield* Screen).show(message)) ? Elicitation.accept({ ok: true }) : Elicitation.decline
           })
       })
-      // A scope is not among what the layer needs.
+      // The layer requires no scope.
       const closed: Layer.Layer<Elicitation.Elicitation, never, Screen> = host
       const none: Exclude<Layer.Services<typeof closed>, Screen> extends never ? true : Scope.Scope = true
       assert.isTrue(none)
@@ -326,7 +331,7 @@ describe("handlers", () => {
       assert.deepStrictEqual(log, ["show Well?", "hide", "show Well?", "hide"])
     }))
 
-  it.effect("2025-11-25 · a question that the server cancels interrupts its handler, and nothing is answered", () =>
+  it.effect("2025-11-25 · are interrupted when the server cancels the request, which gets no response", () =>
     Effect.gen(function*() {
       let interrupted = 0
       const form_ = () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted++))
@@ -340,7 +345,7 @@ describe("handlers", () => {
       yield* Effect.sync(() => asking.interruptUnsafe())
     }))
 
-  it.effect("2026-07-28 · interrupting the call interrupts the handlers, and asks nobody again", () =>
+  it.effect("2026-07-28 · are interrupted with the call, which is not retried", () =>
     Effect.gen(function*() {
       let interrupted = 0
       const form_ = () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted++))
@@ -361,7 +366,7 @@ describe("handlers", () => {
       assert.strictEqual(server.requests("tools/call").length, 1)
     }))
 
-  it.effect("2026-07-28 · one that interrupts itself gives no answer", () =>
+  it.effect("2026-07-28 · fail the call with InputRefused if they interrupt themselves", () =>
     logged(() =>
       Effect.gen(function*() {
         const { failed } = yield* asked("2026-07-28", () => Effect.interrupt, form({}))

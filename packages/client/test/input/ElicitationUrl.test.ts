@@ -1,4 +1,4 @@
-/** Addresses that a server wants the user to visit, as questions and as a condition (error -32042). */
+/** URL elicitation, as an input request and as URLElicitationRequiredError (-32042). */
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -48,7 +48,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         assert.deepStrictEqual(result, { action: "accept" })
       }))
 
-    it.effect("decline and cancel are told", () =>
+    it.effect("sends decline and cancel", () =>
       Effect.gen(function*() {
         for (const answer of [Elicitation.decline, Elicitation.cancel]) {
           const { result } = yield* asked(revision, () => Effect.succeed(answer), "https://example.com")
@@ -77,7 +77,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         }
       }))
 
-    it.effect("The `url` parameter MUST contain a valid URL; only http and https are put to anybody", () =>
+    it.effect("The `url` parameter MUST contain a valid URL; rejects other schemes than http and https without the handler", () =>
       Effect.gen(function*() {
         const shown: Array<unknown> = []
         const handler: Handler = (request) => Effect.sync(() => (shown.push(request), Elicitation.consent()))
@@ -104,7 +104,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
 const one = { mode: "url", message: "Sign in", url: "https://example.com/in", elicitationId: "one" }
 const two = { mode: "url", message: "Pay", url: "https://example.com/pay", elicitationId: "two" }
 
-/** Refuses the first calls until addresses have been visited, and answers the next. */
+/** Fails the first `times` calls with URLElicitationRequiredError, and responds to the next. */
 const requires = (elicitations: Json, times = 1): ScriptedServer.Script => {
   let calls = 0
   return () =>
@@ -129,7 +129,7 @@ const agree: Handler = () => Effect.succeed(Elicitation.consent())
 const surfaced = { reason: "ProtocolError", message: "tools/call: First things first" } as const
 
 describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
-  it.effect("MAY wait for this notification to automatically retry: once all are complete, the call is made once more", () =>
+  it.effect("MAY wait for this notification to automatically retry: retries the call once after all are complete", () =>
     Effect.gen(function*() {
       const seen: Array<Elicitation.UrlRequest> = []
       const { client, server } = yield* setup(
@@ -170,7 +170,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       assert.strictEqual(server.requests("tools/call").length, 2)
     }))
 
-  it.effect("a notice that comes before the user has agreed counts once they have", () =>
+  it.effect("counts a completion notification that arrives before the user has agreed", () =>
     Effect.gen(function*() {
       const agreed = yield* Deferred.make<Elicitation.UrlAnswer>()
       const { client, server } = yield* setup(() => Deferred.await(agreed), requires([one]))
@@ -199,7 +199,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       assert.strictEqual(call.pollUnsafe()?._tag, "Success")
     }))
 
-  it.effect("without a handler the error surfaces as it is, with what has to be visited", () =>
+  it.effect("fails with the server's error and its elicitations if there is no handler", () =>
     Effect.gen(function*() {
       const { client, server } = yield* setup(undefined, requires([one]))
       const error = yield* Effect.flip(client.callTool("t"))
@@ -208,7 +208,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       assert.strictEqual(server.requests("tools/call").length, 1)
     }))
 
-  it.effect("without consent to all of them the error surfaces, and nothing is waited for", () =>
+  it.effect("fails with the server's error at once if the user does not consent to all", () =>
     Effect.gen(function*() {
       for (const answer of [Elicitation.decline, Elicitation.cancel]) {
         const { client, server } = yield* setup(
@@ -220,7 +220,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       }
     }))
 
-  it.effect("one that is refused again surfaces: the call is made once more, and not for ever", () =>
+  it.effect("retries once, and fails with the server's error if the server requires URLs again", () =>
     Effect.gen(function*() {
       const { client, server } = yield* setup(
         () => Effect.succeed(Elicitation.consent(Effect.void)),
@@ -230,7 +230,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       assert.strictEqual(server.requests("tools/call").length, 2)
     }))
 
-  it.effect("what does not list addresses with ids, or is no address, surfaces and nobody is asked", () =>
+  it.effect("fails with the server's error, without the handler, if the elicitations are malformed, have no id or an invalid URL", () =>
     Effect.gen(function*() {
       const { elicitationId: _, ...anonymous } = one
       const many = Array.from({ length: 33 }, (_, n) => ({ ...one, elicitationId: `${n}` }))
@@ -247,13 +247,13 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       }
     }))
 
-  it.effect("2025-11-25 only: in 2026-07-28 nobody may send it, and it surfaces", () =>
+  it.effect("2025-11-25 only: fails with the server's error in 2026-07-28, which does not have -32042", () =>
     Effect.gen(function*() {
       const { client } = yield* open("2026-07-28", Elicitation.layer({ url: agree }), requires([one]))
       assert.strictEqual(fieldsOf(yield* Effect.flip(client.callTool("t"))).error?.reason, "UrlElicitationRequired")
     }))
 
-  it.effect("a visit is waited for no longer than the call's maxTimeout: then the error surfaces", () =>
+  it.effect("fails with the server's error after the call's maxTimeout", () =>
     Effect.gen(function*() {
       const { client, server } = yield* setup(agree, requires([one], 9))
       const hour = yield* fork(client.callTool("t"))
@@ -270,7 +270,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       assert.strictEqual(server.requests("tools/call").length, 2)
     }))
 
-  it.effect("the end of the connection ends the wait", () =>
+  it.effect("fails with the server's error when the connection ends", () =>
     Effect.gen(function*() {
       const { client, server } = yield* setup(agree, requires([one]))
       const call = yield* fork(client.callTool("t"))
@@ -280,7 +280,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       assert.deepInclude(fieldsOf(failure(call)), surfaced)
     }))
 
-  it.effect("interrupting the call interrupts the handler", () =>
+  it.effect("interrupts the handler when the call is interrupted", () =>
     Effect.gen(function*() {
       let interrupted = 0
       const { client } = yield* setup(
@@ -294,7 +294,7 @@ describe("2025-11-25 · URLElicitationRequiredError (-32042)", () => {
       assert.strictEqual(interrupted, 2)
     }))
 
-  it.effect("a handler that dies is logged, and the error surfaces", () =>
+  it.effect("logs a defect of the handler and fails with the server's error", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const { client } = yield* setup(() => Effect.die(new Error("boom")), requires([one]))

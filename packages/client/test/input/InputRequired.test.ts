@@ -1,4 +1,6 @@
-/** 2026-07-28, multi round-trip requests: a request that is answered with questions is made again with their answers. */
+/**
+ * 2026-07-28, multi round-trip requests: the client retries a request with the answers to the server's input requests.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Deferred from "effect/Deferred"
@@ -72,9 +74,9 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("the steps of validation are shared by all forms of a round: more forms take no longer than one", () =>
+  it.effect("shares the validation steps among the forms of a round, so that more forms take no longer than one", () =>
     Effect.gen(function*() {
-      // Some 400,000 steps, to find that the default fits: a 32nd of all of them is less.
+      // Some 400,000 steps show that the default fits. That is more than a 32nd of the total.
       const field = { type: "string", pattern: "^(?:a?){900}$", default: "a".repeat(900) }
       const ask = { method: "elicitation/create", params: { ...form({ n: field }), message: "Well?" } }
       for (const count of [1, 32]) {
@@ -91,7 +93,7 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("all three requests that may be answered so are made again: tools/call, prompts/get, resources/read", () =>
+  it.effect("retries each request that may get an InputRequiredResult: tools/call, prompts/get, resources/read", () =>
     Effect.gen(function*() {
       const results: { readonly [method: string]: Json } = {
         "tools/call": { content: [] },
@@ -113,7 +115,7 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("Servers MUST NOT send InputRequiredResult responses on any other client requests: the answer is invalid", () =>
+  it.effect("Servers MUST NOT send InputRequiredResult responses on any other client requests: fails with InvalidResponse", () =>
     Effect.gen(function*() {
       const { client } = yield* playing(echo, [inputRequired({ q: elicit() })])
       assert.strictEqual((yield* Effect.flip(client.listToolsPage())).reason._tag, "InvalidResponse")
@@ -167,7 +169,7 @@ describe("2026-07-28", () => {
       assert.isTrue(paramsOf(server).every((params) => !("inputResponses" in params)))
     }))
 
-  it.effect("Servers MUST include at least one of inputRequests or requestState: otherwise the answer is invalid", () =>
+  it.effect("Servers MUST include at least one of inputRequests or requestState: fails with InvalidResponse without both", () =>
     Effect.gen(function*() {
       const { client, server } = yield* playing(echo, [inputRequired(undefined)])
       const error = yield* Effect.flip(client.callTool("t"))
@@ -191,7 +193,7 @@ describe("2026-07-28", () => {
       assert.strictEqual(paramsOf(server).length, 6)
     }))
 
-  it.effect("a request is made again at most maxRounds times, 10 by default: then it fails with Limit", () =>
+  it.effect("retries a request at most maxRounds times (default 10), then fails with LimitExceeded", () =>
     Effect.gen(function*() {
       for (const [options, rounds] of [[{}, 10], [{ maxRounds: 2 }, 2], [{ maxRounds: 0 }, 0]] as const) {
         const { client, server } = yield* open("2026-07-28", echo, () => inputRequired({ q: elicit() }, "s"), options)
@@ -202,7 +204,7 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("at most maxInputRequests in a round, 32 by default: then the call fails with Limit, and nobody is asked", () =>
+  it.effect("fails with LimitExceeded, without a handler, above maxInputRequests in a round (default 32)", () =>
     Effect.gen(function*() {
       for (const [options, most] of [[{}, 32], [{ maxInputRequests: 2 }, 2]] as const) {
         for (const count of [most, most + 1, 1_000]) {
@@ -221,7 +223,7 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("questions are put in parallel, inputRequestConcurrency of them at a time, 8 by default", () =>
+  it.effect("handles input requests in parallel, at most inputRequestConcurrency at a time (default 8)", () =>
     Effect.gen(function*() {
       for (const [options, most] of [[{}, 8], [{ inputRequestConcurrency: 3 }, 3]] as const) {
         const open_ = yield* Deferred.make<void>()
@@ -249,7 +251,7 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("a question that this host does not provide fails the call as Unsupported, and the others are not put", () =>
+  it.effect("fails with Unsupported, without a handler, if one input request has no service", () =>
     Effect.gen(function*() {
       let asked = 0
       const host = Elicitation.layer({ form: () => Effect.sync(() => (asked++, Elicitation.cancel)) })
@@ -264,7 +266,7 @@ describe("2026-07-28", () => {
       assert.strictEqual(asked, 0)
     }))
 
-  it.effect("a question that is no question makes the answer invalid", () =>
+  it.effect("fails with InvalidResponse on a malformed input request", () =>
     Effect.gen(function*() {
       const bad: ReadonlyArray<Json> = [
         { q: { method: "tools/list" } },
@@ -284,7 +286,7 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("when one question is not answered the call fails, and the handlers of the others are interrupted", () =>
+  it.effect("fails when one input request is refused, and interrupts the handlers of the others", () =>
     Effect.gen(function*() {
       let interrupted = 0
       const host = Layer.merge(
@@ -301,7 +303,7 @@ describe("2026-07-28", () => {
       assert.strictEqual(server.requests("tools/call").length, 1)
     }))
 
-  it.effect("each key is asked once in a round, and again in the next when the server asks again", () =>
+  it.effect("calls the handler once for each key in a round, and again if the next round has the key", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const host = Elicitation.layer({
@@ -316,7 +318,7 @@ describe("2026-07-28", () => {
       assert.deepStrictEqual(paramsOf(server)[2].inputResponses, { a: accepted("3") })
     }))
 
-  it.effect("a key may be anything, __proto__ too", () =>
+  it.effect("accepts any key, including __proto__", () =>
     Effect.gen(function*() {
       const keys = ["__proto__", "constructor", "", "a.b/c", "k".repeat(10_000), "1", "\u0000"]
       const questions = Object.fromEntries(keys.map((key) => [key, elicit(key)]))
@@ -331,7 +333,7 @@ describe("2026-07-28", () => {
       assert.isUndefined(({} as Json).action)
     }))
 
-  it.effect("a question that nobody here answers: the error names the service that is missing", () =>
+  it.effect("names the missing service in the error", () =>
     Effect.gen(function*() {
       for (const [question, service] of [[elicit(), "Elicitation"], [sample(), "Sampling"], [list, "Roots"]] as const) {
         const { client } = yield* playing(Layer.empty, [inputRequired({ q: question })])
@@ -341,13 +343,13 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("nothing that the server names is shown at length in an error", () =>
+  it.effect("shortens strings of the server in errors", () =>
     Effect.gen(function*() {
       const { client } = yield* playing(Layer.empty, [inputRequired({ ["k".repeat(100_000)]: list })])
       assert.isBelow((yield* Effect.flip(client.callTool("t"))).message.length, 300)
     }))
 
-  it.effect("the time that the user takes does not count: each round has the timeout of a request of its own", () =>
+  it.effect("excludes the user's time: each round has the timeout of a separate request", () =>
     Effect.gen(function*() {
       const answered = yield* Deferred.make<Elicitation.FormAnswer>()
       const host = Elicitation.layer({ form: () => Deferred.await(answered) })
@@ -361,7 +363,7 @@ describe("2026-07-28", () => {
       assert.strictEqual(call.pollUnsafe()?._tag, "Success")
     }))
 
-  it.effect("maxTimeout is for what the server takes in all rounds together; then nobody is asked any more", () =>
+  it.effect("bounds the server's time of all rounds by maxTimeout, then calls no handler", () =>
     Effect.gen(function*() {
       let asked = 0
       const host = Elicitation.layer({
@@ -384,7 +386,7 @@ describe("2026-07-28", () => {
         yield* turns()
         assert.strictEqual(asked, n)
       }
-      // Of 150 ms it has taken 120: the third round has 30.
+      // The first rounds took 120 of the 150 ms, so the third has 30.
       yield* TestClock.adjust(29)
       assert.isUndefined(call.pollUnsafe())
       yield* TestClock.adjust(1)
@@ -398,7 +400,7 @@ describe("2026-07-28", () => {
       assert.deepStrictEqual([asked, server.requests("tools/call").length], [2, 3])
     }))
 
-  it.effect("questions that come when maxTimeout is over are put to nobody", () =>
+  it.effect("calls no handler for input requests that arrive after maxTimeout", () =>
     Effect.gen(function*() {
       const { client } = yield* playing(echo, [inputRequired({ q: elicit() })])
       const error = yield* Effect.flip(client.callTool("t", {}, { maxTimeout: 0 }))

@@ -1,4 +1,4 @@
-/** A language model of `effect/ai` answers a server's requests for sampling. */
+/** Sampling requests answered by a language model of `effect/ai`. */
 import { assert, describe, it } from "@effect/vitest"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
@@ -20,7 +20,7 @@ const usage = {
 }
 const finish = (reason: Response.FinishReason): Json => ({ type: "finish", reason, usage, response: undefined })
 
-/** A model that says the same each time, and remembers what it was asked. */
+/** Sends one sampling request to a client whose model always generates `parts`, and returns the model's requests. */
 const setup = (
   parts: ReadonlyArray<Json>,
   options: Partial<LanguageModelSampling.Options> = {},
@@ -63,7 +63,7 @@ const setup = (
 const text = (text: string) => ({ type: "text", text })
 
 describe("LanguageModelSampling", () => {
-  it.effect("a text goes to the model and back, with its name and why it stopped", () =>
+  it.effect("sends text to the model and returns its text, model name and stop reason", () =>
     Effect.gen(function*() {
       const { prompt, result } = yield* setup([text("Good "), text("day"), finish("stop")], {}, {
         systemPrompt: "Be kind."
@@ -79,14 +79,14 @@ describe("LanguageModelSampling", () => {
       assert.strictEqual(prompt[1].content[0].text, "Hi")
     }))
 
-  it.effect("the client MUST respect the `maxTokens` parameter: what configures the model is told", () =>
+  it.effect("the client MUST respect the `maxTokens` parameter: passes it to `configure`", () =>
     Effect.gen(function*() {
       const { result, seen } = yield* setup([text("Go"), finish("length")])
       assert.strictEqual(seen[0]!.maxTokens, 7)
       assert.strictEqual(result.stopReason, "maxTokens")
     }))
 
-  it.effect("the name is what the model says of itself, or what the host calls it", () =>
+  it.effect("returns the model id of the response, or else the configured name", () =>
     Effect.gen(function*() {
       const metadata = { type: "response-metadata", id: "r", modelId: "m-1", timestamp: undefined, request: undefined }
       const { result } = yield* setup([metadata, text("x"), finish("stop")], { model: "mine" })
@@ -94,7 +94,7 @@ describe("LanguageModelSampling", () => {
       assert.strictEqual((yield* setup([text("x"), finish("other")], { model: "mine" })).result.model, "mine")
     }))
 
-  it.effect("images and audio go to the model, and images come back", () =>
+  it.effect("sends images and audio to the model, and returns images", () =>
     Effect.gen(function*() {
       const messages = [{
         role: "user",
@@ -116,7 +116,7 @@ describe("LanguageModelSampling", () => {
       assert.deepStrictEqual(result.content, [text("This:"), { type: "image", data: "aGk=", mimeType: "image/png" }])
     }))
 
-  it.effect("2024-11-05 · where there is one block per message, it is the text", () =>
+  it.effect("2024-11-05 · returns only the text, since a message has one block", () =>
     Effect.gen(function*() {
       const parts = [
         text("This:"),
@@ -128,7 +128,7 @@ describe("LanguageModelSampling", () => {
       assert.deepStrictEqual(result.content, text("This:\nthat"))
     }))
 
-  it.effect("tools are shown to the model, and what it wants of them goes to the server", () =>
+  it.effect("sends tools to the model, and its tool calls to the server", () =>
     Effect.gen(function*() {
       const messages = [
         { role: "user", content: text("Weather?") },
@@ -172,7 +172,7 @@ describe("LanguageModelSampling", () => {
       assert.deepStrictEqual(result.content, text("for scripted"))
     }))
 
-  it.effect("with the ability to deny sampling requests: a refusal asks no model", () =>
+  it.effect("with the ability to deny sampling requests: a refusal does not call the model", () =>
     Effect.gen(function*() {
       const { error, seen } = yield* setup([text("x"), finish("stop")], {
         review: () => Effect.fail(new Sampling.SamplingRefused({}))
@@ -181,7 +181,7 @@ describe("LanguageModelSampling", () => {
       assert.deepStrictEqual(seen, [])
     }))
 
-  it.effect("a model that fails is an internal error, and the log has it", () =>
+  it.effect("responds with an internal error, and logs it, if the model fails", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const { error } = yield* setup([])

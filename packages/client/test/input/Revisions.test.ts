@@ -1,4 +1,4 @@
-/** The same host services, unchanged, in all five revisions against a server of ours. */
+/** The same host services in all five revisions against a Skein server. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
@@ -108,7 +108,7 @@ const doors: { readonly [method: string]: (client: Client.Client, name: Name) =>
 for (const revision of Revision.all) {
   describe(revision, () => {
     for (const [method, through] of Object.entries(doors)) {
-      it.effect(`${method} · everything that a server may ask for in the revision is answered by the same host`, () =>
+      it.effect(`${method} · one host answers every input request that the revision has`, () =>
         Effect.gen(function*() {
           const host = new Host()
           const mcp = yield* client(host, revision)
@@ -124,7 +124,7 @@ for (const revision of Revision.all) {
         }))
     }
 
-    it.effect("what is provided is what is declared, and nothing else", () =>
+    it.effect("declares and answers exactly the services that the host provides", () =>
       Effect.gen(function*() {
         const host = new Host()
         const parts = { sample: host.sampling, roots: Layer.orDie(host.roots), form: host.elicitation }

@@ -1,4 +1,4 @@
-/** The places that the host works in. */
+/** The roots that a host provides. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Deferred from "effect/Deferred"
@@ -31,13 +31,13 @@ const told = (server: ScriptedServer.ScriptedServer) =>
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    it.effect("a server gets the roots", () =>
+    it.effect("sends the roots to a server", () =>
       Effect.gen(function*() {
         assert.deepStrictEqual(yield* roots(revision, Layer.orDie(Roots.layer([home, work]))), { roots: [home, work] })
         assert.deepStrictEqual(yield* roots(revision, Layer.orDie(Roots.layer([]))), { roots: [] })
       }))
 
-    it.effect("a server gets the latest of roots that change", () =>
+    it.effect("sends the latest roots of a stream", () =>
       Effect.gen(function*() {
         const ref = yield* SubscriptionRef.make([home])
         const host = Roots.layerStream(SubscriptionRef.changes(ref))
@@ -50,7 +50,7 @@ for (const revision of Revision.all) {
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    it.effect("Prompt users for consent before exposing roots to servers: an effect sees who asks, and may give none", () =>
+    it.effect("Prompt users for consent before exposing roots to servers: layerEffect receives the server and may return no roots", () =>
       logged((lines) =>
         Effect.gen(function*() {
           const asked: Array<unknown> = []
@@ -80,7 +80,7 @@ for (const revision of Revision.sessionEra) {
         yield* turns()
         assert.strictEqual(told(server), 1)
         assert.deepStrictEqual((yield* ask(server, "roots/list")).result, { roots: [home, work] })
-        // The same again is no change, and back again is one.
+        // Equal roots are not a change. The earlier roots again are.
         yield* SubscriptionRef.set(ref, [{ ...home }, { ...work }])
         yield* turns()
         assert.strictEqual(told(server), 1)
@@ -89,7 +89,7 @@ for (const revision of Revision.sessionEra) {
         assert.strictEqual(told(server), 2)
       }))
 
-    it.effect("roots that stay the same are not said to change", () =>
+    it.effect("sends no notification for constant roots", () =>
       Effect.gen(function*() {
         const { server } = yield* open(revision, Layer.orDie(Roots.layer([home])))
         yield* turns()
@@ -100,7 +100,7 @@ for (const revision of Revision.sessionEra) {
 }
 
 describe("2026-07-28", () => {
-  it.effect("there is no notifications/roots/list_changed: each question gets what is true then", () =>
+  it.effect("has no notifications/roots/list_changed: responds to each request with the current roots", () =>
     Effect.gen(function*() {
       const ref = yield* SubscriptionRef.make<ReadonlyArray<Roots.Root>>([home])
       const replies = [1, 2].flatMap(() => [inputRequired({ q: { method: "roots/list" } }), done])
@@ -152,7 +152,7 @@ describe("roots", () => {
       }
     }))
 
-  it.effect("of roots that change, those that are invalid are left out, and the log says which", () =>
+  it.effect("omits invalid roots of a stream and logs them", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const host = Roots.layerStream(Stream.make([home, { uri: "https://example.com" }]))
@@ -161,7 +161,7 @@ describe("roots", () => {
       })
     ))
 
-  it.effect("a server that asks before the first roots have come waits for them, and the last ones stay", () =>
+  it.effect("waits for the first roots of a stream, and keeps the last ones after its end", () =>
     Effect.gen(function*() {
       const first = yield* Deferred.make<void>()
       const stream = Stream.fromEffect(Effect.as(Deferred.await(first), [home]))
@@ -175,7 +175,7 @@ describe("roots", () => {
       assert.deepStrictEqual((yield* ask(server, "roots/list", {}, "again")).result, { roots: [home] })
     }))
 
-  it.effect("the stream ends with the layer, and a thousand changes at once are few notices", () =>
+  it.effect("interrupts the stream with the layer, and sends few notifications for a thousand changes at once", () =>
     Effect.gen(function*() {
       let ended = 0
       const queue = yield* Queue.unbounded<ReadonlyArray<Roots.Root>>()

@@ -1,4 +1,6 @@
-/** The host's language model: what it is asked, what is refused, and what is sent of its answers. */
+/**
+ * Sampling: the request that a handler receives, the requests that the client refuses, and the answers that it sends.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
@@ -15,7 +17,7 @@ const result = (toolUseId: string) => ({ type: "tool_result", toolUseId, content
 const weather = { name: "weather", inputSchema: { type: "object" } }
 const question = (messages: Json = [user(text("Hi"))], rest: Json = {}) => ({ messages, maxTokens: 10, ...rest })
 
-/** Asks once, and gives what the server got, or why the call failed. */
+/** Sends one sampling request, and returns the response or the failure of the call. */
 const asked = (
   revision: Revision.Revision,
   handler: Sampling.Handler,
@@ -44,7 +46,7 @@ const answering = (answer: Sampling.Answer): Sampling.Handler => () => Effect.su
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    it.effect("the handler sees the request and who asks, and the server gets its answer", () =>
+    it.effect("passes the request and the server to the handler, and sends its answer", () =>
       Effect.gen(function*() {
         let seen: Sampling.Request | undefined
         const params = question([user(text("Hi")), assistant(text("Hello"))], {
@@ -72,7 +74,7 @@ for (const revision of Revision.all) {
         })
       }))
 
-    it.effect("User rejected sampling request: -1; in the request era the call fails, and the server hears nothing", () =>
+    it.effect("User rejected sampling request: responds -1, and in 2026-07-28 fails the call and sends nothing", () =>
       Effect.gen(function*() {
         for (
           const [refused, message] of [
@@ -89,7 +91,7 @@ for (const revision of Revision.all) {
         }
       }))
 
-    it.effect("`includeContext`: the client MAY modify or ignore this field, and does unless the host provides context", () =>
+    it.effect("`includeContext`: the client MAY modify or ignore this field, and removes it unless the host provides context", () =>
       Effect.gen(function*() {
         const seen: Array<unknown> = []
         const handler: Sampling.Handler = (request) =>
@@ -100,7 +102,7 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual(seen, [undefined, "allServers"])
       }))
 
-    it.effect("an answer that is none, or that uses a tool that the request does not have, is never sent", () =>
+    it.effect("never sends an invalid answer, or one that uses a tool that is not in the request", () =>
       logged((lines) =>
         Effect.gen(function*() {
           const bad: ReadonlyArray<Json> = [
@@ -120,7 +122,7 @@ for (const revision of Revision.all) {
         })
       ))
 
-    it.effect("several blocks go where the revision has them", () =>
+    it.effect("sends several blocks in revisions that have them", () =>
       logged(() =>
         Effect.gen(function*() {
           const answer = { ...textAnswer("x"), content: [text("a"), text("b")] } as Sampling.Answer
@@ -154,7 +156,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         assert.deepStrictEqual(result.content, text("x"))
       }))
 
-    it.effect("a model may use tools that the request has, unless none may be used", () =>
+    it.effect("sends uses of the request's tools, unless toolChoice forbids them", () =>
       logged(() =>
         Effect.gen(function*() {
           const answer = { ...textAnswer("x"), content: [use("1"), use("2")], stopReason: "toolUse" } as Sampling.Answer
@@ -170,7 +172,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     const balanced: { readonly [name: string]: Json } = {
       "one use, one result": [user(text("?")), assistant(use("1")), user(result("1"))],
       "results in any order": [assistant([use("1"), use("2")]), user([result("2"), result("1")])],
-      "a text beside the use": [assistant([text("Well"), use("1")]), user([result("1")]), assistant(text("18"))],
+      "text beside the use": [assistant([text("Well"), use("1")]), user([result("1")]), assistant(text("18"))],
       "two turns": [assistant([use("1")]), user([result("1")]), assistant([use("2")]), user([result("2")])],
       "the same id in two turns": [
         assistant([use("1")]),
@@ -185,14 +187,14 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       "Tool results mixed with other content": [assistant([use("1")]), user([text("Here:"), result("1")])],
       "mixed without a use before": [user([result("1"), text("there")])],
       "before any other message": [assistant([use("1")]), user(text("wait")), user([result("1")])],
-      "an answer instead of results": [assistant([use("1")]), assistant(text("18"))],
-      "results of the assistant's": [assistant([use("1")]), assistant([result("1")])],
+      "a message instead of results": [assistant([use("1")]), assistant(text("18"))],
+      "results from the assistant": [assistant([use("1")]), assistant([result("1")])],
       "nothing after the use": [user(text("?")), assistant([use("1")])],
       "empty content": [assistant([use("1")]), user([])],
-      "the id of another": [assistant([use("1")]), user([result("2")])]
+      "the id of another use": [assistant([use("1")]), user([result("2")])]
     }
     for (const [name, messages] of Object.entries(balanced)) {
-      it.effect(`every assistant message containing ToolUseContent MUST be followed by its results · fits: ${name}`, () =>
+      it.effect(`every assistant message containing ToolUseContent MUST be followed by its results · accepts: ${name}`, () =>
         Effect.gen(function*() {
           const { result } = yield* asked(
             revision,

@@ -1,4 +1,4 @@
-/** The HTTP+SSE transport of 2024-11-05, lane by lane, against raw servers. */
+/** The HTTP+SSE transport of 2024-11-05 without a client, against raw servers. */
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { End } from "@skein/runtime/Connection"
@@ -21,7 +21,7 @@ type Told =
   | { readonly refused: JsonRpc.Id; readonly error: TransportError }
   | { readonly end: End }
 
-/** A road on real sockets; what a lane tells it comes out of `next`, one by one. */
+/** An HTTP channel on real sockets. `next` returns the callbacks of the protocol one by one. */
 const road = (url: URL, settings: Resolved) =>
   Effect.gen(function*() {
     const wire = yield* Effect.acquireRelease(Effect.sync(() => NodeWire.make()), (wire) => wire.close)
@@ -62,7 +62,7 @@ const road = (url: URL, settings: Resolved) =>
 
 type Handler = (request: IncomingMessage, response: ServerResponse, stream: () => ServerResponse) => void
 
-/** A server of 2024-11-05: the stream begins with what is given, POSTs go to the handler. */
+/** A server of 2024-11-05: its stream starts with `beginning`, and POSTs go to the handler. */
 const server = (beginning: string, handler: Handler = (_, response) => response.writeHead(202).end()) => {
   let stream: ServerResponse | undefined
   return RawServer.http((request, response) => {
@@ -84,7 +84,7 @@ const open = (url: URL, options: Omit<Settings, "url"> = {}) =>
   })
 
 describe("2024-11-05 · HTTP with SSE", () => {
-  it.live("client messages MUST be sent as POST requests to the endpoint of the `endpoint` event; answers come as `message` events", () =>
+  it.live("client messages MUST be sent as POST requests to the endpoint of the `endpoint` event; responses arrive as `message` events", () =>
     Effect.gen(function*() {
       const seen: Array<unknown> = []
       const { url } = yield* server(endpoint("/messages?sessionId=1"), async (request, response, stream) => {
@@ -119,7 +119,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
           }
           seen.push([method, request.headers["mcp-protocol-version"]])
           response.writeHead(202).end()
-          // What another request is answered with names no revision.
+          // The result of another request does not set the revision.
           const result = { protocolVersion: method === "initialize" ? revision : "2026-07-28" }
           if (id !== undefined) stream().write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
         })
@@ -136,12 +136,12 @@ describe("2024-11-05 · HTTP with SSE", () => {
 
   for (
     const [name, at] of [
-      ["a whole URL", (url: URL) => `${url.origin}/messages`],
+      ["an absolute URL", (url: URL) => `${url.origin}/messages`],
       ["a path", () => "/messages"],
       ["a relative path", () => "messages"]
     ] as const
   ) {
-    it.live(`the endpoint may be ${name}`, () =>
+    it.live(`accepts ${name} as the endpoint`, () =>
       Effect.gen(function*() {
         let origin = new URL("http://unknown.test")
         const { url } = yield* RawServer.http((request, response) => {
@@ -165,11 +165,11 @@ describe("2024-11-05 · HTTP with SSE", () => {
       ["another host", "http://evil.test/messages"],
       ["another port", "http://127.0.0.1:1/messages"],
       ["another scheme", "https://127.0.0.1/messages"],
-      ["no host at all", "javascript:alert(1)"],
+      ["no host", "javascript:alert(1)"],
       ["another host without a scheme", "//evil.test/messages"]
     ] as const
   ) {
-    it.live(`an endpoint of ${name} is refused, for it would be sent the credentials; nothing is sent there`, () =>
+    it.live(`rejects an endpoint of ${name}, which would receive the credentials, and sends nothing there`, () =>
       Effect.gen(function*() {
         const { closed, url } = yield* server(endpoint(at))
         const error = yield* Effect.flip(open(url))
@@ -179,7 +179,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       }))
   }
 
-  it.live("an endpoint that is no URL, and one with a password, are refused", () =>
+  it.live("rejects an endpoint with an invalid URL or with a password", () =>
     Effect.gen(function*() {
       for (const at of ["http://[", "http://user:secret@HOST/messages"]) {
         let data = at
@@ -193,7 +193,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       }
     }))
 
-  it.live("what comes before the endpoint is ignored, and so is another endpoint", () =>
+  it.live("ignores events before the endpoint, and a second endpoint", () =>
     Effect.gen(function*() {
       const beginning = `: hello\n\ndata: {}\n\nevent: ping\ndata: 1\n\n${endpoint("/one")}${
         endpoint("http://evil.test/two")
@@ -207,7 +207,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       assert.deepStrictEqual(yield* next, { delivered: JsonRpc.notification("/one") })
     }))
 
-  it.effect("the endpoint is waited for 10 seconds by default; then the stream is closed", () =>
+  it.effect("waits 10 seconds for the endpoint by default, then closes the stream", () =>
     Effect.gen(function*() {
       const asked = yield* Deferred.make<void>()
       const { closed, url } = yield* RawServer.http((_, response) => {
@@ -225,7 +225,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       yield* closed
     }))
 
-  it.live("a stream that ends before the endpoint fails with Lost", () =>
+  it.live("fails with ConnectionLost if the stream ends before the endpoint", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.http((_, response) =>
         void response.writeHead(200, { "Content-Type": "text/event-stream" }).end()
@@ -240,7 +240,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       "<h1>"
     ]] as const
   ) {
-    it.live(`a server that answers ${status} with ${type} has no such stream: Refused`, () =>
+    it.live(`fails with MessageRejected if the server responds ${status} with ${type}`, () =>
       Effect.gen(function*() {
         const { url } = yield* RawServer.http((_, response) =>
           void response.writeHead(status, { "Content-Type": type }).end(text)
@@ -249,7 +249,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       }))
   }
 
-  it.live("the end of the stream is Lost: nothing can be resumed", () =>
+  it.live("ends with Lost at the end of the stream, because a stream cannot be resumed", () =>
     Effect.gen(function*() {
       const { url } = yield* server(endpoint("/messages"), (_, response, stream) => {
         response.writeHead(202).end()
@@ -261,7 +261,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       assert.strictEqual(told.end._tag, "Lost")
     }))
 
-  it.live("an event of more than maxMessageBytes ends it with Lost", () =>
+  it.live("ends with Lost on an event above maxMessageBytes", () =>
     Effect.gen(function*() {
       const gone = yield* Deferred.make<void>()
       const { url } = yield* server(endpoint("/messages"), (_, response, stream) => {
@@ -276,7 +276,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       yield* Deferred.await(gone)
     }))
 
-  it.live("what is no JSON-RPC on the stream is handed over as that, and ends nothing", () =>
+  it.live("delivers text that is not JSON-RPC as Invalid and continues", () =>
     Effect.gen(function*() {
       const { url } = yield* server(endpoint("/m") + "data: prose\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n\n")
       const { next } = yield* open(url)
@@ -286,7 +286,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
     }))
 
   for (const status of [401, 403, 404, 500]) {
-    it.live(`a POST that is refused with ${status} fails its request, and no other`, () =>
+    it.live(`fails only the request whose POST gets ${status}`, () =>
       Effect.gen(function*() {
         const { url } = yield* server(endpoint("/m"), (_, response) => void response.writeHead(status).end("why not"))
         const { lane, next } = yield* open(url)
@@ -297,7 +297,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       }))
   }
 
-  it.live("an error of the protocol in the response of the POST is the answer", () =>
+  it.live("delivers a JSON-RPC error in the response to the POST as the response", () =>
     Effect.gen(function*() {
       const { url } = yield* server(endpoint("/m"), (_, response) => {
         response.writeHead(400, { "Content-Type": "application/json" })
@@ -310,7 +310,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       })
     }))
 
-  it.live("a connection that breaks fails the request; nobody there: undelivered", () =>
+  it.live("fails the request if the connection of its POST breaks", () =>
     Effect.gen(function*() {
       const { url } = yield* server(endpoint("/m"), (request) => request.socket.destroy())
       const { lane, next } = yield* open(url)
@@ -319,7 +319,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       assert.deepInclude(fieldsOf(told.error), { reason: "ConnectionLost" })
     }))
 
-  it.live("nothing overtakes notifications/initialized, and no cancellation overtakes its request", () =>
+  it.live("sends nothing before notifications/initialized is accepted, and no cancellation before its request", () =>
     Effect.gen(function*() {
       const order: Array<string> = []
       const held: Array<ServerResponse> = []
@@ -343,7 +343,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       assert.deepStrictEqual(order, ["notifications/initialized", "tools/call", "notifications/cancelled"])
     }))
 
-  it.effect("endpointTimeout says otherwise", () =>
+  it.effect("endpointTimeout: bounds the wait for the endpoint", () =>
     Effect.gen(function*() {
       const asked = yield* Deferred.make<void>()
       const { url } = yield* RawServer.http(() => Effect.runSync(Deferred.succeed(asked, undefined)))
@@ -355,7 +355,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       assert.match((yield* Fiber.join(fiber)).message, /within 1000 ms \(endpointTimeout\)/)
     }))
 
-  it.live("maxConcurrentPosts: more notifications than that are not waited with; who sends one is told to", () =>
+  it.live("maxConcurrentPosts: reports back-pressure to the sender until a POST completes", () =>
     Effect.gen(function*() {
       const held: Array<ServerResponse> = []
       const { url } = yield* server(endpoint("/m"), (_, response, stream) => {
@@ -376,7 +376,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
       yield* lane.close
     }))
 
-  it.live("requests overtake each other: one that the server is slow to take holds up no other", () =>
+  it.live("sends requests concurrently: a slow request delays no other", () =>
     Effect.gen(function*() {
       const { url } = yield* server(endpoint("/m"), async (request, response, stream) => {
         const { id } = JSON.parse(await RawServer.readBody(request)) as { readonly id: number }

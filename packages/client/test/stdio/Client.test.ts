@@ -1,11 +1,11 @@
-/** The client over real processes. Their time is real too, and nothing here waits for longer than it takes. */
+/** The client over real processes. The clock is real too, so the tests wait no longer than the processes take. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as Client from "../../src/Client.ts"
 import * as Stdio from "../../src/Stdio.ts"
 
-/** A server of the session era that answers a tool call, with what to do about requests that come before `initialize`. */
+/** A session-based server with one tool. `before` handles requests that arrive before `initialize`. */
 const legacy = (before: string) => `
   const answer = (id, body) => console.log(JSON.stringify({ jsonrpc: "2.0", id, ...body }))
   let open = false
@@ -26,7 +26,7 @@ const run = (script: string): Stdio.Options => ({
 })
 
 describe("a client over stdio", () => {
-  it.live("speaks with a server that refuses the probe", () =>
+  it.live("connects to a server that rejects the probe", () =>
     Effect.gen(function*() {
       const script = legacy(`answer(id, { error: { code: -32601, message: "no" } })`)
       const client = yield* Client.make(Stdio.transport(run(script)))
@@ -35,7 +35,7 @@ describe("a client over stdio", () => {
       assert.deepStrictEqual(content, [{ type: "text", text: "Ada" }])
     }))
 
-  it.live("speaks with a server that writes prose to stdout, and says so in the log", () =>
+  it.live("connects to a server that writes text to stdout, and logs it", () =>
     Effect.gen(function*() {
       const script = `console.log("Listening!");${legacy(`answer(id, { error: { code: -32601, message: "no" } })`)}`
       const lines: Array<string> = []
@@ -50,13 +50,13 @@ describe("a client over stdio", () => {
       assert.deepStrictEqual(lines, ["The server sends what it must not, and it is ignored: what is not JSON-RPC"])
     }))
 
-  it.live("speaks with a server that exits when it is probed", () =>
+  it.live("connects to a server that exits on the probe", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(Stdio.transport(run(legacy("process.exit(1)"))))
       assert.strictEqual((yield* client.callTool("echo", { name: "Ada" })).content.length, 1)
     }))
 
-  it.live("says why a server died, with the last of its stderr", () =>
+  it.live("fails with the exit code and the last part of the server's stderr", () =>
     Effect.gen(function*() {
       const script = `console.error("cannot find module pg"); process.exit(3)`
       const error = yield* Effect.flip(Client.make(Stdio.transport(run(script))))
@@ -65,7 +65,7 @@ describe("a client over stdio", () => {
       assert.include(error.message, "cannot find module pg")
     }))
 
-  it.live("says that a command is not there", () =>
+  it.live("fails with ConnectionFailed and the command if the command is not found", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Client.make(Stdio.transport({ command: "no-such-command-at-all" })))
       assert.strictEqual(error.reason._tag, "ConnectionFailed")

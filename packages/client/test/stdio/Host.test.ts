@@ -4,7 +4,10 @@ import { fileURLToPath } from "node:url"
 
 const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
 
-/** Runs a host with a server that minds neither its stdin nor SIGTERM, and gathers what the server says until it has said it all. */
+/**
+ * Runs a host whose server ignores the end of stdin and SIGTERM. Resolves when the server has written all the words of
+ * `said` to stderr.
+ */
 const leaving = (how: string, said: ReadonlyArray<string>) =>
   new Promise<{ readonly stderr: string; readonly exit: number | string }>((resolve) => {
     const host = spawn(
@@ -33,20 +36,20 @@ const leaving = (how: string, said: ReadonlyArray<string>) =>
     })
   })
 
-describe("a host that leaves without closing its scopes", () => {
-  it("exits: its servers get SIGTERM and a closed stdin, and their stderr is the host's by default", async () => {
+describe("a host that exits without closing its scopes", () => {
+  it("sends SIGTERM and the end of stdin to its servers on exit, and shares its stderr with them by default", async () => {
     const { exit, stderr } = await leaving("exit", ["eof", "term"])
     expect(exit).toBe(0)
     expect(stderr.split("\n").toSorted()).toEqual(["", "eof", "term"])
   })
 
-  it("dies of an exception that nobody catches: the same", async () => {
+  it("does the same on an uncaught exception", async () => {
     const { exit, stderr } = await leaving("throw", ["eof", "term"])
     expect(exit).toBe(1)
     expect(stderr).toContain("nobody catches this")
   })
 
-  it("is killed by a signal that it does not handle: its servers get a closed stdin", async () => {
+  it("ends its servers' stdin when a signal that it does not handle kills it", async () => {
     expect(await leaving("signal", ["eof"])).toEqual({ exit: "SIGINT", stderr: "eof\n" })
   })
 })

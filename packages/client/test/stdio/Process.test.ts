@@ -16,7 +16,7 @@ const server = fixture("server.ts")
 const short = { closeTimeout: 100, termTimeout: 100, killTimeout: 1000, settleTimeout: 100 }
 const byDefault = { closeTimeout: undefined, termTimeout: undefined, killTimeout: undefined, settleTimeout: undefined }
 
-/** Whether a process is gone: not there, or dead and only waiting to be reaped by somebody else. */
+/** Returns true if a process does not exist, or is a zombie that its parent has not reaped. */
 const gone = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
@@ -30,9 +30,9 @@ interface Heard {
   readonly connection: Stdio.StdioConnection
   readonly messages: Array<JsonRpc.Inbound>
   readonly ends: Array<End>
-  /** The first message of this method, or the answer to this id. */
+  /** The first notification with this method, or the response with this id. */
   readonly until: (key: JsonRpc.Id) => Effect.Effect<JsonRpc.Inbound>
-  /** Succeeds with what the function finds, as soon as it finds something after a message. */
+  /** Succeeds with the result of `find` as soon as it is defined after a message. */
   readonly when: <A>(find: () => A | undefined) => Effect.Effect<A>
   readonly ended: Effect.Effect<End>
   readonly call: (id: number, method?: string) => boolean
@@ -79,7 +79,7 @@ const hear = (connection: Stdio.StdioConnection): Heard => {
   }
 }
 
-/** Lets the event loop turn, so that whatever is there to be read is read. */
+/** Waits turns of the event loop, in which available data is read. */
 const turns = (count: number) =>
   Effect.promise(async () => {
     for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
@@ -105,7 +105,7 @@ const lost = (end: End) => {
   return (end as Extract<End, { _tag: "Lost" }>).cause
 }
 
-describe("ending a server", () => {
+describe("closing a server", () => {
   it.live("2025-11-25 · SHOULD initiate shutdown by first, closing the input stream to the child process", () =>
     Effect.gen(function*() {
       const scope = Scope.makeUnsafe()
@@ -139,7 +139,7 @@ describe("ending a server", () => {
       yield* connection.close
     }).pipe(Effect.scoped))
 
-  it.effect("waits 2 seconds after closing stdin and 2 after SIGTERM by default", () =>
+  it.effect("waits 2 seconds after it closes stdin, and 2 after SIGTERM, by default", () =>
     Effect.gen(function*() {
       let stderr = ""
       const heard = Deferred.makeUnsafe<void>()
@@ -164,7 +164,7 @@ describe("ending a server", () => {
       yield* Fiber.join(closing)
     }).pipe(Effect.scoped))
 
-  it.live("a server behind a shell is gone too", () =>
+  it.live("ends a server behind a shell too", () =>
     Effect.gen(function*() {
       const command = `${JSON.stringify(process.execPath)} ${JSON.stringify(server)} stubborn; true`
       const { call, connection, until } = yield* open("", { command: "sh", args: ["-c", command] })
@@ -177,7 +177,7 @@ describe("ending a server", () => {
       expect([gone(connection.pid), gone(child)]).toEqual([true, true])
     }).pipe(Effect.scoped))
 
-  it.live("a grandchild that ignores SIGTERM is gone too, also when the server itself exits politely", () =>
+  it.live("ends a grandchild that ignores SIGTERM, also if the server itself exits", () =>
     Effect.gen(function*() {
       const { connection, until } = yield* open("parent")
       const { pid } = params(yield* until("grandchild")) as { pid: number }
@@ -186,7 +186,7 @@ describe("ending a server", () => {
       expect(gone(pid)).toBe(true)
     }).pipe(Effect.scoped))
 
-  it.live("whoever is left of the group is ended when the server dies on its own", () =>
+  it.live("ends the rest of the process group when the server dies", () =>
     Effect.gen(function*() {
       const { call, connection, ended, until } = yield* open("parent", { with: ["3", "hold"] })
       const { pid } = params(yield* until("grandchild")) as { pid: number }
@@ -197,8 +197,8 @@ describe("ending a server", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("a server that ends on its own", () => {
-  it.live("dies: Lost, with its exit code and the last of its stderr", () =>
+describe("a server that exits", () => {
+  it.live("ends with Lost, the exit code and the last part of its stderr", () =>
     Effect.gen(function*() {
       const { call, connection, ended, ends } = yield* open("mortal", { with: ["7"], maxStderrChars: 15 })
       call(1, "exit")
@@ -213,7 +213,7 @@ describe("a server that ends on its own", () => {
       expect(ends.length).toBe(1)
     }).pipe(Effect.scoped))
 
-  it.live("8 Ki characters of stderr are kept by default", () =>
+  it.live("keeps 8 Ki characters of stderr by default", () =>
     Effect.gen(function*() {
       const { call, connection, ended } = yield* open("mortal", { with: ["7"] })
       call(1, "exit")
@@ -221,7 +221,7 @@ describe("a server that ends on its own", () => {
       expect(connection.stderr().length).toBe(8 * 1024)
     }).pipe(Effect.scoped))
 
-  it.live("its stderr goes nowhere when it is ignored", () =>
+  it.live("has no stderr output with `ignore`", () =>
     Effect.gen(function*() {
       const { call, connection, ended } = yield* open("mortal", { with: ["7"], stderr: "ignore" })
       call(1, "exit")
@@ -229,7 +229,7 @@ describe("a server that ends on its own", () => {
       expect(connection.stderr()).toBe("")
     }).pipe(Effect.scoped))
 
-  it.live("its stderr goes to the host's function, whole, and its last part is kept", () =>
+  it.live("has its whole stderr passed to the configured function, and the last part kept", () =>
     Effect.gen(function*() {
       let heard = ""
       const { call, connection, ended } = yield* open("mortal", {
@@ -243,7 +243,7 @@ describe("a server that ends on its own", () => {
       expect(connection.stderr()).toBe("")
     }).pipe(Effect.scoped))
 
-  it.live("is killed: Lost, with the signal", () =>
+  it.live("ends with Lost and the signal when it is killed", () =>
     Effect.gen(function*() {
       const { ended } = yield* open("suicide")
       expect(lost(yield* ended).message).toBe("The server was killed by SIGKILL")
@@ -256,7 +256,7 @@ describe("a server that ends on its own", () => {
       expect(messages.map((message) => (message as JsonRpc.Notification).method)).toEqual(["m0", "m1", "m2"])
     }).pipe(Effect.scoped))
 
-  it.effect("what it said before it died is not lost, not even to a receiver that comes or resumes late", () =>
+  it.effect("delivers its last messages, even to a receiver that opens or resumes late", () =>
     Effect.gen(function*() {
       const connection = yield* Stdio.connect(options("brief", { with: ["4"], ...byDefault }))
       yield* connection.exited
@@ -271,14 +271,14 @@ describe("a server that ends on its own", () => {
       expect(messages.length).toBe(3)
     }).pipe(Effect.scoped))
 
-  it.live("closes its stdout and stays: Ended", () =>
+  it.live("ends with Ended if it closes stdout and keeps running", () =>
     Effect.gen(function*() {
       const { connection, ended } = yield* open("closes-stdout")
       expect(yield* ended).toEqual({ _tag: "Ended" })
       expect(gone(connection.pid)).toBe(false)
     }).pipe(Effect.scoped))
 
-  it.effect("half a second is waited for the other signs of the end by default", () =>
+  it.effect("waits half a second by default for the other signs of the exit", () =>
     Effect.gen(function*() {
       const closed = Deferred.makeUnsafe<void>()
       const { connection, ends } = yield* open("closes-stdout", {
@@ -295,7 +295,7 @@ describe("a server that ends on its own", () => {
       yield* connection.exited
     }).pipe(Effect.scoped))
 
-  it.live("closes its stdin and stays: Lost", () =>
+  it.live("ends with Lost if it closes stdin and keeps running", () =>
     Effect.gen(function*() {
       const { call, ended, until } = yield* open("closes-stdin")
       yield* until("ready")
@@ -303,7 +303,7 @@ describe("a server that ends on its own", () => {
       expect(lost(yield* ended).message).toBe("The server does not read its stdin any more")
     }).pipe(Effect.scoped))
 
-  it.live("writing to it never throws", () =>
+  it.live("send never throws", () =>
     Effect.gen(function*() {
       const { call, connection, ended } = yield* open("brief", { with: ["1"] })
       yield* connection.exited
@@ -320,7 +320,7 @@ describe("starting a server", () => {
       return error.message
     })
 
-  it.live("fails with the reason Open and says why", () =>
+  it.live("fails with OpenFailed and the cause", () =>
     Effect.gen(function*() {
       expect(yield* message({ command: "skein-no-such-command" })).toBe(
         "Cannot start \"skein-no-such-command\": the command was not found"
@@ -333,7 +333,7 @@ describe("starting a server", () => {
       expect(yield* message({ command: "" })).toMatch(/^Cannot start "": /)
     }))
 
-  it.live("gives it no more of the environment than the allowed names, and what is given", () =>
+  it.live("passes on only the allowed environment variables and the configured ones", () =>
     Effect.gen(function*() {
       process.env["SKEIN_SECRET"] = "do not tell"
       const seen = Effect.fnUntraced(function*(more: Partial<Stdio.Options>) {
@@ -351,7 +351,7 @@ describe("starting a server", () => {
       delete process.env["SKEIN_SECRET"]
     }))
 
-  it.live("does not pass on the functions that a shell exports", () =>
+  it.live("does not pass on functions that a shell exports", () =>
     Effect.gen(function*() {
       const before = process.env["LC_MESSAGES"]
       process.env["LC_MESSAGES"] = "() { :; }"
@@ -361,7 +361,7 @@ describe("starting a server", () => {
       else process.env["LC_MESSAGES"] = before
     }).pipe(Effect.scoped))
 
-  it.live("no shell reads the arguments", () =>
+  it.live("passes the arguments without a shell", () =>
     Effect.gen(function*() {
       const { call, ended } = yield* open("echo", {
         args: ["-e", "process.exit(process.argv[1] === '$(true); \"*' ? 0 : 9)", "$(true); \"*"]
@@ -372,7 +372,7 @@ describe("starting a server", () => {
 })
 
 describe("bounds", () => {
-  it.live("a server that floods is read at the receiver's pace, and nothing is lost", () =>
+  it.live("reads a flooding server at the receiver's pace, and loses nothing", () =>
     Effect.gen(function*() {
       const total = 20_000
       const { connection, messages, when } = yield* open("flood", { with: [String(total)] })
@@ -389,7 +389,7 @@ describe("bounds", () => {
       expect(messages.every((message, i) => (message as JsonRpc.Notification).method === `m${i}`)).toBe(true)
     }).pipe(Effect.scoped))
 
-  it.live("send says false to a server that never reads, and the bound ends the connection", () =>
+  it.live("returns false from send to a server that never reads, and closes the connection at the bound", () =>
     Effect.gen(function*() {
       const { call, connection, ended, ends, until } = yield* open("deaf", { maxBufferedChars: 1024 * 1024 })
       yield* until("ready")
@@ -410,7 +410,7 @@ describe("bounds", () => {
       expect(gone(connection.pid)).toBe(true)
     }).pipe(Effect.scoped))
 
-  it.live("a server that does not read is still heard, so that the two do not wait for each other", () =>
+  it.live("reads from a server that does not read, so that neither waits for the other", () =>
     Effect.gen(function*() {
       const { call, connection, until } = yield* open("deaf")
       yield* until("ready")
@@ -419,7 +419,7 @@ describe("bounds", () => {
       yield* until("still there")
     }).pipe(Effect.scoped))
 
-  it.live("a line that is too long is received as Invalid", () =>
+  it.live("receives an overlong line as Invalid", () =>
     Effect.gen(function*() {
       const { call, until } = yield* open("echo", { maxLineBytes: 1000 })
       call(1, "x".repeat(2000))
@@ -428,7 +428,7 @@ describe("bounds", () => {
       expect(yield* until(1)).toMatchObject({ _tag: "Invalid", answer: true, id: 1, error: { code: -32600 } })
     }).pipe(Effect.scoped))
 
-  it.live("fifty servers leave no process, pipe, timer or listener", () =>
+  it.live("leaves no process, pipe, timer or listener of fifty servers", () =>
     Effect.gen(function*() {
       const resources = () =>
         process.getActiveResourcesInfo().filter((name) => /Pipe|Process|Timeout/.test(name)).length
@@ -453,7 +453,7 @@ describe("bounds", () => {
       expect(process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0)).toBe(listeners)
     }))
 
-  it.live("servers that cannot be started leave nothing either", () =>
+  it.live("leaves no process or pipe of servers that cannot start", () =>
     Effect.gen(function*() {
       const before = process.getActiveResourcesInfo().filter((name) => /Pipe|Process/.test(name)).length
       for (let i = 0; i < 20; i++) {
@@ -464,7 +464,7 @@ describe("bounds", () => {
         .toBeLessThanOrEqual(before)
     }))
 
-  it.live("interrupting whoever opened it ends the server", () =>
+  it.live("ends the server when the fiber that opened it is interrupted", () =>
     Effect.gen(function*() {
       const opened = Deferred.makeUnsafe<Stdio.StdioConnection>()
       const fiber = yield* Effect.forkChild(Effect.scoped(Effect.gen(function*() {

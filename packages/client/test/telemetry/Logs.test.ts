@@ -26,7 +26,7 @@ interface Line {
   readonly annotations: Readonly<Record<string, unknown>>
 }
 
-/** Remembers what is logged. */
+/** Records log lines. */
 const keep = (lines: Array<Line>) =>
   Logger.layer([
     Logger.make(({ fiber, logLevel, message }) => {
@@ -37,7 +37,7 @@ const keep = (lines: Array<Line>) =>
 
 describe("client.logs", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · the messages of a server of ours, at the level that was set and above`, () =>
+    it.effect(`${revision} · emits the messages of a Skein server at the requested level and above`, () =>
       Effect.gen(function*() {
         const work = Tool.layer(Tool.make("work"), () =>
           Effect.gen(function*() {
@@ -58,7 +58,7 @@ describe("client.logs", () => {
       }).pipe(Effect.provide(Logger.layer([]))))
   }
 
-  it.effect("other notifications take no room in its buffer", () =>
+  it.effect("counts only log messages against its buffer", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({}), {
         maxBufferedNotifications: 2
@@ -79,10 +79,10 @@ describe("client.logs", () => {
     }))
 })
 
-describe("the level", () => {
+describe("the log level", () => {
   const reconnect = { initialDelay: 1000, jitter: "none" } as const
 
-  it.effect("2025-11-25 · after a reconnect the level that was set is set again, before anything else is asked", () =>
+  it.effect("2025-11-25 · is sent again after a reconnect, before any other request", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(
         "2025-11-25",
@@ -107,7 +107,7 @@ describe("the level", () => {
       )
     }))
 
-  it.effect("one that the server refused is not set again, and without one nothing is", () =>
+  it.effect("is not sent again after the server rejected it, or if none was set", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(
         "2025-11-25",
@@ -122,7 +122,7 @@ describe("the level", () => {
       assert.strictEqual(server.requests("logging/setLevel").length, 1)
     }))
 
-  it.effect("that a server refuses when it is set again costs a warning, and nothing else", () => {
+  it.effect("causes only a warning if the server rejects it after a reconnect", () => {
     const lines: Array<Line> = []
     return Effect.gen(function*() {
       const { client, server } = yield* open(
@@ -145,7 +145,7 @@ describe("the level", () => {
     }).pipe(Effect.provide(keep(lines)))
   })
 
-  it.effect("2026-07-28 · each request carries it, after a reconnect too", () =>
+  it.effect("2026-07-28 · is sent with each request, also after a reconnect", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2026-07-28", () =>
         ScriptedServer.success({ resultType: "complete", content: [] }), {
@@ -169,7 +169,7 @@ describe("the level", () => {
 
 describe("Logs.forward", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · with a level it asks for the messages too, once it listens`, () => {
+    it.effect(`${revision} · requests the messages of a level after it has subscribed`, () => {
       const lines: Array<Line> = []
       return Effect.gen(function*() {
         const { client, server } = yield* open(
@@ -200,7 +200,7 @@ describe("Logs.forward", () => {
     })
   }
 
-  it.effect("a server that cannot be asked for a level costs a warning, and what it logs is forwarded all the same", () => {
+  it.effect("warns if the server does not support levels, and forwards its messages all the same", () => {
     const lines: Array<Line> = []
     return Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({}), undefined, {})
@@ -221,7 +221,7 @@ describe("Logs.forward", () => {
       for (const message of params) server.notify("notifications/message", message)
       yield* settle
       server.disconnect()
-      // It ends with the client.
+      // The forwarding ends with the client.
       yield* Fiber.join(fiber)
       return lines.filter(({ annotations }) => "mcp.level" in annotations)
     }).pipe(
@@ -230,7 +230,7 @@ describe("Logs.forward", () => {
     )
   }
 
-  it.effect("2025-11-25 · the levels of RFC 5424 become Effect's, with the names of the server and of the logger", () =>
+  it.effect("2025-11-25 · maps the levels of RFC 5424 to Effect's, and annotates the names of server and logger", () =>
     Effect.gen(function*() {
       const levels = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
       const lines = yield* forwarded(levels.map((level) => ({ level, logger: "db", data: `at ${level}` })))
@@ -251,7 +251,7 @@ describe("Logs.forward", () => {
       })
     }))
 
-  it.effect("what is no text is written as JSON", () =>
+  it.effect("writes values that are not strings as JSON", () =>
     Effect.gen(function*() {
       const lines = yield* forwarded([{ level: "info", data: { a: [1, "x"] } }, { level: "info", data: null }, {
         level: "info",
@@ -260,7 +260,7 @@ describe("Logs.forward", () => {
       assert.deepStrictEqual(lines.map(({ message }) => message), [`{"a":[1,"x"]}`, "null", "7"])
     }))
 
-  it.effect("a text that is hostile is one line, without what moves the cursor or hides, and is cut off at maxLength; 4,096 by default", () =>
+  it.effect("escapes line breaks, control and invisible characters of hostile text, and truncates it at maxLength (default 4,096)", () =>
     Effect.gen(function*() {
       const data = "a\n[12:00] ERROR (#1): fake\r\u001b[2J\u0000\u202e\u2028\ud800 é 漢 😀"
       const [line] = yield* forwarded([{ level: "info", logger: "x\ny", data }])

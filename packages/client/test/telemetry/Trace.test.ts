@@ -1,4 +1,4 @@
-/** Where a request stands in the trace of its caller, and spans of its own. */
+/** The trace context of requests, and the spans of a client. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -26,7 +26,7 @@ const metas = (server: ScriptedServer.ScriptedServer, method = "tools/call"): Re
 
 const complete: ScriptedServer.Reply = ScriptedServer.success({ resultType: "complete", content: [] })
 
-/** A tracer that remembers its spans. */
+/** A tracer that records its spans. */
 const recorder = () => {
   const spans: Array<Tracer.NativeSpan> = []
   const tracer = Tracer.make({
@@ -48,7 +48,7 @@ const shown = ({ attributes, kind, name, status }: Tracer.NativeSpan) => ({
 
 describe("_meta", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · traceparent is that of the span that the caller is in; without one _meta says nothing of it`, () =>
+    it.effect(`${revision} · has the traceparent of the caller's span, and none without a span`, () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(revision, () => complete)
         yield* client.callTool("t")
@@ -59,13 +59,13 @@ describe("_meta", () => {
         assert.match(String(inside!["traceparent"]), new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`))
         assert.strictEqual(external!["traceparent"], `00-${traceId}-${spanId}-01`)
         assert.deepStrictEqual(Object.keys(external!).filter((key) => key !== "traceparent"), Object.keys(none!))
-        // The progress token of the same request is beside it.
+        // The progress token of the same request stays in _meta.
         yield* Effect.withParentSpan(client.callTool("t", {}, { onProgress: () => {} }), remote)
         assert.containsAllKeys(metas(server)[3]!, ["progressToken", "traceparent"])
       }))
   }
 
-  it.effect("2026-07-28 · their values MUST follow W3C Trace Context: a span whose ids are none is not told, nor one that is kept to itself", () =>
+  it.effect("2026-07-28 · their values MUST follow W3C Trace Context: omits spans with invalid ids or with propagation disabled", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2026-07-28", () => complete)
       const call = client.callTool("t")
@@ -73,7 +73,7 @@ describe("_meta", () => {
       yield* Effect.withParentSpan(call, Tracer.externalSpan({ traceId: "0".repeat(32), spanId }))
       yield* Effect.provideService(Effect.withParentSpan(call, remote), Tracer.DisablePropagation, true)
       for (const meta of metas(server)) assert.notProperty(meta, "traceparent")
-      // One that is not traced is passed over for the one around it.
+      // A span that is not traced is skipped in favour of its parent.
       const hidden = Effect.withTracerEnabled(Effect.withSpan(call, "hidden"), false)
       yield* Effect.withParentSpan(hidden, remote)
       assert.strictEqual(metas(server)[3]!["traceparent"], `00-${traceId}-${spanId}-01`)
@@ -81,11 +81,11 @@ describe("_meta", () => {
       assert.strictEqual(metas(server)[4]!["traceparent"], `00-${traceId}-${spanId}-00`)
     }))
 
-  it.effect("2026-07-28 · a handler that calls on sends the tracestate of its request on, and not its baggage", () =>
+  it.effect("2026-07-28 · forwards the tracestate of a handler's request to its own requests, but not the baggage", () =>
     Effect.gen(function*() {
       const upstream = yield* open("2026-07-28", () => complete)
       const call = Effect.orDie(upstream.client.callTool("t"))
-      // The second one belongs to another trace.
+      // The second call belongs to another trace.
       const calls = Effect.andThen(call, Effect.withSpan(call, "apart", { root: true }))
       const proxy = Tool.layer(Tool.make("proxy"), () => Effect.as(calls, "ok"))
       const layer = McpServer.layer(
@@ -120,7 +120,7 @@ describe("_meta", () => {
     }))
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · a span of a server of ours is a child of it`, () => {
+    it.effect(`${revision} · makes the span of a Skein server a child of the client's span`, () => {
       const { provide, spans } = recorder()
       return Effect.gen(function*() {
         const tool = Tool.layer(Tool.make("t"), () => Effect.succeed("ok"))
@@ -150,7 +150,7 @@ describe("Telemetry", () => {
   const traced = (script: Parameters<typeof open>[1], options?: Telemetry.Options) =>
     Effect.map(open("2025-11-25", script, { telemetry: Telemetry.make(options) }), ({ client }) => client)
 
-  it.effect("a span for each request, by the conventions", () => {
+  it.effect("records a span for each request according to the semantic conventions", () => {
     const { provide, spans } = recorder()
     const base = { "mcp.protocol.version": "2025-11-25", "server.address": "here", "network.transport": "pipe" }
     return Effect.gen(function*() {
@@ -195,7 +195,7 @@ describe("Telemetry", () => {
     }).pipe(provide)
   })
 
-  it.effect("error.type: the code of the error, tool_error, the reason of the client; none where the caller left", () => {
+  it.effect("error.type: the code of the error, tool_error or the client's reason; absent after an interruption", () => {
     const { provide, spans } = recorder()
     return Effect.gen(function*() {
       const replies: Array<ScriptedServer.Reply> = [
@@ -229,7 +229,7 @@ describe("Telemetry", () => {
     }).pipe(provide)
   })
 
-  it.effect("names and URIs are cut off", () => {
+  it.effect("truncates names and URIs", () => {
     const { provide, spans } = recorder()
     return Effect.gen(function*() {
       const client = yield* traced(({ method }) =>
@@ -243,7 +243,7 @@ describe("Telemetry", () => {
     }).pipe(provide)
   })
 
-  it.effect("a subscription, which has no end, has no span; without telemetry nothing has", () => {
+  it.effect("records no span for a subscription, which has no end, and none without telemetry", () => {
     const { provide, spans } = recorder()
     return Effect.gen(function*() {
       const one = yield* open("2026-07-28", acceptSubscriptions, { telemetry: Telemetry.make() })
