@@ -1,6 +1,4 @@
-/**
- * Reading the response to a call, and keeping it in the cache.
- */
+/** Decodes the response to a call, and stores it in the cache. */
 import * as Codec from "@skein/protocol/Codec"
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -50,13 +48,13 @@ export const readResponse: CallLayer = onResponse(({ client, method, rounds }, r
   const answer = response.answer = decoded.success
   if (answer._tag === "Complete") {
     response.result = withSafeIcons(method.name, answer.result, client.warn)
-    // A result that depends on input of the user is not kept.
+    // A result that depends on input of the user is not cached.
     response.keep = connection.isRequestEra && rounds === 0
   }
   return undefined
 })
 
-/** Reads the result of a tool that has not come as the response to its call. */
+/** Decodes the result of a tool that was not the response to its call. */
 export const readToolResult = (
   client: ClientContext,
   connection: NegotiatedConnection,
@@ -80,7 +78,7 @@ export const cacheResponses: CallLayer = (next) => (call) => {
     isToolList
       ? client.toolCatalog.read(client.supervisor.last, result as ListToolsResult) as R
       : result
-  // Only the request era says how long a result may be kept.
+  // Only results of the stateless revisions have a time for which they may be cached.
   const mode = method.cacheable && isRequestEra ? options.cache ?? "use" : "bypass"
   if (mode !== "bypass") {
     return Effect.map(
