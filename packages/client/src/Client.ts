@@ -76,7 +76,7 @@ export interface Options {
   /** Name and version of this client, as it sends them to the server. Default `{ name: "skein", version: "0.1.0" }`. */
   readonly info?: Implementation | undefined
   /**
-   * The revisions that the client may negotiate. Default: all. Without a stateless revision the client does not probe
+   * The revisions that the client may negotiate. Default: all. Without the stateless revision the client does not probe
    * the server; without a session-based one it never sends `initialize`.
    */
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
@@ -327,13 +327,13 @@ export interface Client {
    */
   readonly complete: (options: CompleteOptions) => Effect.Effect<CompleteResult, ClientError>
   /**
-   * Succeeds if the server answers. It sends `ping`, or `server/discover` in the stateless revisions, which have no
+   * Succeeds if the server answers. It sends `ping`, or `server/discover` in the stateless revision, which has no
    * `ping`.
    */
   readonly ping: (options?: PingOptions) => Effect.Effect<void, ClientError>
   /**
    * Sets the least severe level of the log messages that the server sends: `logging/setLevel`. In the stateless
-   * revisions nothing is sent now, and each later request asks for that level (`io.modelcontextprotocol/logLevel`).
+   * revision nothing is sent now, and each later request asks for that level (`io.modelcontextprotocol/logLevel`).
    * After a reconnect the level is set again.
    */
   readonly setLoggingLevel: (level: LoggingLevel, options?: RequestOptions) => Effect.Effect<void, ClientError>
@@ -404,7 +404,7 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
  * - `Unauthorized` or `HttpError` if the server requires authorization, or the address is not that of an MCP server;
  * - `NegotiationFailed` if the two sides share no revision, or the server refused the handshake.
  *
- * The client negotiates the revision with `server/discover`, then with `initialize`, unless only a server of a
+ * The client negotiates the revision with `server/discover`, then with `initialize`, unless only a server of the
  * stateless revision could have sent that response. Over HTTP, it tries HTTP+SSE with a server that refuses
  * `initialize` with 400, 404 or 405. The option `serverProfile` skips all of that. The result is logged at the level
  * `Debug`.

@@ -14,8 +14,8 @@
  *
  * The client polls the status of a task at the interval that the server suggests, within bounds. Status changes that
  * the server sends (`subscriptions/listen`, `notifications/tasks/status`) are used as they arrive. In the stateless
- * revisions the client polls ten times less often while the task is subscribed to, and at the normal interval again
- * once a poll finds a change that the server did not send. After a lost connection or a restart of the server, polling
+ * revision the client polls ten times less often while the task is subscribed to, and at the normal interval again once
+ * a poll finds a change that the server did not send. After a lost connection or a restart of the server, polling
  * continues.
  *
  * A task may take until its `ttlMs` is over, if it has one. `timeout` applies to each request about the task.
@@ -192,7 +192,7 @@ export interface Options {
    */
   readonly maxTaskInputRequests?: number | undefined
   /**
-   * How many tasks are subscribed to at the same time, in the stateless revisions, all with one `subscriptions/listen`.
+   * How many tasks are subscribed to at the same time, in the stateless revision, all with one `subscriptions/listen`.
    * Default 100; 0 for none. Other tasks are polled at the normal interval.
    */
   readonly maxSubscriptions?: number | undefined

@@ -4,12 +4,12 @@
  * 2026-07-28, versioning: "Clients SHOULD cache the result for the lifetime of the server process (stdio) or origin
  * (HTTP), and MAY persist it across restarts of the same server configuration, re-probing if the cached assumption
  * later fails." A client with a `ServerProfile` sends no probe. In a session-based revision it opens a session at once,
- * with the same transport mode and revision as before. In a stateless revision it sends nothing at all before the first
- * call.
+ * with the same transport mode and revision as before. In the stateless revision it sends nothing at all before the
+ * first call.
  *
- * If the server has changed since, the client negotiates again: a session-based revision detects it in the handshake, a
- * stateless one at the first call. A server that denies access (401, 403), a busy server and a network failure do not
- * count as a change. Malformed members are ignored, which is logged.
+ * If the server has changed since, the client negotiates again: a session-based revision detects it in the handshake,
+ * the stateless one at the first call. A server that denies access (401, 403), a busy server and a network failure do
+ * not count as a change. Malformed members are ignored, which is logged.
  *
  * ```ts
  * const client = yield* Client.make(transport, { serverProfile: known === undefined ? undefined : JSON.parse(known) })

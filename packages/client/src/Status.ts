@@ -1,9 +1,9 @@
 /**
  * The connection status of a client.
  *
- * Over HTTP there is no connection between two requests, unless a server of a session-based revision has a standalone
- * stream. Without that stream, `Connected` reflects the last request: the client does not notice that the server is
- * gone until the next call or `heartbeat`.
+ * HTTP has no connection between two requests, unless a server of a session-based revision has a standalone stream.
+ * Without that stream, `Connected` reflects the last request: the client does not notice that the server is gone until
+ * the next call or `heartbeat`.
  */
 import type { Implementation } from "@skein/protocol/Implementation"
 import type * as Revision from "@skein/protocol/Revision"

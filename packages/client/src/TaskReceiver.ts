@@ -26,7 +26,7 @@ export interface Options {
   readonly maxLive?: number | undefined
   /**
    * How many tasks are stored, running or ended. Default 1,000. For a new one, the oldest task is deleted that was
-   * cancelled or whose result was fetched. If there is no such task, the input request is refused (`-32603`).
+   * cancelled or whose result was fetched. Without such a task, the input request is refused (`-32603`).
    */
   readonly maxRetained?: number | undefined
   /**

@@ -198,10 +198,10 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
 
   /** The server profile that the next connection is opened with. */
   get #known(): ServerProfile | undefined {
-    // There is none when the first connection is opened.
+    // Undefined when the first connection is opened.
     const last: NegotiatedConnection | undefined = this.supervisor?.last
     // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a
-    // probe. In a stateless revision, only the probe shows whether the server is reachable again.
+    // probe. In the stateless revision, only the probe shows whether the server is reachable again.
     if (last?.isRequestEra === false && last.connection.httpMode !== undefined) return serverProfileOf(last)
     return last?.isRequestEra === true && last.isAssumed !== true ? undefined : this.options.serverProfile
   }

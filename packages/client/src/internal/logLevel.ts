@@ -1,4 +1,6 @@
-/** The level of log messages that the host has set, across connections. */
+/**
+ * The level of log messages that the host has set, across connections.
+ */
 import type { LoggingLevel } from "@skein/protocol/Logging"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
@@ -9,7 +11,7 @@ import { closedFor, unsupportedOn } from "./calls/support.ts"
 import type { NegotiatedConnection } from "./connection/connection.ts"
 import type { RequestOptions } from "./calls/options.ts"
 
-// The stateless revisions send the level with each request and have no such method, but the same capability.
+// The stateless revision sends the level with each request and has no such method, but the same capability.
 const timeless = { ...Method.SetLevel, until: undefined }
 
 /** Sets the level, and sets it again on each later connection. */

@@ -1,4 +1,6 @@
-/** Escapes and shortens texts of the other side for a log or a terminal. */
+/**
+ * Escapes and shortens texts of the other side for a log or a terminal.
+ */
 
 // Control characters, invisible characters and those that change the direction of writing, line and paragraph
 // separators, lone surrogates.

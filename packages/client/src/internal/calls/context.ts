@@ -40,7 +40,7 @@ export interface ClientContext {
   readonly answers: InputRequestHandler
   readonly toolCatalog: ToolCatalog
   readonly tasks: TaskRegistry
-  /** The notifications of the server about tasks (stateless revisions). */
+  /** The notifications of the server about tasks (stateless revision). */
   readonly watchTasks: (taskIds: ReadonlyArray<string>) => Stream.Stream<Change, ClientError>
   readonly cache: Cached
   /** Lists all tools again, past the cache. */

@@ -1,4 +1,6 @@
-/** The remaining time of a call that takes more than one request. */
+/**
+ * The remaining time of a call that takes more than one request.
+ */
 import type { CallOptions } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import type { Timeouts } from "../connection/supervisor.ts"

@@ -13,7 +13,7 @@ const memberOf = (value: unknown, key: string): JsonObject => {
 }
 
 /**
- * Returns parameters that declare an extension, without settings, in the stateless revisions. Members that the caller
+ * Returns parameters that declare an extension, without settings, in the stateless revision. Members that the caller
  * has set in `_meta` are retained.
  */
 export const declaring = (connection: NegotiatedConnection, extension: string, params: JsonObject): JsonObject => {

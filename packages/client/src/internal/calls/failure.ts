@@ -1,4 +1,6 @@
-/** Converts the failure of a request to a `ClientError`. */
+/**
+ * Converts the failure of a request to a `ClientError`.
+ */
 import * as McpError from "@skein/protocol/McpError"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type { RequestError } from "@skein/runtime/RequestError"

@@ -1,4 +1,6 @@
-/** Repeats calls that the server answers with input requests (2026-07-28) or with a URL to visit (2025-11-25). */
+/**
+ * Repeats calls that the server answers with input requests (2026-07-28) or with a URL to visit (2025-11-25).
+ */
 import * as Effect from "effect/Effect"
 import { ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
 import { serverErrorOf } from "../errors.ts"
@@ -7,7 +9,7 @@ import { remainingTime } from "./deadline.ts"
 import { onResponse } from "./onResponse.ts"
 import { invalidResponse } from "./response.ts"
 
-/** What the next round adds to the parameters of the call. */
+/** The members that the next round adds to the parameters of the call. */
 interface Reply {
   readonly inputResponses?: unknown
   readonly requestState?: string | undefined

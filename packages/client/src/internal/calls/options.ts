@@ -1,4 +1,6 @@
-/** The options of a request. */
+/**
+ * The options of a request.
+ */
 import type { PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
 import type { CallOptions } from "@skein/runtime/RequestContext"
 import type * as Schema from "effect/Schema"

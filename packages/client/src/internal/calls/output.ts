@@ -1,4 +1,6 @@
-/** Decodes the result of a typed tool call. */
+/**
+ * Decodes the result of a typed tool call.
+ */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -1,4 +1,6 @@
-/** Requests the pages of a list within bounds. */
+/**
+ * Requests the pages of a list within bounds.
+ */
 import { serverErrorOf } from "../errors.ts"
 import * as Effect from "effect/Effect"
 import { ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
@@ -11,7 +13,7 @@ export interface Bounds {
   readonly maxSize: number
 }
 
-// The first pages are not measured: most lists have no more, and measuring a page takes about as long as decoding it.
+// The first pages are not measured: most lists are not longer, and measuring a page takes about as long as decoding it.
 const unmeasured = 8
 
 /** The length of a page as JSON; `Infinity` if it is nested deeper than the stack. */

@@ -1,4 +1,6 @@
-/** Removes malformed items from a list, so that one of them does not make the whole response invalid. */
+/**
+ * Removes malformed items from a list, so that one of them does not make the whole response invalid.
+ */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"

@@ -1,4 +1,6 @@
-/** Decodes the response to a call, and stores it in the cache. */
+/**
+ * Decodes the response to a call, and stores it in the cache.
+ */
 import * as Codec from "@skein/protocol/Codec"
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -70,7 +72,10 @@ export const readToolResult = (
     : Result.fail(invalidResponse(name, "The result of the task is not valid: it is not that of a tool"))
 }
 
-/** Answers from the cache, and stores what may be stored (2026-07-28, caching). Remembers how tools were listed. */
+/**
+ * Answers from the cache, and stores responses that may be stored (2026-07-28, caching). Remembers how tools were
+ * listed.
+ */
 export const cacheResponses: CallLayer = (next) => (call) => {
   const { client, connection: { isRequestEra }, method, options, params } = call
   const isToolList = method.name === Method.ListTools.name
@@ -78,7 +83,7 @@ export const cacheResponses: CallLayer = (next) => (call) => {
     isToolList
       ? client.toolCatalog.read(client.supervisor.last, result as ListToolsResult) as R
       : result
-  // Only results of the stateless revisions have a time for which they may be cached.
+  // Only results of the stateless revision have a time for which they may be cached.
   const mode = method.cacheable && isRequestEra ? options.cache ?? "use" : "bypass"
   if (mode !== "bypass") {
     return Effect.map(

@@ -93,7 +93,7 @@ class RetryLoop {
     if (error.undelivered !== true) this.#delivered = true
     const surfaced = this.#delivered ? delivered(error) : error
     const again = isPassing(error, connection) && (isRepeatable || surfaced.undelivered === true)
-    // If no connection follows, the first failure explains best what has happened.
+    // If no connection follows, the first failure describes the cause best.
     const end = endOf(error)
     const over = end !== undefined && (end._tag === "Closed" || !supervisor.willReconnect(connection))
     if (!again || over || this.#replays >= supervisor.timeouts.maxRetries) return Effect.fail(surfaced)
@@ -180,8 +180,8 @@ class RetryLoop {
 }
 
 /**
- * Sends a call on a connection. With `again` it had to wait, or is sent again, with what is left of its time: then the
- * connection may lead to another server than the one that the call was checked for.
+ * Sends a call on a connection. With `again` the call had to wait, or is sent again, within its remaining time: then
+ * the connection may lead to another server than the one that the call was checked for.
  */
 const attempt = (
   next: CallHandler,

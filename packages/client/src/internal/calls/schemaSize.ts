@@ -1,4 +1,6 @@
-/** Measures a schema when its tool is listed, without writing it as JSON. */
+/**
+ * Measures a schema when its tool is listed, without writing it as JSON.
+ */
 
 const scalar = (value: unknown): number => typeof value === "string" ? value.length + 2 : 1
 

@@ -1,4 +1,6 @@
-/** Lists the tools again while calls wait for it. */
+/**
+ * Lists the tools again while calls wait for it.
+ */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"

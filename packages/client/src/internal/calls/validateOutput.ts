@@ -1,4 +1,6 @@
-/** Validates the structured content of a tool's result against the tool's `outputSchema`. */
+/**
+ * Validates the structured content of a tool's result against the tool's `outputSchema`.
+ */
 import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/CallTool"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"

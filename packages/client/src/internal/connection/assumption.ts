@@ -21,8 +21,9 @@ export const isDoubtful = ({ reason }: ClientError): boolean => {
 }
 
 /**
- * Checks the assumption with `server/discover`, which every server of a stateless revision answers. A doubtful failure
- * of that request refutes the assumption as well. If the server cannot be asked now, the assumption stays unverified.
+ * Checks the assumption with `server/discover`, which every server of the stateless revision answers. A doubtful
+ * failure of that request refutes the assumption as well. If the server cannot be asked now, the assumption stays
+ * unverified.
  */
 export const refutes = (connection: NegotiatedConnection, timeout: number): Effect.Effect<boolean> =>
   Effect.match(connection.peer.request("server/discover", connection.stamp({}), { timeout, maxTimeout: timeout }), {

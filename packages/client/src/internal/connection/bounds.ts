@@ -1,4 +1,6 @@
-/** The options of a client for reconnecting and retrying, with their defaults. */
+/**
+ * The options of a client for reconnecting and retrying, with their defaults.
+ */
 import type { Transport } from "@skein/runtime/Connection"
 import * as Limits from "@skein/runtime/Limits"
 import * as Reconnect from "../../Reconnect.ts"

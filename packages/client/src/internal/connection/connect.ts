@@ -1,4 +1,6 @@
-/** Opens a connection to a server and negotiates. If the server exits because of the probe, it opens another one. */
+/**
+ * Opens a connection to a server and negotiates. If the server exits because of the probe, it opens another one.
+ */
 import * as Codec from "@skein/protocol/Codec"
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { LoggingLevel } from "@skein/protocol/Logging"
@@ -48,7 +50,7 @@ export interface ConnectOptions {
 
 const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
 
-/** Makes the function that adds the `_meta` of the stateless revisions to each request. */
+/** Makes the function that adds the `_meta` of the stateless revision to each request. */
 const stamper = (
   { info: clientInfo = defaultInfo, tasks }: Pick<ConnectOptions, "info" | "tasks">,
   { capabilities }: InputRequestHandler,
@@ -286,9 +288,8 @@ const known = (
  * `Client.make`.
  *
  * A `serverProfile` that can be used skips the probe. In the session-based revisions, if the handshake fails because of
- * the profile, another handshake runs without it. The stateless revisions have no handshake: the connection
- * `isAssumed`, and a caller that refutes the assumption opens the next connection with the option `serverProfile:
- * undefined`.
+ * the profile, another handshake runs without it. The stateless revision has no handshake: the connection `isAssumed`,
+ * and a caller that refutes the assumption opens the next connection with the option `serverProfile: undefined`.
  */
 export const connect = (
   transport: Transport,

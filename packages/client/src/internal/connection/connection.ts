@@ -29,10 +29,10 @@ export interface NegotiatedConnection {
   readonly isRequestEra: boolean
   /** The capabilities of the server, as it declared them. */
   readonly capabilities: JsonObject
-  /** Adds the `_meta` that each request has in the stateless revisions. Adds nothing in the session-based ones. */
+  /** Adds the `_meta` that each request has in the stateless revision. Adds nothing in the session-based ones. */
   stamp: (params: JsonObject) => JsonObject
   /**
-   * Sets the level of log messages that each later request asks for (stateless revisions). Does nothing in the
+   * Sets the level of log messages that each later request asks for (stateless revision). Does nothing in the
    * session-based revisions.
    */
   readonly setLogLevel: (level: LoggingLevel) => void

@@ -1,4 +1,6 @@
-/** Decodes a stored server profile: it may come from a file, and be any JSON. */
+/**
+ * Decodes a stored server profile: it may come from a file, and be any JSON.
+ */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
 import type { ServerProfile } from "../../ServerProfile.ts"

@@ -2,7 +2,7 @@
  * Negotiates the revision with `server/discover` or `initialize`.
  *
  * 2026-07-28, stdio and Streamable HTTP, backward compatibility: a client that supports both lifecycles sends
- * `server/discover` first. A `DiscoverResult`, or an error that only a server of a stateless revision sends, is
+ * `server/discover` first. A `DiscoverResult`, or an error that only a server of the stateless revision sends, is
  * conclusive. After any other response or none, the client sends `initialize`. Over HTTP, the connection falls back to
  * HTTP+SSE if a server refuses `initialize` as one of 2024-11-05 does.
  */
@@ -38,7 +38,7 @@ export interface Settings {
   /** The revisions of this client, oldest first. */
   readonly revisions: ReadonlyArray<Revision.Revision>
   readonly probeTimeout: Duration.Input
-  /** Makes the function that adds the `_meta` of a stateless revision to a request. */
+  /** Makes the function that adds the `_meta` of the stateless revision to a request. */
   readonly stamp: (revision: Revision.Revision) => (params: JsonRpc.JsonObject) => JsonRpc.JsonObject
   /** The params of `initialize`. */
   readonly introduction: (revision: Revision.Revision) => JsonRpc.JsonObject
@@ -61,7 +61,7 @@ const negotiation = (method: string, message: string, error?: McpError.McpError)
 /** The result of a probe. */
 type Probed =
   | { readonly _tag: "Agreed"; readonly agreement: Agreement }
-  /** The server is of a stateless revision, but of other versions than the requested one. */
+  /** The server is of the stateless revision, but of other versions than the requested one. */
   | { readonly _tag: "Versions"; readonly versions: ReadonlyArray<unknown> }
   | { readonly _tag: "Legacy"; readonly why: string }
   | { readonly _tag: "Failed"; readonly error: ClientError }
@@ -212,13 +212,13 @@ const conclude = (
   }
 }
 
-/** Whether `initialize` was refused with an error that only a server of a stateless revision sends. */
+/** Whether `initialize` was refused with an error that only a server of the stateless revision sends. */
 const isOfRequestEra = (failure: ClientError): boolean => {
   const error = serverErrorOf(failure)
   return error?.code !== undefined && McpError.isRequestEra({ code: error.code, message: error.message })
 }
 
-/** Whether a probe found a server of a stateless revision. */
+/** Whether a probe found a server of the stateless revision. */
 const isModern = (exit: Exit.Exit<Probed> | undefined): exit is Exit.Success<Probed> =>
   exit !== undefined && Exit.isSuccess(exit) && (exit.value._tag === "Agreed" || exit.value._tag === "Versions")
 
@@ -226,7 +226,7 @@ const isModern = (exit: Exit.Exit<Probed> | undefined): exit is Exit.Success<Pro
  * Probes the server, and falls back to `initialize`.
  *
  * The probe is not cancelled after `probeTimeout`, since a server may be slow to start. If the server then refuses
- * `initialize`, and has answered the probe in the meantime, that response counts. If it refuses with an error of a
+ * `initialize`, and has answered the probe in the meantime, that response counts. If it refuses with an error of the
  * stateless revision, the response to the probe is awaited. In all other cases a late response is ignored, and a probe
  * that is still pending at the end of the handshake is cancelled.
  */
@@ -250,7 +250,8 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
   })
 
 /**
- * Uses a stored server profile. In a stateless revision nothing is sent; in a session-based one, the session is opened.
+ * Uses a stored server profile. In the stateless revision nothing is sent; in a session-based one, the session is
+ * opened.
  */
 export const resume =
   (serverProfile: ServerProfile) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {

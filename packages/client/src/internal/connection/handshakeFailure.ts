@@ -1,4 +1,6 @@
-/** Classifies the failures of a handshake: does the failure reveal which revision the server has? */
+/**
+ * Classifies the failures of a handshake: does the failure reveal which revision the server has?
+ */
 import { TransportError } from "@skein/runtime/TransportError"
 import type { RequestError } from "@skein/runtime/RequestError"
 import { ClientError, ConnectionFailed } from "../../ClientError.ts"

@@ -11,7 +11,8 @@ import type * as Effect from "effect/Effect"
 /** The state that the filter needs, and the receiver of its warnings. */
 export interface InboundFilterContext {
   /**
-   * The negotiated revision. Before the negotiation, a stateless revision if no session can be opened, else undefined.
+   * The negotiated revision. Before the negotiation, the stateless revision if no session can be opened, else
+   * undefined.
    */
   readonly spoken: Revision.Revision | undefined
   /** Something was dropped. Called once for each kind of message. */
@@ -26,7 +27,7 @@ const isNoise = (message: JsonRpc.Message | JsonRpc.Invalid): boolean => message
  *
  * - Input that is not JSON-RPC is dropped. An error response would be useless to a server that writes prose to its
  *   stdout.
- * - In the stateless revisions, requests of the server are dropped: it "MUST NOT write JSON-RPC requests", and the
+ * - In the stateless revision, requests of the server are dropped: it "MUST NOT write JSON-RPC requests", and the
  *   client "MUST NOT write JSON-RPC responses" (2026-07-28, stdio).
  * - A batch is split into its messages if the revision has no batches.
  */

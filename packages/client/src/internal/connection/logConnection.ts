@@ -25,8 +25,8 @@ const textOf = (
   const called = server === undefined
     ? "does not say its name"
     : `calls itself ${printable(server.name, maxName)} ${printable(server.version, maxName)}`
-  // In the stateless revisions, the capabilities that each request declares. In the others those of the newest
-  // revision, except that only one revision has tasks.
+  // In the stateless revision, the capabilities that each request declares. In the others those of the newest revision,
+  // except that only one revision has tasks.
   const own = connection.isRequestEra
     ? (connection.stamp({})["_meta"] as JsonObject | undefined)?.[RequestMeta.clientCapabilities]
     : tasks !== undefined && revision === "2025-11-25"

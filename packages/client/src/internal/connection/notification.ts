@@ -1,4 +1,6 @@
-/** Decodes the notifications of a server. */
+/**
+ * Decodes the notifications of a server.
+ */
 import * as Codec from "@skein/protocol/Codec"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"

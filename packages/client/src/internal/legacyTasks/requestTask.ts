@@ -1,4 +1,6 @@
-/** Sends tool calls as tasks in 2025-11-25 (tasks, tool-level negotiation). */
+/**
+ * Sends tool calls as tasks in 2025-11-25 (tasks, tool-level negotiation).
+ */
 import { serverErrorOf } from "../errors.ts"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"

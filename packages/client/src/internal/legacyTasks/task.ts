@@ -1,4 +1,6 @@
-/** One input request that is answered as a task: its status, its result, and the requests that wait for the result. */
+/**
+ * One input request that is answered as a task: its status, its result, and the requests that wait for the result.
+ */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"

@@ -1,4 +1,6 @@
-/** The failures of a task. */
+/**
+ * The failures of a task.
+ */
 import { isTransient, serverErrorOf } from "../errors.ts"
 import * as Method from "@skein/protocol/Method"
 import { ClientError, Closed, TaskCancelled, TaskNotFound, Timeout } from "../../ClientError.ts"

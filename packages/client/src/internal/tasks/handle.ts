@@ -1,4 +1,6 @@
-/** The handle of a task. */
+/**
+ * The handle of a task.
+ */
 import type { Revision } from "@skein/protocol/Revision"
 
 /**

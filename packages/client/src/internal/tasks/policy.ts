@@ -1,4 +1,6 @@
-/** The context in which a task is followed. */
+/**
+ * The context in which a task is followed.
+ */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import type * as Duration from "effect/Duration"

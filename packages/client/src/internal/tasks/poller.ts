@@ -1,4 +1,6 @@
-/** Follows a task to its end: it polls the status, receives status notifications, and answers input requests. */
+/**
+ * Follows a task to its end: it polls the status, receives status notifications, and answers input requests.
+ */
 import { endOf } from "../errors.ts"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"

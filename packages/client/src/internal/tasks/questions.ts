@@ -1,5 +1,5 @@
 /**
- * The input requests of a task in the stateless revisions. Each is passed to the host once, those that arrive together
+ * The input requests of a task in the stateless revision. Each is passed to the host once, those that arrive together
  * are handled together, and their answers are sent together.
  */
 import type { InputRequest, InputRequests, InputResponse, InputResponses } from "@skein/protocol/InputRequired"

@@ -1,4 +1,6 @@
-/** The requests about a task, in the form of the revision of the open connection. */
+/**
+ * The requests about a task, in the form of the revision of the open connection.
+ */
 import type { InputResponses } from "@skein/protocol/InputRequired"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -10,7 +12,7 @@ import { isUnknown, taskNotFound } from "./failures.ts"
 import { bare, type TaskStatus } from "./statusStream.ts"
 import type { TaskContext } from "./policy.ts"
 
-/** A server that has created a task supports the requests about it, whatever capabilities it declares. */
+/** A server that has created a task supports the requests about it, even if it does not declare them. */
 const undeclared = <P, R>(method: Method.RequestMethod<P, R>): Method.RequestMethod<P, R> => {
   const { capability: _, ...rest } = method
   return rest
@@ -62,7 +64,7 @@ export const cancel = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus 
       : Effect.map(client.call(Method.LegacyCancelTask, { taskId }, options), bare)
   })
 
-/** Sends answers to input requests (stateless revisions). */
+/** Sends answers to input requests (stateless revision). */
 export const update = (asked: Asked, inputResponses: InputResponses): Effect.Effect<void, ClientError> => {
   const { client, handle: { taskId } } = asked
   return Effect.asVoid(client.call(updateTask, { taskId, inputResponses }, optionsOf(asked)))

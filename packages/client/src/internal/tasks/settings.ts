@@ -1,4 +1,6 @@
-/** How a client follows tasks, with the defaults. */
+/**
+ * How a client follows tasks, with the defaults.
+ */
 import * as Duration from "effect/Duration"
 import type { Options } from "../../RemoteTask.ts"
 

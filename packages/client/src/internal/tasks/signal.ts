@@ -1,4 +1,6 @@
-/** A signal that one fiber waits for and others send. */
+/**
+ * A signal that one fiber waits for and others send.
+ */
 import * as Effect from "effect/Effect"
 
 /** A signal that is sent while no fiber waits is not lost. Several of them count as one. */

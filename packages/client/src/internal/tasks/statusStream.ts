@@ -1,4 +1,6 @@
-/** Converts the status that a server sends to the state of a task. */
+/**
+ * Converts the status that a server sends to the state of a task.
+ */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"

@@ -1,4 +1,6 @@
-/** Follows calls that the server answers with a task. It is loaded with the first of them. */
+/**
+ * Follows calls that the server answers with a task. It is loaded with the first of them.
+ */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -34,7 +36,7 @@ export const follow = (
   }
   const { deadline, reports } = created
   const settings = { client, handle, deadline, reports, timeout: options.timeout }
-  // In the stateless revisions only `tasks/get` returns the details of a status.
+  // In the stateless revision only `tasks/get` returns the details of a status.
   const unseen = connection.isRequestEra && seed.status !== "working"
   const follower = new TaskFollower(
     { ...settings, unseen, leaveRunning: options.task?.leaveRunning ?? leaveRunning },

@@ -1,4 +1,6 @@
-/** The tasks that a client follows, and the notifications about them. */
+/**
+ * The tasks that a client follows, and the notifications about them.
+ */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Task } from "@skein/protocol/Task"
@@ -67,7 +69,7 @@ export class TaskRegistry {
   /** Whether the extension is declared, and calls are sent as tasks. */
   readonly enabled: boolean
   readonly #warn: (...message: ReadonlyArray<unknown>) => void
-  /** The subscription to status notifications, in the stateless revisions. */
+  /** The subscription to status notifications, in the stateless revision. */
   listening: Listening | undefined = undefined
   #followed: Map<string, Set<(task: JsonRpc.JsonObject) => void>> | undefined = undefined
   #waiting: Map<unknown, Waiting> | undefined = undefined

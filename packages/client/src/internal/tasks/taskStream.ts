@@ -1,4 +1,6 @@
-/** One task of a server, followed by one fiber as long as anything waits for it. */
+/**
+ * One task of a server, followed by one fiber as long as anything waits for it.
+ */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

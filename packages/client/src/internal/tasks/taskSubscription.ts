@@ -1,5 +1,5 @@
 /**
- * Subscribes to status notifications of the tasks that a client follows, in the stateless revisions, with one
+ * Subscribes to status notifications of the tasks that a client follows, in the stateless revision, with one
  * `subscriptions/listen` for all of them.
  *
  * When tasks are added, another subscription is opened, with all tasks that are followed then. It replaces the previous
