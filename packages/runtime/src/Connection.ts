@@ -27,7 +27,7 @@ export interface Principal {
   readonly [claim: string]: unknown
 }
 
-/** What a transport supplies with a message. */
+/** The values that a transport supplies with a message. */
 export interface Origin {
   /** The sender, if it is authenticated. */
   readonly principal?: Principal | undefined
