@@ -145,10 +145,10 @@ export interface Options {
   readonly taskReceiver?: TaskReceiver.Options | false | undefined
   /**
    * Whether the result of a listed tool is validated against its `outputSchema` ("Clients SHOULD validate structured
-   * results against this schema"). Default true, with the default bounds of `SchemaValidation`. A result that does not
-   * match, or that takes more steps than the bounds allow, fails with `InvalidResponse`. Before it fails for the first
-   * time, the tools are listed again, since the tool may have changed. A schema that cannot be used validates nothing,
-   * and is logged.
+   * results against this schema"). Default true, with the default bounds of `SchemaValidation`; an object sets other
+   * bounds. A result that does not match, or that takes more steps than the bounds allow, fails with `InvalidResponse`.
+   * Before it fails for the first time, the tools are listed again, since the tool may have changed. A schema that
+   * cannot be used validates nothing, and is logged.
    */
   readonly validateOutput?: boolean | SchemaValidation.Options | undefined
   /**
@@ -404,10 +404,9 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
  * - `Unauthorized` or `HttpError` if the server requires authorization, or the address is not that of an MCP server;
  * - `NegotiationFailed` if the two sides share no revision, or the server refused the handshake.
  *
- * The client negotiates the revision with `server/discover`, then with `initialize`, unless only a server of the
- * stateless revision could have sent that response. Over HTTP, it tries HTTP+SSE with a server that refuses
- * `initialize` with 400, 404 or 405. The option `serverProfile` skips all of that. The result is logged at the level
- * `Debug`.
+ * The client negotiates the revision with `server/discover`, then with `initialize`, unless the response shows that the
+ * server is stateless. Over HTTP, it tries HTTP+SSE with a server that refuses `initialize` with 400, 404 or 405. The
+ * option `serverProfile` skips all of that. The result is logged at the level `Debug`.
  *
  * A server that ends while it is probed is connected to again, and receives `initialize` first: some servers exit when
  * they get a request that they do not support.

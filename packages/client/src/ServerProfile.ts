@@ -7,9 +7,9 @@
  * with the same transport mode and revision as before. In the stateless revision it sends nothing at all before the
  * first call.
  *
- * If the server has changed since, the client negotiates again: a session-based revision detects it in the handshake,
- * the stateless one at the first call. A server that denies access (401, 403), a busy server and a network failure do
- * not count as a change. Malformed members are ignored, which is logged.
+ * If the server has changed since, the client negotiates again. It finds that out in the handshake of a session-based
+ * revision, or at the first call in the stateless revision. A server that denies access (401, 403), a busy server and a
+ * network failure do not count as a change. Malformed members are ignored, which is logged.
  *
  * ```ts
  * const client = yield* Client.make(transport, { serverProfile: known === undefined ? undefined : JSON.parse(known) })

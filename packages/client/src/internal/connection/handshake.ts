@@ -61,7 +61,7 @@ const negotiation = (method: string, message: string, error?: McpError.McpError)
 /** The result of a probe. */
 type Probed =
   | { readonly _tag: "Agreed"; readonly agreement: Agreement }
-  /** The server is of the stateless revision, but of other versions than the requested one. */
+  /** The server is stateless, but supports other versions than the requested one. */
   | { readonly _tag: "Versions"; readonly versions: ReadonlyArray<unknown> }
   | { readonly _tag: "Legacy"; readonly why: string }
   | { readonly _tag: "Failed"; readonly error: ClientError }

@@ -6,7 +6,10 @@ import type { RequestError } from "@skein/runtime/RequestError"
 import { ClientError, ConnectionFailed } from "../../ClientError.ts"
 import { fromRejection, fromRequest } from "../calls/failure.ts"
 
-/** Statuses with which proxies refuse a request, or the server for now. They do not depend on its revision. */
+/**
+ * Statuses with which a gateway refuses a request, or with which a server refuses it for now. They do not depend on the
+ * revision of the server.
+ */
 const silent: ReadonlySet<number> = new Set([401, 403, 407, 408, 429, 502, 503, 504])
 
 /**
