@@ -1,8 +1,8 @@
 /**
- * A client of one server, whatever revision the server speaks.
+ * A client of one server, in any of the five revisions.
  *
  * `make` opens the transport, negotiates the revision, and returns a `Client` that lives as long as the scope. Its
- * methods return the same results in all five revisions: those of older servers are converted to the newest form.
+ * methods return the same results in all revisions: those of older servers are converted to the newest form.
  *
  * A method that the negotiated revision lacks fails with `Unsupported` and sends nothing. So does a method whose
  * capability the server did not declare ("Both parties MUST only use capabilities that were successfully negotiated",
@@ -71,123 +71,126 @@ import type { Status } from "./Status.ts"
 import type * as TaskReceiver from "./TaskReceiver.ts"
 import type { Telemetry } from "./Telemetry.ts"
 
-/** How a client is made. Every member is optional; the defaults stand beside it. */
+/** The options of a client. All of them are optional. */
 export interface Options {
-  /** What this side is called: `{ name: "skein", version: "0.1.0" }` by default. */
+  /** Name and version of this client, as it sends them to the server. Default `{ name: "skein", version: "0.1.0" }`. */
   readonly info?: Implementation | undefined
   /**
-   * The revisions that may be spoken: all by default. With none of the request era the server is not probed, and with
-   * none of the session era `initialize` is never sent.
+   * The revisions that the client may negotiate. Default: all. Without the stateless revision the client does not probe
+   * the server; without a session-based one it never sends `initialize`.
    */
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
   /**
-   * How long the answer to `server/discover` is waited for before `initialize` is sent: 3 seconds by default. A server
-   * that only starts slowly loses nothing by it. Not used where no session may be opened: then the timeout of any
-   * request counts.
+   * How long the client waits for the response to `server/discover` before it sends `initialize`. Default 3 seconds. A
+   * server that starts slowly loses nothing by it, since the probe is not cancelled. If `revisions` has no
+   * session-based revision, the request timeout applies instead.
    */
   readonly probeTimeout?: Duration.Input | undefined
   /** The bounds of the connection, and the timeouts of its requests. */
   readonly limits?: Limits.Limits | undefined
   /**
-   * Whether a method fails with `Unsupported`, and sends nothing, when the server did not declare its capability: true
-   * by default. Turn it off for a server that offers more than it declares.
+   * Whether a method fails with `Unsupported`, and sends nothing, when the server did not declare its capability.
+   * Default true. Turn it off for a server that supports more than it declares.
    */
   readonly enforceCapabilities?: boolean | undefined
   /**
-   * How many pages `listTools` and its like ask for: 1,000 by default. One that has more fails with `LimitExceeded`.
+   * How many pages `listTools` and the other lists request. Default 1,000. A longer list fails with `LimitExceeded`.
    */
   readonly maxPages?: number | undefined
   /**
-   * How many items `listTools` and its like gather: 10,000 by default. A listing of more fails with `LimitExceeded`.
+   * How many items `listTools` and the other lists collect. Default 10,000. A longer list fails with `LimitExceeded`.
    */
   readonly maxItems?: number | undefined
   /**
-   * How long what they gather may be, in UTF-16 units of JSON: 64 Mi by default, of what comes after the first eight
-   * pages, which are not measured. A listing of more fails with `LimitExceeded`.
+   * How large the collected pages may be, in UTF-16 units of JSON. Default 64 Mi. The first eight pages are not
+   * measured. A larger list fails with `LimitExceeded`.
    */
   readonly maxListingChars?: number | undefined
   /**
-   * How many notifications wait for each listener of `notifications`, `logs` or `changes`: 256 by default. When it is
-   * full the oldest is dropped; of changes a `Gap` tells.
+   * How many notifications wait for each reader of `notifications`, `logs` or `changes`. Default 256. A full buffer
+   * drops its oldest notification; a stream of `changes` then has a `Gap`.
    */
   readonly maxBufferedNotifications?: number | undefined
-  /** Functions around each call, outermost first: see `Middleware`. None by default. */
+  /** Functions around each call, outermost first: see `Middleware`. Default: none. */
   readonly middleware?: ReadonlyArray<Middleware> | undefined
-  /** Makes a span for each request: `Telemetry.make()`. None by default. */
+  /** Makes a span for each request: `Telemetry.make()`. Default: no spans. */
   readonly telemetry?: Telemetry | undefined
   /**
-   * What the host calls this server: handed to what answers its questions, as `asker.label`. None by default; in a pool
-   * it is the server's name there.
+   * The name that the host gives this server. Handlers of input requests receive it as the `label` of the
+   * `RequestingServer`. Default: none; in a pool, the server's name there.
    */
   readonly label?: string | undefined
   /**
-   * How often one request may be answered with questions (`input_required`) before it fails with `LimitExceeded`: 10 by
-   * default. What the host answers to them is provided as services: `Elicitation`, `Sampling`, `Roots`.
+   * How many times one request may be answered with input requests (`input_required`) before it fails with
+   * `LimitExceeded`. Default 10. The host answers input requests with the services `Elicitation`, `Sampling` and
+   * `Roots`.
    */
   readonly maxRounds?: number | undefined
   /**
-   * How many questions one answer may hold: 32 by default. A request that is answered with more fails with
-   * `LimitExceeded`, and none of them is put to the host. An error that lists more addresses to visit than that
-   * (2025-11-25, `-32042`) is left as it is.
+   * How many input requests one response may contain. Default 32. A request whose response has more fails with
+   * `LimitExceeded`, and the host receives none of them. An error that lists more URLs to visit than that (2025-11-25,
+   * `-32042`) is passed on unchanged.
    */
   readonly maxInputRequests?: number | undefined
   /**
-   * How many questions of one answer are put to the host at the same time: 8 by default. The others wait for one to
-   * end. What a server asks with requests of its own, in the session era, is bounded by `limits.maxInFlightRequests`.
+   * How many input requests of one response are passed to the host at the same time. Default 8. The others wait until
+   * one of them is answered. Input requests that a server of a session-based revision sends as requests are bounded by
+   * `limits.maxInFlightRequests`.
    */
   readonly inputRequestConcurrency?: number | undefined
   /**
-   * How questions are bounded that a server asks as tasks (2025-11-25); `false` turns it off: it is not declared then,
-   * and such questions are answered as any others. See `TaskReceiver`.
+   * The bounds of input requests that a server sends as tasks (2025-11-25). With `false` the client does not declare
+   * that it supports them, and answers such requests like all others. See `TaskReceiver`.
    */
   readonly taskReceiver?: TaskReceiver.Options | false | undefined
   /**
-   * Whether what a tool answers is checked by its `outputSchema`, where the tool was listed: yes by default ("Clients
-   * SHOULD validate structured results against this schema"), within the given bounds or else those of
-   * `SchemaValidation`. What does not fit, or would take more steps than that, fails with `InvalidResponse`, the first
-   * time after the tools were listed anew to see whether the tool has changed. A schema that cannot be used checks
-   * nothing, and the log says so.
+   * Whether the result of a listed tool is validated against its `outputSchema` ("Clients SHOULD validate structured
+   * results against this schema"). Default true, with the default bounds of `SchemaValidation`; an object sets other
+   * bounds. A result that does not match, or that takes more steps than the bounds allow, fails with `InvalidResponse`.
+   * Before it fails for the first time, the tools are listed again, since the tool may have changed. A schema that
+   * cannot be used validates nothing, and is logged.
    */
   readonly validateOutput?: boolean | SchemaValidation.Options | undefined
   /**
-   * Of how many tools it is remembered what they were listed with (their `outputSchema`, the parameters that are
-   * mirrored into headers, whether they are repeatable): 10,000 by default. Of more, the one that was listed first is
+   * For how many tools the client remembers the definition: the `outputSchema`, the parameters that are repeated in
+   * headers, and whether a call is repeatable. Default 10,000. Beyond that, the tool that was listed first is
    * forgotten.
    */
   readonly maxTools?: number | undefined
   /**
-   * How long the `outputSchema`s that are remembered may be all together, in UTF-16 units of JSON: 16 Mi by default.
-   * What tools beyond that answer is not checked, and the log says so. One that is too long for `validateOutput` is not
-   * remembered at all.
+   * How large all remembered `outputSchema`s may be together, in UTF-16 units of JSON. Default 16 Mi. Results of tools
+   * beyond that are not validated, which is logged. A schema that is too large for `validateOutput` is not remembered
+   * at all.
    */
   readonly maxOutputSchemaChars?: number | undefined
   /**
-   * Whether a connection that is lost is opened anew, and how: by default as the transport does, with the policy's own
-   * defaults. HTTP does; a process that dies stays dead, unless this is `true` or a policy. The first connection is
-   * opened once.
+   * Whether and how a lost connection is reopened. By default the transport decides, with the defaults of the policy:
+   * HTTP connections are reopened; a process that exits is only started again if this option is `true` or a policy. The
+   * first connection is attempted once.
    */
   readonly reconnect?: Reconnect.Policy | boolean | undefined
   /**
-   * How often one request is made again whose answer was lost: 3 times by default, then its failure is told. Only what
-   * has not reached the server or may be repeated is (see {@link RequestOptions}), within the timeouts of the request.
+   * How many times a request whose response was lost is sent again. Default 3; then it fails. Only requests that did
+   * not reach the server or that are repeatable are sent again (see {@link RequestOptions}), within the timeouts of the
+   * request.
    */
   readonly maxRetries?: number | undefined
   /**
-   * Asks the server every `interval` whether it is there, with `ping` or `server/discover`. When it does not answer
-   * within `timeout` the connection is ended as lost, and `reconnect` decides what follows. Off by default.
+   * Checks the server every `interval` with `ping` or `server/discover`. If no response comes within `timeout`, the
+   * connection ends as lost, and `reconnect` applies. Default: off.
    */
   readonly heartbeat?: Heartbeat | undefined
   /**
-   * How responses are kept that the server lets be kept: in memory, for this client alone, by default; `false` keeps
-   * none. See `ResponseCache`.
+   * How the responses are cached that the server allows to be cached. Default: in memory, for this client alone.
+   * `false` turns the cache off. See `ResponseCache`.
    */
   readonly cache?: ResponseCache.Options | false | undefined
   /**
-   * How tasks are gone about; `false` has none: the extension is not declared, and no call is augmented with one. See
+   * How tasks are followed. With `false` the client does not declare the extension, and sends no call as a task. See
    * `RemoteTask`.
    */
   readonly tasks?: RemoteTask.Options | boolean | undefined
-  /** What was found out about the server before; see {@link Client.serverProfile}. */
+  /** The profile of the server from an earlier connection: see {@link Client.serverProfile}. */
   readonly serverProfile?: ServerProfile | undefined
 }
 
@@ -223,7 +226,7 @@ export interface Client {
    * `serverProfile`.
    */
   readonly serverProfile: ServerProfile
-  /** The lifecycle of the negotiated revision: sessions, or self-contained requests. */
+  /** The lifecycle of the negotiated revision: sessions, or stateless requests. */
   readonly era: Revision.Era
   /** Name and version of the server, as it sent them. Do not trust them. */
   readonly server: Implementation | undefined
@@ -323,12 +326,15 @@ export interface Client {
    * ```
    */
   readonly complete: (options: CompleteOptions) => Effect.Effect<CompleteResult, ClientError>
-  /** Succeeds if the server answers. It sends `ping`, or `server/discover` in the request era, which has no `ping`. */
+  /**
+   * Succeeds if the server answers. It sends `ping`, or `server/discover` in the stateless revision, which has no
+   * `ping`.
+   */
   readonly ping: (options?: PingOptions) => Effect.Effect<void, ClientError>
   /**
-   * Sets the least severe level of the log messages that the server sends: `logging/setLevel`. In the request era
-   * nothing is sent now, and each later request asks for that level (`io.modelcontextprotocol/logLevel`). After a
-   * reconnect the level is set again.
+   * Sets the least severe level of the log messages that the server sends: `logging/setLevel`. In the stateless
+   * revision nothing is sent now, and each later request asks for that level (`io.modelcontextprotocol/logLevel`).
+   * After a reconnect the level is set again.
    */
   readonly setLoggingLevel: (level: LoggingLevel, options?: RequestOptions) => Effect.Effect<void, ClientError>
 
@@ -377,12 +383,7 @@ export interface Client {
   readonly notifications: Stream.Stream<Notification>
   /**
    * The connection status: the present one first, then each change. A stream that is read slowly loses all but the last
-   * 16. It ends with the client.
-   *
-   * @example
-   * ```ts
-   * yield* Stream.runForEach(client.status, ({ _tag }) => Effect.logInfo(_tag)).pipe(Effect.forkScoped)
-   * ```
+   * 16 statuses. It ends with the client.
    */
   readonly status: Stream.Stream<Status>
   /**
@@ -403,11 +404,11 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
  * - `Unauthorized` or `HttpError` if the server requires authorization, or the address is not that of an MCP server;
  * - `NegotiationFailed` if the two sides share no revision, or the server refused the handshake.
  *
- * The revision is negotiated with `server/discover`, then with `initialize`, unless the answer was one that only a
- * server of the request era sends. Over HTTP, a server that refuses `initialize` with 400, 404 or 405 is tried with
- * HTTP+SSE. The option `serverProfile` skips all of that. The log has the result at the level `Debug`.
+ * The client negotiates the revision with `server/discover`, then with `initialize`, unless the response shows that the
+ * server is stateless. Over HTTP, it tries HTTP+SSE with a server that refuses `initialize` with 400, 404 or 405. The
+ * option `serverProfile` skips all of that. The result is logged at the level `Debug`.
  *
- * A server that ends while it is probed is connected to again, and is sent `initialize` first: some servers exit when
+ * A server that ends while it is probed is connected to again, and receives `initialize` first: some servers exit when
  * they get a request that they do not support.
  */
 export const make = (transport: Transport, options: Options = {}): Effect.Effect<Client, ClientError, Scope.Scope> =>

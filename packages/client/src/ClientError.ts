@@ -163,9 +163,7 @@ export class ClientError extends Data.TaggedError("ClientError")<{
   readonly message: string
   /** The method that was called, or was about to be called. */
   readonly method?: string | undefined
-  /**
-   * True if the server has certainly not begun to handle the request, so that it may be sent again whatever it does.
-   */
+  /** True if the server has certainly not begun to handle the request, so that any request may be sent again. */
   readonly undelivered?: boolean | undefined
   /** The task that the call had become and that may go on without this client. Pass it to `resumeTask`. */
   readonly task?: Handle | undefined

@@ -1,8 +1,10 @@
 /**
- * The log messages of servers, in the log of the host.
+ * Writes the log messages of servers to the log of the host.
  *
  * @example
+ * ```ts
  * yield* Effect.forkScoped(Logs.forward(client, { level: "info" }), { startImmediately: true })
+ * ```
  */
 import type { LoggingLevel } from "@skein/protocol/Logging"
 import * as Effect from "effect/Effect"
@@ -13,18 +15,21 @@ import type { Client } from "./Client.ts"
 import { printable } from "./internal/text.ts"
 import type { LoggingMessage } from "./Notification.ts"
 
-/** How messages are forwarded. */
+/** The options of {@link forward}. */
 export interface Options {
   /**
-   * The least severe messages that the server is asked for (`client.setLoggingLevel`), once they are listened to: it is not asked by
-   * default. Where it cannot be, since the server does not declare `logging` or refuses, a warning says so, and what comes is logged.
+   * The least severe level that the server is asked to send (`client.setLoggingLevel`). Default: the server is not
+   * asked. If the server does not declare `logging` or refuses the level, a warning is logged, and the messages that
+   * the server sends anyway are logged.
    */
   readonly level?: LoggingLevel | undefined
-  /** How long a text of the server's may be, in UTF-16 units: 4,096 by default. The rest is cut off, and a "…" says so. */
+  /**
+   * How long a text of the server may be, in UTF-16 units. Default 4,096. A longer text is cut off and ends with "…".
+   */
   readonly maxLength?: number | undefined
 }
 
-/** The level of Effect's that a level of syslog (RFC 5424) comes nearest to. */
+/** The level of Effect that is nearest to a level of syslog (RFC 5424). */
 export const severity = (level: LoggingLevel): LogLevel.Severity => {
   switch (level) {
     case "debug":
@@ -43,7 +48,7 @@ export const severity = (level: LoggingLevel): LogLevel.Severity => {
   }
 }
 
-// Names are shorter than texts.
+// Names have a smaller bound than texts.
 const maxName = 128
 
 const textOf = (data: unknown): string => {
@@ -51,7 +56,7 @@ const textOf = (data: unknown): string => {
   try {
     return JSON.stringify(data) ?? String(data)
   } catch {
-    // Nested deeper than the stack.
+    // JSON that is nested deeper than the stack cannot be written.
     return "(cannot be written)"
   }
 }
@@ -66,9 +71,10 @@ const write = (client: Client, { params: { data, level, logger } }: LoggingMessa
   })
 
 /**
- * Logs what the server logs, until the client is closed: run it in a fiber that something owns. Lines are annotated with `mcp.server`,
- * the name that the server gives itself, `mcp.level` and `mcp.logger`. What the server writes is not to be trusted: it is one line of
- * text, in which what is not printable is escaped, of at most `maxLength`; what is no text is written as JSON.
+ * Logs the messages of the server until the client is closed. Run it in a fiber that a scope owns. Lines are annotated
+ * with `mcp.server` (the name that the server gives itself), `mcp.level` and `mcp.logger`. Messages of a server are not
+ * trusted: each one becomes one line of at most `maxLength`, in which unprintable characters are escaped. A message
+ * that is not a text is written as JSON.
  */
 export const forward = (client: Client, options: Options = {}): Effect.Effect<void> => {
   const { level, maxLength = 4096 } = options

@@ -73,17 +73,17 @@ export interface Call {
   readonly method: Method.RequestMethod<unknown, unknown>
   /** The parameters, as the newest revision has them. */
   readonly params: JsonObject
-  /** How the call is made: its timeouts, its use of the cache, whether it is retried, its progress. */
+  /** The options of the call: its timeouts, its use of the cache, whether it is retried, its progress. */
   readonly options: CallToolOptions
 }
 
 /**
- * Makes calls: the client itself, or a middleware and all that are inside of it. The result is that of the method, as
+ * Makes calls: the client itself, or a middleware with all handlers inside of it. The result is that of the method, as
  * the newest revision has it; for `startTask`, it is the `RemoteTask` if the server answers with a task.
  */
 export type Handler = (call: Call) => Effect.Effect<JsonObject, ClientError>
 
-/** Wraps what makes calls. It is applied once per client, not once per call. */
+/** Wraps a handler. It is applied once per client, not once per call. */
 export type Middleware = (next: Handler) => Handler
 
 /** A call of a tool. */

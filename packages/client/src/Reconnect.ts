@@ -1,42 +1,44 @@
 /**
- * When a connection that was lost is opened anew, and when it is given up: a policy, as data.
+ * The policy for reopening a lost connection, and for giving up.
  *
- * What the policy counts are the connections opened anew in a row, whether they failed to open or opened and were lost again, and
- * however politely: a server that closes each connection at once must not be connected to for ever. One that lived for `stableAfter`
- * starts the count anew.
+ * The policy counts the connections that were reopened in a row, whether they failed to open or were lost again, even
+ * if the server closed them in an orderly way. A server that closes each connection at once must not be reconnected to
+ * without end. A connection that stays open for `stableAfter` resets the count.
  *
- * 2026-07-28, stdio: "If the server process exits unexpectedly, the client SHOULD restart it." 2025-11-25, transports: a client
- * whose session is gone "MUST start a new session".
+ * 2026-07-28, stdio: "If the server process exits unexpectedly, the client SHOULD restart it." 2025-11-25, transports:
+ * a client whose session is gone "MUST start a new session".
  */
 import { TransportError } from "@skein/runtime/TransportError"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 
-/** How a lost connection is opened anew. Every member is optional; the defaults stand beside it. */
+/** How a lost connection is reopened. All members are optional. */
 export interface Policy {
-  /** How long to wait before the first attempt: 500 milliseconds by default. */
+  /** The delay before the first attempt. Default 500 milliseconds. */
   readonly initialDelay?: Duration.Input | undefined
-  /** By how much the wait grows with each attempt: 2 by default. */
+  /** The factor by which the delay grows with each attempt. Default 2. */
   readonly factor?: number | undefined
-  /** The longest wait: 30 seconds by default. It grows no further then. */
+  /** The longest delay. Default 30 seconds. */
   readonly maxDelay?: Duration.Input | undefined
   /**
-   * How much of each wait is left to chance, so that the clients of one server do not come back all at once: all of it (`full`),
-   * the second half of it (`half`, the default), or nothing (`none`).
+   * Which part of each delay is random, so that the clients of one server do not reconnect at the same time: all of it
+   * (`full`), the second half (`half`, the default), or nothing (`none`).
    */
   readonly jitter?: "full" | "half" | "none" | undefined
-  /** How many attempts are made in a row: 8 by default. After the last one the client ends with {@link ReconnectExhausted}. */
+  /**
+   * How many attempts are made in a row. Default 8. After the last one the client ends with {@link ReconnectExhausted}.
+   */
   readonly maxAttempts?: number | undefined
-  /** How long a connection has to live to start the count anew: 30 seconds by default. */
+  /** How long a connection must stay open to reset the count of attempts. Default 30 seconds. */
   readonly stableAfter?: Duration.Input | undefined
   /**
-   * How long the server may ask to be left alone (`Retry-After`): 10 minutes by default. What it asks for is waited for even where it
-   * is longer than `maxDelay`; more than this counts as this.
+   * The longest delay that the server may request (`Retry-After`). Default 10 minutes. The client waits as long as the
+   * server requests even if that is longer than `maxDelay`, but not longer than this.
    */
   readonly maxRetryAfter?: Duration.Input | undefined
 }
 
-/** A policy with its defaults filled in; durations in milliseconds. */
+/** A policy with its defaults; durations in milliseconds. */
 export interface Resolved {
   readonly initialDelay: number
   readonly factor: number
@@ -59,12 +61,12 @@ const fill = (policy: Policy): Resolved => ({
 
 const defaults = fill({})
 
-/** Fills the defaults in. */
+/** Applies the defaults to a policy. */
 export const resolve = (policy?: Policy): Resolved => policy === undefined ? defaults : fill(policy)
 
 /**
- * How long to wait before an attempt, in milliseconds. Attempts count from 1; `random` is at least 0 and below 1; `retryAfter` is
- * what the server asked for, in milliseconds.
+ * The delay before an attempt, in milliseconds. Attempts count from 1. `random` is at least 0 and below 1. `retryAfter`
+ * is the delay that the server requested, in milliseconds.
  */
 export const delay = (policy: Resolved, attempt: number, random: number, retryAfter = 0): number => {
   const most = Math.min(policy.maxDelay, policy.initialDelay * policy.factor ** (attempt - 1))
@@ -72,10 +74,10 @@ export const delay = (policy: Resolved, attempt: number, random: number, retryAf
   return Math.max(wait, Math.min(retryAfter, policy.maxRetryAfter))
 }
 
-/** How long a failure says to wait before the server is tried again, in milliseconds, where it says so. */
+/** The delay that the server requested with a failure, in milliseconds; undefined if it requested none. */
 export const retryAfter = (failure: unknown): number | undefined => {
   let at = failure
-  // An error that is its own cause says nothing new.
+  // The depth is bounded because an error may be its own cause.
   for (let depth = 0; depth < 4; depth++) {
     if (at instanceof TransportError && at.retryAfter !== undefined) return at.retryAfter
     if (typeof at !== "object" || at === null || !("cause" in at)) return undefined
@@ -85,13 +87,13 @@ export const retryAfter = (failure: unknown): number | undefined => {
 }
 
 /**
- * The connection was opened anew as often as the policy allows, to no avail: the `cause` of the `ClientError` `Closed` that calls
- * fail with from then on, and of the client's end.
+ * The last attempt that the policy allows has failed. It is the `cause` of the `ClientError` with the reason `Closed`
+ * with which all later calls fail, and of the end of the client.
  */
 export class ReconnectExhausted extends Data.TaggedError("ReconnectExhausted")<{
   /** How many attempts were made in a row. */
   readonly attempts: number
   readonly message: string
-  /** Why the last one failed: a `ClientError`; or how the last connection ended: a `SessionEnd`. */
+  /** The failure of the last attempt, a `ClientError`, or the end of the last connection, a `SessionEnd`. */
   readonly cause: unknown
 }> {}

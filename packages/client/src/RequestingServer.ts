@@ -1,26 +1,26 @@
 /**
- * Who asks the host something, and for what.
+ * The server that requests input from the host, and the request that it belongs to.
  *
  * "Provide UI that makes it clear which server is requesting information" (elicitation, user interaction model): every
- * question that a host is asked (`Elicitation`, `Sampling`, `Roots`) carries this.
+ * input request that a host receives (`Elicitation`, `Sampling`, `Roots`) has a `RequestingServer`.
  */
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { Revision } from "@skein/protocol/Revision"
 
-/** See the module's text. */
+/** The server that requests input from the host. */
 export interface RequestingServer {
   /**
-   * What the host itself calls the server: the `label` of its client, or its name in a pool. The only name here that a server has no
-   * say in: tell servers apart by it, and show it to the user.
+   * The name that the host gives the server: the `label` of its client, or its name in a pool. It is the only name here
+   * that the server does not choose: distinguish servers by it, and show it to the user.
    */
   readonly label: string | undefined
-  /** Name and version of the server, as it gave them: not to be trusted, and undefined where it gave none. */
+  /** Name and version of the server, as it sent them; undefined if it sent none. Do not trust them. */
   readonly info: Implementation | undefined
-  /** The revision that is spoken with the server. */
+  /** The negotiated revision. */
   readonly revision: Revision
   /**
-   * The method of the request that waits for the answer, `tools/call` for instance. In the session era a server does
-   * not say for the sake of what it asks, and this is undefined.
+   * The method of the request that waits for the answer, for instance `tools/call`. Undefined in the session-based
+   * revisions, in which a server does not declare which request its input request belongs to.
    */
   readonly method: string | undefined
 }

@@ -1,18 +1,22 @@
 /**
  * Spans for the requests of a client, with the names of the OpenTelemetry semantic conventions for MCP.
  *
- * Without them, a request says in its `_meta` which span of the host it comes from (`traceparent`); with them it says its own. Where
- * spans go is decided by what Effect's `Tracer` is given: `effect/observability/Otlp`, for instance.
+ * Without telemetry, the `_meta` of a request has the caller's span (`traceparent`). With telemetry, it has the span of
+ * the request. Effect's `Tracer` decides where spans are exported: `effect/observability/Otlp`, for instance.
  *
- * - A span for each request that is sent, `{method} {target}`, of kind `client`, a child of the span that the caller is in. A call that
- *   the server answers with questions is several requests.
- * - `mcp.method.name`, `mcp.protocol.version`, `network.transport`, `gen_ai.tool.name` and `gen_ai.operation.name`, `gen_ai.prompt.name`
- *   or `mcp.resource.uri`, and, where it failed, `error.type` and `rpc.response.status_code`. `error.type` is the code of the JSON-RPC
- *   error, `tool_error` for a tool's `isError`, or the reason of the `ClientError`. An interrupted request has none.
- * - The handshake has no span, and neither has `subscriptions/listen`, which has no end.
+ * - Each request has a span `{method} {target}` of kind `client`, a child of the caller's span. A call that the server
+ *   answers with input requests consists of several requests.
+ * - The attributes are `mcp.method.name`, `mcp.protocol.version`, `network.transport`, `gen_ai.tool.name` and
+ *   `gen_ai.operation.name`, `gen_ai.prompt.name` or `mcp.resource.uri`, and, for a failure, `error.type` and
+ *   `rpc.response.status_code`. `error.type` is the code of the JSON-RPC error, `tool_error` for a tool's `isError`, or
+ *   the reason of the `ClientError`. An interrupted request has none.
+ * - The handshake has no span. Neither has `subscriptions/listen`, which does not end.
  *
  * @example
- * const client = Client.make(transport, { telemetry: Telemetry.make({ attributes: { "server.address": "mcp.example.com" } }) })
+ * ```ts
+ * const telemetry = Telemetry.make({ attributes: { "server.address": "mcp.example.com" } })
+ * const client = Client.make(transport, { telemetry })
+ * ```
  */
 import { serverErrorOf } from "./internal/errors.ts"
 import * as Conventions from "@skein/protocol/Conventions"
@@ -25,11 +29,11 @@ import * as Exit from "effect/Exit"
 import type { ClientError } from "./ClientError.ts"
 import { clip } from "./internal/text.ts"
 
-/** What is recorded. */
+/** The options of the telemetry. */
 export interface Options {
-  /** `network.transport` of what does not go by HTTP: `pipe` for stdio. Not said by default. */
+  /** The attribute `network.transport` of requests that are not sent over HTTP: `pipe` for stdio. Default: not set. */
   readonly transport?: "pipe" | "unix" | "tcp" | undefined
-  /** Attributes for every span: `server.address`, for instance. */
+  /** Attributes of every span: `server.address`, for instance. */
   readonly attributes?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -38,11 +42,11 @@ export interface Sent {
   readonly method: string
   readonly params: JsonObject
   readonly revision: Revision
-  /** Whether it goes by HTTP. */
+  /** Whether it is sent over HTTP. */
   readonly http: boolean
 }
 
-/** What stands around each request that a client sends. */
+/** Wraps each request that a client sends. */
 export interface Telemetry {
   readonly around: (
     sent: Sent,
@@ -58,7 +62,7 @@ const codeOf = (failure: ClientError, revision: Revision): string | undefined =>
   return error === undefined ? undefined : String(McpError.codeOf(error, revision))
 }
 
-/** The attributes of a failure; none where the caller did not wait for the end. */
+/** The attributes of a failure; none if the caller was interrupted before the end. */
 const failureOf = (exit: Exit.Exit<JsonObject, ClientError>, revision: Revision): Record<string, string> => {
   if (Exit.isSuccess(exit)) return Conventions.isToolError(exit.value) ? { "error.type": Conventions.toolError } : {}
   for (const reason of exit.cause.reasons) {
@@ -71,12 +75,12 @@ const failureOf = (exit: Exit.Exit<JsonObject, ClientError>, revision: Revision)
   return {}
 }
 
-// A tool's failure is a result, but it is an error of the span.
+// A tool's failure is a result of the request, but an error of its span.
 const toolFailed = Exit.fail(
   Object.assign(new Error("The tool failed"), { name: Conventions.toolError, stack: undefined })
 )
 
-/** Records the requests of the clients that it is given to. */
+/** Records the requests of each client that has it as its option `telemetry`. */
 export const make = (options: Options = {}): Telemetry => {
   const attributesOf = ({ http, method, revision }: Sent, target: string | undefined) => ({
     ...options.attributes,

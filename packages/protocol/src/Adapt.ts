@@ -26,7 +26,7 @@ interface Mutable {
 const within = (window: Window | undefined, revision: Revision.Revision): boolean =>
   window === undefined || Revision.within(revision, window.since, window.until)
 
-// Two slots per revision for each AST node. `null` stands for a compiled adapter that changes nothing.
+// Two slots per revision for each AST node. `null` is a compiled adapter that changes nothing.
 const compiled = new WeakMap<AST.AST, Array<Adapter | null | undefined>>()
 
 /** Returns the adapter of a schema's AST for a revision, or `undefined` where no change is needed. */

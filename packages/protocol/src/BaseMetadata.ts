@@ -1,5 +1,5 @@
 /**
- * What tools, prompts, resources and implementations have in common: a name, a title, icons.
+ * The members that tools, prompts, resources and implementations have in common: a name, a title, icons.
  */
 import * as Schema from "effect/Schema"
 import { since } from "./Annotate.ts"

@@ -16,7 +16,7 @@ import * as JsonRpc from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
 import { clip } from "./Text.ts"
 
-/** Why a request failed. `Other` stands for every other code, which the error keeps as `code`. */
+/** Why a request failed. `Other` is the reason of every other code; the error has that `code`. */
 export type Reason =
   | "ParseError"
   | "InvalidRequest"

@@ -45,7 +45,7 @@ const isName = (text: string): boolean => {
   return true
 }
 
-/** Returns the labels of the prefix: empty where there is none, `undefined` where the prefix is malformed. */
+/** Returns the labels of the prefix: empty without a prefix, `undefined` if the prefix is malformed. */
 const labelsOf = (key: string, slash: number): ReadonlyArray<string> | undefined => {
   if (slash < 0) return []
   const labels = key.slice(0, slash).split(".")

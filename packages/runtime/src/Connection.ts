@@ -8,8 +8,8 @@ import type * as Scope from "effect/Scope"
 import type { TransportError } from "./TransportError.ts"
 
 /**
- * Why no more messages will arrive. `Closed`: this side closed the connection. `Ended`: the peer has stopped sending,
- * and may still read. `Lost`: the transport broke.
+ * Why no further messages will arrive. `Closed`: this side closed the connection. `Ended`: the peer has stopped
+ * sending, and may still read. `Lost`: the transport broke.
  */
 export type End =
   | { readonly _tag: "Closed" }
@@ -27,7 +27,7 @@ export interface Principal {
   readonly [claim: string]: unknown
 }
 
-/** What a transport supplies with a message. */
+/** The values that a transport supplies with a message. */
 export interface Origin {
   /** The sender, if it is authenticated. */
   readonly principal?: Principal | undefined
@@ -47,7 +47,7 @@ export interface Origin {
  * - `refused` reports that a request of this side will not be answered, while the connection continues. A receiver that
  *   sends no requests omits it.
  * - `gap` reports that notifications may have been missed, on a transport with a stream of its own for them. With an
- *   error, no more of them will come while the connection continues.
+ *   error, no further ones will arrive while the connection continues.
  * - `end` is called once, last, and also when this side closes the connection.
  */
 export interface Receiver {

@@ -38,7 +38,7 @@ export interface Limits {
   readonly maxRunningNotifications?: number | undefined
   /**
    * Messages in one batch (2025-03-26 only): 100 by default. A longer batch is refused with `-32600`; one of more than
-   * 10,000 messages is refused before it is parsed, whatever this option is.
+   * 10,000 messages is refused before it is parsed, also if this option is larger.
    */
   readonly maxBatchMessages?: number | undefined
   /**

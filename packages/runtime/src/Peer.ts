@@ -55,7 +55,7 @@ export interface BaseOptions<R> {
   readonly onLateResult?: ((method: string, result: JsonRpc.JsonObject) => void) | undefined
   /** Called after the end of the session, when everything that ran in it is over: see {@link Peer.ended}. */
   readonly onEnded?: ((end: SessionEnd) => void) | undefined
-  /** Called when notifications may have been missed; with an error, no more of them will come. See `Receiver.gap`. */
+  /** Called when notifications may have been missed; with an error, no further ones will arrive. See `Receiver.gap`. */
   readonly onGap?: ((error: TransportError | undefined) => void) | undefined
   /**
    * Whether the timeouts of outbound calls are paused while an inbound request is handled, up to their `maxTimeout`,

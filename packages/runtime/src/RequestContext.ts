@@ -93,7 +93,7 @@ export interface Round {
   readonly once: <E, R>(key: string, effect: Effect.Effect<unknown, E, R>) => Effect.Effect<unknown, E, R>
 }
 
-/** What a dispatcher returns: an object, or a result that is JSON text already. */
+/** The result of a dispatcher: an object, or a result that is JSON text already. */
 export type Answer = JsonRpc.Success["result"]
 
 /** The one entry to a server or a client: from a request, of a session or stateless, to its result. */
@@ -253,7 +253,7 @@ export class RequestContext {
   }
 
   /**
-   * Whether the request was cancelled by its sender, or because this side stops. Nothing is sent about it from then on.
+   * Whether the request was cancelled by its sender, or because this side stops. After that, nothing is sent about it.
    */
   get cancelled(): boolean {
     return this.#cancelled

@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import { type Answer, type Dispatcher, McpRequest, type RequestContext, targetOf } from "./RequestContext.ts"
 
-/** Whole milliseconds of a clock's monotonic time, which nobody can set: ages and deadlines are measured in it. */
+/** Whole milliseconds of a clock's monotonic time. Ages and deadlines are measured in it, since it cannot be set. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
 
 // Names and reasons that a peer sends are logged up to this many characters.

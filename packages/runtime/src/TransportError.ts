@@ -44,10 +44,7 @@ export type Reason = OpenFailed | ConnectionLost | MessageRejected
 export class TransportError extends Data.TaggedError("TransportError")<{
   readonly reason: Reason
   readonly message: string
-  /**
-   * True if the other side has certainly not begun to handle the message, so that it may be sent again whatever it
-   * does.
-   */
+  /** True if the other side has certainly not begun to handle the message, so that any message may be sent again. */
   readonly undelivered?: boolean | undefined
   /** How long the other side asks to wait before another attempt, in milliseconds (`Retry-After`). */
   readonly retryAfter?: number | undefined

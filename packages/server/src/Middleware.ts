@@ -8,15 +8,15 @@
  *
  * - `next` returns the encoded result, as an object or as JSON text (`JsonRpc.Encoded`), or fails with a JSON-RPC
  *   error. A middleware may change either, or answer without calling `next`, in the form of the caller's revision. In
- *   the request era `resultType` and the description of the server are added if they are absent.
- * - A middleware cannot change the request. Handlers receive what the client sent, and audit logs show what was
- *   handled.
+ *   the stateless revision `resultType` and the description of the server are added if they are absent.
+ * - A middleware cannot change the request. Handlers receive it as the client sent it, and audit logs show the same
+ *   request.
  * - The order matters: middleware that is listed first is the outermost. It is added and removed with the scope of its
  *   layer, also while the server runs. Requests in progress continue with the middleware that they started with.
  * - The services of a middleware are captured when its layer is built. Handlers inside of it do not see them, but they
  *   do see the services that the middleware provides to `next(request)`.
- * - In the request era a handler that sends input requests is interrupted, and runs again with the responses as a
- *   request of its own.
+ * - In the stateless revision a handler that sends input requests is interrupted. It runs again with the responses as
+ *   a separate request.
  *
  * @example
  * const timed = Middleware.layer((next) => (request) =>

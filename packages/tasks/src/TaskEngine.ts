@@ -39,7 +39,7 @@ export interface Options {
   readonly sweepInterval?: Duration.Input | undefined
   /**
    * How long an expired task may take to run its compensations: 1 hour by default. Then the engine deletes it with a
-   * log line, whatever it has not compensated: for instance because its pool has no workers, or no worker has its tool.
+   * log line, even if it has not compensated: for instance because its pool has no workers, or no worker has its tool.
    */
   readonly undoTimeout?: Duration.Input | undefined
   /**

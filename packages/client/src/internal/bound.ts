@@ -1,6 +1,6 @@
 /**
- * Methods that go on working when they are taken off their object (`const { callTool } = client`), and cost an object nothing before
- * somebody reads them: a closure for each would be most of what an idle client takes.
+ * Methods that work without their object (`const { callTool } = client`). An object needs no memory for them until they
+ * are read: a closure for each would be most of the memory of an idle client.
  */
 
 /** Makes each method of a class bind itself to the object that it is first read from. */

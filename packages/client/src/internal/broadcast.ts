@@ -1,5 +1,6 @@
 /**
- * A broadcast of values to any number of streams: the notifications of a server, the status of a client, the entries of a pool.
+ * A broadcast of values to any number of streams: the notifications of a server, the status of a client, the entries of
+ * a pool.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -9,8 +10,8 @@ import * as Stream from "effect/Stream"
 const all = () => true
 
 /**
- * Publishes each value to every stream that runs at the time. Each run has a buffer of `bufferSize` values, which drops its oldest
- * value when it is full. Nothing is allocated while no stream runs.
+ * Publishes each value to every stream that runs at the time. Each run has a buffer of `bufferSize` values, which drops
+ * its oldest value when it is full. Nothing is allocated while no stream runs.
  */
 export class Broadcast<A> {
   readonly #bufferSize: number

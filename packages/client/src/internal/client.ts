@@ -42,7 +42,7 @@ import { taskClient } from "./tasks/awaitTask.ts"
 type Listing<R> = Method.RequestMethod<{ readonly cursor?: string | undefined }, R>
 type All<A> = Effect.Effect<ReadonlyArray<A>, ClientError>
 
-// Any response will do: its content was read in the handshake.
+// The content of the response was decoded in the handshake, so that any response will do.
 const anyDiscovery = { ...Method.Discover, result: EmptyResult }
 
 /**
@@ -61,7 +61,7 @@ export class ClientImpl {
     bindOnRead(this.prototype)
   }
 
-  /** The peer of the connection that a client has now, for tests that look at it or close it. */
+  /** The peer of the client's present connection, for tests that inspect or close it. */
   static peerOf(client: object): Peer {
     if (!(#client in client)) throw new TypeError("Not a client of this package")
     return client.#client.supervisor.last.peer

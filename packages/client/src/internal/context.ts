@@ -84,7 +84,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     this.timeouts = timeouts
   }
 
-  /** Logs a warning, from where no effect runs. */
+  /** Logs a warning, from code that does not run in an effect. */
   readonly warn = (...message: ReadonlyArray<unknown>): void => {
     Effect.runForkWith(this.context)(Effect.logWarning(...message))
   }
@@ -159,7 +159,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     return this.changes.on(this, { taskIds })
   }
 
-  /** Owns what outlives the call that it was made for. */
+  /** The scope of effects that outlive the call that started them. */
   get scope(): Scope.Scope {
     return this.#scope
   }
@@ -198,10 +198,10 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
 
   /** The server profile that the next connection is opened with. */
   get #known(): ServerProfile | undefined {
-    // There is none when the first connection is opened.
+    // Undefined when the first connection is opened.
     const last: NegotiatedConnection | undefined = this.supervisor?.last
     // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a
-    // probe. In the request era it is the probe that says whether the server is there again.
+    // probe. In the stateless revision, only the probe shows whether the server is reachable again.
     if (last?.isRequestEra === false && last.connection.httpMode !== undefined) return serverProfileOf(last)
     return last?.isRequestEra === true && last.isAssumed !== true ? undefined : this.options.serverProfile
   }
@@ -225,8 +225,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
 
   /** Receives every notification as it was sent. */
   onNotification(notification: JsonRpc.Notification): void {
-    // The caches come first: a listener that is notified of a change and reads again must not get what was there
-    // before.
+    // The caches are cleared first: a listener that reads again after a change must not receive the old value.
     if (notification.method === Method.ToolListChanged.name) this.#definitions?.forget()
     if (this.#sharesCache) this.cache.notice(notification)
     else this.#cache?.notice(notification)

@@ -1,5 +1,5 @@
 /**
- * The level of the log messages that the host wants, on whatever line there is.
+ * The level of log messages that the host has set, across connections.
  */
 import type { LoggingLevel } from "@skein/protocol/Logging"
 import * as Method from "@skein/protocol/Method"
@@ -11,10 +11,10 @@ import { closedFor, unsupportedOn } from "./calls/support.ts"
 import type { NegotiatedConnection } from "./connection/connection.ts"
 import type { RequestOptions } from "./calls/options.ts"
 
-// In the request era the requests carry the level, and the method is gone; the capability is the same.
+// The stateless revision sends the level with each request and has no such method, but the same capability.
 const timeless = { ...Method.SetLevel, until: undefined }
 
-/** Sets the level. A session that follows on one that was lost is told it again. */
+/** Sets the level, and sets it again on each later connection. */
 export class LogLevel {
   readonly #client: ClientContext
   #wanted: LoggingLevel | undefined = undefined

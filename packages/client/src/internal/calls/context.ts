@@ -1,5 +1,5 @@
 /**
- * The vocabulary of calls: what a client has for all of its calls, one call on its way to the server, its response, and
+ * The types of calls: the state that all calls of a client share, one call on its way to the server, its response, and
  * the layers between them.
  */
 import type * as Codec from "@skein/protocol/Codec"
@@ -20,14 +20,12 @@ import type { CallToolOptions } from "./options.ts"
 import type { ToolListRefresh } from "./toolListRefresh.ts"
 import type { ToolCatalog } from "./toolCatalog.ts"
 
-/**
- * How a call is made, and what becomes of it where the server answers with a task: its result is awaited by default.
- */
+/** The options of a call, and the handling of a task that the server answers with: by default its result is awaited. */
 export interface InternalOptions<R = unknown> extends CallToolOptions {
   readonly handleTask?: TaskHandler<R> | undefined
 }
 
-/** What all calls of one client share. */
+/** The state that all calls of one client share. */
 export interface ClientContext {
   /** Makes a call through all layers. */
   readonly call: <P, R>(
@@ -42,12 +40,12 @@ export interface ClientContext {
   readonly answers: InputRequestHandler
   readonly toolCatalog: ToolCatalog
   readonly tasks: TaskRegistry
-  /** The notifications of the server about tasks, in the request era. */
+  /** The notifications of the server about tasks (stateless revision). */
   readonly watchTasks: (taskIds: ReadonlyArray<string>) => Stream.Stream<Change, ClientError>
   readonly cache: Cached
   /** Lists all tools again, past the cache. */
   readonly toolListRefresh: ToolListRefresh
-  /** Owns what outlives the call that it was made for. */
+  /** The scope of effects that outlive the call that started them. */
   readonly scope: Scope.Scope
   /** Logs a warning. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
@@ -74,7 +72,7 @@ export interface CallContext {
   readonly startedAt: number
   readonly sentAt: number
   /**
-   * The parameters as the revision writes them, and the HTTP headers that repeat a part of them, if a layer had to know
+   * The parameters in the form of the revision, and the HTTP headers that repeat a part of them, if a layer needed
    * them.
    */
   readonly encoded: JsonObject | undefined
@@ -91,9 +89,9 @@ export interface CallResponse {
   readonly raw: JsonObject
   /** The progress of a call that was augmented with a task (2025-11-25); `undefined` for any other call. */
   augmented: { readonly reports: TaskProgress | undefined } | undefined
-  /** The result as it was read. Set by `readResponse`. */
+  /** The decoded result. Set by `readResponse`. */
   answer: Codec.Answer<unknown> | undefined
-  /** What the caller gets. */
+  /** The value that the caller receives. */
   result: unknown
   /** Whether the cache may store it: not if it depends on input of the user. */
   keep: boolean

@@ -1,17 +1,17 @@
 /**
- * What a call has left of its time, where it takes more than one request.
+ * The remaining time of a call that takes more than one request.
  */
 import type { CallOptions } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import type { Timeouts } from "../connection/supervisor.ts"
 
-/** In milliseconds; not above 0 where nothing is left. */
+/** In milliseconds; 0 or less if no time remains. */
 export interface RemainingTime {
   readonly timeout: number
   readonly maxTimeout: number
 }
 
-/** The time of a call after so many milliseconds. */
+/** The remaining time of a call after so many milliseconds. */
 export const remainingTime = (
   timeouts: Timeouts,
   options: Pick<CallOptions, "timeout" | "maxTimeout">,

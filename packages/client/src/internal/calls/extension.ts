@@ -1,6 +1,7 @@
 /**
- * An extension that one request declares, beside what each request of the client does: "the client signals support by
- * including the extension in its per-request capabilities" (the extension `io.modelcontextprotocol/tasks`).
+ * Declares an extension for one request, in addition to those that each request of the client declares: "the client
+ * signals support by including the extension in its per-request capabilities" (the extension
+ * `io.modelcontextprotocol/tasks`).
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
@@ -12,8 +13,8 @@ const memberOf = (value: unknown, key: string): JsonObject => {
 }
 
 /**
- * Gives params that declare an extension, without settings, in the request era. What the caller has put into `_meta`
- * stays.
+ * Returns parameters that declare an extension, without settings, in the stateless revision. Members that the caller
+ * has set in `_meta` are retained.
  */
 export const declaring = (connection: NegotiatedConnection, extension: string, params: JsonObject): JsonObject => {
   const meta = memberOf(connection.stamp(params), "_meta")

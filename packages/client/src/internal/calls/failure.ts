@@ -1,5 +1,5 @@
 /**
- * What the failure of a request means to a host.
+ * Converts the failure of a request to a `ClientError`.
  */
 import * as McpError from "@skein/protocol/McpError"
 import type { TransportError } from "@skein/runtime/TransportError"
@@ -19,7 +19,7 @@ import {
 } from "../../ClientError.ts"
 import { legible } from "../text.ts"
 
-// How much of what a server says is in a message, in characters.
+// How many characters of a server's message an error message contains.
 const maxSaid = 4_096
 
 /** How a session ended, as the end of a sentence. */
@@ -38,7 +38,7 @@ export const endText = (end: SessionEnd | undefined): string => {
   }
 }
 
-/** The failure of the client that the failure of a request is. */
+/** The `ClientError` for the failure of a request. */
 export const fromRequest = (method: string, error: McpError.McpError | RequestError): ClientError => {
   if (McpError.isMcpError(error)) {
     const message = `${method}: ${legible(error.message, maxSaid)}`

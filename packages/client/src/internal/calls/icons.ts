@@ -1,25 +1,25 @@
 /**
- * Icons whose address a host must not follow are left out before it sees them.
+ * Removes icons with an unsafe address from results.
  *
  * "Ensure that the icon URI is either a HTTPS or `data:` URI. Clients MUST reject icon URIs that use unsafe schemes"
- * (2025-11-25 and 2026-07-28, basic, icons). So `http:` is left out too, though a server may name such an address; and
- * `data:` that is no image.
+ * (2025-11-25 and 2026-07-28, basic, icons). So `http:` is removed as well, although a server may send such an address,
+ * and so is a `data:` URI that is not an image.
  */
 import type { Icon } from "@skein/protocol/BaseMetadata"
 import * as Method from "@skein/protocol/Method"
 import { printable } from "../text.ts"
 
-/** What may have icons. */
+/** An object that may have icons. */
 interface Bearer {
   readonly icons?: ReadonlyArray<Icon> | undefined
 }
 
 const safe = /^(?:https:\/\/|data:image\/)/i
 
-// What is told of an address: its scheme, mostly. The whole may be long.
+// How many characters of an address are logged. They include the scheme; the whole may be long.
 const quoted = 24
 
-/** The thing without icons that may not be followed, whose addresses go to `left`; itself where there are none. */
+/** The object without unsafe icons, or the object itself if it has none. Adds their addresses to `left`. */
 export const safely = <A extends Bearer>(thing: A, left: Array<string> = []): A => {
   const { icons } = thing
   if (icons === undefined || icons.every(({ src }) => safe.test(src))) return thing
@@ -28,7 +28,7 @@ export const safely = <A extends Bearer>(thing: A, left: Array<string> = []): A 
   return (kept.length === 0 ? rest : { ...rest, icons: kept }) as A
 }
 
-/** The items as `change` makes them; themselves where it changes none. */
+/** The items as `change` returns them; the same array if no item changes. */
 const each = <A>(items: ReadonlyArray<A>, change: (item: A) => A): ReadonlyArray<A> => {
   let changed: Array<A> | undefined
   for (let at = 0; at < items.length; at++) {
@@ -38,7 +38,7 @@ const each = <A>(items: ReadonlyArray<A>, change: (item: A) => A): ReadonlyArray
   return changed ?? items
 }
 
-/** The message without such icons in its link; itself where there are none. */
+/** The message without unsafe icons in its link, or the message itself if it has none. */
 const safelySaid = (message: Said, left: Array<string>): Said => {
   const content = safely(message.content, left)
   return content === message.content ? message : { ...message, content }
@@ -48,7 +48,7 @@ interface Said {
   readonly content: Bearer
 }
 
-/** The member of a result in which there may be icons. */
+/** The member of a result that may have icons, by method. */
 const members: ReadonlyMap<string, string> = new Map([
   [Method.ListTools.name, "tools"],
   [Method.ListResources.name, "resources"],
@@ -59,8 +59,8 @@ const members: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The result of a method without icons that may not be followed, of what is listed and of links to resources; itself
- * where there are none. Tells `warn` once, and not of each.
+ * The result of a method without unsafe icons in listed items and in links to resources, or the result itself if it has
+ * none. Calls `warn` once for all of them.
  */
 export const withSafeIcons = <R>(method: string, result: R, warn?: (message: string) => void): R => {
   const member = members.get(method)

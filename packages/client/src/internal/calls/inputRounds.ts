@@ -1,6 +1,5 @@
 /**
- * Calls that the server answers with something to do first: input requests (2026-07-28), or an address to visit
- * (2025-11-25).
+ * Repeats calls that the server answers with input requests (2026-07-28) or with a URL to visit (2025-11-25).
  */
 import * as Effect from "effect/Effect"
 import { ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
@@ -10,7 +9,7 @@ import { remainingTime } from "./deadline.ts"
 import { onResponse } from "./onResponse.ts"
 import { invalidResponse } from "./response.ts"
 
-/** What the next round adds to the parameters of the call. */
+/** The members that the next round adds to the parameters of the call. */
 interface Reply {
   readonly inputResponses?: unknown
   readonly requestState?: string | undefined
@@ -19,7 +18,7 @@ interface Reply {
 const fail = (call: CallContext, Reason: typeof LimitExceeded | typeof Timeout, message: string) =>
   Effect.fail(new ClientError({ reason: new Reason({ message }), method: call.method.name }))
 
-/** The call with what the round before has left of its `maxTimeout`; `undefined` if nothing is left. */
+/** The call with the remaining time of its `maxTimeout` after the previous round; `undefined` if no time remains. */
 const nextRound = (call: CallContext, startedAt: number): CallContext | undefined => {
   const { client: { supervisor }, options } = call
   const { maxTimeout } = remainingTime(supervisor.timeouts, options, supervisor.now() - startedAt)
@@ -64,7 +63,7 @@ export const provideInput: CallLayer = onResponse((call, { answer, connection, s
 })
 
 /**
- * Repeats a call that was refused until the user has visited an address, after the visit: clients "MAY wait for this
+ * Repeats a call that was refused until the user has visited a URL, after the visit: clients "MAY wait for this
  * notification to automatically retry requests that received a URLElicitationRequiredError" (2025-11-25, elicitation).
  */
 export const visitUrls: CallLayer = (next) => (call) => {

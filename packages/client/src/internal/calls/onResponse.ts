@@ -1,8 +1,8 @@
 /**
- * Layers that do something with the response to a call, and nothing before it.
+ * Layers that handle the response to a call, and do nothing before it.
  *
- * Nearly every call passes all of them with nothing to do. Neighbours are therefore run as steps of one `flatMap`: an
- * effect of its own for each of them cost 6 % of a call over an in-memory transport.
+ * Nearly every call passes all of them with nothing to do. Adjacent layers therefore run as steps of one `flatMap`: a
+ * separate effect for each of them cost 6 % of a call over an in-memory transport.
  */
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"

@@ -1,5 +1,5 @@
 /**
- * How one request of a client is made.
+ * The options of a request.
  */
 import type { PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
 import type { CallOptions } from "@skein/runtime/RequestContext"
@@ -7,36 +7,36 @@ import type * as Schema from "effect/Schema"
 import type { TaskOptions } from "../../RemoteTask.ts"
 
 /**
- * How one request is made: `timeout` and `maxTimeout` instead of those of the client's limits (60 seconds and 1 hour),
- * and `onProgress` to ask the server for progress. What `onProgress` throws is logged.
+ * The options of one request. `timeout` and `maxTimeout` replace those of the client's limits (60 seconds and 1 hour).
+ * `onProgress` asks the server for progress; an exception that it throws is logged.
  *
- * Both cover what a lost connection costs: the wait for the next one, and the request made again there. One that asks
- * for progress has a whole `timeout` each time that it is made, and `maxTimeout` for all of it. So has one that is
- * answered with questions (`input_required`), from round to round; the time that the host takes to answer them counts
- * for neither.
+ * Both timeouts include the time that a lost connection costs: waiting for the next connection, and repeating the
+ * request. A request with `onProgress` has its full `timeout` at each attempt, and `maxTimeout` for all attempts. The
+ * same applies to the rounds of a request that is answered with input requests (`input_required`); the time in which
+ * the host answers them counts for neither timeout.
  */
 export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeout" | "onProgress" | "onNotification"> {
   /**
-   * For what a server lets clients keep (lists, resources): `use` a response that is kept while it is fresh (the
-   * default), `refresh` it, or `bypass` the cache and leave it as it is.
+   * The use of the cache for a request that the server allows to be cached (lists, resources). `use` returns a fresh
+   * cached response (the default), `refresh` replaces it, and `bypass` neither reads nor writes the cache.
    */
   readonly cache?: "use" | "refresh" | "bypass" | undefined
   /**
-   * Whether the request may be made again when its answer was lost, so that it may reach the server twice. By default
-   * calls of tools are not, unless the tool says that it is read-only or idempotent, nor are methods that are not of
-   * the protocol; everything else is. What surely was not begun is made again in any case, where that may help: not
-   * what was turned away for what it is.
+   * Whether the request may be sent again when its response was lost, so that it may reach the server twice. By default
+   * all requests are, except for calls of tools that are not marked as read-only or idempotent, and methods outside of
+   * the protocol. A request that the server has certainly not begun to handle is sent again in any case, unless it
+   * would be rejected again.
    */
   readonly retry?: boolean | undefined
 }
 
-/** How one page of a listing is asked for. */
+/** The options of a request for one page of a list. */
 export interface PageOptions extends RequestOptions {
-  /** The `nextCursor` of the page before; the first page without it. */
+  /** The `nextCursor` of the previous page. Without it, the first page is requested. */
   readonly cursor?: string | undefined
 }
 
-/** What is to be completed, and how the request is made. */
+/** The options of `complete`. */
 export interface CompleteOptions extends RequestOptions {
   /** The prompt or the resource template whose argument is completed. */
   readonly ref: PromptReference | ResourceTemplateReference
@@ -46,23 +46,23 @@ export interface CompleteOptions extends RequestOptions {
   readonly contextArguments?: Readonly<Record<string, string>> | undefined
 }
 
-/** How a `ping` is made. */
+/** The options of `ping`. */
 export type PingOptions = Pick<RequestOptions, "timeout" | "maxTimeout" | "retry">
 
 /**
- * How a tool is called. The server may answer with a task, which is seen through to its end then: `timeout` is that of
- * each request, and `maxTimeout`, where it is given here, that of all of it.
+ * The options of a tool call. If the server answers with a task, its result is awaited: then `timeout` applies to each
+ * request, and `maxTimeout`, if it is given here, to all of them.
  */
 export interface CallToolOptions extends RequestOptions {
-  /** What happens where the answer is a task; see `RemoteTask`. */
+  /** How a task is handled that the server answers with; see `RemoteTask`. */
   readonly task?: TaskOptions | undefined
 }
 
-/** How a tool is called whose structured result is read with a schema. */
+/** The options of a tool call whose structured content is decoded with a schema. */
 export interface TypedCallOptions<A, RD = never> extends CallToolOptions {
   /**
-   * The schema of the structured content, in its JSON form: one that is shared with a server of ours reads what that
-   * writes, dates and classes included.
+   * The schema of the structured content, in its JSON form. A schema that is shared with a Skein server decodes
+   * everything that the server encodes, including dates and classes.
    */
   readonly output: Schema.Decoder<A, RD>
 }

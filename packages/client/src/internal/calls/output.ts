@@ -1,5 +1,5 @@
 /**
- * What a typed call of a tool makes of the tool's result.
+ * Decodes the result of a typed tool call.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ const method = "tools/call"
 const firstText = (result: CallToolResult): string | undefined =>
   result.content.find((block) => block.type === "text")?.text
 
-/** `structuredContent`, or else the first text that is JSON: older revisions carry a structured result only as text. */
+/** `structuredContent`, or else the first text that is JSON: older revisions have structured results only as text. */
 const valueOf = (result: CallToolResult): { readonly value: unknown } | undefined => {
   if (result.structuredContent !== undefined) return { value: result.structuredContent }
   for (const block of result.content) {
@@ -20,14 +20,14 @@ const valueOf = (result: CallToolResult): { readonly value: unknown } | undefine
     try {
       return { value: JSON.parse(block.text) }
     } catch {
-      // Prose beside the JSON.
+      // The text is not JSON.
     }
   }
   return undefined
 }
 
 /**
- * Decodes what a tool answered. A result with `isError` fails with `ToolFailed`, one that does not fit with
+ * Decodes the result of a tool. A result with `isError` fails with `ToolFailed`, and one that does not match with
  * `InvalidResponse`.
  */
 export const decode = <A, RD>(
@@ -58,9 +58,9 @@ export const decode = <A, RD>(
       }),
       method
     })
-  // As a server of ours writes it: what is no JSON by itself, a date for instance, has its JSON form.
+  // In the JSON form that a Skein server writes: it also covers values that are not JSON, for instance dates.
   const decoded = Effect.mapError(Schema.decodeUnknownEffect(Schema.toCodecJson(output))(found.value), unexpected)
-  // A recursive schema follows a value that is nested deeply enough until the stack is full.
+  // A recursive schema exceeds the stack on a value that is nested deeply enough.
   return Effect.catchDefect(
     decoded,
     (defect) => defect instanceof RangeError ? Effect.fail(unexpected(defect)) : Effect.die(defect)

@@ -1,5 +1,5 @@
 /**
- * Checking what a tool answers against its `outputSchema`: "Clients SHOULD validate structured results against this
+ * Validates the result of a tool against its `outputSchema`: "Clients SHOULD validate structured results against this
  * schema" (2025-06-18 and later, tools, output schema). The schema may be hostile: it is compiled and applied within
  * bounds.
  */
@@ -9,26 +9,26 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError, InvalidResponse } from "../../ClientError.ts"
 
-/** What a schema was compiled to: nothing where it cannot be used. */
+/** The compiled schema; without a validation if the schema cannot be used. */
 interface Compiled {
   readonly text: string
   readonly validation: SchemaValidation.Validation | undefined
 }
 
-/** How schemas are compiled, and who hears of those that cannot be. */
+/** The bounds for compiling schemas, and the logger for those that cannot be used. */
 export interface Compiling {
   readonly limits: SchemaValidation.Options
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
 
-// Who calls no tool with a schema does not load what checks one.
+// The validator is loaded with the first result to validate: many clients never need it.
 const load = Effect.tryPromise(() => import("@skein/protocol/SchemaValidation"))
 
 const textOf = (schema: unknown): string => {
   try {
     return JSON.stringify(schema)
   } catch {
-    // Nested without measure. It is compiled, to hear what is wrong with it.
+    // The schema is nested deeper than the stack. Compiling it returns the problem.
     return ""
   }
 }
@@ -38,7 +38,7 @@ const say = ({ message, path }: SchemaValidation.Problem): string => {
   return path.length === 0 ? message : `${message} at [${at.length > 128 ? `${at.slice(0, 128)}…` : at}]`
 }
 
-/** Why a schema is not kept. */
+/** Why a schema is not stored. */
 export class Unkept {
   readonly why: string
   constructor(why: string) {
@@ -46,13 +46,13 @@ export class Unkept {
   }
 }
 
-/** The check of one tool's results. The schema is compiled when the first of them comes, and once. */
+/** Validates the results of one tool. The schema is compiled once, with the first result. */
 export class OutputCheck {
   readonly #name: string
   readonly #schema: unknown
   readonly #compiling: Compiling
   #compiled: Compiled | undefined
-  /** Whether it was compiled from a definition before this one, which most often is the same. */
+  /** Whether the schema was compiled from the previous definition, which usually is the same. */
   #inherited: boolean
 
   constructor(name: string, schema: unknown, compiling: Compiling, before: OutputCheck | undefined) {
@@ -63,7 +63,7 @@ export class OutputCheck {
     this.#inherited = true
   }
 
-  /** Gives the result, or fails with what is wrong with it. */
+  /** Returns the result, or fails with the problems. */
   run(result: CallToolResult): Effect.Effect<CallToolResult, ClientError> {
     return this.#compiled === undefined || this.#inherited
       ? Effect.flatMap(this.#compile, ({ validation }) => this.#check(validation, result))

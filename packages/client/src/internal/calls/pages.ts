@@ -1,11 +1,11 @@
 /**
- * Walking the pages of a listing under a bound.
+ * Requests the pages of a list within bounds.
  */
 import { serverErrorOf } from "../errors.ts"
 import * as Effect from "effect/Effect"
 import { ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
 
-/** How far to walk. */
+/** The bounds of a list. */
 export interface Bounds {
   readonly maxPages: number
   readonly maxItems: number
@@ -13,10 +13,10 @@ export interface Bounds {
   readonly maxSize: number
 }
 
-// Pages that are not measured: most listings have no more, and it takes about as long as reading them.
+// The first pages are not measured: most lists are not longer, and measuring a page takes about as long as decoding it.
 const unmeasured = 8
 
-/** How long a page is as JSON; without end where it is nested deeper than the stack. */
+/** The length of a page as JSON; `Infinity` if it is nested deeper than the stack. */
 const sizeOf = (page: unknown): number => {
   try {
     return JSON.stringify(page).length
@@ -28,11 +28,11 @@ const sizeOf = (page: unknown): number => {
 const isUnknownCursor = (error: ClientError): boolean => serverErrorOf(error)?.reason === "InvalidParams"
 
 /**
- * Asks for one page after the other and gathers their items. A missing `nextCursor` is the end, and nothing else is: an
- * empty text is a cursor too (server/utilities/pagination). A cursor that comes a second time would go on for ever. One
- * that the server does not know any more is, once, no failure: the page that it came from may have been kept ("If a
- * cursor becomes invalid, the client SHOULD discard all cached pages and re-fetch from the beginning", 2026-07-28,
- * caching).
+ * Requests one page after the other and collects their items. Only a missing `nextCursor` ends the list: an empty
+ * string is a cursor too (server/utilities/pagination). A cursor that repeats fails, since the list would not end. If
+ * the server does not know a cursor, the list is requested again from the start, once: the page with the cursor may
+ * have come from the cache ("If a cursor becomes invalid, the client SHOULD discard all cached pages and re-fetch from
+ * the beginning", 2026-07-28, caching).
  */
 export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
   method: string,

@@ -55,7 +55,7 @@ export const sendParamHeaders: CallLayer = (next) => (call) => {
   return Effect.catchIf(
     withHeaders(next, call),
     isMismatch,
-    // Another call may have had the list read since this one was sent.
+    // Another call may have listed the tools again since this one was sent.
     (error) =>
       toolListRefresh.count === count ? Effect.andThen(refreshed(toolListRefresh, left()), again(error)) : again(error)
   )

@@ -19,19 +19,19 @@ import { checkSupport } from "./support.ts"
 import { validateOutput } from "./validateOutput.ts"
 
 /**
- * The layers, outermost first. The middleware of the application stands around them; the request is sent at the end of
- * them. Each one leaves a call alone that it does not concern: most calls pass through all of them and get a plain
+ * The layers, outermost first. The middleware of the application is outside of them, and the request is sent inside of
+ * them. Each layer passes on the calls that it does not concern: most calls pass through all of them and get a plain
  * result.
  */
 const layers: ReadonlyArray<CallLayer> = [
   checkSupport,
   cacheResponses,
-  // From response to response of a call that takes several rounds.
+  // Around the rounds of a call that takes several.
   provideInput,
   awaitTask,
   validateOutput,
   readResponse,
-  // From attempt to attempt of one round.
+  // Around the attempts of one round.
   visitUrls,
   retryAsTask,
   retryLostRequests,
@@ -42,7 +42,7 @@ const layers: ReadonlyArray<CallLayer> = [
 
 const handle: CallHandler = layers.reduceRight<CallHandler>((next, layer) => layer(next), sendRequest)
 
-/** Whether a request may be sent twice without harm. Of methods outside of the protocol nothing is known. */
+/** Whether a request may be sent twice without harm. Methods outside of the protocol are not repeatable by default. */
 const isRepeatable = (client: ClientContext, method: string, params: unknown, { retry }: InternalOptions): boolean => {
   if (retry !== undefined) return retry
   return method === Method.CallTool.name

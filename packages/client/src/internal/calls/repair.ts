@@ -1,5 +1,5 @@
 /**
- * What is saved of an answer that is not valid as a whole: one bad tool must not hide all the others.
+ * Removes malformed items from a list, so that one of them does not make the whole response invalid.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -11,7 +11,7 @@ import { Tool } from "@skein/protocol/Tool"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 
-/** An answer without what was wrong with it, and what that was, a line for each. */
+/** A response without its malformed items, and one line for each of them. */
 export interface Repaired {
   readonly raw: JsonObject
   readonly dropped: ReadonlyArray<string>
@@ -38,6 +38,6 @@ const repairs: ReadonlyMap<string, ReturnType<typeof items>> = new Map([
   [Method.ListPrompts.name, items("prompts", Prompt)]
 ])
 
-/** Leaves the items out of a listing that are malformed; `undefined` for what is no listing. */
+/** Removes the malformed items of a list; `undefined` if the result is not a list. */
 export const dropInvalidItems = (method: string, raw: JsonObject, revision: Revision.Revision): Repaired | undefined =>
   repairs.get(method)?.(raw, revision)

@@ -1,5 +1,5 @@
 /**
- * Reading the response to a call, and keeping it in the cache.
+ * Decodes the response to a call, and stores it in the cache.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { CallToolResult } from "@skein/protocol/CallTool"
@@ -50,13 +50,13 @@ export const readResponse: CallLayer = onResponse(({ client, method, rounds }, r
   const answer = response.answer = decoded.success
   if (answer._tag === "Complete") {
     response.result = withSafeIcons(method.name, answer.result, client.warn)
-    // A result that depends on input of the user is not kept.
+    // A result that depends on input of the user is not cached.
     response.keep = connection.isRequestEra && rounds === 0
   }
   return undefined
 })
 
-/** Reads the result of a tool that has not come as the response to its call. */
+/** Decodes the result of a tool that was not the response to its call. */
 export const readToolResult = (
   client: ClientContext,
   connection: NegotiatedConnection,
@@ -72,7 +72,10 @@ export const readToolResult = (
     : Result.fail(invalidResponse(name, "The result of the task is not valid: it is not that of a tool"))
 }
 
-/** Answers from the cache, and stores what may be stored (2026-07-28, caching). Remembers how tools were listed. */
+/**
+ * Answers from the cache, and stores responses that may be stored (2026-07-28, caching). Remembers how tools were
+ * listed.
+ */
 export const cacheResponses: CallLayer = (next) => (call) => {
   const { client, connection: { isRequestEra }, method, options, params } = call
   const isToolList = method.name === Method.ListTools.name
@@ -80,7 +83,7 @@ export const cacheResponses: CallLayer = (next) => (call) => {
     isToolList
       ? client.toolCatalog.read(client.supervisor.last, result as ListToolsResult) as R
       : result
-  // Only the request era says how long a result may be kept.
+  // Only results of the stateless revision have a time for which they may be cached.
   const mode = method.cacheable && isRequestEra ? options.cache ?? "use" : "bypass"
   if (mode !== "bypass") {
     return Effect.map(

@@ -1,7 +1,7 @@
 /**
- * Sending a request again whose response was lost, where that is harmless.
+ * Sends a request again whose response was lost, if that is harmless.
  *
- * A request that has certainly not reached the server is sent again whatever it does, any other one only if it is
+ * A request that has certainly not reached the server is sent again in any case, any other one only if it is
  * repeatable. Between two attempts it waits for the next connection or, if the connection goes on, for a backoff. The
  * timeouts of the request, which include the waiting, and `maxRetries` bound all of it.
  */
@@ -27,7 +27,8 @@ const early: ReadonlySet<number> = new Set([408, 425])
 /**
  * Whether another attempt may succeed. This is narrower than `isTransient`: a status of 500 may be the end of work that
  * was begun, and a request that is too large would be rejected again. So would a request to an address that does not
- * exist (404); in the session era, 404 means that the session is gone, and the next session accepts the request.
+ * exist (404). In the session-based revisions, 404 means that the session is gone, and the next session accepts the
+ * request.
  */
 const isPassing = ({ reason, undelivered }: ClientError, { isRequestEra }: NegotiatedConnection): boolean => {
   if (reason._tag !== "HttpError") return reason._tag === "Closed"
@@ -92,7 +93,7 @@ class RetryLoop {
     if (error.undelivered !== true) this.#delivered = true
     const surfaced = this.#delivered ? delivered(error) : error
     const again = isPassing(error, connection) && (isRepeatable || surfaced.undelivered === true)
-    // If no connection follows, the first failure explains best what has happened.
+    // If no connection follows, the first failure describes the cause best.
     const end = endOf(error)
     const over = end !== undefined && (end._tag === "Closed" || !supervisor.willReconnect(connection))
     if (!again || over || this.#replays >= supervisor.timeouts.maxRetries) return Effect.fail(surfaced)
@@ -132,8 +133,8 @@ class RetryLoop {
 
   #send(connection: NegotiatedConnection): Effect.Effect<CallResponse, ClientError> {
     if (connection.isAssumed === true) return this.assuming(connection)
-    // One that asks for progress has its whole timeout from report to report; where it is `maxTimeout` that ends it,
-    // that is told.
+    // A request with `onProgress` gets its full timeout with each report. If `maxTimeout` has ended it, the message
+    // names that option.
     const { options } = this.#call
     const whole = options.onProgress !== undefined || this.#bound === "maxTimeout"
     const timeout = whole ? this.#timeout : this.#left
@@ -179,8 +180,8 @@ class RetryLoop {
 }
 
 /**
- * Sends a call on a connection. With `again` it had to wait, or is sent again, with what is left of its time: then the
- * connection may lead to another server than the one that the call was checked for.
+ * Sends a call on a connection. With `again` the call had to wait, or is sent again, within its remaining time: then
+ * the connection may lead to another server than the one that the call was checked for.
  */
 const attempt = (
   next: CallHandler,

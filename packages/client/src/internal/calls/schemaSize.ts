@@ -1,16 +1,16 @@
 /**
- * How large a schema is, as JSON: measured when it is listed, and so without writing it.
+ * Measures a schema when its tool is listed, without writing it as JSON.
  */
 
 const scalar = (value: unknown): number => typeof value === "string" ? value.length + 2 : 1
 
 /**
- * The UTF-16 units of a value as JSON, at the least: what is escaped, and a long number, count for less. It stops
- * counting once there are more than `max`.
+ * A lower bound for the UTF-16 units of a value as JSON: escapes and long numbers are counted as shorter than they are.
+ * It stops once the size is larger than `max`.
  */
 export const sizeUpTo = (value: unknown, max: number): number => {
   if (typeof value !== "object" || value === null) return scalar(value)
-  // No recursion: it may be nested deeper than the stack.
+  // Without recursion: the value may be nested deeper than the stack.
   const open: Array<object> = [value]
   let size = 0
   for (let next = open.pop(); next !== undefined && size <= max; next = open.pop()) {

@@ -1,5 +1,5 @@
 /**
- * Sending a request on a connection: its parameters as the revision writes them, the trace of the caller, and
+ * Sends a request on a connection, with its parameters in the form of the revision, the trace of the caller, and
  * telemetry.
  */
 import * as Codec from "@skein/protocol/Codec"
@@ -33,7 +33,7 @@ export const send = (
     : telemetry.around({ method, params, revision, http: sendsHeaders === true }, result)
 }
 
-/** The parameters of a call as the revision of its connection writes them, or why it has no form for them. */
+/** The parameters of a call in the form of its connection's revision, or the reason why they have none. */
 export const encodeParams = ({ connection, method, params }: CallContext): Result.Result<JsonObject, ClientError> => {
   const written = Codec.encodeParams(method, connection.revision, params)
   return Result.isSuccess(written)

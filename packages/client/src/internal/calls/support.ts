@@ -1,6 +1,6 @@
 /**
- * Whether a method may be called: the client is open, the negotiated revision has the method, and the server declared
- * its capability.
+ * Checks whether a method may be called: the client is open, the negotiated revision has the method, and the server
+ * declared its capability.
  */
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"

@@ -1,6 +1,6 @@
 /**
- * What the client remembers of the tools that the server has listed: the parameters that are mirrored into headers, the
- * schema of what they answer, and whether they may be called twice, and as a task.
+ * The definitions of tools that the server has listed: the parameters that are repeated in headers, the output schema,
+ * and whether a call is repeatable and may be a task.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -15,7 +15,7 @@ import type { NegotiatedConnection } from "../connection/connection.ts"
 import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
 import { sizeUpTo } from "./schemaSize.ts"
 
-/** The part of the client's options that matters here. */
+/** The options of the client that the catalog uses. */
 export interface Settings {
   readonly maxTools?: number | undefined
   readonly maxOutputSchemaChars?: number | undefined
@@ -23,21 +23,21 @@ export interface Settings {
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
 
-/** What is remembered of one tool. */
+/** The definition of one tool. */
 interface Known {
-  /** The parameters that are mirrored; or the rule that they break, so that the tool may not be used. */
+  /** The parameters that are repeated in headers, or the rule that they break. Then the tool must not be used. */
   readonly mirrored: ReadonlyArray<XMcpHeader.Param> | string
   readonly repeatable: boolean
   readonly taskSupport: TaskSupport
   readonly output: OutputCheck | undefined
-  /** How much of `maxOutputSchemaChars` is its own. */
+  /** How much of `maxOutputSchemaChars` its schema uses. */
   readonly size: number
 }
 
 /** Whether a call of a tool may be a task, must be one, or must not. */
 export type TaskSupport = NonNullable<ToolExecution["taskSupport"]>
 
-// Longer ones are refused by `SchemaValidation`, which is not loaded yet.
+// `SchemaValidation` refuses longer ones. It is not loaded at this point, hence the copy of its default.
 const maxSchema = 262_144
 
 const none: ReadonlyArray<XMcpHeader.Param> = []
@@ -45,8 +45,8 @@ const none: ReadonlyArray<XMcpHeader.Param> = []
 const unchecked = [undefined, 0] as const
 
 /**
- * Whether a tool says of itself that a second call does nothing more. "Clients MUST consider tool annotations to be
- * untrusted": what hangs on it is only whether the same server is sent the same request twice.
+ * Whether the annotations of a tool declare that a second call has no further effect. "Clients MUST consider tool
+ * annotations to be untrusted": they only decide whether the same server receives the same request twice.
  */
 const isRepeatable = (annotations: ToolAnnotations | undefined): boolean =>
   annotations !== undefined && annotations.destructiveHint !== true &&
@@ -58,12 +58,12 @@ const mirroredOf = (tool: Tool): Known["mirrored"] =>
 const mirrors = ({ connection, isRequestEra }: NegotiatedConnection): boolean =>
   isRequestEra && connection.sendsHeaders === true
 
-/** Structured content, and the schema of it, came with 2025-06-18. */
+/** Structured content and output schemas exist since 2025-06-18. */
 const hasStructured = ({ revision }: NegotiatedConnection): boolean => revision >= "2025-06-18"
 
 /**
- * See the module's text. What it keeps is made when there is something to keep: most clients list no tools, or call
- * none.
+ * The definitions of tools that the server has listed. Its maps are created when they are first needed: most clients
+ * list no tools, or call none.
  */
 export class ToolCatalog {
   readonly #maxTools: number
@@ -73,7 +73,7 @@ export class ToolCatalog {
   #tools: Map<string, Known> | undefined = undefined
   #outdated: Set<string> | undefined = undefined
   #doubted: Set<string> | undefined = undefined
-  // The sizes of all.
+  // The size of all schemas.
   #size = 0
 
   constructor({ maxOutputSchemaChars = 16 * 1024 * 1024, maxTools = 10_000, validateOutput = true, warn }: Settings) {
@@ -83,7 +83,7 @@ export class ToolCatalog {
     this.#warn = warn
   }
 
-  /** Reads a page of tools; gives it without the tools that may not be used on this line. */
+  /** Stores the tools of a page. Returns the page without the tools that must not be used on this connection. */
   read(connection: NegotiatedConnection, page: ListToolsResult): ListToolsResult {
     const given = this.#validateOutput
     const compiling = { limits: typeof given === "object" ? given : {}, warn: this.#warn }
@@ -91,7 +91,7 @@ export class ToolCatalog {
     return usable.length === page.tools.length ? page : { ...page, tools: usable }
   }
 
-  /** The headers that mirror the arguments of a call, given its params as they are written. */
+  /** The headers that repeat arguments of a call, given its encoded parameters. */
   headers(params: JsonObject): Result.Result<Headers | undefined, ClientError> {
     const mirrored = this.#tools?.get(params["name"] as string)?.mirrored
     if (mirrored === undefined || mirrored.length === 0 || typeof mirrored === "string") {
@@ -107,20 +107,17 @@ export class ToolCatalog {
     )
   }
 
-  /** Whether headers of this tool were known, but may have changed since. */
+  /** Whether the headers of this tool were known, but may have changed since. */
   outdated(name: string): boolean {
     return this.#outdated?.has(name) === true
   }
 
-  /** All tools have been listed anew: what is outdated still is gone. */
+  /** All tools were listed again: tools that are still outdated no longer exist. */
   relisted(): void {
     this.#outdated = undefined
   }
 
-  /**
-   * Checks the structured content of a result, where the tool's `outputSchema` is known: otherwise there is nothing to
-   * do.
-   */
+  /** Validates the structured content of a result; undefined if the tool has no known `outputSchema`. */
   check(
     connection: NegotiatedConnection,
     name: string,
@@ -132,8 +129,7 @@ export class ToolCatalog {
   }
 
   /**
-   * Whether what is known of a tool is to be looked up anew, since a result does not fit it: once until it is
-   * forgotten.
+   * Whether to list the tools again because a result does not match the definition. True once per tool until `forget`.
    */
   doubt(name: string): boolean {
     const doubted = this.#doubted ??= new Set()
@@ -143,17 +139,17 @@ export class ToolCatalog {
     return true
   }
 
-  /** Whether a tool may be called twice without harm, as far as is known. */
+  /** Whether a tool is known to be repeatable. */
   repeatable(name: string): boolean {
     return this.#tools?.get(name)?.repeatable === true
   }
 
-  /** What a tool was listed with; `undefined` where it was not. */
+  /** The task support with which a tool was listed; `undefined` if it was not listed. */
   taskSupport(name: string): TaskSupport | undefined {
     return this.#tools?.get(name)?.taskSupport
   }
 
-  /** The list has changed, or belongs to another server process. */
+  /** Discards all definitions: the list has changed, or belongs to another server process. */
   forget(): void {
     for (const [name, { mirrored }] of this.#tools ?? []) {
       if (typeof mirrored === "string" || mirrored.length === 0) continue
@@ -185,8 +181,8 @@ export class ToolCatalog {
   }
 
   /**
-   * The schema to store, with its size. Nothing is stored of a schema that would not be applied, or for which there is
-   * no room.
+   * The schema to store, with its size. A schema that would not be applied, or that exceeds the bound of all schemas,
+   * is replaced by the reason.
    */
   #kept(
     schema: unknown,

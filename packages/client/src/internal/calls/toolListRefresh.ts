@@ -1,5 +1,5 @@
 /**
- * Listing the tools again while calls wait for it.
+ * Lists the tools again while calls wait for it.
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -12,7 +12,10 @@ export interface Lister {
   readonly listAllTools: Effect.Effect<unknown, ClientError>
 }
 
-/** Lists the tools in a scope of the client, so that the end of one waiting call does not end it for the others. */
+/**
+ * Lists the tools in a scope of the client, so that interrupting one of the waiting calls does not interrupt it for the
+ * others.
+ */
 export class ToolListRefresh {
   readonly #lister: Lister
   readonly #scope: Scope.Scope
@@ -30,8 +33,8 @@ export class ToolListRefresh {
   }
 
   /**
-   * Lists the tools once for all calls that wait meanwhile. It does not fail: the server rejects a call again if it is
-   * still wrong.
+   * Lists the tools once for all calls that are waiting. It does not fail: if a call is still wrong, the server rejects
+   * it again.
    */
   get run(): Effect.Effect<void> {
     return Effect.suspend(() =>
@@ -55,6 +58,6 @@ export class ToolListRefresh {
   }
 }
 
-/** Lists the tools again, for no longer than a call may wait for that. */
+/** Lists the tools again, within the time of a call. */
 export const refreshed = ({ run }: ToolListRefresh, { maxTimeout, timeout }: RemainingTime): Effect.Effect<unknown> =>
   Effect.timeoutOption(run, Math.max(0, Math.min(timeout, maxTimeout)))

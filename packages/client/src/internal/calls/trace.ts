@@ -1,9 +1,9 @@
 /**
- * Where a request stands in the trace of its caller, said in its `_meta`.
+ * Adds the trace context of the caller to the `_meta` of a request.
  *
  * "The keys `traceparent`, `tracestate`, and `baggage` are reserved for OpenTelemetry trace context propagation" since
- * 2026-07-28 (basic/index); in the older revisions `_meta` is free for any key, and servers find them there too. What
- * an application keeps in `baggage` is not handed to servers that it may not trust.
+ * 2026-07-28 (basic/index). In the older revisions `_meta` may have any key, and servers find them there too. `baggage`
+ * is not sent: an application may store data in it that servers must not receive.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { isObject } from "@skein/protocol/JsonRpc"
@@ -13,7 +13,7 @@ import * as Context from "effect/Context"
 import type * as Fiber from "effect/Fiber"
 import * as Tracer from "effect/Tracer"
 
-/** The span that may be told, if there is one: the nearest that is not kept to itself. */
+/** The nearest span that may be sent to a server, if there is one. */
 const propagated = (span: Tracer.AnySpan | undefined): Tracer.AnySpan | undefined => {
   let at = span
   while (at !== undefined && Context.get(at.annotations, Tracer.DisablePropagation)) {
@@ -22,7 +22,9 @@ const propagated = (span: Tracer.AnySpan | undefined): Tracer.AnySpan | undefine
   return at
 }
 
-/** Adds the span that the fiber is in; costs nothing where there is none. What the caller has put there stays. */
+/**
+ * Adds the span of the fiber, at no cost if the fiber has none. A trace context that the caller has set is retained.
+ */
 export const traced = (fiber: Fiber.Fiber<unknown, unknown>, params: JsonObject): JsonObject => {
   const { span } = fiber.cache
   return span === undefined ? params : stamp(fiber, span, params)
@@ -33,7 +35,7 @@ const stamp = (fiber: Fiber.Fiber<unknown, unknown>, current: Tracer.AnySpan, pa
   const span = fiber.getRef(Tracer.DisablePropagation) ? undefined : propagated(current)
   if (span === undefined || Object.hasOwn(meta, "traceparent")) return params
   const traceparent = TraceContext.formatParent(span)
-  // A tracer may have ids that are none: "their values MUST follow W3C Trace Context".
+  // The ids of a tracer may be invalid: "their values MUST follow W3C Trace Context".
   if (TraceContext.parseParent(traceparent) === undefined) return params
   const remote = fiber.getRef(Remote)
   const tracestate = remote?.parent?.traceId === span.traceId ? remote.tracestate : undefined

@@ -1,5 +1,5 @@
 /**
- * Checking the structured content of a tool's result by the tool's `outputSchema`.
+ * Validates the structured content of a tool's result against the tool's `outputSchema`.
  */
 import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/CallTool"
 import * as Method from "@skein/protocol/Method"
@@ -13,8 +13,9 @@ import type { RequestOptions } from "./options.ts"
 import { refreshed } from "./toolListRefresh.ts"
 
 /**
- * Checks a result. If it does not match the schema that the tool was last listed with, which may be long ago, the tools
- * are listed again first, within the time of one more request. Returns `undefined` if there is nothing to check.
+ * Validates a result. If it does not match the schema that the tool was last listed with, which may be long ago, the
+ * tools are listed again first, within the time of one more request. Returns `undefined` if there is nothing to
+ * validate.
  */
 export const checkToolResult = (
   { toolCatalog, supervisor, toolListRefresh }: ClientContext,
@@ -35,7 +36,7 @@ export const checkToolResult = (
 }
 
 /**
- * Checks the result of a tool that was listed with an `outputSchema`. "Clients SHOULD validate structured results
+ * Validates the result of a tool that was listed with an `outputSchema`. "Clients SHOULD validate structured results
  * against this schema."
  */
 export const validateOutput: CallLayer = onResponse(({ client, method, options, params }, response) => {

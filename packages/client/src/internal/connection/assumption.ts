@@ -1,18 +1,18 @@
 /**
- * What to think of the first failure on a line about which something is only assumed: a client that keeps what it found
- * out about a server is "re-probing if the cached assumption later fails" (2026-07-28, versioning).
+ * Verifies an assumed server profile after the first failure on its connection: a client that stores the result of a
+ * negotiation is "re-probing if the cached assumption later fails" (2026-07-28, versioning).
  */
 import * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "./connection.ts"
 import { fromRequest } from "../calls/failure.ts"
 
-/** Refusals that say nothing about what the server speaks: too slow, too much. */
+/** Client errors of HTTP that do not depend on the revision of the server: too slow, too many requests. */
 const unrelated: ReadonlySet<number | undefined> = new Set([408, 429])
 
 /**
- * Whether a failure may come from a server that is another one than was assumed. It surely has not done what it was
- * asked for then: an internal error is the failure of something that was begun.
+ * Whether a failure may mean that the server has changed. Then the server has certainly not handled the request, which
+ * is why an internal error does not count: the server had begun to handle it.
  */
 export const isDoubtful = ({ reason }: ClientError): boolean => {
   if (reason._tag === "ProtocolError") return reason.error.reason !== "InternalError"
@@ -21,8 +21,9 @@ export const isDoubtful = ({ reason }: ClientError): boolean => {
 }
 
 /**
- * Asks whether the server is what it was taken for, with the one request that every server of the request era answers.
- * When it cannot be asked now the doubt remains.
+ * Checks the assumption with `server/discover`, which every server of the stateless revision answers. A doubtful
+ * failure of that request refutes the assumption as well. If the server cannot be asked now, the assumption stays
+ * unverified.
  */
 export const refutes = (connection: NegotiatedConnection, timeout: number): Effect.Effect<boolean> =>
   Effect.match(connection.peer.request("server/discover", connection.stamp({}), { timeout, maxTimeout: timeout }), {

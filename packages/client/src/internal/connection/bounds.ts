@@ -1,12 +1,12 @@
 /**
- * The options of a client that say how it stays connected, with their defaults.
+ * The options of a client for reconnecting and retrying, with their defaults.
  */
 import type { Transport } from "@skein/runtime/Connection"
 import * as Limits from "@skein/runtime/Limits"
 import * as Reconnect from "../../Reconnect.ts"
 import type { SupervisorOptions, Timeouts } from "./supervisor.ts"
 
-/** The part of the client's options that matters here. */
+/** The options of the client for reconnecting and retrying. */
 export interface ReconnectOptions {
   readonly reconnect?: Reconnect.Policy | boolean | undefined
   readonly maxRetries?: number | undefined
@@ -18,10 +18,10 @@ const patienceOf = (options: ReconnectOptions, backoff: Reconnect.Resolved): Tim
   return { timeout, maxTimeout, maxRetries: options.maxRetries ?? 3, backoff }
 }
 
-// That of most clients.
+// The defaults, which most clients share.
 const usual = patienceOf({}, Reconnect.resolve())
 
-/** Fills the defaults in: a transport says itself whether it is opened anew. */
+/** Applies the defaults: the transport decides whether its connections are reopened by default. */
 export const resolveReconnect = (
   options: ReconnectOptions,
   transport: Transport

@@ -1,5 +1,5 @@
 /**
- * Opens a connection to a server and negotiates; once more where the server did not outlive the probe.
+ * Opens a connection to a server and negotiates. If the server exits because of the probe, it opens another one.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { Implementation } from "@skein/protocol/Implementation"
@@ -36,7 +36,7 @@ import type { ConnectionOwner, NegotiatedConnection } from "./connection.ts"
 import type { Broadcast } from "../broadcast.ts"
 import { decode } from "./notification.ts"
 
-/** The part of the client's options that matters here. */
+/** The options of the client for opening a connection. */
 export interface ConnectOptions {
   readonly info?: Implementation | undefined
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
@@ -50,7 +50,7 @@ export interface ConnectOptions {
 
 const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
 
-/** Makes what adds to each request what it says about itself. */
+/** Makes the function that adds the `_meta` of the stateless revision to each request. */
 const stamper = (
   { info: clientInfo = defaultInfo, tasks }: Pick<ConnectOptions, "info" | "tasks">,
   { capabilities }: InputRequestHandler,
@@ -74,30 +74,34 @@ const settingsOf = (options: ConnectOptions, answers: InputRequestHandler): Sett
 
 type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreement, ClientError, Scope.Scope>
 
-/** What every connection of a client shares. */
+/** The state that all connections of a client share. */
 export interface ConnectContext {
   readonly answers: InputRequestHandler
   readonly notifications: Broadcast<Notification>
-  /** Whether anyone hears those. */
+  /** Whether `notifications` has readers. */
   readonly hasListeners: boolean
-  /** What runs on a connection runs in it. */
+  /** The services of all fibers of a connection. */
   readonly context: Context.Context<never>
-  /** Hears every notification, as it came. */
+  /** Receives every notification as it was sent. */
   readonly onNotification: (notification: JsonRpc.Notification) => void
-  /** Hears of progress that belongs to no call that waits. */
+  /** Receives progress that belongs to no pending request. */
   readonly onUnmatchedProgress: (peer: Peer.Peer, token: unknown, progress: Progress) => void
-  /** Hears the result of a request that was cancelled, where it comes all the same. */
+  /** Receives the result of a cancelled request, if it arrives nevertheless. */
   readonly onLateResponse: (line: NegotiatedConnection, method: string, result: JsonRpc.JsonObject) => void
-  /** Hears that notifications may have been missed; with an error, that no more will come unasked on that line. */
+  /**
+   * Called when notifications may have been missed; with an error, the connection delivers no further unsolicited
+   * messages.
+   */
   readonly onGap: (error: TransportError | undefined) => void
-  /** Logs a warning, from where no effect runs. */
+  /** Logs a warning, from code that does not run in an effect. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
 
 const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params
 
 /**
- * A line, before its handshake and after. It answers for the client where its peer asks, so that a line is one object.
+ * A connection before and after its handshake. It is also the owner of its peer and of the inbound filter, so that a
+ * connection is one object.
  */
 class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Options<never> {
   readonly connection: Connection
@@ -128,7 +132,7 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
     this.peer = Peer.makeUnsafe(this, new RequestRunner<never>(this, shared.context))
   }
 
-  /** Closes it with that scope. The finalizer has nothing in sight that the handshake alone needs. */
+  /** Closes it with that scope. The finalizer does not retain objects that only the handshake needs. */
   closeWith(scope: Scope.Scope): Effect.Effect<void> {
     return Scope.addFinalizerExit(scope, () => {
       this.peer.close({ _tag: "Closed" })
@@ -142,7 +146,7 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
     if (this.isRequestEra) this.stamp = stamper(this, this.#shared.answers, agreement.revision)
   }
 
-  // ---- what the calls see
+  // ---- for the calls
 
   get agreement(): Agreement {
     return this.#agreement!
@@ -165,7 +169,7 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
     this.#owner = owner
   }
 
-  // ---- what the guard asks
+  // ---- for the inbound filter
 
   get spoken(): Revision.Revision | undefined {
     return this.#agreement?.revision ?? (this.#mayInitialize ? undefined : Revision.latest)
@@ -175,7 +179,7 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
     this.#shared.warn(`The server sends what it must not, and it is ignored: ${what}`)
   }
 
-  // ---- what the peer asks
+  // ---- for the peer
 
   dispatch(exchange: RequestContext): ReturnType<Dispatcher> {
     return this.#shared.answers.dispatch(exchange, this.peer)
@@ -220,7 +224,7 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
   }
 }
 
-/** One connection and its handshake, in a scope of its own, which is closed before this fails. */
+/** Opens one connection and runs its handshake, in a separate scope. If it fails, the scope is closed first. */
 const attempt = (
   shared: ConnectContext,
   connecting: Transport["connect"],
@@ -247,7 +251,7 @@ const attempt = (
     )
   })
 
-/** Opens a connection to a server of which nothing is known. */
+/** Opens a connection to a server without a known profile. */
 const find = (
   transport: Transport,
   options: ConnectOptions,
@@ -258,8 +262,8 @@ const find = (
   const open = (handshake: Handshake) => attempt(shared, transport.connect, options, settings, handshake, owned)
   if (!probes(settings)) return open(initialize)
   if (!mayInitialize(settings)) return open(probe)
-  // Some servers of the session era exit when they get a request before `initialize`. A request that is lost alone is
-  // no such end.
+  // Some servers of the session-based revisions exit when they get a request before `initialize`. A request that is
+  // lost while the connection goes on is not such an exit.
   return Effect.catchIf(
     open(probe),
     ({ reason }) => reason._tag === "Closed" && reason.end !== undefined,
@@ -267,7 +271,7 @@ const find = (
   )
 }
 
-/** What was kept about the server, if it can be used. */
+/** The stored server profile, if it can be used. */
 const known = (
   { serverProfile }: ConnectOptions,
   { revisions }: Settings,
@@ -280,12 +284,12 @@ const known = (
 }
 
 /**
- * Opens a line in a scope, which is told to `owned` before there is anything in it. The errors are those of
+ * Opens a connection in a scope that is passed to `owned` before anything runs in it. The errors are those of
  * `Client.make`.
  *
- * With a `serverProfile` that can be used, nothing is found out. In the session era a handshake that fails because of
- * it is begun anew without it. In the request era there is none: the line is `assumed`, and who finds the assumption
- * wrong opens the next line with the option `serverProfile: undefined`.
+ * A `serverProfile` that can be used skips the probe. In the session-based revisions, if the handshake fails because of
+ * the profile, another handshake runs without it. The stateless revision has no handshake: the connection `isAssumed`,
+ * and a caller that refutes the assumption opens the next connection with the option `serverProfile: undefined`.
  */
 export const connect = (
   transport: Transport,

@@ -25,13 +25,16 @@ export interface NegotiatedConnection {
   /** Notifies one owner when the connection has ended and nothing of it runs; at once if it has ended already. */
   readonly onEnd: (owner: ConnectionOwner) => void
   readonly revision: Revision.Revision
-  /** Whether the revision is of the request era: no session, and self-contained requests. */
+  /** Whether the revision is stateless: no session, and self-contained requests. */
   readonly isRequestEra: boolean
   /** The capabilities of the server, as it declared them. */
   readonly capabilities: JsonObject
-  /** Adds the `_meta` that each request carries in the request era. Adds nothing in the session era. */
+  /** Adds the `_meta` that each request has in the stateless revision. Adds nothing in the session-based ones. */
   stamp: (params: JsonObject) => JsonObject
-  /** Requests log messages of that level with each later request (request era). Does nothing in the session era. */
+  /**
+   * Sets the level of log messages that each later request asks for (stateless revision). Does nothing in the
+   * session-based revisions.
+   */
   readonly setLogLevel: (level: LoggingLevel) => void
   /** Why the stream for unsolicited messages of the server is lost, while the connection itself goes on. */
   streamError?: TransportError | undefined

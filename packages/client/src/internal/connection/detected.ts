@@ -1,5 +1,5 @@
 /**
- * Reads a detection that was kept: it may come from a file, and be any JSON.
+ * Decodes a stored server profile: it may come from a file, and be any JSON.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -7,7 +7,7 @@ import type { ServerProfile } from "../../ServerProfile.ts"
 
 const absent = (value: unknown): boolean => value === undefined || value === null
 
-/** The serverProfile, without what is malformed and can be missed; nothing where the rest is. */
+/** The server profile without malformed optional members; undefined if a required member is malformed. */
 export const read = (value: unknown): ServerProfile | undefined => {
   if (!JsonRpc.isObject(value)) return undefined
   const { capabilities, info, instructions, revision, httpMode } = value

@@ -1,10 +1,10 @@
 /**
- * How the two sides find out what they speak: `server/discover`, or `initialize`.
+ * Negotiates the revision with `server/discover` or `initialize`.
  *
- * 2026-07-28, stdio and Streamable HTTP, backward compatibility: a client that speaks both eras asks `server/discover`
- * first. A `DiscoverResult` or an error that only a server of the request era knows settles it; anything else, or
- * silence, means `initialize`. Over HTTP the connection goes on from there to HTTP+SSE, where a server refuses
- * `initialize` as one of 2024-11-05 does.
+ * 2026-07-28, stdio and Streamable HTTP, backward compatibility: a client that supports both lifecycles sends
+ * `server/discover` first. A `DiscoverResult`, or an error that only a server of the stateless revision sends, is
+ * conclusive. After any other response or none, the client sends `initialize`. Over HTTP, the connection falls back to
+ * HTTP+SSE if a server refuses `initialize` as one of 2024-11-05 does.
  */
 import { serverErrorOf } from "../errors.ts"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -25,7 +25,7 @@ import type { ServerProfile } from "../../ServerProfile.ts"
 import { fromHandshake, isTelling } from "./handshakeFailure.ts"
 import { fromRequest } from "../calls/failure.ts"
 
-/** What came out of the handshake. */
+/** The result of the handshake. */
 export interface Agreement {
   readonly revision: Revision.Revision
   readonly info: JsonRpc.JsonObject | undefined
@@ -33,12 +33,12 @@ export interface Agreement {
   readonly instructions: string | undefined
 }
 
-/** What the handshake is made with. */
+/** The settings of the handshake. */
 export interface Settings {
-  /** What this side speaks, oldest first. */
+  /** The revisions of this client, oldest first. */
   readonly revisions: ReadonlyArray<Revision.Revision>
   readonly probeTimeout: Duration.Input
-  /** Makes what adds to a request, in the request era, what it says about itself. */
+  /** Makes the function that adds the `_meta` of the stateless revision to a request. */
   readonly stamp: (revision: Revision.Revision) => (params: JsonRpc.JsonObject) => JsonRpc.JsonObject
   /** The params of `initialize`. */
   readonly introduction: (revision: Revision.Revision) => JsonRpc.JsonObject
@@ -47,8 +47,8 @@ export interface Settings {
 const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
 /**
- * The versions in a peer's list, each cut to what a message can bear. What is no text is no version, and may not become
- * one.
+ * The versions in a peer's list, each shortened for a message. A value that is not a string is not a version, and is
+ * not converted to one.
  */
 const quote = (versions: ReadonlyArray<unknown>): string =>
   versions.length === 0
@@ -58,10 +58,10 @@ const quote = (versions: ReadonlyArray<unknown>): string =>
 const negotiation = (method: string, message: string, error?: McpError.McpError): ClientError =>
   new ClientError({ reason: new NegotiationFailed({ message, error, cause: error }), method })
 
-/** What the answer to a probe says about the server. */
+/** The result of a probe. */
 type Probed =
   | { readonly _tag: "Agreed"; readonly agreement: Agreement }
-  /** It is of the request era, but speaks other versions than the one that was asked for. */
+  /** The server is stateless, but supports other versions than the requested one. */
   | { readonly _tag: "Versions"; readonly versions: ReadonlyArray<unknown> }
   | { readonly _tag: "Legacy"; readonly why: string }
   | { readonly _tag: "Failed"; readonly error: ClientError }
@@ -102,12 +102,15 @@ const refused = (error: McpError.McpError | RequestError): Probed => {
     : { _tag: "Failed", error: fromRequest("server/discover", error) }
 }
 
-/** A request was lost by itself, over HTTP, where a socket that was kept from before may have been closed meanwhile. */
+/**
+ * Whether a request was lost while the connection goes on: over HTTP, an idle socket may be closed at the moment that
+ * it is used again.
+ */
 const isLostAlone = (error: McpError.McpError | RequestError): boolean =>
   !McpError.isMcpError(error) && error.reason._tag === "Closed" && error.reason.end === undefined &&
   error.cause instanceof TransportError && error.cause.reason._tag === "ConnectionLost"
 
-/** Sends a request of the handshake, once more where it was lost: none of them does harm. */
+/** Sends a request of the handshake, and again if it was lost: none of them does harm. */
 const ask = (peer: Peer, method: string, params: JsonRpc.JsonObject) => {
   const asked = peer.request(method, params)
   return Effect.catchIf(asked, isLostAlone, () => asked)
@@ -119,7 +122,7 @@ const discover = (peer: Peer, settings: Settings, revision: Revision.Revision): 
     onFailure: refused
   })
 
-/** The newest of the revisions that a list of versions names too, among those that are left. */
+/** The newest of the revisions that is in a list of versions. */
 const newest = (
   revisions: ReadonlyArray<Revision.Revision>,
   versions: ReadonlyArray<unknown>
@@ -143,7 +146,8 @@ export const initialize = (
       ask(peer, method, settings.introduction(revision)),
       (failure) => {
         if (!McpError.isMcpError(failure)) return fromHandshake(method, failure)
-        // Nothing was negotiated when the peer read it: the data of a refused version is known only in its own era.
+        // No revision was negotiated when the peer decoded it: only here is the lifecycle known that defines the data
+        // of a refused version.
         const { code = -32603, message, data } = failure
         const error = McpError.fromErrorObject({ code, message, data }, revision)
         return negotiation(method, `The server refused to initialize: ${message}`, error)
@@ -166,7 +170,7 @@ export const initialize = (
     return { revision: agreed, info, capabilities: offered, instructions: text(instructions) }
   })
 
-/** What to do after a probe that was answered: agree, ask again, initialize, or give up. */
+/** Continues after the response to a probe: agrees, probes another version, initializes, or fails. */
 const conclude = (
   peer: Peer,
   settings: Settings,
@@ -188,8 +192,8 @@ const conclude = (
       const { versions } = probed
       const once = (revision: Revision.Revision): boolean => tried.indexOf(revision) === tried.lastIndexOf(revision)
       const next = newest(requests(settings).filter((revision) => !tried.includes(revision)), versions) ??
-        // It names what it has just refused, and so it is asked once more: behind one address there may be several
-        // servers.
+        // The server lists the version that it has just refused. It is probed once more: there may be several servers
+        // behind one address.
         newest(requests(settings).filter(once), versions)
       if (next !== undefined) {
         return Effect.flatMap(
@@ -208,23 +212,23 @@ const conclude = (
   }
 }
 
-/** Whether `initialize` was refused as only a server of the request era refuses it. */
+/** Whether `initialize` was refused with an error that only a server of the stateless revision sends. */
 const isOfRequestEra = (failure: ClientError): boolean => {
   const error = serverErrorOf(failure)
   return error?.code !== undefined && McpError.isRequestEra({ code: error.code, message: error.message })
 }
 
-/** Whether an answer to the probe says that the server is of the request era. */
+/** Whether a probe found a server of the stateless revision. */
 const isModern = (exit: Exit.Exit<Probed> | undefined): exit is Exit.Success<Probed> =>
   exit !== undefined && Exit.isSuccess(exit) && (exit.value._tag === "Agreed" || exit.value._tag === "Versions")
 
 /**
- * Probes, and falls back.
+ * Probes the server, and falls back to `initialize`.
  *
- * The probe is not withdrawn when its time is up, for a server may be slow to start: if it then refuses `initialize`,
- * and has answered the probe after all, that answer counts; and if it refuses as a server of the request era, that
- * answer is waited for. In any other case a late answer is ignored. A server that still owes it when the handshake is
- * over is told that it is cancelled.
+ * The probe is not cancelled after `probeTimeout`, since a server may be slow to start. If the server then refuses
+ * `initialize`, and has answered the probe in the meantime, that response counts. If it refuses with an error of the
+ * stateless revision, the response to the probe is awaited. In all other cases a late response is ignored, and a probe
+ * that is still pending at the end of the handshake is cancelled.
  */
 export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
@@ -246,7 +250,8 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
   })
 
 /**
- * Begins with what is known of the server: with nothing in the request era, in the session era with the session itself.
+ * Uses a stored server profile. In the stateless revision nothing is sent; in a session-based one, the session is
+ * opened.
  */
 export const resume =
   (serverProfile: ServerProfile) => (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError> => {
@@ -259,5 +264,5 @@ export const resume =
 /** Whether the handshake begins with a probe. */
 export const probes = (settings: Settings): boolean => requests(settings).length > 0
 
-/** Whether a session may be opened at all. */
+/** Whether `revisions` allows a session at all. */
 export const mayInitialize = (settings: Settings): boolean => sessions(settings).length > 0

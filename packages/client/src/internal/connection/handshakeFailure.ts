@@ -1,5 +1,5 @@
 /**
- * What a failure in the handshake says: about the server, or about nothing but the way to it.
+ * Classifies the failures of a handshake: does the failure reveal which revision the server has?
  */
 import { TransportError } from "@skein/runtime/TransportError"
 import type { RequestError } from "@skein/runtime/RequestError"
@@ -7,18 +7,19 @@ import { ClientError, ConnectionFailed } from "../../ClientError.ts"
 import { fromRejection, fromRequest } from "../calls/failure.ts"
 
 /**
- * Refusals by who or what stands before the server, and refusals for now. They would be the same whatever it speaks.
+ * Statuses with which a gateway refuses a request, or with which a server refuses it for now. They do not depend on the
+ * revision of the server.
  */
 const silent: ReadonlySet<number> = new Set([401, 403, 407, 408, 429, 502, 503, 504])
 
 /**
- * Whether a refusal by HTTP says that the server does not know what it was asked.
+ * Whether an HTTP status means that the server does not support the request.
  *
  * 2026-07-28, versioning: "a recognized modern JSON-RPC error identifies a modern server […]. Anything else identifies
- * a legacy server"; and over HTTP, "a `4xx` without a recognized modern error body". So do 500, with which servers fail
- * that expect a session, 501, and an answer with 2xx that is none. But who may not ask, or is to come back later, has
- * not learnt anything: another request would be refused just so, and a server that is only busy would be taken for an
- * older one.
+ * a legacy server"; and over HTTP, "a `4xx` without a recognized modern error body". The same goes for 500, with which
+ * servers fail that expect a session, for 501, and for a 2xx that is not a JSON-RPC response. Statuses that deny access
+ * or ask to retry later do not count: another request would be refused in the same way, and a server that is only busy
+ * would be taken for an older one.
  */
 export const isTelling = (status: number | undefined): boolean =>
   status !== undefined && !silent.has(status) &&
@@ -33,7 +34,10 @@ export const fromConnect = (cause: TransportError): ClientError => {
   })
 }
 
-/** The failure of a request of the handshake: over HTTP it is the first one that finds out that nobody is there. */
+/**
+ * The failure of a request of the handshake. Over HTTP, only the first request finds out that nothing answers at the
+ * address.
+ */
 export const fromHandshake = (method: string, error: RequestError): ClientError => {
   const { cause, message } = error
   return cause instanceof TransportError && cause.reason._tag === "OpenFailed"
@@ -42,13 +46,13 @@ export const fromHandshake = (method: string, error: RequestError): ClientError 
 }
 
 /**
- * Whether a handshake failed because of what was known about the server before, so that it may be another one now. It
- * did not where the server was not reached, or does not let this client in.
+ * Whether a handshake failed because of the stored server profile, so that the server may have changed. It did not if
+ * the server was not reached, or denies access.
  */
 export const isRefuted = ({ reason }: ClientError): boolean => {
   switch (reason._tag) {
     case "ConnectionFailed":
-      // The connection was there, but not what it should have brought.
+      // The server was reached, but the connection was lost before the transport was ready.
       return reason.cause instanceof TransportError && reason.cause.reason._tag === "ConnectionLost"
     case "Closed":
       return reason.end !== undefined

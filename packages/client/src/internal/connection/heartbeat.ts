@@ -1,7 +1,7 @@
 /**
- * Asks the server now and then whether it is still there.
+ * Checks periodically whether the server still answers.
  *
- * 2025-11-25, ping: "Implementations SHOULD periodically issue pings to detect connection health", and where no answer
+ * 2025-11-25, ping: "Implementations SHOULD periodically issue pings to detect connection health". If no response
  * comes, the sender "MAY: Consider the connection stale, Terminate the connection, Attempt reconnection procedures".
  */
 import * as McpError from "@skein/protocol/McpError"
@@ -12,15 +12,15 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { NegotiatedConnection } from "./connection.ts"
 
-/** How often, and how long the answer is waited for. */
+/** The interval of the checks, and the timeout of each. */
 export interface Heartbeat {
   readonly interval: Duration.Input
   readonly timeout: Duration.Input
 }
 
 /**
- * Whether a failure tells that nobody is there. An error of the server is an answer; so is a refusal that is no fault
- * of its.
+ * Whether a failure means that the server is gone. An error that the server sent is an answer, and so is an HTTP status
+ * below 500.
  */
 const dead = (error: McpError.McpError | RequestError): boolean => {
   if (McpError.isMcpError(error)) return false
@@ -29,13 +29,13 @@ const dead = (error: McpError.McpError | RequestError): boolean => {
   return reason._tag === "Timeout" || reason._tag === "Closed"
 }
 
-/** Beats for as long as the scope, and ends the line as lost when no answer comes. */
+/** Checks the server as long as the scope lasts, and ends the connection as lost if no response comes. */
 export const heartbeat = (options: Heartbeat) => {
   const interval = Duration.fromInputUnsafe(options.interval)
   const timeout = Duration.fromInputUnsafe(options.timeout)
   return (connection: NegotiatedConnection): Effect.Effect<void, never, Scope.Scope> => {
     const method = connection.isRequestEra ? "server/discover" : "ping"
-    // Also while the server asks the user something, when the timeouts of other requests stand still.
+    // It also runs during input requests of the server, when the timeouts of other requests are paused.
     const beat = Effect.suspend(() =>
       connection.peer.request(method, connection.stamp({}), { timeout, maxTimeout: timeout })
     )

@@ -1,6 +1,6 @@
 /**
- * What a client lets through to its peer. A peer answers what it does not understand, as a server has to; a client must
- * not.
+ * Filters the messages that a client's peer receives. The peer would answer messages that it does not understand, as a
+ * server must; a client must not.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
@@ -8,24 +8,28 @@ import type { Connection, End, Headers, Receiver } from "@skein/runtime/Connecti
 import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 
-/** What the guard has to know, and whom it tells. */
+/** The state that the filter needs, and the receiver of its warnings. */
 export interface InboundFilterContext {
-  /** What was negotiated, once it was; before that what will be, where there is no choice of era. */
+  /**
+   * The negotiated revision. Before the negotiation, the stateless revision if no session can be opened, else
+   * undefined.
+   */
   readonly spoken: Revision.Revision | undefined
-  /** Something was dropped. Called once for each kind of thing. */
+  /** Something was dropped. Called once for each kind of message. */
   readonly dropped: (what: string) => void
 }
 
-/** A line of prose on stdout, say; an answer that is broken is no noise, for somebody waits for it. */
+/** For instance a line of prose on stdout. A malformed response is passed on, since a request waits for it. */
 const isNoise = (message: JsonRpc.Message | JsonRpc.Invalid): boolean => message._tag === "Invalid" && !message.answer
 
 /**
- * Guards a connection.
+ * Filters the messages of a connection.
  *
- * - What is no message at all is dropped. Answering it would mean nothing to a server that writes prose to its stdout.
- * - In the request era requests of the server are dropped: it "MUST NOT write JSON-RPC requests", and the client "MUST
- *   NOT write JSON-RPC responses" (2026-07-28, stdio).
- * - A batch where the revision has none is taken apart.
+ * - Input that is not JSON-RPC is dropped. An error response would be useless to a server that writes prose to its
+ *   stdout.
+ * - In the stateless revision, requests of the server are dropped: it "MUST NOT write JSON-RPC requests", and the
+ *   client "MUST NOT write JSON-RPC responses" (2026-07-28, stdio).
+ * - A batch is split into its messages if the revision has no batches.
  */
 export class InboundFilter implements Connection, Receiver {
   readonly #connection: Connection
@@ -36,12 +40,12 @@ export class InboundFilter implements Connection, Receiver {
   constructor(connection: Connection, watch: InboundFilterContext) {
     this.#connection = connection
     this.#watch = watch
-    // A peer that finds them stops reading for a while, and so they are there only where the connection can do that.
+    // A peer uses them if they exist, to stop reading for a while. They exist only if the connection supports it.
     if (connection.pause !== undefined) this.pause = () => connection.pause!()
     if (connection.resume !== undefined) this.resume = () => connection.resume!()
   }
 
-  // ---- what the peer sees
+  // ---- for the peer
 
   declare readonly pause?: () => void
   declare readonly resume?: () => void
@@ -71,7 +75,7 @@ export class InboundFilter implements Connection, Receiver {
     return this.#connection.close
   }
 
-  // ---- what the connection sees
+  // ---- for the connection
 
   message(inbound: JsonRpc.Inbound): void {
     const { spoken } = this.#watch

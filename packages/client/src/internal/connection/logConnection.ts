@@ -1,6 +1,6 @@
 /**
- * One line of the log, for debugging, about what a client and its server have agreed on: a host that has forgotten to
- * provide what answers questions sees there that it has declared none of it.
+ * Logs the result of the negotiation, for debugging. If a host has forgotten to provide the services for input
+ * requests, the line shows that the client declares none of them.
  */
 import type { ClientCapabilities } from "@skein/protocol/Capabilities"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -11,7 +11,7 @@ import * as References from "effect/References"
 import { type NegotiatedConnection, serverOf } from "./connection.ts"
 import { printable } from "../text.ts"
 
-// Of a name or a version that the server gives itself.
+// The bound of a name or a version that the server sent.
 const maxName = 128
 
 const textOf = (
@@ -25,7 +25,8 @@ const textOf = (
   const called = server === undefined
     ? "does not say its name"
     : `calls itself ${printable(server.name, maxName)} ${printable(server.version, maxName)}`
-  // In the request era as each request says it. Before, as the newest one has it; but tasks are of one revision alone.
+  // In the stateless revision, the capabilities that each request declares. In the others those of the newest revision,
+  // except that only one revision has tasks.
   const own = connection.isRequestEra
     ? (connection.stamp({})["_meta"] as JsonObject | undefined)?.[RequestMeta.clientCapabilities]
     : tasks !== undefined && revision === "2025-11-25"
@@ -35,7 +36,7 @@ const textOf = (
   return `${speaks}${over} and ${called}; this client declares ${JSON.stringify(own)}`
 }
 
-/** Writes the line, where somebody reads such lines: otherwise it costs nothing. */
+/** Logs the line, unless its level is disabled. */
 export const logConnection = (
   connection: NegotiatedConnection,
   declared: ClientCapabilities,

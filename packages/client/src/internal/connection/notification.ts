@@ -1,5 +1,5 @@
 /**
- * From a notification on the wire to what a listener gets.
+ * Decodes the notifications of a server.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -18,7 +18,7 @@ const tags: ReadonlyMap<string, Exclude<Notification["_tag"], "Other">> = new Ma
   [Method.SubscriptionsAcknowledged.name, "SubscriptionsAcknowledged"]
 ])
 
-/** Reads a notification in a revision; a line that says what is wrong where it is malformed. */
+/** Decodes a notification in a revision; returns a message about the problem if it is malformed. */
 export const decode = (
   message: JsonRpc.Notification,
   revision: Revision.Revision

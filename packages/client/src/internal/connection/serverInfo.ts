@@ -1,6 +1,5 @@
 /**
- * What a server says of itself, read once: it is asked for often, by each question of the server's for instance, and
- * may be large.
+ * Decodes the information of a server once: it is read often, for instance for each input request, and may be large.
  */
 import { ServerCapabilities } from "@skein/protocol/Capabilities"
 import * as Codec from "@skein/protocol/Codec"
@@ -21,12 +20,12 @@ const once = <A>(read: (raw: JsonObject, revision: Revision) => A) => {
   }
 }
 
-/** Name and version of the server, as it gave them, but for icons that may not be followed. */
+/** Name and version of the server, as it sent them, without unsafe icons. */
 export const implementationOf = once((raw, revision) =>
   Result.getOrUndefined(Result.map(Codec.decode(Implementation, revision, raw), (info) => safely(info)))
 )
 
-/** What it declared, without the members that are malformed: they never hurt. */
+/** The declared capabilities, without malformed members. */
 export const capabilitiesOf = once((raw, revision): ServerCapabilities => {
   const whole = Codec.decode(ServerCapabilities, revision, raw)
   if (Result.isSuccess(whole)) return whole.success

@@ -37,7 +37,9 @@ export interface Timeouts {
 
 /** The connection of a client, through all reconnects. */
 export interface ConnectionSupervisor {
-  /** The connection that is open or, between two, the last one. What it negotiated stays true until the next. */
+  /**
+   * The connection that is open or, between two, the last one. Its negotiated values apply until the next one is open.
+   */
   readonly last: NegotiatedConnection
   /** The connection, if it is open now. For a moment after its end it may still be here: a call on it fails unsent. */
   readonly current: NegotiatedConnection | undefined
@@ -45,7 +47,7 @@ export interface ConnectionSupervisor {
   readonly connection: Effect.Effect<NegotiatedConnection, ClientError>
   /** The failure of every call after the client was closed, including calls that the cache could answer. */
   readonly closed: ClientError | undefined
-  /** The connection that follows on that one, which is about to end or has ended. Otherwise as `connection`. */
+  /** The connection after that one, which is about to end or has ended. Otherwise as `connection`. */
   readonly after: (connection: NegotiatedConnection) => Effect.Effect<NegotiatedConnection, ClientError>
   /** Whether the policy allows another connection after that one is lost. */
   readonly willReconnect: (connection: NegotiatedConnection) => boolean
@@ -57,7 +59,7 @@ export interface ConnectionSupervisor {
    * without delay.
    */
   readonly refute: (connection: NegotiatedConnection) => void
-  /** The connection that was ended so. */
+  /** The last connection that `refute` has ended. */
   readonly refuted: NegotiatedConnection | undefined
   /**
    * Registers a hook that runs for each connection but the first: before the calls that wait for it are sent, but
@@ -85,7 +87,7 @@ export interface SupervisorOptions {
   readonly reopened?: (() => void) | undefined
   /** Called when no connection follows. */
   readonly ended?: (() => void) | undefined
-  /** How a lost connection is reopened. Without it, it is not. */
+  /** How a lost connection is reopened. Without it, a lost connection ends the client. */
   readonly policy: Reconnect.Resolved | undefined
   readonly timeouts: Timeouts
 }
@@ -193,7 +195,7 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     })
   }
 
-  // ---- the life of the connections
+  // ---- opening and ending connections
 
   /** Opens a connection in a scope of its own. */
   get open(): Effect.Effect<NegotiatedConnection, ClientError> {

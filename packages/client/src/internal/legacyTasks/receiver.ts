@@ -1,6 +1,6 @@
 /**
- * Questions that a server asks as tasks, in 2025-11-25: what is declared of that, and which requests are about it. What
- * keeps the tasks is loaded when the first one comes.
+ * Answers input requests that a server sends as tasks (2025-11-25): what the client declares, and which requests
+ * concern tasks. The module that stores the tasks is loaded when the first one arrives.
  */
 import type { ClientTasksCapability } from "@skein/protocol/Capabilities"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
@@ -14,7 +14,7 @@ import type { Options } from "../../TaskReceiver.ts"
 import type { InputHandlers } from "../input/handlers.ts"
 import type { Tasks } from "./tasks.ts"
 
-/** What answers a request, or why it is refused before anybody is asked. */
+/** The effect that answers a request, or why the request is refused before the host receives it. */
 export type Ready = Result.Result<Effect.Effect<JsonObject, McpError>, McpError>
 
 const samples = ({ sampling }: InputHandlers): boolean => sampling !== undefined
@@ -22,7 +22,7 @@ const samples = ({ sampling }: InputHandlers): boolean => sampling !== undefined
 const elicits = ({ elicitation }: InputHandlers): boolean =>
   elicitation?.form !== undefined || elicitation?.url !== undefined
 
-/** What is declared: "The set of capabilities in `capabilities.tasks.requests` is exhaustive." */
+/** The declared capability: "The set of capabilities in `capabilities.tasks.requests` is exhaustive." */
 export const capabilityOf = (services: InputHandlers): ClientTasksCapability | undefined =>
   samples(services) || elicits(services)
     ? {
@@ -40,7 +40,7 @@ const methods: ReadonlySet<string> = new Set(
     .map(({ name }) => name)
 )
 
-/** Whether a request asks for a task, or after one, as was declared. */
+/** Whether a request creates a task or is about one, as the client declared. */
 export const concernsTasks = (services: InputHandlers, { caller, method, params }: RequestContext): boolean => {
   if (caller.revision !== "2025-11-25") return false
   switch (method) {
@@ -53,7 +53,7 @@ export const concernsTasks = (services: InputHandlers, { caller, method, params 
   }
 }
 
-/** The tasks of a client: those of the connection that is open. */
+/** The tasks of the connection that a client has now. */
 export class Receiving {
   readonly #options: Options | undefined
   #tasks: Tasks | undefined = undefined
@@ -62,12 +62,12 @@ export class Receiving {
     this.#options = options
   }
 
-  /** Whether the server waits for a task. */
+  /** Whether a task runs that the server waits for. */
   occupied(peer: Peer): boolean {
     return this.#tasks?.peer === peer && this.#tasks.live > 0
   }
 
-  /** Answers what concerns tasks; `ready` is what a question comes to. */
+  /** Answers a request that concerns tasks. `ready` returns the effect that answers an input request. */
   answer(exchange: RequestContext, peer: Peer, ready: () => Ready): Effect.Effect<Answer, McpError> {
     if (methods.has(exchange.method)) return Effect.flatMap(this.#of(peer), (tasks) => tasks.answer(exchange))
     const question = ready()
@@ -80,7 +80,7 @@ export class Receiving {
     return Effect.suspend(() => {
       if (this.#tasks?.peer === peer) return Effect.succeed(this.#tasks)
       return Effect.flatMap(Effect.promise(() => import("./tasks.ts")), ({ make }) =>
-        // Another request may have come first.
+        // Another request may have created it in the meantime.
         this.#tasks?.peer === peer ? Effect.succeed(this.#tasks) : Effect.map(make(peer, this.#options), (tasks) => {
           this.#tasks = tasks
           return tasks

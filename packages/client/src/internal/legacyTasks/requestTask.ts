@@ -1,5 +1,5 @@
 /**
- * Which calls are augmented with a task, in 2025-11-25 (tasks, tool-level negotiation).
+ * Sends tool calls as tasks in 2025-11-25 (tasks, tool-level negotiation).
  */
 import { serverErrorOf } from "../errors.ts"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
@@ -22,13 +22,13 @@ import type { CallToolOptions } from "../calls/options.ts"
 const needed = { side: "server", path: ["tasks", "requests", "tools", "call"] } as const
 
 /**
- * Whether calls may be augmented at all: otherwise "clients MUST NOT attempt to use task augmentation on that server's
- * tools".
+ * Whether calls may be augmented with a task: otherwise "clients MUST NOT attempt to use task augmentation on that
+ * server's tools".
  */
 export const mayAugment = ({ capabilities, revision }: NegotiatedConnection): boolean =>
   revision === "2025-11-25" && Method.has(capabilities, needed, revision)
 
-/** What a call of a tool is augmented with, if it is. A tool that was not listed is called as it is. */
+/** The `task` parameter of a tool call, if it is sent as a task. A tool that was not listed is called without. */
 export const augmentation = (
   toolCatalog: ToolCatalog,
   connection: NegotiatedConnection,
@@ -42,17 +42,17 @@ export const augmentation = (
   return Number.isSafeInteger(Math.round(ttl)) ? { ttl: Math.round(ttl) } : {}
 }
 
-/** The id of the task that a call was answered with, in either shape. */
+/** The id of the task in the result of a call, in the form of either revision; undefined if there is no task. */
 export const createdIn = ({ resultType, task, taskId }: JsonObject): string | undefined => {
   const id = resultType === "task" ? taskId : isObject(task) ? task["taskId"] : undefined
   return typeof id === "string" ? id : undefined
 }
 
 /**
- * Waits for the answer to a call that is to become a task. Interrupting that does not cancel the request: "for
+ * Waits for the response to a call that is sent as a task. Interrupting it does not cancel the request: "for
  * task-augmented requests, the `tasks/cancel` request MUST be used instead of the `notifications/cancelled`
- * notification" (2025-11-25, cancellation). The task is cancelled, once it is there; a server that does not say within
- * the grace which it is, is told that nobody waits.
+ * notification" (2025-11-25, cancellation). The task is cancelled once it is created. A server that does not create it
+ * within the grace period receives the notification.
  */
 export const untilCreated = <E>(
   answer: Effect.Effect<CallResponse, E>,
@@ -73,7 +73,7 @@ export const untilCreated = <E>(
       (fiber) =>
         Effect.flatMap(
           Effect.onInterrupt(restore(Fiber.await(fiber)), () => cancelled(fiber)),
-          // Interrupted by the end of its owner, and not of whoever waits.
+          // The owner of the fiber has ended; the caller was not interrupted.
           (exit) => Exit.hasInterrupts(exit) ? Effect.fail(ended()) : exit
         )
     )
@@ -81,8 +81,8 @@ export const untilCreated = <E>(
 }
 
 /**
- * Whether a server refuses a call for want of a task: "servers MUST return a `-32601` (Method not found) error if a
- * client does not attempt to do so", and of a type of request that requires it `-32600`.
+ * Whether a server refuses a call because it is not a task: "servers MUST return a `-32601` (Method not found) error if
+ * a client does not attempt to do so", and `-32600` for a type of request that requires a task.
  */
 export const wantsTask = (error: ClientError): boolean => {
   const reason = serverErrorOf(error)?.reason
@@ -90,8 +90,8 @@ export const wantsTask = (error: ClientError): boolean => {
 }
 
 /**
- * The same, in what a server gives as the tool's own failure: the official SDK of 2025-11-25 makes one of its `-32601`,
- * whose words begin so.
+ * Whether a tool result is such a refusal: the official SDK of 2025-11-25 turns its `-32601` into a result with
+ * `isError`, whose text begins like this.
  */
 export const saysTask = ({ content, isError }: JsonObject): boolean => {
   if (isError !== true || !Array.isArray(content)) return false
@@ -99,7 +99,7 @@ export const saysTask = ({ content, isError }: JsonObject): boolean => {
   return isObject(first) && typeof first["text"] === "string" && first["text"].startsWith("MCP error -32601:")
 }
 
-/** Sends a call as a task where the tool requires one, or allows one and the options ask for it (2025-11-25). */
+/** Sends a call as a task if the tool requires one, or if it allows one and the options ask for it (2025-11-25). */
 export const augmentWithTask: CallLayer = (next) => (call) => {
   const { client, connection, method, options, params } = call
   if (method.name !== Method.CallTool.name || connection.revision !== "2025-11-25" || !client.tasks.enabled) {
@@ -110,7 +110,7 @@ export const augmentWithTask: CallLayer = (next) => (call) => {
   return task === undefined ? next(call) : sendAugmented(next, { ...call, params: { ...params as object, task } })
 }
 
-/** Sends a call as a task. The progress that it asks for goes on after the response. */
+/** Sends a call as a task. Its progress continues after the response. */
 const sendAugmented = (next: CallHandler, call: CallContext): ReturnType<CallHandler> =>
   Effect.suspend(() => {
     const { client: { scope, tasks }, connection, method, options: { onProgress, task } } = call
@@ -143,7 +143,7 @@ export const retryAsTask: CallLayer = (next) => (call) => {
   const { client: { toolCatalog, supervisor, toolListRefresh, tasks }, method, options, params } = call
   if (method.name !== Method.CallTool.name || !tasks.enabled || !mayAugment(supervisor.last)) return next(call)
   const { name } = params as CallToolRequestParams
-  // A tool that was listed is known, and one that does not exist is looked for once.
+  // The task support of a listed tool is known already. A tool that does not exist is looked up only once.
   if (toolCatalog.taskSupport(name) !== undefined) return next(call)
   const again = (otherwise: ReturnType<CallHandler>): ReturnType<CallHandler> => {
     if (toolCatalog.taskSupport(name) !== undefined || !toolCatalog.doubt(`task ${name}`)) return otherwise

@@ -1,5 +1,5 @@
 /**
- * One question that is answered as a task: where it stands, and who waits for what becomes of it.
+ * One input request that is answered as a task: its status, its result, and the requests that wait for the result.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { withRelated } from "@skein/protocol/LegacyTask"
@@ -12,7 +12,7 @@ import * as Base64Url from "effect/encoding/Base64Url"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 
-/** What `tasks/result` is answered with. */
+/** The response to `tasks/result`. */
 export type Settled = Effect.Effect<Answer, McpError.McpError>
 
 /**
@@ -20,18 +20,18 @@ export type Settled = Effect.Effect<Answer, McpError.McpError>
  */
 const makeId = (): string => Base64Url.encode(globalThis.crypto.getRandomValues(new Uint8Array(24)))
 
-/** See the module's text. */
+/** One input request that is answered as a task. */
 export class Task {
   readonly id: string = makeId()
-  /** Grows from task to task. */
+  /** Increases from task to task. */
   readonly number: number
-  /** The method of the question. */
+  /** The method of the input request. */
   readonly method: string
   /** Milliseconds since 1970, as are the other times. */
   readonly createdAt: number
   readonly expiresAt: number
   status: TaskStatus = "working"
-  /** What asks the host, and what waits for the end of the task's time. */
+  /** The fiber that runs the handler, and the one that waits for the time to live. */
   work: Fiber.Fiber<unknown> | undefined = undefined
   life: Fiber.Fiber<unknown> | undefined = undefined
   readonly #ttl: number
@@ -52,17 +52,17 @@ export class Task {
     this.#pollInterval = pollInterval
   }
 
-  /** Whether it is in a status that it does not leave. */
+  /** Whether its status is final. */
   get over(): boolean {
     return this.#settled !== undefined
   }
 
-  /** Whether nobody misses it: the server has heard what became of it. */
+  /** Whether it may be deleted: the server has fetched the result or cancelled the task. */
   get settled(): boolean {
     return this.#fetched || this.status === "cancelled"
   }
 
-  /** The task as it is told. */
+  /** The task as the server receives it. */
   get state(): JsonObject {
     return {
       taskId: this.id,
@@ -76,8 +76,8 @@ export class Task {
   }
 
   /**
-   * Waits for what becomes of it: "receivers MUST return from `tasks/result` exactly what the underlying request would
-   * have returned, whether that is a successful result or a JSON-RPC error."
+   * Waits for the result: "receivers MUST return from `tasks/result` exactly what the underlying request would have
+   * returned, whether that is a successful result or a JSON-RPC error."
    */
   get result(): Settled {
     return Effect.suspend(() => {
@@ -95,7 +95,7 @@ export class Task {
     })
   }
 
-  /** The handler has ended. Gives what the log has to be told. */
+  /** Stores the result of the handler. Returns an effect that logs a defect. */
   end(exit: Exit.Exit<JsonObject, McpError.McpError>, now: number): Effect.Effect<void> {
     if (Exit.isSuccess(exit)) {
       // "The `tasks/result` operation MUST include this metadata in its response."
@@ -108,14 +108,14 @@ export class Task {
       this.#become("failed", failed.error.message, now, Effect.fail(failed.error))
       return Effect.logDebug(`The task of ${this.method} has failed: ${failed.error.message}`)
     }
-    // What the server is told of a handler that dies is what it is told where there is no task.
+    // The server receives the same error for a handler that dies as it does without a task.
     const reference = globalThis.crypto.randomUUID()
     const error = McpError.internal(reference)
     this.#become("failed", error.message, now, Effect.fail(error))
     return Effect.logError(`${this.method} failed, reference ${reference}`, exit.cause)
   }
 
-  /** The server does not want it any more. */
+  /** Cancels it, at the request of the server. */
   cancel(now: number): void {
     const message = "The task was cancelled by request."
     const error = new McpError.McpError({ reason: "InternalError", message })
@@ -123,7 +123,7 @@ export class Task {
     this.#become("cancelled", message, now, Effect.fail(error))
   }
 
-  /** It ends, and nobody can ask after it any more. */
+  /** Ends it. Requests about it fail from now on. */
   drop(settled: Settled): void {
     this.work?.interruptUnsafe()
     this.#settle(settled)

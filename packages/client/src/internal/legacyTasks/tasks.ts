@@ -1,5 +1,5 @@
 /**
- * The tasks of one connection: questions of the server's that were answered with a task, and what became of them
+ * The tasks of one connection: input requests of the server that were answered with a task, and their results
  * (2025-11-25, tasks: what a receiver does).
  */
 import * as Codec from "@skein/protocol/Codec"
@@ -26,7 +26,7 @@ const list = "tasks"
 interface Settings {
   readonly maxLive: number
   readonly maxRetained: number
-  /** Milliseconds, as is the other time. */
+  /** In milliseconds, as is `pollInterval`. */
   readonly maxTtl: number
   readonly pollInterval: number
   readonly pageSize: number
@@ -48,11 +48,11 @@ const expired = (): Settled => Effect.fail(McpError.invalidParams("Failed to ret
 
 const full = (message: string): McpError.McpError => new McpError.McpError({ reason: "InternalError", message })
 
-/** See the module's text. */
+/** The tasks of one connection. */
 export class Tasks {
   readonly peer: Peer
   readonly #settings: Settings
-  /** What handlers run in. It holds no request, so that one is not kept for as long as its task. */
+  /** The services of the handlers. It has no request, so that no request is retained as long as its task. */
   readonly #context: Context.Context<never>
   readonly #clock: Clock.Clock
   /** Oldest first. */
@@ -67,7 +67,7 @@ export class Tasks {
     this.#clock = Context.get(context, Clock.Clock)
   }
 
-  /** How many are at work. */
+  /** How many are running. */
   get live(): number {
     return this.#live
   }
@@ -76,16 +76,16 @@ export class Tasks {
     return this.#clock.currentTimeMillisUnsafe()
   }
 
-  /** Runs in the connection's scope, from the next turn on: what is answered now goes out first. */
+  /** Runs an effect in the scope of the connection, from the next tick on: the response is sent first. */
   #fork(effect: Effect.Effect<unknown>): Effect.Effect<Fiber.Fiber<unknown>> {
     return Effect.updateContext(Effect.forkIn(effect, this.peer.scope), () => this.#context)
   }
 
-  // ---- from a question to its end
+  // ---- from an input request to its result
 
   /**
-   * Makes a task of a question, and begins with it. "Receivers that accept a task-augmented request MUST return a
-   * `CreateTaskResult` as the response. This result SHOULD be returned as soon as possible."
+   * Creates a task for an input request, and runs its handler. "Receivers that accept a task-augmented request MUST
+   * return a `CreateTaskResult` as the response. This result SHOULD be returned as soon as possible."
    */
   create(
     { method, params }: RequestContext,
@@ -94,14 +94,14 @@ export class Tasks {
     return Effect.suspend(() => {
       const refused = this.#refusal()
       if (refused !== undefined) return Effect.fail(refused)
-      // It was read before.
+      // The parameters were decoded before.
       const { ttl } = params!["task"] as { readonly ttl?: number | undefined }
       const { maxTtl, pollInterval } = this.#settings
       const lifetime = Math.min(Math.max(ttl ?? maxTtl, 0), maxTtl)
       const task = new Task(++this.#made, method, this.#now, lifetime, pollInterval)
       this.#tasks.set(task.id, task)
       this.#live++
-      // "Tasks MUST begin in the `working` status when created", also one whose handler has its answer at once.
+      // "Tasks MUST begin in the `working` status when created", even if the handler returns at once.
       const created = withRelated({ task: task.state }, task.id)
       return Effect.as(Effect.andThen(this.#begin(task, answered), Effect.logDebug(`${method} became a task`)), created)
     })
@@ -114,7 +114,9 @@ export class Tasks {
     })
   }
 
-  /** Waits for the end of its time. Made apart from the question, which is not kept for as long as that. */
+  /**
+   * Waits for the end of the time to live. It is a method so that it does not retain the input request for that long.
+   */
   #expiring(task: Task): Effect.Effect<void> {
     return Effect.delay(Effect.sync(() => this.#expire(task)), task.expiresAt - task.createdAt)
   }
@@ -131,7 +133,7 @@ export class Tasks {
     })
   }
 
-  /** Why there may not be one more. */
+  /** Why no further task can be created; undefined if one can. */
   #refusal(): McpError.McpError | undefined {
     const { maxLive, maxRetained } = this.#settings
     if (this.#live >= maxLive) return full(`Too many tasks: at most ${maxLive} at work`)
@@ -160,15 +162,15 @@ export class Tasks {
     task.drop(expired())
   }
 
-  /** The connection has ended. */
+  /** Ends all tasks with the connection. */
   clear(): void {
     this.#tasks.clear()
     this.#live = 0
   }
 
-  // ---- what is asked about them
+  // ---- requests about tasks
 
-  /** Answers what asks after tasks. */
+  /** Answers a request about tasks. */
   answer({ method, params }: RequestContext): Effect.Effect<Answer, McpError.McpError> {
     switch (method) {
       case Method.LegacyGetTask.name:
@@ -225,7 +227,7 @@ export class Tasks {
     })
   }
 
-  /** The number of the last task that was listed. "Invalid or nonexistent cursor in `tasks/list`: `-32602`." */
+  /** The number of the last task of the previous page. "Invalid or nonexistent cursor in `tasks/list`: `-32602`." */
   #last(cursor: string | undefined): Result.Result<number, McpError.McpError> {
     if (cursor === undefined) return Result.succeed(0)
     return Result.flatMap(Cursor.decode(list, cursor), (name) => {
@@ -237,7 +239,7 @@ export class Tasks {
   }
 }
 
-/** Makes what keeps the tasks of a connection, for as long as that is open. */
+/** Makes the store for the tasks of a connection, which lasts as long as the connection. */
 export const make = (peer: Peer, options: Options = {}): Effect.Effect<Tasks> =>
   Effect.withFiber(({ context }) => {
     const tasks = new Tasks(peer, options, Context.omit(McpRequest)(context as Context.Context<McpRequest>))

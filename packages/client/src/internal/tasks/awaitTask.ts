@@ -1,6 +1,6 @@
 /**
- * The layer that awaits the result of a call which the server answered with a task. What follows tasks is loaded with
- * the first of them: most clients never see one.
+ * The layer that awaits the result of a call which the server answered with a task. The module that follows tasks is
+ * loaded with the first task: most clients never have one.
  */
 import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/CallTool"
 import * as Method from "@skein/protocol/Method"
@@ -16,7 +16,7 @@ export const taskClient = Effect.promise(() => import("./taskClient.ts"))
 
 /** Follows a task to the result of the call. */
 const finish = (client: ClientContext, created: CreatedTask): Effect.Effect<CallToolResult, ClientError> =>
-  // From here on there is a task, which the call must not lose.
+  // From here on there is a task, which an interruption must not lose.
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(taskClient, ({ follow, seeThrough }) => seeThrough(follow(client, created), restore))
   )
@@ -25,8 +25,8 @@ const finish = (client: ClientContext, created: CreatedTask): Effect.Effect<Call
 export const awaitTask: CallLayer = onResponse(({ client, deadline, method: { name }, options, params }, response) => {
   const { answer, augmented, connection } = response
   if (answer?._tag !== "Task" && answer?._tag !== "LegacyTask") return undefined
-  // A server "MUST NOT return `CreateTaskResult`" to a client that did not declare the extension; nor, before, unless
-  // requested.
+  // A server "MUST NOT return `CreateTaskResult`" to a client that did not declare the extension. In 2025-11-25 it must
+  // not do so unless the client requested a task.
   const isExpected = answer._tag === "LegacyTask" ? augmented !== undefined : client.tasks.enabled
   if (name !== Method.CallTool.name || !isExpected) {
     return Effect.fail(invalidResponse(name, `The server answered ${name} with a task, which was not requested`))

@@ -1,5 +1,5 @@
 /**
- * Why a task does not give its result.
+ * The failures of a task.
  */
 import { isTransient, serverErrorOf } from "../errors.ts"
 import * as Method from "@skein/protocol/Method"
@@ -9,14 +9,14 @@ import type { Handle } from "./handle.ts"
 
 const method = Method.CallTool.name
 
-/** The task is not there. */
+/** The server does not have the task. */
 export const taskNotFound = (id: string, why: string, cause?: ClientError): ClientError =>
   new ClientError({
     reason: new TaskNotFound({ message: `The task ${legible(id, 128)} is gone: ${why}`, cause }),
     method
   })
 
-/** It was cancelled. */
+/** The task was cancelled. */
 export const taskCancelled = (id: string, said: string | undefined, byUs: boolean): ClientError => {
   const who = byUs ? "as this client asked" : "and not by this client"
   const why = said === undefined ? "" : `: ${legible(said, 1_024)}`
@@ -26,7 +26,7 @@ export const taskCancelled = (id: string, said: string | undefined, byUs: boolea
   })
 }
 
-/** It took too long. */
+/** The task took too long. */
 export const taskTimedOut = (id: string): ClientError =>
   new ClientError({
     reason: new Timeout({ message: `The task ${legible(id, 128)} was not over in time (maxTimeout)` }),
@@ -40,10 +40,10 @@ export const clientClosed = (id: string): ClientError =>
     method
   })
 
-/** The same failure, with what the task is found again by. */
+/** The same failure, with the handle of the task. */
 export const withHandle = (error: ClientError, task: Handle): ClientError => new ClientError({ ...error, task })
 
-/** Whether another look at the task may succeed. */
+/** Whether another poll may succeed. */
 export const mayLookAgain = (error: ClientError): boolean => isTransient(error) || error.reason._tag === "LimitExceeded"
 
 /** "Invalid or nonexistent `taskId`: `-32602` (Invalid params)". */

@@ -1,21 +1,24 @@
 /**
- * What names a task.
+ * The handle of a task.
  */
 import type { Revision } from "@skein/protocol/Revision"
 
 /**
- * What a task is found again by: a JSON value, to be kept and given to `resumeTask`. Who has it may have all that the
- * task gives.
+ * Identifies a task: a JSON value that can be stored and passed to `resumeTask`. Protect it: it may be sufficient to
+ * access the task.
  */
 export interface Handle {
   readonly taskId: string
-  /** The tool that was called, by which the result is checked. */
+  /** The tool that was called. The result is validated by its schema. */
   readonly tool?: string | undefined
   /**
-   * What the server called itself. A server of another name is not asked for the task: the id may be all that it takes
-   * to get it.
+   * The name of the server, as it sent it. A server with another name is not asked for the task: its id may be all that
+   * is needed to access it.
    */
   readonly server?: string | undefined
-  /** The revision that it was started in. It may be found again in the other one that has tasks: the server decides. */
+  /**
+   * The revision in which it was started. The server decides whether the task is also available in the other revision
+   * that has tasks.
+   */
   readonly revision?: Revision | undefined
 }

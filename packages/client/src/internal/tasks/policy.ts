@@ -1,5 +1,5 @@
 /**
- * What a task is followed with.
+ * The context in which a task is followed.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
@@ -10,35 +10,35 @@ import type { TaskProgress } from "./taskRegistry.ts"
 import type { Resolved } from "./settings.ts"
 import type { TaskStatus } from "./statusStream.ts"
 
-/** What a task is followed with. */
+/** The context in which a task is followed. */
 export interface TaskContext {
   readonly client: ClientContext
   readonly handle: Handle
-  /** When this side waits no longer, in milliseconds of the keeper's clock. */
+  /** When this client stops waiting, in milliseconds of the monotonic clock. */
   readonly deadline: number
   readonly leaveRunning: boolean
-  /** Of each request. */
+  /** The timeout of each request. */
   readonly timeout: Duration.Input | undefined
   readonly reports: TaskProgress | undefined
-  /** Whether it has to be looked at before anything else is done. */
+  /** Whether its status must be requested before anything else. */
   readonly unseen: boolean
 }
 
-/** How a task has ended: its result, or the protocol fault in its stead, as the server said it. */
+/** How a task has ended: with its result, with a protocol error of the server, or cancelled. */
 export type End =
   | { readonly _tag: "Result"; readonly raw: JsonObject }
   | { readonly _tag: "Fault"; readonly error: McpError.McpError }
   | { readonly _tag: "Cancelled" }
 
-/** A task on its course. */
+/** A task that is being followed. */
 export interface Followed {
   readonly id: string
   readonly terms: TaskContext
   readonly settings: Resolved
-  /** What the server said last. */
+  /** The last status that the server sent. */
   readonly told: TaskStatus
-  /** Takes what the server says. */
+  /** Receives a status of the server. */
   readonly tell: (told: TaskStatus) => void
-  /** Takes notice of progress. */
+  /** Called when progress was reported. */
   readonly reported: () => void
 }

@@ -1,5 +1,5 @@
 /**
- * How a task is followed to its end: it is looked at, its changes are heard of, and what it asks is answered.
+ * Follows a task to its end: it polls the status, receives status notifications, and answers input requests.
  */
 import { endOf } from "../errors.ts"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -20,36 +20,36 @@ import { ageOf, isFinal, isSame, isStale, readNotice, type TaskStatus } from "./
 import type { End, Followed } from "./policy.ts"
 
 /**
- * Whether its changes are told: they are, they are not; or one was kept from this side, and what is told is not
- * trusted.
+ * Whether the server sends status notifications of the task: it does, it does not, or it failed to send one, and is not
+ * relied on any longer.
  */
 type Telling = "in force" | "none" | "mistrusted"
 
 /**
- * Milliseconds after which a task is looked at whose changes are told from now on. Many servers begin with how it
- * stands; then there is no look, and none that is cut off when that comes, together with its connection.
+ * The delay in milliseconds before the first poll after subscribing. Many servers send the present status first. Then
+ * no poll is needed, and none is interrupted by that notification, which would close its HTTP connection.
  */
 const greeting = 20
 
-/** See the module's text. */
+/** Follows a task to its end. */
 export class TaskPoller implements Listener {
   readonly #task: Followed
   readonly #signal = new Signal()
-  // What was asked is remembered from one course to the next.
+  // Input requests are remembered from one run to the next.
   readonly #asked = new Memory()
   readonly #born: number
   #telling: Telling = "none"
-  // Whether it was looked at since it was subscribed to: what has changed before nobody had to tell.
+  // Whether the status was polled since subscribing: the server does not notify of changes before that.
   #caughtUp = false
   #failures = 0
-  // When to look next, in milliseconds of the keeper's clock.
+  // When to poll next, in milliseconds of the monotonic clock.
   #due = 0
-  // Whether an answer was not taken, so that what is open may be answered already.
+  // Whether an answer may not have reached the server, so that open input requests may be answered already.
   #unsure = false
   #problem: ClientError | undefined = undefined
   #payload: JsonObject | undefined = undefined
   #blocked: Fiber.Fiber<unknown> | undefined = undefined
-  /** Whether it has turned out that the server does not know the task, or that its time is over. */
+  /** Whether the server does not have the task, or its time to live is over. */
   isGone = false
 
   constructor(task: Followed) {
@@ -61,12 +61,12 @@ export class TaskPoller implements Listener {
     return this.#task.id
   }
 
-  /** Follows the task to its end. It may be run again when it was interrupted. */
+  /** Follows the task to its end. It may be run again after it was interrupted. */
   get run(): Effect.Effect<End, ClientError> {
     return Effect.scoped(Effect.flatMap(Effect.scope, (scope) => this.#follow(scope)))
   }
 
-  /** Hears how the task stands, from wherever. */
+  /** Receives a status of the task, from any source. */
   push(told: TaskStatus): void {
     if (isStale(this.#task.told, told)) return
     this.#unsure = false
@@ -75,7 +75,7 @@ export class TaskPoller implements Listener {
     this.#signal.tell()
   }
 
-  /** Looks as soon as it can. */
+  /** Polls as soon as possible. */
   pollNow(): void {
     this.#due = this.#now
     this.#signal.tell()
@@ -107,7 +107,7 @@ export class TaskPoller implements Listener {
         const { told } = this.#task
         if (isFinal(told)) return yield* this.#ended(told)
         if (this.#unsure) {
-          // What is open is known after the next look.
+          // The next poll finds out which input requests are open.
         } else if (told.status === "input_required") {
           if ("inputRequests" in told) yield* questions.take(told.inputRequests)
           else yield* this.#block(scope)
@@ -118,16 +118,16 @@ export class TaskPoller implements Listener {
     return Scope.provide(follow, scope)
   }
 
-  // ---- looking
+  // ---- polling
 
-  /** Waits until there is something to do: it was told, or it is time to look. */
+  /** Waits until there is something to do: a signal was sent, or the next poll is due. */
   get #wait(): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
       const now = this.#now
       if (now >= this.#terms.deadline) return Effect.fail(taskTimedOut(this.#task.id))
       const until = Math.min(this.#due, this.#terms.deadline)
       if (until > now) return Effect.raceFirst(this.#signal.wait, Effect.sleep(until - now))
-      // What is told meanwhile is as good as what the look would find.
+      // A notification that arrives during a poll is as good as its response.
       return Effect.raceFirst(this.#look, this.#signal.wait)
     })
   }
@@ -148,7 +148,7 @@ export class TaskPoller implements Listener {
       this.#failures = 0
       this.#unsure = false
       const { status } = this.#task.told
-      // Had the server told of it, it would be known already.
+      // If the server had sent a notification of this change, the status would be known already.
       if (this.#telling === "in force" && told.status !== status && this.#caughtUp) this.#telling = "mistrusted"
       this.#caughtUp = true
       if (isStale(this.#task.told, told)) this.#schedule(this.#task.told)
@@ -167,14 +167,14 @@ export class TaskPoller implements Listener {
       return Effect.fail(error)
     }
     if (this.#now >= this.#terms.deadline) return Effect.fail(taskTimedOut(this.#task.id))
-    // The next server may be of the other era.
+    // The next server may have another lifecycle.
     if (!mayLookAgain(error) && error.reason._tag !== "Unsupported") return Effect.fail(error)
     this.#failures++
     if (this.#failures >= this.#settings.maxFailures) return Effect.fail(error)
     const asked = Math.min(Reconnect.retryAfter(error) ?? 0, supervisor.timeouts.backoff.maxRetryAfter)
     this.#due = this.#now +
       Math.max(delayOf(this.#interval(this.#task.told), this.#failures), asked)
-    // Where no connection follows any more there is nothing to wait for.
+    // If no connection follows, there is nothing to wait for.
     return endOf(error) === undefined ? Effect.void : Effect.asVoid(supervisor.connection)
   }
 
@@ -183,7 +183,7 @@ export class TaskPoller implements Listener {
   }
 
   /**
-   * "If the task has a non-null `ttlMs`, clients MAY treat the TTL as a backstop": a look after it has been the last.
+   * "If the task has a non-null `ttlMs`, clients MAY treat the TTL as a backstop": the first poll after it is the last.
    */
   #isPast({ status, ttlMs }: TaskStatus): boolean {
     return ttlMs !== null && !isFinal({ status }) && this.#now - this.#born > ttlMs
@@ -211,7 +211,7 @@ export class TaskPoller implements Listener {
     }
     return Effect.gen({ self: this }, function*() {
       const blocked = this.#blocked
-      // It is on its way, if it was asked for.
+      // The request for the result is on its way, if it was sent.
       if (blocked !== undefined) {
         yield* Effect.timeoutOption(Fiber.await(blocked), this.#client.supervisor.timeouts.timeout)
       }
@@ -219,12 +219,12 @@ export class TaskPoller implements Listener {
     })
   }
 
-  /** What has come as the result, while it was waited for. */
+  /** The result, if it arrived while the task was followed. */
   get #arrived(): End | undefined {
     return this.#payload === undefined ? undefined : { _tag: "Result", raw: this.#payload }
   }
 
-  /** "`tasks/result` returns exactly what the underlying request would have returned", an error too. */
+  /** "`tasks/result` returns exactly what the underlying request would have returned", including an error. */
   get #fetched(): Effect.Effect<End, ClientError> {
     return Effect.gen({ self: this }, function*() {
       for (let failures = 1;; failures++) {
@@ -243,15 +243,15 @@ export class TaskPoller implements Listener {
     })
   }
 
-  // ---- what is told, and asked
+  // ---- notifications and input requests
 
-  /** Has the server tell of the changes, where it does: otherwise the task is looked at. */
+  /** Subscribes to status notifications if the server sends them. Otherwise the task is only polled. */
   get #listen(): Effect.Effect<void, never, Scope.Scope> {
     const { tasks } = this.#client
     return (tasks.listening ??= new Listening(this.#client, this.#settings.maxSubscriptions)).join(this)
   }
 
-  /** Hears that its changes are told from now on. */
+  /** The server sends status notifications of the task from now on. */
   subscribed(): void {
     if (this.#telling !== "none") return
     this.#telling = "in force"
@@ -260,7 +260,7 @@ export class TaskPoller implements Listener {
     this.#signal.tell()
   }
 
-  /** Hears that they are not, or that some may have been missed. */
+  /** The server sends no notifications of the task any longer, or some may have been missed. */
   subscriptionLost(): void {
     if (this.#telling !== "in force") return
     this.#telling = "none"
@@ -291,7 +291,7 @@ export class TaskPoller implements Listener {
     )
   }
 
-  /** Waits for the result meanwhile, so that the server has a stream to ask on: in 2025-11-25. */
+  /** Requests the result in the background, so that the server has a stream for its input requests (2025-11-25). */
   #block(scope: Scope.Scope): Effect.Effect<void> {
     return Effect.suspend(() => {
       const connection = this.#client.supervisor.current
@@ -302,7 +302,7 @@ export class TaskPoller implements Listener {
             this.#payload = raw
             this.#signal.tell()
           }),
-        // How the task stands is what the next look says.
+        // The next poll finds out the status.
         onFailure: () =>
           Effect.sync(() => {
             this.#blocked = undefined
@@ -314,7 +314,7 @@ export class TaskPoller implements Listener {
     })
   }
 
-  // ---- what it is made of
+  // ---- members of the task
 
   get #terms(): Followed["terms"] {
     return this.#task.terms

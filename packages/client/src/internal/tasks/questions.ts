@@ -1,6 +1,6 @@
 /**
- * What a task asks in the request era: each question is put to the host once, those that come together are put
- * together, and what is answered together is sent together.
+ * The input requests of a task in the stateless revision. Each is passed to the host once, those that arrive together
+ * are handled together, and their answers are sent together.
  */
 import type { InputRequest, InputRequests, InputResponse, InputResponses } from "@skein/protocol/InputRequired"
 import * as Method from "@skein/protocol/Method"
@@ -17,44 +17,49 @@ import { quoted } from "../text.ts"
 
 const method = Method.CallTool.name
 
-/** One question. */
+/** One input request. */
 interface Asked {
-  /** What was asked under the key: a server "MUST NOT use the same key to refer to two distinct requests". */
+  /**
+   * The digest of the request under this key: a server "MUST NOT use the same key to refer to two distinct requests".
+   */
   readonly digest: number
-  /** Who asks the host. */
+  /** The fiber of the handler. */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
-  /** The answer, until the server has it. */
+  /** The answer, until the server has accepted it. */
   answer: InputResponse | undefined
-  /** What the server said to it. */
+  /** The error with which the server refused the answer. */
   refused: ClientError | undefined
 }
 
-/** What was asked so far. */
+/** The input requests of a task so far. */
 export class Memory {
   readonly asked = new Map<string, Asked>()
-  /** How often the server has taken a question back: what it asks in its stead, or again, is one more. */
+  /** How many input requests the server has withdrawn. A request that replaces or repeats one of them counts again. */
   withdrawn = 0
 }
 
-/** How questions are bounded. */
+/** The bounds of input requests. */
 export interface Bounds {
   readonly maxInputRequests: number
   readonly maxTaskInputRequests: number
   readonly inputRequestConcurrency: number
 }
 
-/** Whom they are put to, and whom the answers are told. */
+/** Handles input requests, and receives their answers. */
 export interface Asking {
-  /** What puts each of them to the host, of `count` that are open; or why one of them cannot be. */
+  /**
+   * Returns the handlers of new input requests, of which `count` are open in total, or why one of them cannot be
+   * answered.
+   */
   readonly ready: (questions: InputRequests, count: number) => Result.Result<ReadonlyArray<ReadyReply>, ClientError>
   readonly reply: (answers: InputResponses) => Effect.Effect<void, ClientError>
   /** The task cannot go on. */
   readonly failed: (error: ClientError) => void
-  /** The server did not take an answer, or may not have: it has to be looked at how the task stands. */
+  /** The server did not accept an answer, or may not have received it: its status must be requested. */
   readonly unsure: () => void
 }
 
-// What is nested deeper than the stack has no digest: then the key alone counts.
+// A request that is nested deeper than the stack has no digest: then it is identified by its key alone.
 const digestOf = (question: InputRequest): number => {
   try {
     return Hash.hash(question)
@@ -65,7 +70,7 @@ const digestOf = (question: InputRequest): number => {
 
 const limit = (message: string): ClientError => new ClientError({ reason: new LimitExceeded({ message }), method })
 
-/** See the module's text. */
+/** Handles the input requests of a task. */
 export class Questions {
   readonly #bounds: Bounds
   readonly #asking: Asking
@@ -73,12 +78,15 @@ export class Questions {
   readonly #turns: Semaphore.Semaphore
   readonly #memory: Memory
   readonly #asked: Memory["asked"]
-  /** Whose answers wait to be sent, or are on their way. */
+  /** The keys whose answers wait to be sent, or are being sent. */
   readonly #sending = new Set<string>()
   #waiting: Array<string> = []
   #sender: Fiber.Fiber<void> | undefined = undefined
 
-  /** The memory outlives the scope: what was answered once is not asked again by who follows the task next. */
+  /**
+   * The memory outlives the scope: a request that was answered is not passed to the host again when the task is
+   * followed again.
+   */
   constructor(bounds: Bounds, asking: Asking, scope: Scope.Scope, memory: Memory) {
     this.#bounds = bounds
     this.#asking = asking
@@ -88,7 +96,7 @@ export class Questions {
     this.#asked = memory.asked
   }
 
-  /** Takes what is open now. */
+  /** Handles the input requests that are open now. */
   take(questions: InputRequests): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
       const entries = Object.entries(questions)
@@ -129,7 +137,7 @@ export class Questions {
     })
   }
 
-  /** What the server does not want to know any more need not be answered; it may ask for it again. */
+  /** Interrupts the handlers of requests that the server has withdrawn. The server may make them again. */
   #withdraw(questions: InputRequests): void {
     for (const [key, asked] of this.#asked) {
       if (Object.hasOwn(questions, key) || asked.fiber === undefined || asked.answer !== undefined) continue
@@ -139,7 +147,7 @@ export class Questions {
     }
   }
 
-  /** Puts a question to the host, when it is its turn. */
+  /** Passes an input request to the host, when it is its turn. */
   #put([key, reply]: ReadyReply): Effect.Effect<void> {
     const asked = this.#asked.get(key)!
     const asking = Effect.matchEffect(this.#turns.withPermit(reply), {
@@ -153,7 +161,7 @@ export class Questions {
       asked.fiber = fiber
       fiber.addObserver((exit) => {
         asked.fiber = undefined
-        // Nobody has answered: whoever follows the task next has to ask.
+        // The handler was interrupted without an answer: the next run passes the request to the host again.
         const left = Exit.isFailure(exit) && asked.answer === undefined
         if (left && this.#asked.get(key) === asked) this.#asked.delete(key)
       })
@@ -162,7 +170,9 @@ export class Questions {
 
   // ---- answers
 
-  /** Has an answer sent: with those that come until then, and with those that come while others are sent. */
+  /**
+   * Sends an answer, together with those that arrive before it is sent. Answers that arrive meanwhile are sent next.
+   */
   #send(key: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#sending.add(key)
@@ -187,7 +197,7 @@ export class Questions {
   }
 
   #reply(keys: ReadonlyArray<string>): Effect.Effect<void> {
-    // Entries define own members, so that a key may be `__proto__`.
+    // `Object.fromEntries` defines own members, so that a key may be `__proto__`.
     const answers = Object.fromEntries(keys.map((key) => [key, this.#asked.get(key)!.answer!]))
     return Effect.matchEffect(this.#asking.reply(answers), {
       onSuccess: () =>
@@ -196,7 +206,7 @@ export class Questions {
         }),
       onFailure: (error) => {
         const refused = error.reason._tag === "ProtocolError" && error.reason.error.reason !== "InternalError"
-        // Which of them the server does not take is found out one by one.
+        // The answers are sent one by one, to find out which of them the server refuses.
         if (refused && keys.length > 1) return Effect.forEach(keys, (key) => this.#reply([key]), { discard: true })
         return Effect.sync(() => {
           if (refused) this.#asked.get(keys[0]!)!.refused = error

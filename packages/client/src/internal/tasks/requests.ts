@@ -1,5 +1,5 @@
 /**
- * The requests that are made about a task, in either shape: that of the line which is open.
+ * The requests about a task, in the form of the revision of the open connection.
  */
 import type { InputResponses } from "@skein/protocol/InputRequired"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -12,7 +12,7 @@ import { isUnknown, taskNotFound } from "./failures.ts"
 import { bare, type TaskStatus } from "./statusStream.ts"
 import type { TaskContext } from "./policy.ts"
 
-/** A server that has made a task has what it takes to ask for it, whatever it declares. */
+/** A server that has created a task supports the requests about it, even if it does not declare them. */
 const undeclared = <P, R>(method: Method.RequestMethod<P, R>): Method.RequestMethod<P, R> => {
   const { capability: _, ...rest } = method
   return rest
@@ -26,7 +26,7 @@ const getPayload = undeclared(Method.LegacyGetTaskPayload)
 
 type Asked = Pick<TaskContext, "client" | "handle" | "timeout">
 
-/** What a request may take: its own time, and what the whole has left. */
+/** The timeouts of a request: its own, and the remaining time of the task. */
 const optionsOf = ({ timeout }: Asked, atMost?: number) => ({ timeout, maxTimeout: atMost })
 
 const foreign = (id: string): ClientError =>
@@ -38,8 +38,8 @@ const foreign = (id: string): ClientError =>
   })
 
 /**
- * Looks how the task stands; `TaskNotFound` where the server does not know it. `atMost` milliseconds, however often it
- * is tried.
+ * Requests the status of the task; fails with `TaskNotFound` if the server does not have it. All attempts together take
+ * at most `atMost` milliseconds.
  */
 export const look = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus, ClientError> =>
   Effect.suspend(() => {
@@ -54,7 +54,7 @@ export const look = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus, C
     )
   })
 
-/** Asks the server to cancel it; gives how it stands where the server says so. */
+/** Asks the server to cancel the task; returns its status if the response contains it. */
 export const cancel = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus | undefined, ClientError> =>
   Effect.suspend(() => {
     const { client, handle: { taskId } } = asked
@@ -64,21 +64,21 @@ export const cancel = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus 
       : Effect.map(client.call(Method.LegacyCancelTask, { taskId }, options), bare)
   })
 
-/** Answers some of its questions, in the request era. */
+/** Sends answers to input requests (stateless revision). */
 export const update = (asked: Asked, inputResponses: InputResponses): Effect.Effect<void, ClientError> => {
   const { client, handle: { taskId } } = asked
   return Effect.asVoid(client.call(updateTask, { taskId, inputResponses }, optionsOf(asked)))
 }
 
-/** Asks for its result when it is over, in 2025-11-25. */
+/** Requests the result of a task that has ended (2025-11-25). */
 export const payload = (asked: Asked, atMost?: number): Effect.Effect<JsonObject, ClientError> => {
   const { client, handle: { taskId } } = asked
   return client.call(getPayload, { taskId }, optionsOf(asked, atMost)) as Effect.Effect<JsonObject, ClientError>
 }
 
 /**
- * The same, on one line, for as long as it takes: "when the requestor encounters the `input_required` status, it SHOULD
- * preemptively call `tasks/result`", and is asked then.
+ * Requests the result on one connection without a time limit: "when the requestor encounters the `input_required`
+ * status, it SHOULD preemptively call `tasks/result`". The server sends its input requests on that stream.
  */
 export const blockedPayload = (
   { handle: { taskId } }: Asked,

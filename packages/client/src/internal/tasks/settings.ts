@@ -1,5 +1,5 @@
 /**
- * How a client goes about tasks, with the defaults filled in.
+ * How a client follows tasks, with the defaults.
  */
 import * as Duration from "effect/Duration"
 import type { Options } from "../../RemoteTask.ts"
@@ -18,7 +18,7 @@ export interface Resolved {
 const millis = (given: Duration.Input | undefined, byDefault: number): number =>
   given === undefined ? byDefault : Duration.toMillis(given)
 
-/** Fills the defaults in. */
+/** Applies the defaults. */
 export const resolve = (settings: Options): Resolved => ({
   pollInterval: millis(settings.pollInterval, 1_000),
   minPollInterval: millis(settings.minPollInterval, 100),
@@ -29,22 +29,22 @@ export const resolve = (settings: Options): Resolved => ({
   cancelTimeout: millis(settings.cancelTimeout, 5_000)
 })
 
-/** How long to wait between two looks at a task, given what the server suggests. */
+/** The poll interval of a task, given the suggestion of the server. */
 export const intervalOf = (
   { maxPollInterval, minPollInterval, pollInterval }: Resolved,
   suggested: number | undefined
 ): number => Math.min(Math.max(suggested ?? pollInterval, minPollInterval), Math.max(minPollInterval, maxPollInterval))
 
-// A task of which changes are told is looked at so many times less often.
+// A task whose changes are sent as notifications is polled so many times less often.
 const backstopFactor = 10
 
-/** The same, where the server tells of changes. */
+/** The poll interval of a task whose changes are sent as notifications. */
 export const backstopOf = (settings: Resolved, interval: number): number =>
   Math.max(interval, Math.min(interval * backstopFactor, settings.maxPollInterval))
 
-// How long is waited for a look after those before have failed, at most.
+// The longest delay after failed polls, in milliseconds.
 const maxDelay = 30_000
 
-/** The same, after looks have failed. */
+/** The delay after failed polls. */
 export const delayOf = (interval: number, failures: number): number =>
   Math.max(interval, Math.min(interval * 2 ** (failures - 1), maxDelay))

@@ -1,9 +1,9 @@
 /**
- * Something that one fiber waits for and others tell.
+ * A signal that one fiber waits for and others send.
  */
 import * as Effect from "effect/Effect"
 
-/** What is told while nobody waits is not lost. Several tellings are one. */
+/** A signal that is sent while no fiber waits is not lost. Several of them count as one. */
 export class Signal {
   #told = false
   #resume: (() => void) | undefined = undefined
@@ -13,7 +13,7 @@ export class Signal {
     this.#resume?.()
   }
 
-  /** Waits until it is told, and takes it. */
+  /** Waits until the signal is sent, and resets it. */
   get wait(): Effect.Effect<void> {
     return Effect.callback((resume) => {
       const take = () => {

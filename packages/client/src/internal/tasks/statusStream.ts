@@ -1,5 +1,5 @@
 /**
- * What a server says of a task, as a state.
+ * Converts the status that a server sends to the state of a task.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -9,20 +9,23 @@ import * as Result from "effect/Result"
 import type { Progress } from "@skein/runtime/RequestContext"
 import type { Described, State } from "../../RemoteTask.ts"
 
-/** A task as one of the two shapes tells it: the extension with what its status brings along, 2025-11-25 without. */
+/**
+ * The status of a task in one of the two forms: the extension sends the result or the input requests with it,
+ * 2025-11-25 does not.
+ */
 export type TaskStatus = Task | DetailedTask
 
-/** Whether a task is over. */
+/** Whether a status is final. */
 export const isFinal = ({ status }: Pick<TaskStatus, "status">): boolean =>
   status !== "working" && status !== "input_required"
 
-// No option: what is longer fits no header (`Mcp-Name`), and most servers' ids are of 20 to 64 characters.
+// Not an option: a longer id fits into no header (`Mcp-Name`), and the ids of most servers have 20 to 64 characters.
 const maxTaskId = 4_096
 
-/** Whether a task can be asked for by what the server calls it. */
+/** Whether the id of a task can be used in requests. */
 export const isTaskId = (id: string): boolean => id.length > 0 && id.length <= maxTaskId
 
-/** What any task says of itself: other members have not been read, and may be anything. */
+/** The members of any task. Other members were not decoded, and may be anything. */
 export const bare = (task: Task): Task => {
   const { createdAt, lastUpdatedAt, pollIntervalMs, status, statusMessage, taskId, ttlMs } = task
   return {
@@ -36,21 +39,21 @@ export const bare = (task: Task): Task => {
   }
 }
 
-/** Reads a `notifications/tasks/status`; what is malformed says nothing. */
+/** Decodes a `notifications/tasks/status`; undefined if it is malformed. */
 export const readNotice = (params: JsonObject): TaskStatus | undefined => {
   const read = Codec.decodeParams(Method.LegacyTaskStatus, "2025-11-25", params)
   return Result.isSuccess(read) ? bare(read.success) : undefined
 }
 
-/** When the server changed it last, in milliseconds of its clock; undefined where it says nothing that is a time. */
+/** When the task changed last, in milliseconds of the server's clock; undefined if that is not a time. */
 const changedAt = ({ lastUpdatedAt }: TaskStatus): number | undefined => {
   const time = Date.parse(lastUpdatedAt)
   return Number.isNaN(time) ? undefined : time
 }
 
 /**
- * Whether what is told is older than what is known: it may have been overtaken on its way. What is final is never left,
- * and never too old.
+ * Whether a received status is older than the known one: it may have been overtaken on its way. A final status never
+ * changes, and is never too old.
  */
 export const isStale = (known: TaskStatus, told: TaskStatus): boolean => {
   if (isFinal(known)) return true
@@ -58,13 +61,13 @@ export const isStale = (known: TaskStatus, told: TaskStatus): boolean => {
   return !isFinal(told) && before !== undefined && now !== undefined && now < before
 }
 
-/** How old a task was when it was told of, as far as the server's own clock says: it may have been older. */
+/** The age of a task when its status was sent, by the server's own clock: at least this much. */
 export const ageOf = (told: TaskStatus): number => {
   const age = (changedAt(told) ?? 0) - Date.parse(told.createdAt)
   return age > 0 ? age : 0
 }
 
-/** What all states have. */
+/** The members of all states. */
 const described = (told: TaskStatus, progress: Progress | undefined): Described => {
   const { createdAt, lastUpdatedAt, pollIntervalMs, statusMessage, taskId, ttlMs } = told
   return {
@@ -78,7 +81,10 @@ const described = (told: TaskStatus, progress: Progress | undefined): Described 
   }
 }
 
-/** The state of a task that is not over. What is over without its result yet is shown as at work. */
+/**
+ * The state of a task that has not ended. A task that has ended, but whose result was not fetched yet, is shown as
+ * working.
+ */
 export const stateOf = (told: TaskStatus, progress: Progress | undefined): State => {
   const common = described(told, progress)
   if (told.status !== "input_required") return { ...common, status: "working" }
@@ -98,7 +104,7 @@ export const endOf = (
     | Pick<Extract<State, { status: "cancelled" }>, "status">
 ): State => ({ ...described(told, progress), ...end })
 
-/** Whether two tellings would be the same state. */
+/** Whether two statuses result in the same state. */
 export const isSame = (a: TaskStatus, b: TaskStatus): boolean =>
   a.status === b.status && a.statusMessage === b.statusMessage && a.lastUpdatedAt === b.lastUpdatedAt &&
   a.ttlMs === b.ttlMs && a.pollIntervalMs === b.pollIntervalMs &&

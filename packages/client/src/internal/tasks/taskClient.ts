@@ -1,5 +1,5 @@
 /**
- * Calls that have become tasks, loaded with the first of them.
+ * Follows calls that the server answers with a task. It is loaded with the first of them.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -19,7 +19,7 @@ import { bare, isTaskId } from "./statusStream.ts"
 const invalid = (message: string): ClientError =>
   new ClientError({ reason: new InvalidResponse({ message }), method: Method.CallTool.name })
 
-/** What follows the task that a call has become; or why it cannot be followed. */
+/** Returns the follower of the task that a call was answered with, or fails if the task cannot be followed. */
 export const follow = (
   client: ClientContext,
   created: CreatedTask,
@@ -36,7 +36,7 @@ export const follow = (
   }
   const { deadline, reports } = created
   const settings = { client, handle, deadline, reports, timeout: options.timeout }
-  // What its status brings along comes with `tasks/get` alone, in the request era.
+  // In the stateless revision only `tasks/get` returns the details of a status.
   const unseen = connection.isRequestEra && seed.status !== "working"
   const follower = new TaskFollower(
     { ...settings, unseen, leaveRunning: options.task?.leaveRunning ?? leaveRunning },
@@ -50,7 +50,7 @@ export const follow = (
   return follower
 }
 
-/** Waits for the result; a task that is not waited for any more is cancelled, unless it is to be left running. */
+/** Waits for the result. If the wait is interrupted, the task is cancelled, unless it should be left running. */
 export const seeThrough = (
   follower: TaskFollower | ClientError,
   restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
@@ -61,14 +61,14 @@ export const seeThrough = (
 
 const finished = (result: CallToolResult): Finished => ({ _tag: "Finished", result: Effect.succeed(result) })
 
-/** A call's answer: a result, or what follows a task. */
+/** The result of a call, or the follower of its task. */
 type Answered = CallToolResult | TaskFollower
 
 const isFollower = (answered: Answered): answered is TaskFollower => answered instanceof TaskFollower
 
 const ignore = (): void => {}
 
-/** Calls a tool, and gives the task as soon as there is one. */
+/** Calls a tool, and returns the task as soon as it is created. */
 export const start = (
   client: ClientContext,
   name: string,
@@ -80,7 +80,7 @@ export const start = (
     const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
     const asked: CallToolOptions = {
       ...options,
-      // Its progress is in the states, in the one revision that has it.
+      // Progress is part of the states, in the one revision that has it.
       onProgress: options.onProgress ?? (mayAugment(last) ? ignore : undefined),
       task: { ...options.task, augment: options.task?.augment ?? true }
     }
@@ -94,7 +94,7 @@ export const start = (
       { ...asked, handleTask }
     )
     const started = Effect.map(called, (answered): Started => isFollower(answered) ? answered : finished(answered))
-    // Whether it may be a task is known of tools that were listed.
+    // Only for listed tools is it known whether they support tasks.
     const unknown = tasks.enabled && mayAugment(last) && toolCatalog.taskSupport(name) === undefined
     return unknown
       ? Effect.andThen(Effect.timeoutOption(toolListRefresh.run, client.supervisor.timeouts.timeout), started)
@@ -106,14 +106,14 @@ const refused = (message: string): ClientError =>
 
 const textOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
-/** Takes a task up again that was started before. */
+/** Follows a task that was started before. */
 export const resume = (
   client: ClientContext,
   given: Handle,
   options: ResumeOptions
 ): Effect.Effect<RemoteTask, ClientError> =>
   Effect.suspend(() => {
-    // It may have been read from anywhere.
+    // The handle may come from a file, and be any value.
     const { server, taskId, tool }: { readonly [key in keyof Handle]?: unknown } = given ?? {}
     if (typeof taskId !== "string" || !isTaskId(taskId)) {
       return Effect.fail(refused("The handle of the task is malformed"))

@@ -1,5 +1,5 @@
 /**
- * The tasks that a client follows, and what is heard of them on its lines.
+ * The tasks that a client follows, and the notifications about them.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -15,23 +15,23 @@ import type { Listening } from "./taskSubscription.ts"
 import { resolve, type Resolved } from "./settings.ts"
 
 /**
- * The progress of one call, also of the task that it becomes: "the `progressToken` provided in the initial request
+ * The progress of one call and of the task that it becomes: "the `progressToken` provided in the initial request
  * remains valid throughout the task lifetime" (2025-11-25, tasks).
  */
 export class TaskProgress {
   readonly #onProgress: (progress: Progress) => void
-  /** What the server knows it by. */
+  /** The progress token that the server received. */
   token: number | undefined = undefined
-  /** The last one. */
+  /** The last progress. */
   latest: Progress | undefined = undefined
-  /** Who follows the task. */
+  /** Called for each report while the task is followed. */
   onReport: (() => void) | undefined = undefined
 
   constructor(onProgress: (progress: Progress) => void) {
     this.#onProgress = onProgress
   }
 
-  /** Takes a report, if it is more than the last one. */
+  /** Receives a report, and ignores it unless the progress has increased. */
   readonly report = (progress: Progress): void => {
     if (this.latest !== undefined && progress.progress <= this.latest.progress) return
     this.latest = progress
@@ -46,17 +46,16 @@ export interface CreatedTask {
   readonly connection: NegotiatedConnection
   readonly tool: string
   readonly options: CallToolOptions
-  /**
-   * When the whole of it has to be over, in milliseconds of the keeper's clock; `Infinity` where the call did not say.
-   */
+  /** When the whole call must be over, in milliseconds of the monotonic clock; `Infinity` without `maxTimeout`. */
   readonly deadline: number
   readonly reports: TaskProgress | undefined
 }
 
-/** What becomes of it. */
+/** Handles the task of a call. */
 export type TaskHandler<R> = (created: CreatedTask) => Effect.Effect<R, ClientError>
 
-// No option: tasks that were started and are followed by nobody are of no end, and progress is no more than a courtesy.
+// Not an option: tasks that were started but are not followed may be unlimited in number, and progress is only a
+// courtesy.
 const maxReports = 1_000
 
 interface Waiting {
@@ -64,13 +63,13 @@ interface Waiting {
   readonly reports: TaskProgress
 }
 
-/** See the module's text. */
+/** The tasks that a client follows. */
 export class TaskRegistry {
   readonly settings: Resolved
-  /** Whether the extension is declared, and calls are augmented. */
+  /** Whether the extension is declared, and calls are sent as tasks. */
   readonly enabled: boolean
   readonly #warn: (...message: ReadonlyArray<unknown>) => void
-  /** What the server tells of them, in the request era. */
+  /** The subscription to status notifications, in the stateless revision. */
   listening: Listening | undefined = undefined
   #followed: Map<string, Set<(task: JsonRpc.JsonObject) => void>> | undefined = undefined
   #waiting: Map<unknown, Waiting> | undefined = undefined
@@ -81,7 +80,7 @@ export class TaskRegistry {
     this.#warn = warn
   }
 
-  /** Hears of the changes of a task; gives what ends that. */
+  /** Calls a listener for each status notification of a task. Returns a function that removes the listener. */
   follow(taskId: string, listener: (task: JsonRpc.JsonObject) => void): () => void {
     const followed = this.#followed ??= new Map()
     const listeners = followed.get(taskId) ?? new Set()
@@ -92,17 +91,17 @@ export class TaskRegistry {
     }
   }
 
-  /** Hears a notification of the server. */
+  /** Receives a notification of the server. */
   onNotification({ method, params }: JsonRpc.Notification): void {
     if (method !== Method.LegacyTaskStatus.name || params === undefined) return
     for (const listener of this.#followed?.get(params["taskId"] as string) ?? []) listener(params)
   }
 
-  /** Hears the progress of a call by its token, also after the call was answered; until it is dismissed. */
+  /** Registers the progress of a call by its token until it is dismissed, also after the response to the call. */
   expect(peer: Peer, token: number, reports: TaskProgress): void {
     this.dismiss(reports)
     const waiting = this.#waiting ??= new Map()
-    // Tokens begin anew with each connection, and what was known by one before is not any more.
+    // Tokens start again with each connection, and the tokens of the previous one are invalid.
     waiting.delete(token)
     waiting.set(token, { peer, reports })
     reports.token = token
@@ -114,7 +113,7 @@ export class TaskRegistry {
     if (this.#waiting?.get(reports.token)?.reports === reports) this.#waiting.delete(reports.token)
   }
 
-  /** Hears of progress that belongs to no call that waits. */
+  /** Receives progress that belongs to no pending request. */
   onUnmatchedProgress(peer: Peer, token: unknown, progress: Progress): void {
     const waiting = this.#waiting?.get(token)
     if (waiting?.peer !== peer) return

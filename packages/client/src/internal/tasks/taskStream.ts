@@ -1,5 +1,5 @@
 /**
- * One task of a server's, followed by one fiber for as long as somebody waits for it.
+ * One task of a server, followed by one fiber as long as anything waits for it.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Deferred from "effect/Deferred"
@@ -22,21 +22,21 @@ import type { Resolved } from "./settings.ts"
 import { endOf, isFinal, stateOf, type TaskStatus } from "./statusStream.ts"
 import type { End, Followed, TaskContext } from "./policy.ts"
 
-// No option: only the last state counts for long.
+// Not an option: only the last state matters for long.
 const bufferSize = 16
 
 const leftBehind = "A task that nobody waits for any more may go on: the server was not told to cancel it:"
 
-/** See the module's text. */
+/** One task of a server, followed by one fiber as long as anything waits for it. */
 export class TaskFollower implements RemoteTask, Followed {
   readonly _tag = "RemoteTask"
   readonly id: string
   readonly handle: Handle
   readonly terms: TaskContext
   readonly settings: Resolved
-  /** What the server said last. */
+  /** The last status that the server sent. */
   told: TaskStatus
-  /** Whether this side has asked to cancel it. */
+  /** Whether this client has asked to cancel it. */
   cancelling = false
   readonly #course: TaskPoller
   readonly #outcome = Deferred.makeUnsafe<CallToolResult, ClientError>()
@@ -57,12 +57,12 @@ export class TaskFollower implements RemoteTask, Followed {
     this.#course = new TaskPoller(this)
   }
 
-  /** Takes a task up that is known by its handle alone: looks at it once. */
+  /** Makes the follower of a task whose handle alone is known. Requests its status once. */
   static resume(terms: TaskContext): Effect.Effect<TaskFollower, ClientError> {
     return Effect.map(Requests.look(terms), (told) => new TaskFollower(terms, told))
   }
 
-  // ---- what a holder of the task sees
+  // ---- the public interface
 
   get states(): Stream.Stream<State, ClientError> {
     const failure = Stream.suspend(() => this.#failed === undefined ? Stream.empty : Stream.fail(this.#failed))
@@ -85,14 +85,14 @@ export class TaskFollower implements RemoteTask, Followed {
     })
   }
 
-  // ---- what waits for it
+  // ---- waiting for the result
 
-  /** Waits for the result; the task stays as it is when nobody does any more. */
+  /** Waits for the result. Interrupting it does not affect the task. */
   get awaited(): Effect.Effect<CallToolResult, ClientError> {
     return Effect.scoped(Effect.andThen(this.#attached, Deferred.await(this.#outcome)))
   }
 
-  /** What happens to the task when the one who waited has left. It does not take longer than `cancelTimeout`. */
+  /** Cancels the task after the wait was interrupted, or leaves it running. Takes no longer than `cancelTimeout`. */
   get left(): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.terms.leaveRunning || isFinal(this.told)) return Effect.void
@@ -100,13 +100,13 @@ export class TaskFollower implements RemoteTask, Followed {
       this.cancelling = true
       return Effect.matchEffect(Requests.cancel({ ...this.terms, timeout: duration }, duration), {
         onSuccess: () => Effect.void,
-        // One that is over, or not there, is what was wanted.
+        // If the task has ended or does not exist, nothing is left to cancel.
         onFailure: (error) => isUnknown(error) ? Effect.void : Effect.logWarning(leftBehind, error.message)
       })
     })
   }
 
-  /** Follows the task while the scope lasts; with others it is the same fiber that does. */
+  /** Follows the task while the scope lasts. Several scopes share one fiber. */
   get #attached(): Effect.Effect<void, never, Scope.Scope> {
     const begin = Effect.suspend(() => {
       this.#waiting++
@@ -126,14 +126,14 @@ export class TaskFollower implements RemoteTask, Followed {
     return Effect.acquireRelease(begin, () => end)
   }
 
-  /** It was interrupted while somebody waited: what owns it has ended. */
+  /** The fiber was interrupted while readers waited: its owner has ended. */
   #stopped(fiber: Fiber.Fiber<void>): void {
     if (this.#fiber !== fiber) return
     this.#fiber = undefined
     if (!Deferred.isDoneUnsafe(this.#outcome)) this.#end(Exit.fail(withHandle(clientClosed(this.id), this.handle)))
   }
 
-  // ---- how it goes on
+  // ---- following the task
 
   get #run(): Effect.Effect<void> {
     return this.#course.run.pipe(
@@ -143,13 +143,13 @@ export class TaskFollower implements RemoteTask, Followed {
     )
   }
 
-  /** Takes what is told. How it has ended is a state when its result was read. */
+  /** Receives a status. A final one becomes a state once the result was read. */
   tell(told: TaskStatus): void {
     this.told = told
     if (!isFinal(told)) this.#become(stateOf(told, this.terms.reports?.latest))
   }
 
-  /** There is progress. */
+  /** Publishes a state with the new progress. */
   reported(): void {
     if (!isFinal(this.told)) this.tell(this.told)
   }
@@ -159,7 +159,7 @@ export class TaskFollower implements RemoteTask, Followed {
     this.#notices.publish(state)
   }
 
-  /** The result of a task that has ended, read as that of the call, and checked. */
+  /** The result of a task that has ended, decoded and validated like that of its call. */
   #concluded(end: End): Effect.Effect<CallToolResult, ClientError> {
     const { client, handle: { tool }, reports, timeout } = this.terms
     const progress = reports?.latest
@@ -184,7 +184,7 @@ export class TaskFollower implements RemoteTask, Followed {
     }
   }
 
-  /** Nothing more is to be done for it, but to cancel a task that goes on without anybody. */
+  /** Ends the states. Cancels a task that goes on although nothing waits for it. */
   #over(exit: Exit.Exit<CallToolResult, ClientError>): Effect.Effect<void> {
     if (Exit.isSuccess(exit) || isFinal(this.#state)) return Effect.sync(() => this.#end(exit))
     if (Exit.hasInterrupts(exit)) return Effect.void
@@ -199,7 +199,7 @@ export class TaskFollower implements RemoteTask, Followed {
   #end(exit: Exit.Exit<CallToolResult, ClientError>): void {
     const { client: { tasks }, reports } = this.terms
     tasks.dismiss(reports)
-    // What has ended as a state is no failure of those who watch.
+    // A task that ended with a failed or cancelled state does not fail the stream of states.
     if (Exit.isFailure(exit) && !isFinal(this.#state)) {
       const failure = Exit.findErrorOption(exit)
       this.#failed = failure._tag === "Some" ? failure.value : clientClosed(this.id)
@@ -208,7 +208,7 @@ export class TaskFollower implements RemoteTask, Followed {
     Deferred.doneUnsafe(this.#outcome, exit)
   }
 
-  /** A task that cannot be cancelled is over, or not there. */
+  /** Requests the status once: a task that cannot be cancelled has ended, or does not exist. */
   get #lookedAt(): Effect.Effect<void, ClientError> {
     return Effect.map(Requests.look(this.terms), (told) => this.#course.push(told))
   }

@@ -1,10 +1,11 @@
 /**
- * What the server tells of the tasks that a client follows, in the request era: one `subscriptions/listen` for all of
- * them.
+ * Subscribes to status notifications of the tasks that a client follows, in the stateless revision, with one
+ * `subscriptions/listen` for all of them.
  *
- * When tasks come the next one is opened, with all that are followed then; it takes the place of the one before when
- * the server has agreed to it, so that nothing is lost between the two. What is told twice is known already. Tasks that
- * go are left in it until then: most are over, and nothing is told of those. When the last one goes it is ended.
+ * When tasks are added, another subscription is opened, with all tasks that are followed then. It replaces the previous
+ * one once the server has accepted it, so that no notification is lost between the two. A status that is received twice
+ * has no effect. Tasks that are no longer followed remain in the subscription until the next one is opened: most of
+ * them have ended, and have no further notifications. The subscription ends with the last task.
  */
 import type { DetailedTask } from "@skein/protocol/Task"
 import * as Deferred from "effect/Deferred"
@@ -17,32 +18,32 @@ import type { ClientError } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { Signal } from "./signal.ts"
 
-/** Who follows a task. */
+/** The follower of a task. */
 export interface Listener {
   readonly id: string
-  /** From now on its changes are told. */
+  /** The server sends status notifications of the task from now on. */
   readonly subscribed: () => void
-  /** They are not, or some may have been missed. */
+  /** The server does not send them any longer, or some may have been missed. */
   readonly subscriptionLost: () => void
   readonly push: (task: DetailedTask) => void
 }
 
-/** What it takes to be told. */
+/** The part of a client that a subscription needs. */
 export interface Subscriber {
   readonly supervisor: { readonly last: NegotiatedConnection }
-  /** What the server tells of some tasks. */
+  /** The status notifications of some tasks. */
   readonly watchTasks: (taskIds: ReadonlyArray<string>) => Stream.Stream<Change, ClientError>
   readonly scope: Scope.Scope
 }
 
 /**
- * How many milliseconds are waited between one and the next, of so many tasks: those that come meanwhile are subscribed
- * to together. No option: a server is not asked for more than a thousand tasks a second so, and a task that is over at
- * once is heard of soon.
+ * The delay in milliseconds between two subscriptions, given the number of tasks. Tasks that are added meanwhile are
+ * subscribed to together. Not an option: it bounds the subscriptions to a thousand tasks a second, and is short enough
+ * to receive the end of a task that ends at once.
  */
 const spacing = (tasks: number): number => Math.max(20, tasks)
 
-/** See the module's text. */
+/** The subscription to status notifications of all followed tasks. */
 export class Listening {
   readonly #client: Subscriber
   readonly #most: number
@@ -51,7 +52,7 @@ export class Listening {
   readonly #come = new Signal()
   #opening: Fiber.Fiber<void> | undefined = undefined
   #standing: Fiber.Fiber<void> | undefined = undefined
-  /** The line on which the server would not be subscribed to. */
+  /** The connection whose server refused the subscription. */
   #deaf: NegotiatedConnection | undefined = undefined
 
   /** `most` tasks at the same time. */
@@ -60,7 +61,10 @@ export class Listening {
     this.#most = most
   }
 
-  /** Tells a listener, until the scope closes; where the server does not, or not of so many, nothing is told. */
+  /**
+   * Adds a listener until the scope closes. It is not called if the server does not support subscriptions, or not for
+   * so many tasks.
+   */
   join(listener: Listener): Effect.Effect<void, never, Scope.Scope> {
     return Effect.suspend(() => {
       const { last } = this.#client.supervisor
@@ -85,7 +89,7 @@ export class Listening {
     const listeners = this.#listeners.get(listener.id)
     listeners?.delete(listener)
     if (listeners?.size === 0) this.#listeners.delete(listener.id)
-    // There is room for one that was not told of.
+    // A task that was not subscribed to can be included now.
     if (this.#listeners.size >= this.#most) this.#come.tell()
     if (this.#listeners.size > 0) return
     this.#opening?.interruptUnsafe()
@@ -93,7 +97,7 @@ export class Listening {
     this.#standing = undefined
   }
 
-  /** Opens one after the other, as tasks come. */
+  /** Opens one subscription after the other, as tasks are added. */
   get #open(): Effect.Effect<void> {
     return Effect.scoped(Effect.gen({ self: this }, function*() {
       while (true) {
@@ -107,7 +111,7 @@ export class Listening {
     }))
   }
 
-  /** One of them; the deferred is done when the server has agreed to it, or will not. */
+  /** Runs one subscription. The deferred is completed when the server has accepted or refused it. */
   #subscription(taskIds: ReadonlyArray<string>, begun: Deferred.Deferred<void>): Effect.Effect<void> {
     return Effect.withFiber((fiber) => {
       const subscription = fiber as Fiber.Fiber<void>

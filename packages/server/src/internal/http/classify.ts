@@ -46,7 +46,7 @@ export const isOpening = (message: JsonRpc.Inbound | undefined): message is Json
  * - A message with a protocol version in its `_meta` is stateless, and so is a request whose `MCP-Protocol-Version`
  *   header names a stateless revision. A session id is then ignored: "an `Mcp-Session-Id` header on a request: ignore
  *   it".
- * - `initialize` opens a session, whatever its headers are: the version is negotiated in the body.
+ * - `initialize` opens a session regardless of its headers: the version is negotiated in the body.
  * - Any other message belongs to the session that `Mcp-Session-Id` names, and is refused without one; except by an
  *   endpoint without sessions (`stateless`).
  *

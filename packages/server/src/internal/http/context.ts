@@ -1,5 +1,5 @@
 /**
- * What an endpoint shares with its sessions and its stateless requests.
+ * The state that an endpoint shares with its sessions and its stateless requests.
  */
 import type * as Limits from "@skein/runtime/Limits"
 import type { RequestRunner } from "@skein/runtime/RequestRunner"

@@ -223,7 +223,9 @@ export class Endpoint {
     else if (fault === "Encoding") this.#refusals.refuse(answer, notUtf8)
   }
 
-  /** Whether an `initialize` exceeds its bounds. Its session stores what it says about the client. */
+  /**
+   * Whether an `initialize` exceeds its bounds. Its session stores the information about the client that it contains.
+   */
   #isTooLarge({ params }: JsonRpc.Request, { size }: HttpRequest): boolean {
     return size > this.options.sessions.maxInitializeChars || !holdsAtMost(params, maxValues)
   }

@@ -33,8 +33,8 @@ export interface Store {
     after: number
   ) => Effect.Effect<ReadonlyArray<string> | undefined>
   /**
-   * Removes what has expired; `now` in milliseconds of the monotonic clock. Called every 10 seconds after a stream was
-   * completed, until it returns `false`: nothing is left that will expire.
+   * Removes expired events; `now` in milliseconds of the monotonic clock. Called every 10 seconds after a stream was
+   * completed, until it returns `false`: no remaining event will expire.
    */
   readonly sweep?: ((now: number) => boolean) | undefined
 }

@@ -1,5 +1,5 @@
 /**
- * What the sessions of an endpoint have in common, over Streamable HTTP and over HTTP+SSE.
+ * The part that all sessions of an endpoint share, over Streamable HTTP and over HTTP+SSE.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"

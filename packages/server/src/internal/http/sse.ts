@@ -1,6 +1,6 @@
 /**
- * The text of Server-Sent Events, and the bound of what waits for a slow reader. JSON text has no line breaks, so each
- * message is one line of data.
+ * The text of Server-Sent Events, and the bound of the text that waits for a slow reader. JSON text has no line breaks,
+ * so each message is one line of data.
  */
 import type { HttpAnswer } from "./adapter.ts"
 

@@ -1,6 +1,6 @@
 /**
- * A question that is asked as a task (2025-11-25, tasks: what a requestor does): the client answers at once with a task, and what
- * becomes of that is asked for later, so that no request is open while a user thinks.
+ * Sends input requests as tasks (2025-11-25, tasks: what a requestor does). The client creates a task and returns it at
+ * once. The server polls the task and fetches its result later, so that no request is open while a user thinks.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -15,7 +15,7 @@ import type { ServerSession } from "../dispatch/session.ts"
 
 type Asked<A> = Effect.Effect<A, McpError | RequestError>
 
-/** The part of a task that matters here. */
+/** The members of a task that are used here. */
 interface State {
   readonly taskId: string
   readonly status: string
@@ -24,7 +24,7 @@ interface State {
 
 const revision = "2025-11-25"
 
-// A client that does not say how long to wait between two looks, and one that says next to nothing.
+// Milliseconds between two polls: the default, and the lower bound of the interval that a client suggests.
 const pollInterval = 1_000
 const leastInterval = 100
 
@@ -39,7 +39,7 @@ const look = (exchange: RequestContext, taskId: string): Asked<State> => {
   })
 }
 
-/** Looks at the task until there is something to fetch. A look that is not answered in time says nothing: the next one may be. */
+/** Polls the task until its result can be fetched. A poll that times out is repeated. */
 const follow = (exchange: RequestContext, task: State): Asked<JsonObject> =>
   Effect.gen(function*() {
     let state = task
@@ -58,7 +58,10 @@ const follow = (exchange: RequestContext, task: State): Asked<JsonObject> =>
     })
   })
 
-/** The task is not wanted any more. The request may be over by now, so that it is the session that says so; nobody waits for it. */
+/**
+ * Cancels the task. The session sends the cancellation, since the request may have ended, and nothing waits for the
+ * response.
+ */
 const cancel = ({ peer }: ServerSession, { taskId }: State): Effect.Effect<void> =>
   Effect.asVoid(Effect.forkIn(
     Effect.ignore(peer.request(Method.LegacyCancelTask.name, { taskId })),
@@ -67,8 +70,9 @@ const cancel = ({ peer }: ServerSession, { taskId }: State): Effect.Effect<void>
   ))
 
 /**
- * Asks, and gives the answer as the question itself would have had it. It takes no longer than `timeout`, which is also what the
- * client is asked to keep the task for, unless `ttl` says otherwise. The task is cancelled when nobody waits for it any more.
+ * Sends the input request as a task, and returns the response that the client would have sent without a task. It takes
+ * at most `timeout`, which is also the time for which the client is asked to keep the task, unless `ttl` is given. The
+ * task is cancelled on a timeout and on an interruption.
  */
 export const ask = (
   exchange: RequestContext,
@@ -82,12 +86,12 @@ export const ask = (
   const { name } = method
   const kept = Duration.toMillis(ttl ?? timeout)
   const augmented = { ...params, task: Number.isFinite(kept) ? { ttl: Math.round(kept) } : {} }
-  // How long the answer takes is no matter of how long the task does.
+  // The timeouts of the task do not apply to the response that creates it.
   const { timeout: _, maxTimeout: __, ...rest } = options
   return Effect.flatMap(exchange.request(name, augmented, rest), (raw): Asked<JsonObject> => {
     const created = Codec.decodeAnswer(method, revision, raw)
     if (Result.isFailure(created)) return Effect.fail(invalid(name, created.failure))
-    // It has answered at once.
+    // The client has answered without a task.
     if (created.success._tag !== "LegacyTask") return Effect.succeed(raw)
     const { task } = created.success.result
     const message = `No answer to ${name} within ${Duration.toMillis(timeout)} ms (its task)`

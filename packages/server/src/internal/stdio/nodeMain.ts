@@ -19,8 +19,8 @@ export interface MainOptions {
 }
 
 /**
- * Whether an error is a mistake of configuration, whose message says where to fix it: its stack would show only this
- * library. The errors of the tasks package are recognized by their tag, because this package cannot import it.
+ * Whether an error is a mistake of configuration, whose message describes how to correct it: its stack would show only
+ * this library. The errors of the tasks package are recognized by their tag, because this package cannot import it.
  */
 const isConfigurationError = (error: unknown): error is { readonly message: string } =>
   error instanceof DefinitionError || (error instanceof TransportError && error.reason._tag === "OpenFailed") ||

@@ -21,7 +21,7 @@ export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
   compensate: (undo) => compensate(run, undo)
 })
 
-/** The request of a run. What the handler asks through it becomes a question of the task. */
+/** The request of a run. Input requests of its handler become questions of the task. */
 export const makeTaskRequest = (run: Run, current: CurrentTask["Service"]): TaskRequestContext => {
   const askTask = (...[method, params, options]: Parameters<TaskRequestContext["request"]>) =>
     ask(run, method, params, options)

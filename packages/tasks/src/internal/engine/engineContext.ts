@@ -48,7 +48,7 @@ export const maxMemoryPauseMs = 5000
 
 const utf8Encoder = new TextEncoder()
 
-/** A fingerprint that stands for a text without revealing it: 128 bits as hexadecimal digits. */
+/** A fingerprint that identifies a text without revealing it: 128 bits as hexadecimal digits. */
 export const fingerprint = (engine: EngineContext, text: string): Effect.Effect<string> =>
   // UTF-8 replaces lone surrogates. Escaping keeps different texts different.
   Effect.map(engine.digest.digestHex(sha256, utf8Encoder.encode(escape(text))), (hex) => hex.slice(0, 32))

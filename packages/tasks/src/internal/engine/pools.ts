@@ -2,7 +2,7 @@
  * Pools of workers. Each pool is a shard group of the cluster, whose name is a number.
  *
  * The cluster numbers its locks by the order of the shard groups that a process has. All processes must come to the
- * same numbers, whatever pools each of them names. So the database assigns each pool a number once, in the order of
+ * same numbers, also if they name different pools. So the database assigns each pool a number once, in the order of
  * their first use.
  */
 import * as Effect from "effect/Effect"

@@ -105,8 +105,8 @@ export const layerRereadMessages: Layer.Layer<MessageStorage, never, MessageStor
 
 /**
  * Avoids a warning at shutdown. A runner that stops unregisters itself and then reads the list of runners once more; if
- * it was the only one, the cluster warns that there are "no healthy runners", which nobody can act on. Here a runner
- * that has unregistered sees the list from before.
+ * it was the only one, the cluster warns that there are "no healthy runners", on which no action is possible. Here a
+ * runner that has unregistered sees the list from before.
  */
 export const layerQuietUnregister: Layer.Layer<RunnerStorage, never, RunnerStorage> = Layer.effect(
   RunnerStorage,

@@ -31,7 +31,7 @@ export interface SweeperOptions {
   /** Between two checks for expired or cancelled tasks of other processes, at most. */
   readonly maxInterval: number
   readonly expiryAlarm: ExpiryAlarm
-  /** From the expiry of a task until it is deleted whatever it has not compensated. */
+  /** The time from the expiry of a task until it is deleted even if its compensations have not completed. */
   readonly undoTimeout: number
 }
 

@@ -25,7 +25,7 @@ import { modelToolsFor, orStatusAfterMaxWait, withFormCapability } from "./longP
 import { cancelUnwanted, type ModelTools, type TaskService, withMcpErrors } from "./taskService.ts"
 import * as wire from "./wire.ts"
 
-/** The key under which a round of the request era remembers the task. */
+/** The key under which a round of the stateless revision remembers the task. */
 const onceKey = "@skein/tasks"
 
 /** Starts the task of a prepared call, or returns the task that an earlier round has started. */
@@ -66,8 +66,8 @@ export const runInline = (tasks: TaskService["Service"], call: ToolCall): ToolCa
 }
 
 /**
- * A call that is interrupted for the questions of a round comes again, and a server that stops does not end its tasks.
- * After any other interruption the result has no receiver.
+ * A call that is interrupted for the questions of a round is repeated by the client, and a server that stops does not
+ * end its tasks. After any other interruption the result has no receiver.
  */
 const onInterrupted = (tasks: TaskService["Service"], request: RequestContext, id: string): Effect.Effect<void> =>
   request.stopped || (request.state === "Replacing" && !request.cancelled)
@@ -117,7 +117,8 @@ const relayState = (
   })
 
 /**
- * The user may answer while the task exists; its end withdraws the question. In the request era the call itself ends.
+ * The user may answer while the task exists; its end withdraws the question. In the stateless revision the call itself
+ * ends.
  */
 const noTimeout = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
 

@@ -22,7 +22,7 @@ import { taskPage } from "./taskPage.ts"
 import { describeTask, isForm, taskData } from "./taskDescription.ts"
 import * as wire from "./wire.ts"
 
-/** An invalid call of a model. The message tells the model how to correct it. */
+/** An invalid call of a model. The message describes how the model can correct it. */
 class ModelMistake extends Data.TaggedError("Mistake")<{ readonly message: string }> {}
 
 const mistake = (message: string): Effect.Effect<never, ModelMistake> => Effect.fail(new ModelMistake({ message }))

@@ -25,7 +25,7 @@ export interface TaskPolicyOptions {
    * 24 hours; `null`: never. A client of 2025-11-25 may request another time, up to `maxTtl`.
    */
   readonly ttl?: Duration.Input | null | undefined
-  /** The longest time to live, whatever `ttl` or a client requests. Default 30 days; `null`: no limit. */
+  /** The longest time to live, even if `ttl` or a client requests more. Default 30 days; `null`: no limit. */
   readonly maxTtl?: Duration.Input | null | undefined
   /**
    * The interval at which clients are asked to poll a task. Clients that poll more often are not rejected. Default one

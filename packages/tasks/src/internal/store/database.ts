@@ -15,7 +15,7 @@ export type Row = Readonly<Record<string, unknown>>
 /** Runs a statement. */
 export type Statement = (...parameters: ReadonlyArray<Parameter>) => Effect.Effect<ReadonlyArray<Row>, TaskError>
 
-/** A time after all others, in milliseconds: it stands for "never". */
+/** A time after all others, in milliseconds. It means "never". */
 export const maxTime = Number.MAX_SAFE_INTEGER
 
 /** The current time, in milliseconds of Unix time. */

@@ -13,7 +13,7 @@ import type { ChangeNotifier } from "./changeNotifier.ts"
 import { type Database, maxTime, type Row } from "./database.ts"
 import { encryptedPrefix, escape, permanentError, type StoredTexts, unescape } from "./storedText.ts"
 
-/** What the modules of the store share. */
+/** The state that the modules of the store share. */
 export interface StoreContext {
   readonly database: Database
   readonly changes: ChangeNotifier

@@ -24,7 +24,7 @@ export interface StoredTask {
   readonly statusMessageCount: number
   /** Whether its execution has ended and has compensated. */
   readonly settled: boolean
-  /** Whether its status message says that it waits for a worker. */
+  /** Whether its status message reports that it waits for a worker. */
   readonly waitsForWorker: boolean
 }
 

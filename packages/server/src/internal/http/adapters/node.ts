@@ -9,7 +9,7 @@ import type { Socket } from "node:net"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
 import { BodyBuffer } from "./body.ts"
 
-/** What the requests of one handler share. */
+/** The state that all requests of one handler share. */
 export interface Shared {
   /** The server shuts down: each connection is closed after its answer. */
   closing: boolean
@@ -19,7 +19,7 @@ export interface Shared {
   readonly sendTimeout: number
 }
 
-/** What the application supplies with a request. */
+/** The values that the application supplies with a request. */
 export interface RequestInput {
   /** The authenticated sender. */
   readonly principal?: Principal | undefined

@@ -1,5 +1,5 @@
 /**
- * What the adapters share: the services that they run with, and the search for the principal of a request.
+ * The parts that all adapters share: the services that they run with, and the search for the principal of a request.
  */
 import type { Principal } from "@skein/runtime/Connection"
 import * as Context from "effect/Context"

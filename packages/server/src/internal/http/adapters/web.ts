@@ -9,7 +9,7 @@ import * as Latch from "effect/Latch"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
 import { decode, strict } from "./body.ts"
 
-/** What the application supplies with a request. */
+/** The values that the application supplies with a request. */
 export interface RequestInput {
   /** The authenticated sender. */
   readonly principal?: Principal | undefined
