@@ -14,8 +14,8 @@ const everything = ScriptedServer.handshake("2025-11-25", ({ method, params }) =
   }
 })
 
-describe("a method that is taken off its client", () => {
-  it.effect("works, and is the same one each time", () =>
+describe("a client method that is read into a variable", () => {
+  it.effect("works without its client, and is the same function at each read", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(ScriptedServer.make(everything).transport)
       const { listTools, callTool, listToolsPage, ping, request, setLoggingLevel } = client
@@ -29,7 +29,7 @@ describe("a method that is taken off its client", () => {
       assert.deepStrictEqual(called.content, [{ type: "text", text: "a" }])
     }))
 
-  it.effect("is that client's, and no other's", () =>
+  it.effect("belongs to the client that it was read from", () =>
     Effect.gen(function*() {
       const one = ScriptedServer.make(everything)
       const other = ScriptedServer.make(everything)

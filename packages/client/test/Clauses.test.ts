@@ -1,4 +1,4 @@
-/** Clauses of the specification about what a client sends and takes, each by its words. */
+/** Clauses of the specification about the messages that a client sends and accepts, each quoted. */
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -18,7 +18,7 @@ const open = (revision: Revision.Revision, script: ScriptedServer.Script) =>
 
 const metaOf = ({ params }: JsonRpc.Request): JsonObject => (params?.["_meta"] ?? {}) as JsonObject
 
-/** Asks whatever a client can ask; the answers do not matter. */
+/** Sends one request of each kind that a client can send. The responses do not matter. */
 const everything = (client: Client.Client) =>
   Effect.forEach([
     client.listToolsPage(),
@@ -49,7 +49,7 @@ for (const revision of Revision.all) {
         assert.strictEqual(new Set(requests.map(({ id }) => id)).size, requests.length)
       }))
 
-    it.effect(`${revision} · ${modern ? "required fields MUST be included on every request" : "no metadata is made up"}`, () =>
+    it.effect(`${revision} · ${modern ? "required fields MUST be included on every request" : "adds no metadata"}`, () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(revision, () => ScriptedServer.failure(-32603, "no"))
         yield* everything(client)
@@ -73,7 +73,7 @@ for (const revision of Revision.all) {
         }
       }))
 
-    it.effect(`${revision} · to cancel an in-flight request, the client MUST send notifications/cancelled; what comes then is ignored`, () =>
+    it.effect(`${revision} · to cancel an in-flight request, the client MUST send notifications/cancelled; ignores a later response`, () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(revision, () => "no response")
         const interrupted = yield* Effect.forkChild(client.callTool("a"), { startImmediately: true })
@@ -98,7 +98,7 @@ for (const revision of Revision.all) {
         assert.strictEqual(server.received.length, before)
       }))
 
-    it.effect(`${revision} · -32002 is a resource that is not there; clients SHOULD still accept it`, () =>
+    it.effect(`${revision} · -32002 is a missing resource; clients SHOULD still accept it`, () =>
       Effect.gen(function*() {
         const codes = modern ? [-32002, -32602] : [-32002]
         for (const code of codes) {
@@ -114,7 +114,7 @@ for (const revision of Revision.all) {
   })
 }
 
-it.effect("2026-07-28 · a resultType of any value unrecognized by the client MUST be considered invalid, whatever was asked", () =>
+it.effect("2026-07-28 · a resultType of any value unrecognized by the client MUST be considered invalid, for every request", () =>
   Effect.gen(function*() {
     const page = {
       tools: [],

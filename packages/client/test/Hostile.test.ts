@@ -10,8 +10,8 @@ const json = (text: string): JsonObject => JSON.parse(text)
 interface Nested extends ReadonlyArray<Nested> {}
 const Nested = Schema.Array(Schema.suspend((): Schema.Codec<Nested> => Nested))
 
-describe("what a hostile server answers is a typed error", () => {
-  it.effect("versions that are no text, and that would not become one", () =>
+describe("returns a typed error for responses of a hostile server", () => {
+  it.effect("versions that are not strings and cannot be converted to strings", () =>
     Effect.gen(function*() {
       const versions = "[{\"toString\":1},{\"valueOf\":{},\"toString\":[]},null,7,\"1900-01-01\"]"
       const server = ScriptedServer.make(() =>
@@ -34,7 +34,7 @@ describe("what a hostile server answers is a typed error", () => {
       assert.instanceOf(error.cause, RangeError)
     }))
 
-  it.effect("a defect of the schema itself is no answer of the server's", () =>
+  it.effect("does not report a defect of the schema itself as an invalid response", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(
         ScriptedServer.make(

@@ -27,7 +27,7 @@ const hello: ScriptedServer.Script = () => ScriptedServer.success(text("hello"))
 
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   describe(revision, () => {
-    it.effect("runs the middleware that is listed first outside of the others, once applied for all calls", () =>
+    it.effect("runs the middleware that is listed first outermost, and composes it once for all calls", () =>
       Effect.gen(function*() {
         const log: Array<string> = []
         const named = (name: string): Middleware.Middleware => (next) => {
@@ -58,7 +58,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         assert.deepStrictEqual(sent, [{ name: "Ada", key: "***" }, { key: "secret" }])
       }))
 
-    it.effect("retry: makes a call again when next(call) runs again, each time with its whole timeout", () =>
+    it.effect("retry: repeats a call when next(call) runs again, with the full timeout each time", () =>
       Effect.gen(function*() {
         let calls = 0
         const retry: Middleware.Middleware = (next) => (call) =>
@@ -76,7 +76,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         assert.strictEqual(server.requests("tools/call").length, 3)
       }))
 
-    it.effect("audit: sees the end of each call, with its failure, and its interruption", () =>
+    it.effect("audit: sees the outcome of each call, including failure and interruption", () =>
       Effect.gen(function*() {
         const ends: Array<string> = []
         const audit: Middleware.Middleware = (next) => (call) =>
@@ -103,7 +103,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         assert.deepStrictEqual(ends, ["ok", "failed", "interrupted"])
       }))
 
-    it.effect("cache: answers without the server, and may change a result", () =>
+    it.effect("cache: responds without the server, and can change a result", () =>
       Effect.gen(function*() {
         const kept = new Map<string, JsonObject>()
         const cache: Middleware.Middleware = (next) => (call) => {
@@ -124,7 +124,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         assert.strictEqual(server.requests("tools/call").length, 1)
       }))
 
-    it.effect("sees each page of a list, and what the client does not support", () =>
+    it.effect("sees each page of a list, and requests that the client does not support", () =>
       Effect.gen(function*() {
         const seen: Array<string> = []
         const watch: Middleware.Middleware = (next) => (call) =>
@@ -153,7 +153,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   })
 }
 
-it.effect("2026-07-28 · a call that takes several rounds of input is one call to a middleware", () =>
+it.effect("2026-07-28 · a call with several rounds of input is one call to a middleware", () =>
   Effect.gen(function*() {
     let calls = 0
     const count: Middleware.Middleware = (next) => (call) => {

@@ -1,4 +1,4 @@
-/** What a server says of itself: notifications, requests, and noise. */
+/** Notifications and requests from a server, and input that is not a JSON-RPC message. */
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -28,7 +28,7 @@ const listen = (client: Client.Client, count: number) =>
 
 describe("notifications", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · are decoded, in order, for everybody who listens`, () =>
+    it.effect(`${revision} · decodes notifications and delivers them in order to every listener`, () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(revision)
         const fibers = [yield* listen(client, 4), yield* listen(client, 4)]
@@ -46,7 +46,7 @@ describe("notifications", () => {
       }))
   }
 
-  it.effect("one that is malformed is dropped", () =>
+  it.effect("drops a malformed notification", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25")
       const fiber = yield* listen(client, 1)
@@ -56,13 +56,13 @@ describe("notifications", () => {
       assert.deepStrictEqual(first?.params, { level: "info", data: 2 })
     }))
 
-  it.effect("when maxBufferedNotifications of them wait the oldest is dropped; 256 by default", () =>
+  it.effect("drops the oldest notification when maxBufferedNotifications are waiting; the default is 256", () =>
     Effect.gen(function*() {
       for (const [options, size] of [[{ maxBufferedNotifications: 2 }, 2], [{}, 256]] as const) {
         const { client, server } = yield* open("2025-11-25", options)
         const started = client.notifications.pipe(
           Stream.mapEffect((notice) =>
-            // The first one holds the listener up until all have come.
+            // The first notification blocks the listener until all others have arrived.
             at(notice) === 0 ? Effect.as(client.ping(), notice) : Effect.succeed(notice), { concurrency: 1 }),
           Stream.takeUntil((notice) => at(notice) === 600),
           Stream.runCollect
@@ -73,13 +73,13 @@ describe("notifications", () => {
         for (let n = 1; n <= 600; n++) server.notify("notifications/x", { at: n })
         const seen = (yield* Fiber.join(fiber)).map(at)
         assert.strictEqual(seen.at(-1), 600)
-        // The first was taken before the others came; one more may have been taken out of the buffer already.
+        // The first was taken before the others arrived; one more may have left the buffer already.
         assert.isAtMost(seen.length, size + 2)
         assert.isAtLeast(seen.length, size)
       }
     }))
 
-  it.effect("the stream ends with the session", () =>
+  it.effect("ends the stream with the session", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25")
       const fiber = yield* Effect.forkChild(Stream.runCollect(client.notifications), { startImmediately: true })
@@ -89,7 +89,7 @@ describe("notifications", () => {
       assert.deepStrictEqual(yield* Stream.runCollect(client.notifications), [])
     }))
 
-  it.effect("a listener that leaves leaves nothing behind: nothing is read for nobody", () => {
+  it.effect("stops decoding notifications after the last listener has left", () => {
     const warnings: Array<unknown> = []
     const logger = Logger.make(({ logLevel, message }) => {
       if (logLevel === "Warn") warnings.push(message)
@@ -112,12 +112,12 @@ describe("notifications", () => {
   })
 })
 
-describe("requests of the server", () => {
+describe("requests from the server", () => {
   const answerTo = (server: ReturnType<typeof ScriptedServer.make>, id: JsonRpc.Id) =>
     server.received.find((message) => (message._tag === "Success" || message._tag === "Failure") && message.id === id)
 
   for (const revision of Revision.sessionEra) {
-    it.effect(`${revision} · ping MUST be answered with an empty response; what was not declared is -32601`, () =>
+    it.effect(`${revision} · ping MUST be answered with an empty response; responds -32601 to undeclared methods`, () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(revision)
         server.send(JsonRpc.request("p", "ping"))
@@ -133,7 +133,7 @@ describe("requests of the server", () => {
       }))
   }
 
-  it.effect("2025-11-25 · a ping before the session is open is answered", () =>
+  it.effect("2025-11-25 · answers a ping before the session is open", () =>
     Effect.gen(function*() {
       const legacy = ScriptedServer.handshake("2025-11-25")
       const server = ScriptedServer.make((request, server) => {
@@ -156,7 +156,7 @@ describe("requests of the server", () => {
       assert.deepStrictEqual(server.received.filter(({ _tag }) => _tag === "Success" || _tag === "Failure"), [])
     }))
 
-  it.effect("2026-07-28 · stdio · nor during the probe, where no session may be opened", () =>
+  it.effect("2026-07-28 · stdio · writes no responses during the probe, where no session may be opened", () =>
     Effect.gen(function*() {
       const script = ScriptedServer.handshake("2026-07-28")
       const server = ScriptedServer.make((request, server) => {
@@ -168,8 +168,8 @@ describe("requests of the server", () => {
     }))
 })
 
-describe("noise", () => {
-  /** A connection that can also receive what no server would send. */
+describe("input that is not a message", () => {
+  /** A connection that can also receive text that a correct server does not send. */
   const noisy = (revision: Revision.Revision) =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => "no response"))
@@ -188,7 +188,7 @@ describe("noise", () => {
     })
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · what is no message is ignored, and not answered`, () =>
+    it.effect(`${revision} · ignores input that is not a message, and does not respond`, () =>
       Effect.gen(function*() {
         const { client, read, server } = yield* noisy(revision)
         for (const text of ["Listening on port 3000", "{}", "[]", "[1]", "{\"jsonrpc\":\"2.0\"}", "7"]) read(text)
@@ -197,7 +197,7 @@ describe("noise", () => {
       }))
   }
 
-  it.effect("an answer that is broken fails its request with InvalidAnswer", () =>
+  it.effect("fails the request with InvalidAnswer for a malformed response", () =>
     Effect.gen(function*() {
       const { client, read, server } = yield* noisy("2025-11-25")
       const fiber = yield* Effect.forkChild(Effect.flip(client.callTool("t")), { startImmediately: true })
@@ -206,7 +206,7 @@ describe("noise", () => {
       assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, "InvalidResponse")
     }))
 
-  it.effect("2025-03-26 · a batch is read, and its requests are answered in one", () =>
+  it.effect("2025-03-26 · reads a batch, and responds to its requests in one batch", () =>
     Effect.gen(function*() {
       const { client, read, server } = yield* noisy("2025-03-26")
       read(`[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"},7]`)
@@ -215,7 +215,7 @@ describe("noise", () => {
       assert.deepStrictEqual(batch, { _tag: "Batch", members: [JsonRpc.success("a", {}), JsonRpc.success("b", {})] })
     }))
 
-  it.effect("a batch where the revision has none is read message by message", () =>
+  it.effect("reads a batch message by message in revisions without batches", () =>
     Effect.gen(function*() {
       const { client, read, server } = yield* noisy("2025-11-25")
       const fiber = yield* Effect.forkChild(client.callTool("t"), { startImmediately: true })

@@ -1,4 +1,4 @@
-/** What a client writes, all of it, against the official schema of the revision that was negotiated. */
+/** Validates every message that a client writes against the official schema of the negotiated revision. */
 import { assert, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -28,7 +28,9 @@ const results: Readonly<Record<string, string>> = {
   ping: "EmptyResult"
 }
 
-/** Answers what is easily answered, the calls of tools in two rounds in the request era, and one of them never. */
+/**
+ * Responds to simple requests. In stateless revisions tool calls take two rounds, and one of them never gets a result.
+ */
 const script = (revision: Revision.Revision): ScriptedServer.Script => ({ method, params }) => {
   const whole = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
   switch (method) {
@@ -52,7 +54,7 @@ const script = (revision: Revision.Revision): ScriptedServer.Script => ({ method
 }
 
 for (const revision of Revision.all) {
-  it.effect(`${revision} · MUST NOT write anything that is not a valid MCP message: requests, notifications and answers`, () =>
+  it.effect(`${revision} · MUST NOT write anything that is not a valid MCP message: requests, notifications and responses`, () =>
     Effect.gen(function*() {
       const host = new Host()
       const changing = Roots.layerStream(

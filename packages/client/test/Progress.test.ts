@@ -1,4 +1,4 @@
-/** Progress as a stream. */
+/** Progress of a call as a stream. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -36,7 +36,7 @@ const call = (client: Client.Client, options?: Progress.Options) =>
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    it.effect("what a server of ours reports comes in order, and the result last", () =>
+    it.effect("delivers the progress of a Skein server in order, and the result last", () =>
       Effect.gen(function*() {
         const work = Tool.layer(Tool.make("work"), () =>
           Effect.gen(function*() {
@@ -67,11 +67,11 @@ for (const revision of Revision.all) {
         }])
       }))
 
-    it.effect("Progress notifications MUST stop after completion: none comes after the result", () =>
+    it.effect("Progress notifications MUST stop after completion: emits none after the result", () =>
       Effect.gen(function*() {
         const { client } = yield* open(revision, (request, server) => {
           for (const progress of [1, 1, 0.5, "2", null, 2]) tell(server, request, progress)
-          // What comes after the answer, in the same turn.
+          // Progress that arrives after the response, in the same turn.
           server.send({ _tag: "Success", id: request.id, result: { content: [] } })
           tell(server, request, 3)
           return "no response"
@@ -84,7 +84,7 @@ for (const revision of Revision.all) {
 }
 
 describe("a stream of progress", () => {
-  it.effect("fails as the call does, after the progress that was told", () =>
+  it.effect("fails as the call does, after the progress that was reported before", () =>
     Effect.gen(function*() {
       const { client } = yield* open("2025-11-25", (request, server) => {
         tell(server, request, 1)
@@ -98,7 +98,7 @@ describe("a stream of progress", () => {
       assert.deepStrictEqual(seen, steps(1))
     }))
 
-  it.effect("when maxBufferedUpdates updates wait the oldest is dropped, never the result; 64 by default", () =>
+  it.effect("drops the oldest update when maxBufferedUpdates are waiting, never the result; the default is 64", () =>
     Effect.gen(function*() {
       for (
         const [options, size] of [[{}, 64], [{ maxBufferedUpdates: 3 }, 3], [{ maxBufferedUpdates: 0 }, 1]] as const
@@ -117,7 +117,7 @@ describe("a stream of progress", () => {
         yield* pass(1000)
         yield* Fiber.join(fiber)
         assert.strictEqual(seen.at(-1), "result")
-        // Whatever was taken before the rest came is not in the buffer.
+        // Updates that were taken before the others arrived are not in the buffer.
         assert.isAtMost(seen.length, size + 1)
         assert.isAtLeast(seen.length, size)
         const told = seen.slice(0, -1) as Array<number>
@@ -126,7 +126,7 @@ describe("a stream of progress", () => {
       }
     }))
 
-  it.effect("ending it early cancels the call on the wire", () =>
+  it.effect("cancels the call on the wire when the stream ends early", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25", (request, server) => {
         tell(server, request, 1)
@@ -138,7 +138,7 @@ describe("a stream of progress", () => {
       assert.deepStrictEqual(cancelled(server), [server.requests("tools/call")[0]!.id])
     }))
 
-  it.effect("each run makes the call anew, with a token of its own", () =>
+  it.effect("makes a new call with a new token for each run", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({ content: [] }))
       const stream = call(client)
