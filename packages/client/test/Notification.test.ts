@@ -197,7 +197,7 @@ describe("input that is not a message", () => {
       }))
   }
 
-  it.effect("fails the request with InvalidAnswer for a malformed response", () =>
+  it.effect("fails the request with InvalidResponse for a malformed response", () =>
     Effect.gen(function*() {
       const { client, read, server } = yield* noisy("2025-11-25")
       const fiber = yield* Effect.forkChild(Effect.flip(client.callTool("t")), { startImmediately: true })

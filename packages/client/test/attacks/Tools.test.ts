@@ -118,7 +118,7 @@ describe("names of hostile tools", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.live("lists 10,000 tools with their own schemas, and fails with Limit for one more", () =>
+  it.live("lists 10,000 tools with their own schemas, and fails with LimitExceeded for one more", () =>
     Effect.gen(function*() {
       const properties = Object.fromEntries(
         Array.from({ length: 20 }, (_, at) => [`p${at}`, { type: "string", description: "x".repeat(40) }])

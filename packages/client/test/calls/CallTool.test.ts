@@ -104,7 +104,7 @@ describe("a typed tool call", () => {
       assert.strictEqual((yield* client.callTool("weather")).isError, true)
     }))
 
-  it.effect("fails with an InvalidAnswer that carries the result when the schema refuses it", () =>
+  it.effect("fails with an InvalidResponse that carries the result when the schema refuses it", () =>
     Effect.gen(function*() {
       const client = yield* answering("2025-11-25", { content: [], structuredContent: { sum: [] } })
       const error = yield* Effect.flip(client.callTool("add", {}, { output: Sum }))
@@ -112,7 +112,7 @@ describe("a typed tool call", () => {
       assert.deepStrictEqual(fieldsOf(error).result?.structuredContent, { sum: [] })
     }))
 
-  it.effect("fails with InvalidAnswer for a result with neither structured content nor JSON", () =>
+  it.effect("fails with InvalidResponse for a result with neither structured content nor JSON", () =>
     Effect.gen(function*() {
       const client = yield* answering("2025-11-25", { content: [{ type: "text", text: "three" }] })
       assert.strictEqual(
@@ -156,7 +156,7 @@ describe("a typed tool call", () => {
 describe("the duration of a call", () => {
   const quiet = open("2025-11-25", () => "no response", { limits: { timeout: "10 seconds", maxTimeout: "25 seconds" } })
 
-  it.effect("fails with TimedOut when a call gets no response in time, and cancels it at the server", () =>
+  it.effect("fails with Timeout when a call gets no response in time, and cancels it at the server", () =>
     Effect.gen(function*() {
       const { client, server } = yield* quiet
       const fiber = yield* Effect.forkChild(Effect.flip(client.callTool("slow")), { startImmediately: true })
@@ -242,7 +242,7 @@ describe("the duration of a call", () => {
       }))
   }
 
-  it.effect("fails with Limit when too many calls are pending", () =>
+  it.effect("fails with LimitExceeded when too many calls are pending", () =>
     Effect.gen(function*() {
       const { client } = yield* open("2025-11-25", () => "no response", { limits: { maxPendingRequests: 1 } })
       yield* Effect.forkChild(client.callTool("slow"), { startImmediately: true })

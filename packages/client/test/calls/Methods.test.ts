@@ -164,7 +164,7 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual(tools, [strange])
       }))
 
-    it.effect("fails with a Protocol error that carries the error of the server", () =>
+    it.effect("fails with a ProtocolError that carries the error of the server", () =>
       Effect.gen(function*() {
         const code = revision === "2026-07-28" ? -32602 : -32002
         const server = ScriptedServer.make(ScriptedServer.handshake(revision, () =>
@@ -299,7 +299,7 @@ describe("permitted results", () => {
       assert.strictEqual(server.requests("server/discover").length, 2)
     }))
 
-  it.effect("2025-11-25 · fails with InvalidAnswer for a task that was not requested", () =>
+  it.effect("2025-11-25 · fails with InvalidResponse for a task that was not requested", () =>
     Effect.gen(function*() {
       const now = "2026-01-01T00:00:00Z"
       const task = { taskId: "1", status: "working", createdAt: now, lastUpdatedAt: now, ttl: null }
@@ -307,7 +307,7 @@ describe("permitted results", () => {
       assert.strictEqual(Result.getOrThrow(Result.flip(result)).reason._tag, "InvalidResponse")
     }))
 
-  it.effect("fails with an InvalidAnswer that names the path when a required member is missing", () =>
+  it.effect("fails with an InvalidResponse that names the path when a required member is missing", () =>
     Effect.gen(function*() {
       const error = Result.getOrThrow(Result.flip(yield* answers("2025-06-18", { content: [{ type: "text" }] })))
       assert.strictEqual(error.reason._tag, "InvalidResponse")
@@ -322,7 +322,7 @@ describe("permitted results", () => {
       assert.deepStrictEqual(yield* client.listToolsPage(), { resultType, tools: [greet], nextCursor: "more" })
     }))
 
-  it.effect("fails with InvalidAnswer for a result that is not a listing", () =>
+  it.effect("fails with InvalidResponse for a result that is not a listing", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(
         ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => ScriptedServer.success({ tools: "none" })))

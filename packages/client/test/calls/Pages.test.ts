@@ -79,7 +79,7 @@ describe("listing all pages", () => {
       assert.isFalse("nextCursor" in (yield* client.listToolsPage()))
     }))
 
-  it.effect("fails with InvalidAnswer when a cursor repeats", () =>
+  it.effect("fails with InvalidResponse when a cursor repeats", () =>
     Effect.gen(function*() {
       const next: Record<string, string> = { undefined: "a", a: "b", b: "a" }
       const { client, server } = yield* paged((cursor) => ({ tools: [], nextCursor: next[String(cursor)] }))
@@ -87,7 +87,7 @@ describe("listing all pages", () => {
       assert.strictEqual(server.requests("tools/list").length, 3)
     }))
 
-  it.effect("fails with Limit after maxPages pages; the default is 1,000", () =>
+  it.effect("fails with LimitExceeded after maxPages pages; the default is 1,000", () =>
     Effect.gen(function*() {
       const exact = yield* paged(numbered(2), { maxPages: 2 })
       assert.strictEqual((yield* exact.client.listTools()).length, 2)
@@ -99,7 +99,7 @@ describe("listing all pages", () => {
       assert.strictEqual(endless.server.requests("tools/list").length, 1_000)
     }))
 
-  it.effect("fails with Limit after maxItems items; the default is 10,000", () =>
+  it.effect("fails with LimitExceeded after maxItems items; the default is 10,000", () =>
     Effect.gen(function*() {
       const exact = yield* paged(numbered(2), { maxItems: 2 })
       assert.strictEqual((yield* exact.client.listTools()).length, 2)
