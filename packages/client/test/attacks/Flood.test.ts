@@ -55,11 +55,11 @@ for (const [wire, transport] of wires) {
       ["a body", "application/json", repeated(" ", 65_536)],
       ["an event", "text/event-stream", repeated("data: x\n", 65_536)],
       ["a line", "text/event-stream", repeated("x", 65_536)],
-      ["lines of an id", "text/event-stream", repeated("id: 1\n", 65_536)],
-      ["lines of retry", "text/event-stream", repeated("retry: 1\n", 65_536)],
-      ["lines of nothing known", "text/event-stream", repeated("\u0000: 1\r", 65_536)],
-      ["a comment that has no end", "text/event-stream", ":" + repeated("x", 65_536)],
-      ["a body that is no JSON", "text/html", repeated("<p>", 65_536)]
+      ["id lines", "text/event-stream", repeated("id: 1\n", 65_536)],
+      ["retry lines", "text/event-stream", repeated("retry: 1\n", 65_536)],
+      ["lines with unknown fields", "text/event-stream", repeated("\u0000: 1\r", 65_536)],
+      ["a comment", "text/event-stream", ":" + repeated("x", 65_536)],
+      ["a body that is not JSON", "text/html", repeated("<p>", 65_536)]
     ]
     for (const [what, type, text] of endless) {
       it.live(`${what} without end fails its call at maxMessageBytes`, () =>
@@ -81,13 +81,13 @@ for (const [wire, transport] of wires) {
         ["comments", ":\n\n"],
         ["events without data", "event: x\nid: 1\n\n"],
         ["empty lines", "\n\n\n"],
-        ["events of no message", "data: {}\n\n"],
-        ["notifications that nobody knows", "data: {\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n\n"],
+        ["events that are not messages", "data: {}\n\n"],
+        ["notifications with unknown methods", "data: {\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n\n"],
         [
-          "progress of nobody",
+          "progress with an unknown token",
           "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":99,\"progress\":1}}\n\n"
         ],
-        ["answers of nobody", "data: {\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}\n\n"]
+        ["responses with an unknown id", "data: {\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}\n\n"]
       ] as const
     ) {
       it.live(`${what} without end: ends the call at its timeout, with bounded memory`, () =>

@@ -43,7 +43,7 @@ const floods: ReadonlyArray<readonly [string, string]> = [
   ["prose", "\"hello, I am a server\\n\".repeat(2000)"],
   ["blank lines", "\"\\r\\n\".repeat(20000)"],
   ["nulls", "\"null\\n[]\\n{}\\n\".repeat(5000)"],
-  ["bytes that are no UTF-8", "Buffer.alloc(65536, 0xff)"],
+  ["bytes that are not UTF-8", "Buffer.alloc(65536, 0xff)"],
   ["a byte order mark per line", "\"\\ufeff\\n\".repeat(10000)"]
 ]
 

@@ -86,7 +86,7 @@ const ways: ReadonlyArray<readonly [string, (socket: Net.Socket) => void]> = [
     (socket) => pour(socket, `HTTP/1.1 200 OK\r\n${json}Transfer-Encoding: chunked\r\n\r\n1;`, "x".repeat(65_536))
   ],
   [
-    "the size of a chunk that is none",
+    "an invalid chunk size",
     (socket) =>
       void socket.write(`HTTP/1.1 200 OK\r\n${json}Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFFFF\r\n`)
   ],
@@ -104,17 +104,17 @@ const ways: ReadonlyArray<readonly [string, (socket: Net.Socket) => void]> = [
     (socket) => pour(socket, `HTTP/1.1 200 OK\r\n${json}\r\n`, " ".repeat(65_536))
   ],
   [
-    "what is said to be gzip, and is not",
+    "a body that is declared as gzip and is not",
     (socket) => void socket.end(`HTTP/1.1 200 OK\r\n${json}Content-Encoding: gzip\r\n\r\n${body}`)
   ],
   [
-    "codings upon codings",
+    "many nested content codings",
     (socket) =>
       void socket.end(`HTTP/1.1 200 OK\r\n${json}Content-Encoding: ${"gzip, ".repeat(500)}gzip\r\n\r\n${body}`)
   ],
   ["a reset", (socket) => void socket.resetAndDestroy()],
   [
-    "an answer before it is asked, and another",
+    "a response before the request, and a second one",
     (socket) => void socket.write(`HTTP/1.1 200 OK\r\n${json}Content-Length: ${body.length}\r\n\r\n${body}`.repeat(50))
   ]
 ]

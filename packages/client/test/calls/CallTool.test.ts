@@ -98,7 +98,7 @@ describe("a typed tool call", () => {
       )
     }))
 
-  it.effect("returns a result with isError as a result when there is no schema", () =>
+  it.effect("returns a result with isError as a result without a schema", () =>
     Effect.gen(function*() {
       const client = yield* answering("2025-11-25", { content: [], isError: true })
       assert.strictEqual((yield* client.callTool("weather")).isError, true)

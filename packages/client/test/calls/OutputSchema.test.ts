@@ -214,7 +214,7 @@ describe("a hostile outputSchema", () => {
   const hostile: ReadonlyArray<readonly [string, JsonObject, string]> = [
     ["a $ref to a network URI", { $ref: "https://192.0.2.1/schema.json" }, "must lead to a place in the same schema"],
     ["alternatives that multiply", { $ref: "#/$defs/a0", $defs }, "subschemas apply to the same value"],
-    ["a schema nested without measure", deep, "nested deeper than 64"],
+    ["a deeply nested schema", deep, "nested deeper than 64"],
     ["a pattern with look-around", { properties: { a: { pattern: "(?=a)*" } } }, "cannot be used"]
   ]
   for (const [what, schema, why] of hostile) {

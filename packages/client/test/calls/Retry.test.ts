@@ -245,7 +245,7 @@ describe("a request whose connection is lost before the response", () => {
 })
 
 describe("a request on a connection that has ended", () => {
-  it.effect("was not sent, and is sent on the next connection whatever its method", () =>
+  it.effect("was not sent, and is sent on the next connection with any method", () =>
     Effect.gen(function*() {
       const { client, line, sent } = yield* open([])
       line.lose()

@@ -269,7 +269,7 @@ describe("2025-11-25 · task cancellation", () => {
       const { result } = yield* asking.ask("tasks/cancel", { taskId })
       assert.strictEqual(result.status, "cancelled")
       assert.strictEqual(host.interrupted, 1)
-      // There is no result, and there never is one later.
+      // The task never has a result.
       assert.strictEqual(asking.answerTo("early").error.code, -32603)
       assert.strictEqual((yield* asking.ask("tasks/result", { taskId })).error.code, -32603)
     }))

@@ -36,7 +36,7 @@ const open = (transport: typeof Http.transport, host: kit.Host) =>
   })
 
 for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {
-  describe(`2025-11-25 · by ${name}`, () => {
+  describe(`2025-11-25 · over ${name}`, () => {
     it.live("the server polls until the user has answered", () =>
       Effect.gen(function*() {
         const host = new kit.Host()

@@ -104,7 +104,7 @@ describe("2025-11-25 · SHOULD enforce limits on concurrent tasks per requestor"
       assert.strictEqual((yield* asking.ask(kit.elicitation, { ...kit.form, task: {} })).error.code, -32603)
     }))
 
-  it.effect("maxRetained: removes the oldest cancelled or fetched task; refuses with -32603 when there is none", () =>
+  it.effect("maxRetained: removes the oldest cancelled or fetched task; refuses with -32603 without such a task", () =>
     Effect.gen(function*() {
       let asked = 0
       const model = Sampling.layer(() => Effect.sync(() => kit.textAnswer(`${++asked}`)))

@@ -83,7 +83,7 @@ export class RequestingServer {
     this.client = client
   }
 
-  /** Sends a request and returns the response; `undefined` if there is none. */
+  /** Sends a request and returns the response, or `undefined` without a response. */
   ask(method: string, params?: Json, id = `asked-${this.#asked++}`): Effect.Effect<Json> {
     return answers.ask(this.server, method, params, id)
   }

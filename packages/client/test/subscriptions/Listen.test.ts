@@ -239,7 +239,7 @@ describe("resubscribing", () => {
       assert.strictEqual(seen.tags.filter((tag) => tag === "Subscribed").length, 11)
     }))
 
-  it.effect("retries when there is no acknowledgment within the timeout, then fails; emits no Gap without an earlier subscription", () =>
+  it.effect("retries without an acknowledgment within the timeout, then fails; emits no Gap without an earlier subscription", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, () => "no response")
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, maxAttempts: 1 }, timeout: 5000 })
@@ -286,11 +286,11 @@ describe("resubscribing", () => {
     const [what, status, again, undelivered] of [
       ["503", 503, true],
       ["429", 429, true],
-      ["a status that is not known", undefined, true],
+      ["an unknown status", undefined, true],
       ["400", 400, false],
       ["405", 405, false],
       ["403", 403, false],
-      ["404 where nobody has read it", 404, true, true]
+      ["404 for an unread request", 404, true, true]
     ] as const
   ) {
     it.effect(`refused over HTTP with ${what}: ${again ? "retries once" : "fails the stream"}`, () =>

@@ -311,7 +311,7 @@ describe(modern, () => {
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
 
-  it.effect("waits for another client when the task is to be left running", () =>
+  it.effect("waits for another client with leaveRunning", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(modern, Layer.empty)
       const task = yield* started(client)

@@ -115,7 +115,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tools/call"), 1)
       }))
 
-    it.effect("fails the call with Closed and the handle of the task when there is no further connection", () =>
+    it.effect("fails the call with Closed and the handle of the task without a further connection", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { reconnect: false })
         const call = yield* run(client.callTool("t"))
