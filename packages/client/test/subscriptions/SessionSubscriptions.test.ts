@@ -270,10 +270,13 @@ describe("a new session", () => {
 
   it.effect("fails with the server's error when the new session no longer has the resource", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, (_, server) =>
-        server.connections === 1 ? ScriptedServer.success({}) : ScriptedServer.failure(-32002, "Gone"), {
-        reconnect
-      })
+      const { client, server } = yield* kit.open(
+        revision,
+        (_, server) => server.connections === 1 ? ScriptedServer.success({}) : ScriptedServer.failure(-32002, "Gone"),
+        {
+          reconnect
+        }
+      )
       const seen = yield* kit.run(client, { uris: ["a:1"] })
       server.disconnect()
       yield* kit.pass(1000)
