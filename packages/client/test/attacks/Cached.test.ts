@@ -134,7 +134,7 @@ describe("2026-07-28 · a cache under attack", () => {
     }))
 
   it.live(
-    "handles notifications with a huge uri, and very many notifications, at low cost",
+    "handles notifications with huge uris, or with very many, at low cost",
     () =>
       Effect.gen(function*() {
         const server = lists(() => "\"ttlMs\":60000,\"cacheScope\":\"private\",")

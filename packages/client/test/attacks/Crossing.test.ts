@@ -238,7 +238,7 @@ describe("misaddressed requests from the server", () => {
       assert.deepEqual(server.responses.filter(({ id }) => String(id).startsWith("c")), [])
     }).pipe(Effect.scoped))
 
-  it.live("2025-11-25 · completes the handshake when requests arrive before the initialize response", () =>
+  it.live("2025-11-25 · responds at most once to requests that arrive before the initialize response", () =>
     Effect.gen(function*() {
       const host = new Host()
       const shake = ScriptedServer.handshake("2025-11-25", () => "no response")

@@ -14,7 +14,7 @@ import { deep, type Json, result } from "./kit.ts"
 
 describe("Retry-After", () => {
   for (const after of ["999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "-1", "1e9", "x".repeat(4_000)]) {
-    it.effect(`of ${after.slice(0, 16)} delays the server's own stream by ten minutes at most`, () =>
+    it.effect(`of ${after.slice(0, 16)} delays the reopening of the server's own stream by ten minutes at most`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
           standaloneStream: (hit) => hit.respond(503, "", { "retry-after": after })

@@ -77,7 +77,7 @@ describe("the stored outputSchemas", () => {
       assert.isTrue(yield* isChecked(client, "t3"))
     }))
 
-  it("are measured by at least their JSON length, and no further than the bound", () => {
+  it("are measured as half to all of their JSON length, and no further than the bound", () => {
     for (const value of [{}, [], 7, "a", schema("y"), { a: [1, [], { b: [true, null, "c"] }], "d e": -1 }]) {
       const size = JSON.stringify(value).length
       assert.isAtMost(sizeUpTo(value, Infinity), size)

@@ -44,7 +44,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(seen.tags, ["Subscribed", "a:b", "ToolListChanged"])
     }))
 
-  it.effect("2026-07-28 · SHOULD check the acknowledged filter: reports unhonored parts without failing", () =>
+  it.effect("2026-07-28 · SHOULD check the acknowledged filter: reports unhonoured parts without failing", () =>
     Effect.gen(function*() {
       const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, {
@@ -61,7 +61,7 @@ describe("subscriptions/listen", () => {
       ])
     }))
 
-  it.effect("2026-07-28 · never reports unrequested parts as honored", () =>
+  it.effect("2026-07-28 · never reports unrequested parts as honoured", () =>
     Effect.gen(function*() {
       const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, {
@@ -83,7 +83,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(seen.tags, ["Subscribed", "ToolListChanged"])
     }))
 
-  it.effect("fails with Unsupported and cancels the subscription when the server honors nothing", () =>
+  it.effect("fails with Unsupported and cancels the subscription when the server honours nothing", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, (request, server) => {
         kit.acknowledge(server, request, {})
@@ -410,7 +410,7 @@ describe("a slow consumer", () => {
       }
     }))
 
-  it.effect("keeps the final state of the subscription", () =>
+  it.effect("keeps the latest status of the subscription when changes are dropped", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen: Array<string> = []

@@ -81,7 +81,7 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual([...peerOf(client).calls], [])
       }))
 
-    it.effect("rejects a missing resource in session-based revisions, and does not honor it in stateless revisions", () =>
+    it.effect("rejects a missing resource in session-based revisions, and does not honour it in stateless revisions", () =>
       Effect.gen(function*() {
         const { client } = yield* open(revision)
         const seen = yield* kit.run(client, { tools: true, uris: ["r://1", "r://9"] })

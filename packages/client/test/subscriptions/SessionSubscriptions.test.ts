@@ -69,7 +69,7 @@ for (const revision of Revision.sessionEra) {
 describe("the capabilities of the server", () => {
   const some = { tools: {}, resources: { subscribe: true } }
 
-  it.effect("omits undeclared parts from the honored filter", () =>
+  it.effect("omits undeclared parts from the honoured filter", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, acceptSubscriptions, {}, some)
       const seen = yield* kit.run(client, { tools: true, prompts: true, resources: true, uris: ["a:b"] })

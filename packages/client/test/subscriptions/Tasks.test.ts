@@ -113,7 +113,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(about(seen.changes), ["Subscribed", working("t1")] as never)
     }))
 
-  it.effect("fails with Unsupported when the server honors no tasks, so that the host can poll", () =>
+  it.effect("fails with Unsupported when the server honours no tasks, so that the host can poll", () =>
     Effect.gen(function*() {
       const { client } = yield* kit.open(revision, (request, server) => {
         kit.acknowledge(server, request, {})
@@ -185,7 +185,7 @@ describe("subscriptions/listen", () => {
 
 for (const revision of Revision.sessionEra) {
   describe(revision, () => {
-    it.effect("fails with Unsupported for tasks alone, and does not honor them beside other parts of a filter", () =>
+    it.effect("fails with Unsupported for tasks alone, and does not honour them beside other parts of a filter", () =>
       Effect.gen(function*() {
         for (const enforceCapabilities of [true, false]) {
           const { client } = yield* kit.open(revision, kit.acceptSubscriptions, { enforceCapabilities })

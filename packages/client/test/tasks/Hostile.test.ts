@@ -6,10 +6,10 @@ import { type Json, open, pass, refuseSubscriptions, result, run, shapes } from 
 
 const broken: { readonly [what: string]: (told: Json) => Json } = {
   "no id": (told) => ({ ...told, taskId: undefined }),
-  "an id that is not a string": (told) => ({ ...told, taskId: 7 }),
+  "an id that is no text": (told) => ({ ...told, taskId: 7 }),
   "an empty id": (told) => ({ ...told, taskId: "" }),
-  "an id that is too long for a header": (told) => ({ ...told, taskId: "x".repeat(5000) }),
-  "an unknown status": (told) => ({ ...told, status: "pondering" }),
+  "an id that fits no header": (told) => ({ ...told, taskId: "x".repeat(5000) }),
+  "a status of its own": (told) => ({ ...told, status: "pondering" }),
   "no status": (told) => ({ ...told, status: undefined }),
   "no creation": (told) => ({ ...told, createdAt: undefined }),
   "a status that is nested": (told) => ({ ...told, status: { toString: "working" } })
