@@ -1,4 +1,4 @@
-/** Progress as a stream. */
+/** Progress of a call as a stream. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"

@@ -10,7 +10,7 @@ import { pair, poll, settle } from "./kit.ts"
 
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
-/** Opens a side and keeps what it receives. */
+/** Opens a side and records the messages that it receives. */
 const listen = (connection: Connection.Connection) => {
   const received: Array<JsonRpc.Inbound> = []
   const ends: Array<Connection.End> = []

@@ -1,6 +1,6 @@
 /**
- * Races, by the thousand: random interleavings of everything that can happen to a peer, each compared with the model message by
- * message. Between two steps nothing is let run, so that what races here happens in one tick, in every order.
+ * Thousands of random interleavings of all events of a peer, each compared with the model message by message. No fiber
+ * runs between two steps, so racing events happen in one tick, in every order.
  */
 import * as McpError from "@skein/protocol/McpError"
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
@@ -19,7 +19,7 @@ import * as TestClock from "effect/testing/TestClock"
 import { failureOf, logged, poll, raw, settle } from "./kit.ts"
 import { type Kind, kinds, limits, Model } from "./model.ts"
 
-/** How often each step is taken, in parts. */
+/** The relative frequency of each step. */
 const weights = {
   request: 10,
   again: 2,
@@ -61,10 +61,11 @@ const pick = (part: number): keyof typeof weights => {
   return "turn"
 }
 
-// A word each for what is done, to what, and how.
+// One word each for the step, its target and its kind.
 const word = Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff_ffff })))
 
-// Generated numbers lean to the ends of their range: spread them, or every other script would close the session at once.
+// Generated numbers lean to the ends of their range. They are spread, because otherwise every other script would close
+// the session at once.
 const spread = (n: number): number => {
   let x = (n + 0x9e37_79b9) >>> 0
   x = Math.imul(x ^ (x >>> 16), 0x21f0_aaad)
@@ -90,7 +91,7 @@ const text = (json: any): string => {
   return json.method
 }
 
-/** Handlers of every kind, and what ends them. */
+/** Handlers of every kind, and the controls that end them. */
 class Bench {
   readonly kinds = new Map<number, Kind>()
   readonly exchanges = new Map<number, RequestContext.RequestContext>()
@@ -192,7 +193,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
     const fork = <A, E>(effect: Effect.Effect<A, E>) => Effect.forkDetach(effect, { startImmediately: true })
 
     const kindOf = (a: number): Kind => {
-      // The session's end is rare.
+      // Handlers that close the session are rare.
       const kind = kinds[a % kinds.length]!
       return kind === "closes" && a % 5 !== 0 ? "parked" : kind
     }
@@ -203,7 +204,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
       return [id, kind]
     }
     const message = (id: number) => ({ jsonrpc: "2.0", id, method: "work", params: { _meta: { progressToken: id } } })
-    // Mostly of what is there, now and then of what never was, or is over.
+    // Mostly ids of current requests, and sometimes of unknown or completed ones.
     const known = (a: number): number => 1 + a % Math.max(1, nextRequest)
     const inFlight = (a: number, b: number): number => {
       const ids = [...model.requests.keys()]
@@ -213,7 +214,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
       const ids = [...model.calls.keys()]
       return ids.length === 0 || b % 4 === 0 ? 1 + a % 20 : ids[a % ids.length]!
     }
-    // A connection says once that it is over; this side may close it as often as it likes.
+    // A connection reports its end once. This side may close it any number of times.
     const end = (end: Parameters<Peer.Peer["close"]>[0]) => {
       const transport = end._tag === "Ended" || end._tag === "Lost"
       if (transport && model.end !== undefined) return
@@ -250,7 +251,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
         case "step": {
           const id = inFlight(a, b)
           const how = (["ok", "ok", "error", "defect"] as const)[b % 4]!
-          // Only what waits can be told to end.
+          // Only a waiting handler can be ended.
           if (!bench.ends.has(id)) break
           model.step(id, how)
           bench.step(id, how)
@@ -358,7 +359,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
       if (canPause) expect(other.paused).toBe(model.paused)
     }
 
-    // The scope closes; whoever ignores that is told to end; and then nothing is left.
+    // The scope closes. Handlers that ignore the interruption are ended afterwards, and then nothing remains.
     model.close({ _tag: "Closed" })
     const closing = yield* fork(Scope.close(scope, Exit.void))
     yield* TestClock.adjust(1000)
@@ -384,7 +385,7 @@ describe("random interleavings", () => {
     const transport = canPause ? "stops reading" : "cannot stop reading"
     it.effect.prop(
       `2025-11-25 · both parties MUST handle these race conditions gracefully: every request is answered once, or not at all when it was cancelled or the session ended; every call ends once; ` +
-        `nothing is said about what is over; nothing is left (a transport that ${transport})`,
+        `ended requests get no further messages; no resources remain (a transport that ${transport})`,
       [steps],
       ([script]) => logged(() => Effect.as(run(script, canPause), true)),
       { timeout: 60_000, arbitrary: { runs: 400, size: 120, seed: "skein" } }

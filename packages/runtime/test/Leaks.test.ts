@@ -1,6 +1,6 @@
 /**
- * Everything that lives has an owner: after ten thousand sessions everything is back where it was. On the real clock, because
- * what is counted here is what really exists: fibers, timers, listeners, table entries, and the heap.
+ * After ten thousand sessions no resources remain. These tests use the real clock, because they count real fibers,
+ * timers, listeners, table entries and heap bytes.
  */
 import * as McpError from "@skein/protocol/McpError"
 import type * as RequestContext from "@skein/runtime/RequestContext"
@@ -16,7 +16,7 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { census, pair, settle } from "./kit.ts"
 
-/** A seeded source of chance (mulberry32), so that a failure can be run again. */
+/** A seeded random source (mulberry32), so that a failure can be reproduced. */
 const chance = (seed: number) => (): number => {
   seed = (seed + 0x6d2b_79f5) | 0
   let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
@@ -24,7 +24,10 @@ const chance = (seed: number) => (): number => {
   return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
 }
 
-/** Counts the timers that are made, and neither cleared nor over. The test runner keeps the originals, so it is not counted. */
+/**
+ * Counts the timers that have neither fired nor been cleared. The test runner keeps the original functions, so its
+ * timers are not counted.
+ */
 const timers = Effect.acquireRelease(
   Effect.sync(() => {
     const { clearTimeout, setTimeout } = globalThis
@@ -60,7 +63,7 @@ const heap = (): number => {
 
 const turns = (n: number): Effect.Effect<void> => n === 0 ? Effect.void : Effect.andThen(Effect.yieldNow, turns(n - 1))
 
-/** What a handler does depends on the method: something of everything that a handler can do. */
+/** The method selects the behaviour of the handler, so that requests cover every kind of handler. */
 const dispatch: RequestContext.Dispatcher = (exchange) => {
   switch (exchange.method) {
     case "at once":
@@ -108,7 +111,7 @@ const methods = [
   "throws"
 ]
 
-/** One session: calls both ways, some of them cancelled, and an end in the middle of it. */
+/** One session with calls in both directions, some of them cancelled, which ends while calls are pending. */
 const oneSession = (seed: number, after: (peers: readonly [Peer.Peer, Peer.Peer]) => Effect.Effect<void>) =>
   Effect.gen(function*() {
     const random = chance(seed)
@@ -177,7 +180,7 @@ describe("after 10,000 sessions with random calls, cancellations and disconnects
           })
         const run = (count: number, at: number) =>
           Effect.provideService(many(count, at, after), Metric.FiberRuntimeMetrics, service)
-        // What is compiled and cached once is not a leak.
+        // Code and values that are compiled or cached once are not a leak.
         yield* run(500, 1_000_000)
         yield* settle
         peers.length = 0
@@ -193,7 +196,8 @@ describe("after 10,000 sessions with random calls, cancellations and disconnects
         expect(listeners()).toBe(before.listeners)
         expect(peers).toHaveLength(20_000)
         for (const tag of ["Closed", "Ended", "Expired", "Refused"]) expect(ends[tag]).toBeGreaterThan(100)
-        // Not one of them is held by anything. The last ones may still be in a queue of the engine's: let it come to rest.
+        // No peer is referenced any more. The last ones may still be in a queue of the JavaScript engine, which needs
+        // some turns.
         const held = () => peers.reduce((sum, peer) => peer.deref() === undefined ? sum : sum + 1, 0)
         let heapNow = heap()
         for (let turn = 0; turn < 50 && held() > 0; turn++) {
@@ -201,7 +205,7 @@ describe("after 10,000 sessions with random calls, cancellations and disconnects
           heapNow = heap()
         }
         expect(held()).toBe(0)
-        // The weak references themselves take some 50 bytes each.
+        // Each weak reference takes about 50 bytes itself.
         expect(heapNow - before.heap).toBeLessThan(3_000_000)
       })
     ), 60_000)

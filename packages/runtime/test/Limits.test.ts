@@ -223,7 +223,7 @@ describe("maxInFlightRequests", () => {
 })
 
 describe("maxPendingRequests", () => {
-  it.effect("fails a call with Limit at the bound, sends nothing, and accepts a call when one ends", () =>
+  it.effect("fails a call with LimitExceeded at the bound, sends nothing, and accepts a call when one ends", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { maxPendingRequests: 2 } })
       yield* fork(peer.request("a"))

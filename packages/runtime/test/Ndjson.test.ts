@@ -228,7 +228,7 @@ describe("Ndjson.Reader", () => {
   ]))
 
   it.prop(
-    "however the bytes are cut, the messages are the same, in order, and so they are with pauses",
+    "reads the same messages in the same order for any chunk boundaries, with and without pauses",
     [Lines, Schema.Array(Schema.Natural), Schema.Boolean, Schema.Literals([8, 40, 4096])],
     ([lines, cuts, buffers, maxLineBytes]) => {
       const text = lines.map((value) => typeof value === "string" ? value : JSON.stringify(value)).join("\n")
@@ -257,7 +257,7 @@ describe("Ndjson.Reader", () => {
   )
 
   it.prop(
-    "whatever the values are, what is written is read back",
+    "reads back any written values",
     [
       Schema.Array(Schema.Struct({ method: Schema.String, key: Schema.String, value: Schema.Json })),
       Schema.Array(Schema.Natural)

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { PassThrough, Writable } from "node:stream"
 
-/** An output whose writes are taken only when the test says so. */
+/** An output whose writes complete only when the test completes them. */
 class Slow extends Writable {
   readonly taken: Array<string> = []
   #held: Array<() => void> = []
@@ -303,7 +303,7 @@ describe("NodeStreams", () => {
       yield* Fiber.join(closing)
       yield* connection.close
       expect(ends.length).toBe(1)
-      // The output is given up with unwritten data: a later error of it hurts nobody.
+      // The output is abandoned with unwritten data: a later error on it has no effect.
       output.destroy(new Error("late"))
       yield* tick
     }))

@@ -188,7 +188,7 @@ describe("defects", () => {
       "fails, and whose finalizer dies",
       () => Effect.ensuring(Effect.fail(McpError.invalidParams("no")), Effect.die(secret))
     ],
-    ["fails with what is no McpError", () => Effect.fail(secret as unknown as McpError.McpError)],
+    ["fails with a value that is not an McpError", () => Effect.fail(secret as unknown as McpError.McpError)],
     ["fails with data without JSON form", () => Effect.fail(McpError.invalidParams("no", { big: 1n }))],
     ["answers a BigInt", () => odd({ big: 1n })],
     ["answers a cycle", () => odd(cycle)],
@@ -205,8 +205,8 @@ describe("defects", () => {
     ["answers an array", () => odd([])],
     ["answers a function", () => odd(() => 1)],
     ["answers a date", () => odd(new Date(0))],
-    ["answers what writes itself as nothing", () => odd({ toJSON: () => undefined })],
-    ["answers what cannot write itself", () =>
+    ["answers a value whose toJSON returns undefined", () => odd({ toJSON: () => undefined })],
+    ["answers a value whose toJSON throws", () =>
       odd({
         toJSON: () => {
           throw secret

@@ -1,4 +1,4 @@
-/** The runner of inbound requests: what it does with the outcome of a handler, and in which order. */
+/** The runner of inbound requests: how it handles each outcome of a handler, and in which order. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestContext from "@skein/runtime/RequestContext"

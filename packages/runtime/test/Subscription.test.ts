@@ -8,7 +8,7 @@ import { failureOf, logged, poll, raw, settle } from "./kit.ts"
 const key = "io.modelcontextprotocol/subscriptionId"
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
-/** A peer of the request era with subscriptions, and what each of them hears. */
+/** A peer of a stateless revision with subscriptions, and the notifications that each of them receives. */
 const listening = (count: number, onNotification?: (method: string) => void) =>
   Effect.gen(function*() {
     const all: Array<string> = []
@@ -51,7 +51,7 @@ describe("a subscription", () => {
       other.notify("without")
       other.notify("odd", { _meta: 7 })
       expect(heard).toEqual([["b", "d"], ["a", "c"]])
-      // The connection's own listener hears everything.
+      // The listener of the connection receives everything.
       expect(all).toEqual(["a", "b", "c", "d", ...Array.from({ length: 6 }, () => "foreign"), "without", "odd"])
     }))
 

@@ -247,7 +247,7 @@ describe("timeouts", () => {
 })
 
 describe("a wall clock that is set", () => {
-  /** Runs a test in which the wall clock is off by as many milliseconds as it says. */
+  /** Runs a test with the wall clock off by the given number of milliseconds. */
   const set = <A, E, R>(f: (wall: { offset: number }) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
     const wall = { offset: 0 }
     return Effect.updateService(f(wall), Clock.Clock, (clock) =>

@@ -1,6 +1,6 @@
 /**
- * What the tests of the actors share: a peer against a scripted counterpart that records what is sent, two peers on a link,
- * handlers that are steered from outside, and a logger that remembers.
+ * Shared by the tests of this package: a peer against a scripted counterpart that records sent messages, two connected
+ * peers, handlers that the test controls, and a logger that records its lines.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
@@ -27,24 +27,24 @@ export const session = (revision: Revision.Revision): Session.Session => ({
   capabilities: {}
 })
 
-/** One message as it went out, and the request that it was said to be about. */
+/** A sent message, and the request that it was sent about. */
 export interface Sent {
   readonly json: any
   readonly about: JsonRpc.Id | undefined
 }
 
-/** The other end of a connection, played by a test. Messages are written and read as text. */
+/** The other end of a connection, controlled by a test. Messages are written and read as text. */
 export class Counterpart implements Connection.MultiStreamConnection {
   readonly sent: Array<Sent> = []
-  /** The requests of which was said that nothing will be. */
+  /** The requests that were reported as never getting a response. */
   readonly forgotten: Array<JsonRpc.Id> = []
-  /** What `send` answers. */
+  /** The result of `send`. */
   room = true
-  /** How often the reader was stopped, and whether it is now. */
+  /** How often the reader was paused, and whether it is paused now. */
   pauses = 0
   paused = false
   closes = 0
-  /** Runs in the middle of `send`. */
+  /** Runs within `send`. */
   onSend: ((json: any) => void) | undefined = undefined
   readonly pause: (() => void) | undefined
   readonly resume: (() => void) | undefined
@@ -98,7 +98,7 @@ export class Counterpart implements Connection.MultiStreamConnection {
     this.drain()
   })
 
-  /** How many wait until there is room. */
+  /** The number of callers that wait in `drained`. */
   get waiters(): number {
     return this.#waiting.size
   }
@@ -116,7 +116,7 @@ export class Counterpart implements Connection.MultiStreamConnection {
     this.#receiver?.end(end)
   }
 
-  // ---- what the other side says
+  // ---- messages from the other side
 
   text(text: string): void {
     if (!this.#ended) this.#receiver!.message(JsonRpc.parseText(text))
@@ -150,13 +150,13 @@ export class Counterpart implements Connection.MultiStreamConnection {
     this.json({ jsonrpc: "2.0", id, error: { code, message } })
   }
 
-  // ---- what was sent
+  // ---- sent messages
 
   get messages(): ReadonlyArray<any> {
     return this.sent.map((sent) => sent.json)
   }
 
-  /** The answers to one id. */
+  /** The responses to one id. */
   answers(id: JsonRpc.Id): ReadonlyArray<any> {
     return this.messages.filter((json) => json.method === undefined && json.id === id)
   }
@@ -175,7 +175,7 @@ export class Counterpart implements Connection.MultiStreamConnection {
 
 type Outcome = Effect.Effect<RequestContext.Answer, McpError.McpError>
 
-/** Handlers that wait to be told how to end. */
+/** Handlers that wait until the test ends them. */
 export class Handlers {
   readonly #ends = new Map<JsonRpc.Id, Deferred.Deferred<RequestContext.Answer, McpError.McpError>>()
   readonly exchanges = new Map<JsonRpc.Id, RequestContext.RequestContext>()
@@ -201,7 +201,7 @@ export interface RawOptions {
   readonly revision?: Revision.Revision | undefined
   readonly limits?: Limits.Limits | undefined
   readonly canPause?: boolean
-  /** The other side, where it is made by the test. */
+  /** The other side, if the test makes it itself. */
   readonly connection?: Counterpart
   readonly dispatch?: RequestContext.Dispatcher<RequestContext.McpRequest>
   readonly identify?: Peer.Options<never>["identify"]
@@ -248,11 +248,11 @@ export interface PairOptions {
   readonly link?: InMemoryTransport.Options
 }
 
-/** Answers a ping, as the specification asks of both sides, and echoes anything else. */
+/** Answers a ping, as the specification requires of both sides, and echoes all other requests. */
 export const echo: RequestContext.Dispatcher = (exchange) =>
   Effect.succeed(exchange.method === "ping" ? {} : { method: exchange.method, params: exchange.params })
 
-/** Two peers on a link. */
+/** Two connected peers. */
 export const pair = (options: PairOptions = {}): Effect.Effect<readonly [Peer.Peer, Peer.Peer], never, Scope.Scope> =>
   Effect.gen(function*() {
     const revision = options.revision ?? "2025-11-25"
@@ -270,20 +270,20 @@ export const pair = (options: PairOptions = {}): Effect.Effect<readonly [Peer.Pe
     return [left, right] as const
   })
 
-/** Lets everything that can run now run: microtasks, immediates and the fibers behind them. */
+/** Runs everything that is runnable: microtasks, immediates and the fibers behind them. */
 export const settle: Effect.Effect<void> = Effect.gen(function*() {
   for (let turn = 0; turn < 5; turn++) {
     yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
   }
 })
 
-/** Whether the effect's fiber has ended, and how. */
+/** The exit of the effect's fiber, if it has ended. */
 export const poll = <A, E>(fiber: Fiber.Fiber<A, E>): "running" | "succeeded" | "failed" => {
   const exit = fiber.pollUnsafe()
   return exit === undefined ? "running" : exit._tag === "Success" ? "succeeded" : "failed"
 }
 
-/** The typed failure that a fiber ended with. */
+/** The typed failure of a fiber. */
 export const failureOf = <A, E>(fiber: Fiber.Fiber<A, E>): E | undefined => {
   const exit = fiber.pollUnsafe()
   return exit?._tag === "Failure" ? exit.cause.reasons.find(Cause.isFailReason)?.error : undefined
@@ -295,7 +295,7 @@ export interface Logged {
   readonly cause: string
 }
 
-/** Runs an effect with a logger that keeps everything, debug included, and prints nothing. */
+/** Runs an effect with a logger that records all lines, including debug, and prints nothing. */
 export const logged = <A, E, R>(
   f: (lines: ReadonlyArray<Logged>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
@@ -314,7 +314,7 @@ export const logged = <A, E, R>(
     )
   })
 
-/** Counts the fibers that live where its service is provided. */
+/** Counts the fibers that run with its service. */
 export const census = () => {
   const counts = { alive: 0, started: 0 }
   const service: Metric.FiberRuntimeMetricsService = {

@@ -1,10 +1,10 @@
 /**
- * A model of one peer: what may be on the wire, message by message, whatever the order in which things happen. It knows no
- * fibers and no effects, only tables and a clock in steps of ten milliseconds.
+ * A model of one peer: the permitted messages on the wire, one by one, for any order of events. It has no fibers and no
+ * effects, only tables and a clock in steps of ten milliseconds.
  */
 import type { SessionEnd } from "@skein/runtime/Session"
 
-/** How a handler behaves. Those that wait are told when to end. */
+/** The behaviour of a handler. Waiting handlers are ended by the test. */
 export const kinds = ["parked", "masked", "slow", "asks", "sync", "throws", "closes"] as const
 export type Kind = typeof kinds[number]
 
@@ -12,8 +12,8 @@ export type Kind = typeof kinds[number]
  * - `parked` waits, and ends at once when it is interrupted;
  * - `masked` waits, and cannot be interrupted;
  * - `slow` waits, and when it is interrupted its finalizer waits too;
- * - `asks` asks the other side and answers whatever comes of it;
- * - `sync` answers at once, `throws` is a defect at once, `closes` ends the session and answers.
+ * - `asks` sends a request to the other side and returns a result for every outcome of it;
+ * - `sync` responds at once, `throws` is a defect at once, `closes` ends the session and responds.
  */
 interface Request {
   readonly kind: Kind
@@ -47,11 +47,11 @@ export const limits = {
 } as const
 
 export class Model {
-  /** What was sent, as text. */
+  /** The sent messages, as text. */
   readonly wire: Array<string> = []
-  /** How each call ended. */
+  /** The outcome of each call. */
   readonly outcomes = new Map<number, string>()
-  /** What each call was told of its progress. */
+  /** The progress that was reported to each call. */
   readonly told = new Map<number, Array<number>>()
   readonly requests = new Map<number, Request>()
   readonly queue = new Map<number, { readonly kind: Kind; readonly batch: Batch | undefined }>()
@@ -81,7 +81,7 @@ export class Model {
     return this.#busy && this.queue.size >= limits.maxQueuedRequests
   }
 
-  // ---- what the other side says
+  // ---- messages from the other side
 
   request(id: number, kind: Kind, batch?: Batch): void {
     if (this.end !== undefined) return batch === undefined ? undefined : this.#less(batch)
@@ -150,9 +150,9 @@ export class Model {
     this.told.get(id)!.push(value)
   }
 
-  // ---- what this side does
+  // ---- actions of this side
 
-  /** A waiting handler, or a waiting finalizer, is told to end. */
+  /** Ends a waiting handler, or a waiting finalizer. */
   step(id: number, how: "ok" | "error" | "defect"): void {
     if (this.requests.has(id)) this.#done(id, how === "ok" ? "ok" : how === "error" ? "-32602" : "-32603")
   }
@@ -174,7 +174,7 @@ export class Model {
     this.#send("notify")
   }
 
-  /** Gives the call's id, or undefined for one that ended at once. */
+  /** Returns the id of the call, or the failure of a call that ended at once. */
   call(timeout: number, maxTimeout: number, progresses: boolean): number | "Closed" | "LimitExceeded" {
     if (this.end !== undefined) return "Closed"
     if (this.calls.size >= limits.maxPendingRequests) return "LimitExceeded"
@@ -194,7 +194,7 @@ export class Model {
     if (this.end !== undefined) {
       if (!this.#draining || end._tag === "Ended") return
       this.#draining = false
-      // A handler that is started while the calls are failed may close the session too: first they are all failed.
+      // A handler that starts while calls are failed may close the session too, so all calls are failed first.
       if (!this.#failing) this.#interrupt()
       return
     }
@@ -221,7 +221,7 @@ export class Model {
     if (this.#over && this.now >= this.#graceAt) this.#closed = true
   }
 
-  // ---- inside
+  // ---- internals
 
   get #running(): number {
     return this.#starting + this.requests.size + this.queue.size + this.notices
@@ -265,7 +265,7 @@ export class Model {
     this.#settle()
   }
 
-  /** Those that wait are started in order, while there is room. */
+  /** Queued requests start in order while the number of running requests permits. */
   #next(): void {
     this.#starting++
     for (const [id, { batch, kind }] of this.queue) {

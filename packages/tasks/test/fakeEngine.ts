@@ -39,7 +39,7 @@ export class Fake {
   readonly answered: Array<readonly [key: string, answer: JsonObject]> = []
   /** How many fibers watch a task now. */
   watching = 0
-  /** Runs no handlers: the test does what they would do. */
+  /** Runs no handlers: the test performs their operations. */
   manual = false
   /** All operations fail until this is unset. */
   broken: TaskError | undefined = undefined

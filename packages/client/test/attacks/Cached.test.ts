@@ -1,4 +1,4 @@
-/** A cache under attack: by what a server says of freshness and of changes, and by a store that holds garbage. */
+/** A cache under attack, by cache hints and change notifications of a server and by a store with malformed entries. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Effect from "effect/Effect"
@@ -45,7 +45,7 @@ describe("2026-07-28 · a cache under attack", () => {
       ["", false]
     ] as const
   ) {
-    it.effect(`with ${hints || "nothing"} a list comes, and is never kept for longer than maxTtl`, () =>
+    it.effect(`with ${hints || "nothing"} returns the list, and never stores it for longer than maxTtl`, () =>
       Effect.gen(function*() {
         const server = lists(() => hints)
         const client = yield* Client.make(server.transport)
@@ -81,7 +81,7 @@ describe("2026-07-28 · a cache under attack", () => {
   ]
 
   garbage.forEach((entry, at) => {
-    it.effect(`garbage in a shared store is no answer (${at})`, () =>
+    it.effect(`ignores malformed entries of a shared store (${at})`, () =>
       Effect.gen(function*() {
         yield* TestClock.adjust("1 hour")
         const store: ResponseCache.Store = {
@@ -95,7 +95,7 @@ describe("2026-07-28 · a cache under attack", () => {
       }))
   })
 
-  it.effect("a store that answers with no effect, or throws, fails no call", () =>
+  it.effect("completes calls when a store throws, or returns a value that is not an effect", () =>
     Effect.gen(function*() {
       for (
         const bad of [
@@ -117,7 +117,7 @@ describe("2026-07-28 · a cache under attack", () => {
       }
     }))
 
-  it.effect("MUST NOT be shared: what is private, or has no scope that is known, is nobody else's", () =>
+  it.effect("MUST NOT be shared: does not return private results, or results with an unknown scope, to other callers", () =>
     Effect.gen(function*() {
       for (const scope of ["private", "Public", "", "public "]) {
         const store = ResponseCache.make()
@@ -133,26 +133,35 @@ describe("2026-07-28 · a cache under attack", () => {
       }
     }))
 
-  it.live("notices with a huge uri, or of very many, cost little", () =>
-    Effect.gen(function*() {
-      const server = lists(() => "\"ttlMs\":60000,\"cacheScope\":\"private\",")
-      const client = yield* Client.make(server.transport)
-      yield* Effect.forEach(Array.from({ length: 1_000 }, (_, at) => at), (at) => client.readResource(`file:///${at}`))
-      assert.strictEqual(server.requests("resources/read").length, 1_000)
-      const slashes = `file:///${"a/".repeat(1_000_000)}`
-      const uris = Array.from({ length: 200_000 }, (_, at) => `"file:///x/${at}"`).join()
-      globalThis.gc!()
-      const before = process.memoryUsage().rss
-      const [, took] = yield* timed(Effect.suspend(() => {
-        for (let at = 0; at < 5; at++) {
-          server.sendText(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${slashes}"}}`)
-        }
-        server.sendText(
-          `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":[${uris}]}}}`
+  it.live(
+    "handles notifications with huge uris, or with very many, at low cost",
+    () =>
+      Effect.gen(function*() {
+        const server = lists(() => "\"ttlMs\":60000,\"cacheScope\":\"private\",")
+        const client = yield* Client.make(server.transport)
+        yield* Effect.forEach(
+          Array.from({ length: 1_000 }, (_, at) => at),
+          (at) => client.readResource(`file:///${at}`)
         )
-        return Effect.asVoid(client.listToolsPage({ cache: "bypass" }))
-      }))
-      assert.isBelow(took, 2_500)
-      assert.isBelow(process.memoryUsage().rss - before, 256 * 1024 * 1024)
-    }), 60_000)
+        assert.strictEqual(server.requests("resources/read").length, 1_000)
+        const slashes = `file:///${"a/".repeat(1_000_000)}`
+        const uris = Array.from({ length: 200_000 }, (_, at) => `"file:///x/${at}"`).join()
+        globalThis.gc!()
+        const before = process.memoryUsage().rss
+        const [, took] = yield* timed(Effect.suspend(() => {
+          for (let at = 0; at < 5; at++) {
+            server.sendText(
+              `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${slashes}"}}`
+            )
+          }
+          server.sendText(
+            `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":[${uris}]}}}`
+          )
+          return Effect.asVoid(client.listToolsPage({ cache: "bypass" }))
+        }))
+        assert.isBelow(took, 2_500)
+        assert.isBelow(process.memoryUsage().rss - before, 256 * 1024 * 1024)
+      }),
+    60_000
+  )
 })

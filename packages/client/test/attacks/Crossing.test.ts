@@ -1,4 +1,7 @@
-/** Answers, notices and questions that are not meant for whom they name: nobody gets what is another's, and none is answered twice. */
+/**
+ * Responses, notifications and requests under another message's id or token: none reaches the wrong caller, and none
+ * gets two responses.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
@@ -16,9 +19,9 @@ import { type Json, result } from "./kit.ts"
 const text = (text: string) => ({ content: [{ type: "text" as const, text }] })
 const revisions = ["2025-11-25"] as const
 
-describe("answers that cross, on one connection", () => {
+describe("misaddressed responses on one connection", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.live(`${revision} · an id of another type, of nobody, or of what was cancelled answers nothing`, () =>
+    it.live(`${revision} · ignores responses with an id of another type, an unknown id, or the id of a cancelled request`, () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => "no response"))
         const client = yield* Client.make(server.transport)
@@ -40,11 +43,11 @@ describe("answers that cross, on one connection", () => {
         server.sendText(result(first, evil))
         assert.deepEqual((yield* Fiber.join(one)).content, text("good").content)
         assert.strictEqual(server.notifications("notifications/cancelled").length, 1)
-        // Nothing of it was answered.
+        // The client sent no response to any of them.
         assert.deepEqual(server.responses, [])
       }).pipe(Effect.scoped))
 
-    it.live(`${revision} · progress with another's token, or that is none, is nobody's`, () =>
+    it.live(`${revision} · ignores progress with an unknown or malformed token`, () =>
       Effect.gen(function*() {
         const seen: Array<number> = []
         const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => "no response"))
@@ -71,7 +74,7 @@ describe("answers that cross, on one connection", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.live("2026-07-28 · a notification with the subscription id of another, or of none, changes nothing for this one", () =>
+  it.live("2026-07-28 · ignores a notification with an unknown subscription id, or with that of another subscription", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2026-07-28", () => "no response"))
       const client = yield* Client.make(server.transport)
@@ -91,7 +94,7 @@ describe("answers that cross, on one connection", () => {
         say("subscriptions/acknowledged", other, agreed)
         say("tools/list_changed", other)
       }
-      // Not before it is acknowledged.
+      // Not before the acknowledgment.
       say("tools/list_changed", String(id))
       yield* settle
       assert.deepEqual(seen, [])
@@ -103,7 +106,7 @@ describe("answers that cross, on one connection", () => {
       assert.deepEqual(seen, ["Subscribed", "ToolListChanged"])
     }).pipe(Effect.scoped))
 
-  it.live("2025-11-25 · elicitation/complete of another's id does not let a call go on", () =>
+  it.live("2025-11-25 · elicitation/complete with another id does not resume a call", () =>
     Effect.gen(function*() {
       const data = { elicitations: [{ mode: "url", url: "https://example.com/", message: "m", elicitationId: "mine" }] }
       const server = ScriptedServer.make(
@@ -124,7 +127,7 @@ describe("answers that cross, on one connection", () => {
       server.sendText(
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/elicitation/complete\",\"params\":{\"elicitationId\":\"mine\"}}"
       )
-      // It is made again once, and is refused again: that is its end.
+      // The call is retried once and refused again. Then it fails.
       yield* until(() =>
         server.requests("tools/call").length >= 2
       )
@@ -133,11 +136,11 @@ describe("answers that cross, on one connection", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("questions of the server that cross", () => {
+describe("misaddressed requests from the server", () => {
   const ask = (id: string, method = "elicitation/create") =>
     `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}`
 
-  it.live("2026-07-28 · MUST NOT write requests: they are put to nobody, and not answered", () =>
+  it.live("2026-07-28 · MUST NOT write requests: runs no handler for them, and sends no response", () =>
     Effect.gen(function*() {
       const host = new Host()
       const server = ScriptedServer.make(
@@ -166,7 +169,7 @@ describe("questions of the server that cross", () => {
       assert.deepEqual(server.responses, [])
     }).pipe(Effect.scoped))
 
-  it.live("2025-11-25 · each question is answered once, whatever its id is; those that are the same while one is asked, refused", () =>
+  it.live("2025-11-25 · responds once to each request with any id, and refuses a duplicate id while the first is pending", () =>
     Effect.gen(function*() {
       const host = new Host()
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
@@ -190,7 +193,7 @@ describe("questions of the server that cross", () => {
       assert.strictEqual(host.seen.length, ids.length)
     }).pipe(Effect.scoped))
 
-  it.live("2025-11-25 · thousands at once: what is put to the host is bounded, and each is answered or refused once", () =>
+  it.live("2025-11-25 · bounds the concurrent handlers of thousands of requests, and responds once to each", () =>
     Effect.gen(function*() {
       const host = new Host()
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
@@ -208,7 +211,7 @@ describe("questions of the server that cross", () => {
       assert.strictEqual(ids.length, 5_000)
     }).pipe(Effect.scoped))
 
-  it.live("2025-11-25 · a question that is cancelled is interrupted, and never answered", () =>
+  it.live("2025-11-25 · interrupts the handler of a cancelled request, and sends no response", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
 
@@ -235,7 +238,7 @@ describe("questions of the server that cross", () => {
       assert.deepEqual(server.responses.filter(({ id }) => String(id).startsWith("c")), [])
     }).pipe(Effect.scoped))
 
-  it.live("2025-11-25 · what is asked before initialize is answered harms nothing", () =>
+  it.live("2025-11-25 · responds at most once to requests that arrive before the initialize response", () =>
     Effect.gen(function*() {
       const host = new Host()
       const shake = ScriptedServer.handshake("2025-11-25", () => "no response")
@@ -257,8 +260,8 @@ describe("questions of the server that cross", () => {
 })
 
 for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {
-  describe(`${wire} · answers on streams that are not theirs`, () => {
-    it.live("2025-11-25 · on another request's stream, twice, and on the stream of the server's own", () =>
+  describe(`${wire} · responses on the stream of another request`, () => {
+    it.live("2025-11-25 · ignores responses on another request's stream, repeated ones, and those on the server's own stream", () =>
       Effect.gen(function*() {
         const waiting: Array<Exchange> = []
         let own: Exchange | undefined
@@ -295,7 +298,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         assert.deepEqual((yield* Fiber.join(two)).content, text("two").content)
       }).pipe(Effect.scoped))
 
-    it.live("2025-11-25 · a session id that changes in the middle, or is none, is not taken", () =>
+    it.live("2025-11-25 · ignores a session id that changes later, or that is malformed", () =>
       Effect.gen(function*() {
         let at = 0
         const ids = ["s-2", "a b", "", "x".repeat(8_000)]
@@ -313,7 +316,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
       }).pipe(Effect.scoped))
 
     for (const id of ["a\u0001b", "é", "\t", "x".repeat(5_000), "x".repeat(1_000_000)]) {
-      it.live(`2025-11-25 · the session id ${JSON.stringify(id.slice(0, 4))} (${id.length}) is a typed error`, () =>
+      it.live(`2025-11-25 · the session id ${JSON.stringify(id.slice(0, 4))} (${id.length}) fails with a typed error`, () =>
         Effect.gen(function*() {
           const server = yield* ScriptedHttpServer.make<Json>((hit) => {
             const body = JSON.stringify(
@@ -335,7 +338,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         }))
     }
 
-    it.live("2025-11-25 · a server that answers every initialize and forgets at once: how often it is connected to is bounded", () =>
+    it.live("2025-11-25 · bounds the connections to a server that completes initialize and forgets the session at once", () =>
       Effect.gen(function*() {
         let sessions = 0
         const server = yield* ScriptedHttpServer.make<Json>((hit) => {
@@ -367,7 +370,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
       }).pipe(Effect.scoped))
 
     for (const retry of ["0", "1000000000000000", "-1", "1e3", "999999999999999999999", "1.5", ""]) {
-      it.live(`2025-11-25 · retry: ${retry} neither storms nor outlives the call's time`, () =>
+      it.live(`2025-11-25 · retry: ${retry} bounds the attempts and ends within the timeout of the call`, () =>
         Effect.gen(function*() {
           const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) =>
             hit.method === "GET"

@@ -1,4 +1,4 @@
-/** JSON that is nested deeper than the stack, in every place that a client reads: nothing dies of it. */
+/** JSON that is nested deeper than the stack, in every place that a client reads. The client survives all of it. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Cause from "effect/Cause"
@@ -13,7 +13,7 @@ import { deep, handshakeOf, type Json, result } from "./kit.ts"
 const complete = (body: string, ttl = 60_000) =>
   `{"resultType":"complete","ttlMs":${ttl},"cacheScope":"private",${body}}`
 
-/** No defect: it succeeds, or fails with an error of the client's. */
+/** Fails on a defect. Accepts a success, and a typed error of the client. */
 const sound = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.exit(effect), (exit) => {
     if (Exit.isSuccess(exit)) return
@@ -58,14 +58,14 @@ const call = (client: Client.Client, method: string): Effect.Effect<unknown, unk
   }
 }
 
-it("what is sent here is deeper than the stack indeed", () => {
+it("the test values are nested deeper than the stack", () => {
   for (const text of Object.values(deep)) assert.throws(() => JSON.stringify(JSON.parse(text)), RangeError)
 })
 
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-  describe(`${revision} · what is nested deeper than the stack`, () => {
+  describe(`${revision} · JSON that is nested deeper than the stack`, () => {
     for (const [shape, value] of Object.entries(deep)) {
-      it.live(`${shape}: an answer is read, or fails with a typed error`, () =>
+      it.live(`${shape}: reads a result, or fails with a typed error`, () =>
         Effect.gen(function*() {
           for (const [method, body] of bodies(value)) {
             const server = ScriptedServer.make(
@@ -80,7 +80,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
           }
         }))
 
-      it.live(`${shape}: a result is checked by an outputSchema that was listed`, () =>
+      it.live(`${shape}: checks a result against a listed outputSchema`, () =>
         Effect.gen(function*() {
           const schemas = [
             `{"type":"object","properties":{"a":${value}}}`,
@@ -109,7 +109,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
           }
         }))
 
-      it.live(`${shape}: notifications, errors and capabilities`, () =>
+      it.live(`${shape}: survives notifications, errors and capabilities`, () =>
         Effect.gen(function*() {
           const server = ScriptedServer.make(handshakeOf(
             revision,
@@ -151,7 +151,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         }).pipe(Effect.scoped))
     }
 
-    it.live("a log message: what forwards it goes on", () =>
+    it.live("continues to forward log messages after a deeply nested one", () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => "no response"))
         const client = yield* Client.make(server.transport)

@@ -1,4 +1,7 @@
-/** A server that wants the client to speak to somebody else, or to itself in another's name: nobody else hears a word. */
+/**
+ * A server that directs the client to another origin, or tries to make it send forged headers. No other origin receives
+ * a request.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import type { Transport } from "@skein/runtime/Connection"
 import * as RawServer from "@skein/testing/RawServer"
@@ -18,7 +21,7 @@ const wires: ReadonlyArray<readonly [string, (options: Http.Options) => Transpor
 ]
 
 for (const [wire, transport] of wires) {
-  describe(`${wire} · where the server points to`, () => {
+  describe(`${wire} · addresses from the server`, () => {
     const tricks = (url: URL, other: URL): ReadonlyArray<string> => [
       other.href,
       `//${other.host}/mcp`,
@@ -37,7 +40,7 @@ for (const [wire, transport] of wires) {
       "http://[::1"
     ]
 
-    it.live("2024-11-05 · an endpoint of another origin, however it is written, is not spoken to", () =>
+    it.live("2024-11-05 · never connects to an endpoint of another origin, in any spelling", () =>
       Effect.gen(function*() {
         let heard = 0
         const other = yield* RawServer.http((_, response) => {
@@ -65,7 +68,7 @@ for (const [wire, transport] of wires) {
         assert.strictEqual(heard, 0)
       }))
 
-    it.live("a redirect elsewhere is not followed, and one to itself a few times only", () =>
+    it.live("does not follow a redirect to another origin, and follows one to the same origin a few times only", () =>
       Effect.gen(function*() {
         let heard = 0
         const other = yield* RawServer.http((_, response) => {
@@ -88,7 +91,7 @@ for (const [wire, transport] of wires) {
         assert.strictEqual(heard, 0)
       }))
 
-    it.live("a redirect with a user and a password goes nowhere, and shows neither", () =>
+    it.live("does not follow a redirect with a user and a password, and keeps both out of the error", () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.path === "/mcp"
@@ -101,7 +104,7 @@ for (const [wire, transport] of wires) {
         assert.deepEqual(server.exchanges.map(({ path }) => path), ["/mcp"])
       }))
 
-    it.live("what a server could make of names and ids is no header of its own", () =>
+    it.live("never sends names and ids from the server as additional headers", () =>
       Effect.gen(function*() {
         const names = ["a\r\nX-Evil: 1", "\u0000", "é\u2028", "x".repeat(5_000), "__proto__", ""]
         const schema = {
@@ -136,7 +139,7 @@ for (const [wire, transport] of wires) {
         }
       }))
 
-    it.live("an id of an event that is no header is not sent as one", () =>
+    it.live("does not send an event id that is not a valid header value", () =>
       Effect.gen(function*() {
         const ids = ["a\u0001b", "é", "x".repeat(10_000), " ", "\u0000", "a\u007f"]
         const server = yield* ScriptedHttpServer.make<Json>((hit) => {

@@ -1,4 +1,4 @@
-/** A server over HTTP that never stops talking, or never takes what it is told: what that costs is bounded. */
+/** An HTTP server that sends without end, or never accepts requests. The cost is bounded. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Transport } from "@skein/runtime/Connection"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
@@ -19,7 +19,7 @@ const mib = 1024 * 1024
 const revisions = ["2025-11-25"] as const
 const repeated = (text: string, bytes: number) => text.repeat(Math.ceil(bytes / text.length))
 
-/** Writes a text again and again, for as long as somebody reads; gives how much that was. */
+/** Writes a text repeatedly for as long as the client reads, and returns the number of written bytes. */
 const pour = (hit: Exchange, text: string) => {
   const poured = { bytes: 0, over: false }
   hit.response.once("close", () => {
@@ -55,11 +55,11 @@ for (const [wire, transport] of wires) {
       ["a body", "application/json", repeated(" ", 65_536)],
       ["an event", "text/event-stream", repeated("data: x\n", 65_536)],
       ["a line", "text/event-stream", repeated("x", 65_536)],
-      ["lines of an id", "text/event-stream", repeated("id: 1\n", 65_536)],
-      ["lines of retry", "text/event-stream", repeated("retry: 1\n", 65_536)],
-      ["lines of nothing known", "text/event-stream", repeated("\u0000: 1\r", 65_536)],
-      ["a comment that has no end", "text/event-stream", ":" + repeated("x", 65_536)],
-      ["a body that is no JSON", "text/html", repeated("<p>", 65_536)]
+      ["id lines", "text/event-stream", repeated("id: 1\n", 65_536)],
+      ["retry lines", "text/event-stream", repeated("retry: 1\n", 65_536)],
+      ["lines with unknown fields", "text/event-stream", repeated("\u0000: 1\r", 65_536)],
+      ["a comment", "text/event-stream", ":" + repeated("x", 65_536)],
+      ["a body that is not JSON", "text/html", repeated("<p>", 65_536)]
     ]
     for (const [what, type, text] of endless) {
       it.live(`${what} without end fails its call at maxMessageBytes`, () =>
@@ -81,16 +81,16 @@ for (const [wire, transport] of wires) {
         ["comments", ":\n\n"],
         ["events without data", "event: x\nid: 1\n\n"],
         ["empty lines", "\n\n\n"],
-        ["events of no message", "data: {}\n\n"],
-        ["notifications that nobody knows", "data: {\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n\n"],
+        ["events that are not messages", "data: {}\n\n"],
+        ["notifications with unknown methods", "data: {\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n\n"],
         [
-          "progress of nobody",
+          "progress with an unknown token",
           "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":99,\"progress\":1}}\n\n"
         ],
-        ["answers of nobody", "data: {\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}\n\n"]
+        ["responses with an unknown id", "data: {\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":{}}\n\n"]
       ] as const
     ) {
-      it.live(`${what} without end: the call ends at its timeout, and memory stays`, () =>
+      it.live(`${what} without end: ends the call at its timeout, with bounded memory`, () =>
         Effect.gen(function*() {
           let poured = { bytes: 0, over: false }
           const { client } = yield* called((hit) => {
@@ -109,7 +109,7 @@ for (const [wire, transport] of wires) {
         }).pipe(Effect.scoped))
     }
 
-    it.live("a bomb of gzip fails its call", () =>
+    it.live("fails the call for a gzip bomb", () =>
       Effect.gen(function*() {
         const bomb = gzipSync(Buffer.alloc(64 * mib, 0x20))
         const { client } = yield* called((hit) =>
@@ -125,7 +125,7 @@ for (const [wire, transport] of wires) {
         assert.isBelow(process.memoryUsage().rss - before, 48 * mib)
       }).pipe(Effect.scoped))
 
-    it.live("a body that comes one byte at a time is read", () =>
+    it.live("reads a body that arrives one byte at a time", () =>
       Effect.gen(function*() {
         const { client } = yield* called((hit) => {
           const text = JSON.stringify({
@@ -147,7 +147,7 @@ for (const [wire, transport] of wires) {
         assert.deepEqual(content, [{ type: "text", text: "é€😀" }])
       }).pipe(Effect.scoped))
 
-    it.live("pings without end whose answers are never taken end the connection, and what waits is bounded", () =>
+    it.live("closes the connection for endless pings whose responses are never accepted, and bounds the pending responses", () =>
       Effect.gen(function*() {
         let id = 0
         let over = false
@@ -179,8 +179,8 @@ for (const [wire, transport] of wires) {
   })
 }
 
-describe("2024-11-05 · a server that never ends a response", () => {
-  it.live("what is cancelled leaves no exchange behind", () =>
+describe("2024-11-05 · a server that never responds to a POST", () => {
+  it.live("ends the HTTP exchange of a cancelled request", () =>
     Effect.gen(function*() {
       let left = 0
       let cancelled = 0
@@ -210,7 +210,7 @@ describe("2024-11-05 · a server that never ends a response", () => {
       yield* until(() => left === 10 && cancelled === 10)
     }).pipe(Effect.scoped))
 
-  it.live("one that pings without end, before it takes anything, ends its connection at maxUndeliveredMessages", () =>
+  it.live("closes the connection at maxUndeliveredMessages when the server pings without end and accepts nothing", () =>
     Effect.gen(function*() {
       let id = 0
       let over = false
@@ -245,13 +245,13 @@ describe("2024-11-05 · a server that never ends a response", () => {
       )
       const end = yield* Effect.timeout(client.ended, 8_000)
       assert.include(end._tag === "Lost" ? end.cause.message : "", "maxUndeliveredMessages")
-      // What had to wait until `notifications/initialized` was taken counts too, and was never sent.
+      // Messages that waited for `notifications/initialized` to be accepted count too, and were never sent.
       assert.isBelow(server.byMethod("POST").length, 60)
     }).pipe(Effect.scoped))
 })
 
 describe("2025-03-26 · batches", () => {
-  it.live("of the same answer, of answers of nobody, of questions and of garbage: each call has its one answer", () =>
+  it.live("gives each call one result for batches of repeated and unknown responses, requests and malformed messages", () =>
     Effect.gen(function*() {
       const questions = Array.from({ length: 90 }, (_, at) => ({ jsonrpc: "2.0", id: at % 3, method: "ping" }))
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {

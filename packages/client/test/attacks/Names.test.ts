@@ -1,4 +1,7 @@
-/** Keys that are names of prototypes, secrets, and notices by the thousand: nothing is polluted, told or left behind. */
+/**
+ * Prototype names as keys, secrets, and thousands of notifications: no prototype is changed, no secret leaks, nothing
+ * is retained.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
@@ -23,7 +26,7 @@ const evil =
 
 describe("keys that are names of prototypes", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.live(`${revision} · wherever they stand, nothing is polluted and nothing dies`, () =>
+    it.live(`${revision} · change no prototype and break nothing, in any place of a message`, () =>
       Effect.gen(function*() {
         const schema = `{"type":"object",${evil},"properties":{${
           evil.replaceAll(":1", ":{\"type\":\"string\"}").replace(":null", ":{}")
@@ -77,7 +80,7 @@ describe("keys that are names of prototypes", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.live("2026-07-28 · questions whose keys they are, are each answered by their key", () =>
+  it.live("2026-07-28 · are valid keys of input requests, each with its own response", () =>
     Effect.gen(function*() {
       const keys = ["__proto__", "constructor", "toString", "", "\u0000", "\ud800", "1", "x".repeat(100_000)]
       const question = "{\"method\":\"roots/list\"}"
@@ -102,7 +105,7 @@ describe("keys that are names of prototypes", () => {
       assert.strictEqual(requestState, "s")
     }).pipe(Effect.scoped))
 
-  it.live("2026-07-28 · the same key twice is asked once, and questions without end are bounded", () =>
+  it.live("2026-07-28 · presents a duplicate key once, and bounds endless input requests", () =>
     Effect.gen(function*() {
       const host = new Host()
       const form =
@@ -124,7 +127,7 @@ describe("keys that are names of prototypes", () => {
       assert.strictEqual(host.seen.length, 5)
     }).pipe(Effect.scoped))
 
-  it.live("2025-11-25 · a server with a huge name that asks often does not hold up the host", () =>
+  it.live("2025-11-25 · stays responsive when a server with a huge name sends many requests", () =>
     Effect.gen(function*() {
       const host = new Host()
       const icons = Array.from({ length: 30_000 }, (_, at) => `{"src":"https://example.com/${at}.png"}`).join()
@@ -144,7 +147,7 @@ describe("keys that are names of prototypes", () => {
       assert.isBelow(performance.now() - begun, 2_500)
     }).pipe(Effect.scoped))
 
-  it.live("capabilities of a hundred thousand members are read in little time, however often", () =>
+  it.live("reads a hundred thousand capabilities quickly, repeatedly", () =>
     Effect.gen(function*() {
       const many = Array.from({ length: 100_000 }, (_, at) => `"c${at}":1`).join()
       const server = ScriptedServer.make(handshakeOf("2026-07-28", () => {}, `{"tools":1,"logging":{},${many}}`))
@@ -156,9 +159,9 @@ describe("keys that are names of prototypes", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("notices by the thousand", () => {
+describe("thousands of notifications", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.live(`${revision} · a listener that is slow, or none: memory stays, and calls go on`, () =>
+    it.live(`${revision} · use bounded memory and delay no calls, with a slow listener or without one`, () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(
           ScriptedServer.handshake(
@@ -211,7 +214,7 @@ describe("notices by the thousand", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.effect("2025-11-25 · progress without end does not outlive maxTimeout", () =>
+  it.effect("2025-11-25 · endless progress does not extend a call beyond maxTimeout", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       const client = yield* Client.make(server.transport, { revisions: ["2025-11-25"] })
@@ -234,10 +237,10 @@ describe("notices by the thousand", () => {
 })
 
 for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {
-  describe(`${wire} · what is secret`, () => {
+  describe(`${wire} · secrets`, () => {
     const secret = "hunter2-do-not-tell"
 
-    it.live("is in no error, no log, no status and no serverProfile, whatever the server does", () =>
+    it.live("appear in no error, log, status or serverProfile, for any behaviour of the server", () =>
       Effect.gen(function*() {
         const lines: Array<string> = []
         const logger = Logger.make(({ cause, message }) => void lines.push(inspect([message, cause], { depth: 12 })))
@@ -283,7 +286,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         }
       }))
 
-    it.live("headers that cannot be sent are an error without them", () =>
+    it.live("headers that cannot be sent fail with an error that does not contain them", () =>
       Effect.gen(function*() {
         for (const value of [`${secret}\r\nX-Evil: 1`, `${secret}\u0000`, `${secret}€`]) {
           for (const headers of [{ Authorization: value }, Effect.succeed({ Authorization: value })]) {
@@ -299,7 +302,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         assert.notInclude((yield* Effect.flip(Effect.scoped(Client.make(dies)))).message, secret)
       }).pipe(Effect.scoped))
 
-    it.live("after a hostile life nothing is left: no socket, no timer that holds the process", () =>
+    it.live("leaves no socket and no timer that keeps the process alive after a hostile server", () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make(
           ScriptedHttpServer.session<Json>((hit) => void hit.openStream(":\n\n"), {

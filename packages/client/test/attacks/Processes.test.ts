@@ -1,4 +1,4 @@
-/** Server processes that flood, die and never read: a host loses no more than a typed error's worth. */
+/** Server processes that flood, die or never read. The MCP host receives a typed error at worst. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -10,11 +10,11 @@ import * as Stdio from "../../src/Stdio.ts"
 const mib = 1024 * 1024
 const timeouts = { closeTimeout: 50, termTimeout: 50, killTimeout: 1_000, settleTimeout: 50 }
 
-/** A server that is a few lines of plain Node. */
+/** A server in a few lines of plain Node. */
 const program = (code: string, options: Partial<Stdio.Options> = {}) =>
   Stdio.transport({ command: process.execPath, args: ["-e", code], stderr: "capture", ...timeouts, ...options })
 
-/** Answers `initialize`, and does as it is told with the rest. */
+/** Responds to `initialize`, and treats all other requests as the test demands. */
 const initialized = (then: string) => `
   const write = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n")
   let text = ""
@@ -43,13 +43,13 @@ const floods: ReadonlyArray<readonly [string, string]> = [
   ["prose", "\"hello, I am a server\\n\".repeat(2000)"],
   ["blank lines", "\"\\r\\n\".repeat(20000)"],
   ["nulls", "\"null\\n[]\\n{}\\n\".repeat(5000)"],
-  ["bytes that are no UTF-8", "Buffer.alloc(65536, 0xff)"],
+  ["bytes that are not UTF-8", "Buffer.alloc(65536, 0xff)"],
   ["a byte order mark per line", "\"\\ufeff\\n\".repeat(10000)"]
 ]
 
 describe("a process that floods", () => {
   for (const [what, text] of floods) {
-    it.live(`its stdout with ${what}: the handshake fails in time, memory stays, the process is gone`, () =>
+    it.live(`its stdout with ${what}: the handshake fails in time, memory is bounded, the process ends`, () =>
       Effect.gen(function*() {
         const code =
           `const go = () => { while (process.stdout.write(${text})); process.stdout.once("drain", go) }; go()`
@@ -63,7 +63,7 @@ describe("a process that floods", () => {
       }))
   }
 
-  it.live("its stderr, which is captured: the last of it is kept, and calls go on", () =>
+  it.live("its captured stderr: the last part is kept, and calls continue", () =>
     Effect.gen(function*() {
       const code = initialized("") +
         "const go = () => { while (process.stderr.write(\"e\".repeat(65536))); process.stderr.once(\"drain\", go) }; go()"
@@ -74,7 +74,7 @@ describe("a process that floods", () => {
       assert.strictEqual(client.revision, "2025-11-25")
     }).pipe(Effect.scoped))
 
-  it.live("with pings, and reads none of the answers: the connection ends at maxBufferedChars", () =>
+  it.live("with pings, and reads no responses: closes the connection at maxBufferedChars", () =>
     Effect.gen(function*() {
       const code = initialized(`
         process.stdin.pause()
@@ -97,8 +97,8 @@ describe("a process that floods", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("a process that does not last", () => {
-  it.live("is started no more often than the policy says, and everybody who waits hears of the end", () =>
+describe("a short-lived process", () => {
+  it.live("is restarted at most as often as the policy permits, and all waiting calls fail at the end", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(program(initialized("process.exit(3)")), {
         ...options,
@@ -122,7 +122,7 @@ describe("a process that does not last", () => {
       assert.isAtMost(attempts.filter((tag) => tag === "Reconnecting").length, 3)
     }).pipe(Effect.scoped))
 
-  it.live("a command that there is not, or that is no program, is an error at once", () =>
+  it.live("fails at once when the command does not exist or is not executable", () =>
     Effect.gen(function*() {
       for (
         const command of [
@@ -142,7 +142,7 @@ describe("a process that does not last", () => {
       }
     }))
 
-  it.live("sees nothing of the host's environment but what is allowed", () =>
+  it.live("receives only the permitted environment variables of the host", () =>
     Effect.gen(function*() {
       process.env["SKEIN_ATTACK_SECRET"] = "hunter2"
       process.env["LC_ALL"] = "() { :; }; echo vulnerable"
@@ -168,7 +168,7 @@ describe("a process that does not last", () => {
       for (const name of Object.keys(JSON.parse(seen))) assert.include(Stdio.defaultEnv, name)
     }).pipe(Effect.scoped))
 
-  it.live("one whose grandchild holds its stdout, and ignores SIGTERM, is gone with it", () =>
+  it.live("ends together with a grandchild that holds its stdout and ignores SIGTERM", () =>
     Effect.gen(function*() {
       const stubborn = "process.on('SIGTERM', () => {}); process.stdout.write('up\\n'); setInterval(() => {}, 1e6)"
       const code = initialized("") +
@@ -186,12 +186,12 @@ describe("a process that does not last", () => {
       }))
       assert.isBelow(performance.now() - begun, 8_000)
       assert.isAbove(pid, 0)
-      // Dead, or a zombie that nobody has collected.
+      // The process has ended, or is a zombie that has not been reaped.
       let state = ") Z"
       try {
         state = readFileSync(`/proc/${pid}/stat`, "utf8")
       } catch {
-        // There is no trace of it.
+        // The process does not exist.
       }
       assert.match(state, /\) [ZX]/)
     }))

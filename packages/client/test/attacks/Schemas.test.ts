@@ -1,4 +1,4 @@
-/** Schemas of a hostile server: what a tool answers and what a form takes are checked by them in bounded time. */
+/** Schemas of a hostile server. Tool results and form input are checked against them in bounded time. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Effect from "effect/Effect"
@@ -110,7 +110,7 @@ const bombs: ReadonlyArray<readonly [name: string, schema: Json, value: Json]> =
 describe("the outputSchema of a tool", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     for (const [name, schema, value] of bombs) {
-      it.live(`${revision} · ${name}: a result or an error, soon`, () =>
+      it.live(`${revision} · ${name}: returns a result or an error quickly`, () =>
         Effect.gen(function*() {
           const server = ScriptedServer.make(
             ScriptedServer.handshake(revision, ({ id, method }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
@@ -160,7 +160,7 @@ describe("the requestedSchema of a form", () => {
     ["a format", { type: "string", format: "email", default: "@".repeat(100_000) }],
     ["a uri", { type: "string", format: "uri", default: "a:" + "/".repeat(1_000_000) }]
   ]
-  /** Asks with a form of these fields, which is put or refused within three seconds. */
+  /** Requests a form with these fields. It is presented or refused within three seconds. */
   const soon = (properties: object) =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
@@ -174,16 +174,16 @@ describe("the requestedSchema of a form", () => {
     }).pipe(Effect.scoped)
 
   for (const [name, field] of fields) {
-    it.live(`2025-11-25 · ${name}: the form is put or refused, soon`, () =>
+    it.live(`2025-11-25 · ${name}: presents or refuses the form quickly`, () =>
       soon(Object.fromEntries(many(5, (at) => [`f${at}`, field]))))
   }
 
-  it.live("2025-11-25 · many fields that each take long: what they take together is bounded", () => {
+  it.live("2025-11-25 · bounds the total time of many slow fields", () => {
     const field = { type: "string", pattern: "^(?:a?){900}$", default: "a".repeat(6_000) + "!" }
     return soon(Object.fromEntries(many(300, (at) => [`f${at}`, field])))
   })
 
-  it.live("2025-11-25 · fields with the names of prototypes are fields like others", () =>
+  it.live("2025-11-25 · treats fields with the names of prototypes like other fields", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       const host = Elicitation.layer({ form: ({ defaults }) => Effect.succeed(Elicitation.accept(defaults)) })

@@ -62,7 +62,7 @@ const listing = JSON.stringify(names.map((name) => ({
 })))
 
 describe("names of hostile tools", () => {
-  it.live("a toolkit has a name for each that providers take, and each calls its own tool", () =>
+  it.live("a toolkit gives each tool a name that providers accept, and each name calls its own tool", () =>
     Effect.gen(function*() {
       const server = tooled(listing)
       const client = yield* Client.make(server.transport)
@@ -80,7 +80,7 @@ describe("names of hostile tools", () => {
       }
     }).pipe(Effect.scoped))
 
-  it.live("a single client's tools too, with names that are those of prototypes", () =>
+  it.live("a single client accepts tools with the names of prototypes", () =>
     Effect.gen(function*() {
       const server = tooled(listing)
       const client = yield* Client.make(server.transport)
@@ -92,7 +92,7 @@ describe("names of hostile tools", () => {
       assert.isTrue(toolkit.origins.has("__proto__"))
     }).pipe(Effect.scoped))
 
-  it.live("arguments that are no object reach no server", () =>
+  it.live("sends no arguments that are not an object", () =>
     Effect.gen(function*() {
       const server = tooled("[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}]")
       const client = yield* Client.make(server.transport)
@@ -105,7 +105,7 @@ describe("names of hostile tools", () => {
     }).pipe(Effect.scoped))
 
   for (const [at, answer] of toolResults.entries()) {
-    it.live(`a toolkit has no defect, whatever a tool returns (${at})`, () =>
+    it.live(`a toolkit has no defect for any tool result (${at})`, () =>
       Effect.gen(function*() {
         const server = tooled("[{\"name\":\"t\",\"inputSchema\":{\"type\":\"object\"}}]", answer)
         const client = yield* Client.make(server.transport)
@@ -118,7 +118,7 @@ describe("names of hostile tools", () => {
       }).pipe(Effect.scoped))
   }
 
-  it.live("10,000 tools with schemas of their own are listed, and one more fails with Limit", () =>
+  it.live("lists 10,000 tools with their own schemas, and fails with LimitExceeded for one more", () =>
     Effect.gen(function*() {
       const properties = Object.fromEntries(
         Array.from({ length: 20 }, (_, at) => [`p${at}`, { type: "string", description: "x".repeat(40) }])
@@ -144,7 +144,7 @@ describe("names of hostile tools", () => {
       assert.strictEqual((yield* Effect.flip(client.listTools())).reason._tag, "LimitExceeded")
     }).pipe(Effect.scoped))
 
-  it.live("pages that are each as long as can be: what a listing gathers is bounded in length too", () =>
+  it.live("bounds the total length of a listing whose pages all have the maximum length", () =>
     Effect.gen(function*() {
       const text = "x".repeat(1024 * 1024)
       let at = 0
@@ -166,7 +166,7 @@ describe("names of hostile tools", () => {
       assert.strictEqual(at, 12)
     }).pipe(Effect.scoped))
 
-  it.live("cursors that go round, never end, or are no texts", () =>
+  it.live("fails for cursors that repeat, never end, or are not strings", () =>
     Effect.gen(function*() {
       for (
         const [cursors, reasons] of [
@@ -194,7 +194,7 @@ describe("names of hostile tools", () => {
 })
 
 describe("a pool with servers that hang in every phase", () => {
-  it.live("those that hang are broken in time, and the others work", () =>
+  it.live("marks hanging servers as failed in time, and keeps the others available", () =>
     Effect.gen(function*() {
       const never = ScriptedServer.make(() => {})
       const hangs = (phase: "initialize" | "tools/list") =>

@@ -1,4 +1,4 @@
-/** A server that wants to be waited for: no wait is longer than this side has agreed to. */
+/** A server that requests long waits. No wait exceeds the bound of the client. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
@@ -14,7 +14,7 @@ import { deep, type Json, result } from "./kit.ts"
 
 describe("Retry-After", () => {
   for (const after of ["999999999", "Fri, 31 Dec 9999 23:59:59 GMT", "-1", "1e9", "x".repeat(4_000)]) {
-    it.effect(`of ${after.slice(0, 16)} keeps the server's own stream away for ten minutes at most`, () =>
+    it.effect(`of ${after.slice(0, 16)} delays the reopening of the server's own stream by ten minutes at most`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
           standaloneStream: (hit) => hit.respond(503, "", { "retry-after": after })
@@ -26,7 +26,7 @@ describe("Retry-After", () => {
         yield* until(() => server.byMethod("GET").length >= 2)
       }).pipe(Effect.scoped))
 
-    it.effect(`of ${after.slice(0, 16)} keeps no call beyond its time`, () =>
+    it.effect(`of ${after.slice(0, 16)} delays no call beyond its timeout`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make(
           ScriptedHttpServer.session<Json>((hit) => hit.respond(503, "", { "retry-after": after }))
@@ -48,7 +48,7 @@ describe("Retry-After", () => {
   }
 })
 
-describe("a response that drips", () => {
+describe("a response that arrives very slowly", () => {
   for (
     const [what, status, type] of [["an answer", 200, "application/json"], ["an error", 500, "text/plain"], [
       "a refusal",
@@ -56,7 +56,7 @@ describe("a response that drips", () => {
       "text/html"
     ], ["no type", 200, ""]] as const
   ) {
-    it.live(`${what}: the call ends at its timeout, and the exchange with it`, () =>
+    it.live(`${what}: ends the call and the exchange at the timeout`, () =>
       Effect.gen(function*() {
         const dripping: Array<Exchange> = []
         const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
@@ -79,7 +79,7 @@ describe("a response that drips", () => {
   }
 })
 
-describe("questions that are nested deeper than the stack", () => {
+describe("input requests that are nested deeper than the stack", () => {
   const asks = (value: string): ReadonlyArray<readonly [string, string]> => [
     ["elicitation/create", `{"message":"m","requestedSchema":{"type":"object","properties":{"a":${value}}}}`],
     [
@@ -103,7 +103,7 @@ describe("questions that are nested deeper than the stack", () => {
     ["roots/list", `{"_meta":{"a":${value}}}`]
   ]
 
-  it.live("2025-11-25 · each is answered, or refused, once", () =>
+  it.live("2025-11-25 · get one response or refusal each", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       yield* connect(server.transport, new Host().layer, { revisions: ["2025-11-25"] })
@@ -118,7 +118,7 @@ describe("questions that are nested deeper than the stack", () => {
       assert.strictEqual(server.responses.length, id)
     }).pipe(Effect.scoped))
 
-  it.live("2026-07-28 · the call goes on, or fails with a typed error", () =>
+  it.live("2026-07-28 · continue the call, or fail it with a typed error", () =>
     Effect.gen(function*() {
       for (const value of Object.values(deep)) {
         for (const [method, params] of asks(value)) {
@@ -143,7 +143,7 @@ describe("questions that are nested deeper than the stack", () => {
 })
 
 describe("the log", () => {
-  it.live("2026-07-28 · a tool that is left out has no more than the beginning of its name there", () =>
+  it.live("2026-07-28 · contains only the beginning of the name of an excluded tool", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const logger = Logger.make(({ message }) => void lines.push(String(message)))

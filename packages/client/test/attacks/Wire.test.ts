@@ -1,4 +1,7 @@
-/** A network that speaks no good HTTP: a call fails with a typed error in time, and nothing grows or is left open. */
+/**
+ * A network with malformed HTTP. A call fails with a typed error in time; memory is bounded and no connection stays
+ * open.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as RawServer from "@skein/testing/RawServer"
 import * as Effect from "effect/Effect"
@@ -12,7 +15,7 @@ const mib = 1024 * 1024
 const json = "Content-Type: application/json\r\n"
 const body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"
 
-/** Writes again and again, for as long as the other side reads. */
+/** Writes repeatedly for as long as the client reads. */
 const pour = (socket: Net.Socket, start: string, text: string): void => {
   const go = (): void => {
     while (!socket.destroyed && socket.write(text));
@@ -83,7 +86,7 @@ const ways: ReadonlyArray<readonly [string, (socket: Net.Socket) => void]> = [
     (socket) => pour(socket, `HTTP/1.1 200 OK\r\n${json}Transfer-Encoding: chunked\r\n\r\n1;`, "x".repeat(65_536))
   ],
   [
-    "the size of a chunk that is none",
+    "an invalid chunk size",
     (socket) =>
       void socket.write(`HTTP/1.1 200 OK\r\n${json}Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFFFF\r\n`)
   ],
@@ -101,23 +104,23 @@ const ways: ReadonlyArray<readonly [string, (socket: Net.Socket) => void]> = [
     (socket) => pour(socket, `HTTP/1.1 200 OK\r\n${json}\r\n`, " ".repeat(65_536))
   ],
   [
-    "what is said to be gzip, and is not",
+    "a body that is declared as gzip and is not",
     (socket) => void socket.end(`HTTP/1.1 200 OK\r\n${json}Content-Encoding: gzip\r\n\r\n${body}`)
   ],
   [
-    "codings upon codings",
+    "many nested content codings",
     (socket) =>
       void socket.end(`HTTP/1.1 200 OK\r\n${json}Content-Encoding: ${"gzip, ".repeat(500)}gzip\r\n\r\n${body}`)
   ],
   ["a reset", (socket) => void socket.resetAndDestroy()],
   [
-    "an answer before it is asked, and another",
+    "a response before the request, and a second one",
     (socket) => void socket.write(`HTTP/1.1 200 OK\r\n${json}Content-Length: ${body.length}\r\n\r\n${body}`.repeat(50))
   ]
 ]
 
 for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {
-  describe(`${wire} · a network that says`, () => {
+  describe(`${wire} · a network that sends`, () => {
     for (const [what, way] of ways) {
       it.live(`${what}`, () =>
         Effect.gen(function*() {
@@ -137,7 +140,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           assert.isBelow(error.message.length, 2_000)
           assert.isBelow(performance.now() - begun, 3_000)
           assert.isBelow(process.memoryUsage().rss - before, 96 * mib)
-          // For one that was given up, fetch opens another one, unused, for four seconds.
+          // After an aborted request, fetch opens another connection, and keeps it unused for four seconds.
           yield* until(() => server.sockets.every(({ bytesRead, destroyed }) => destroyed || bytesRead === 0))
         }).pipe(Effect.scoped))
     }

@@ -30,7 +30,7 @@ export const handshakeOf =
     server.sendText(result(id, `{"resultType":"complete","supportedVersions":["${revision}"],${declared},${caching}}`))
   }
 
-/** Deeper than the stack. */
+/** Nested deeper than the stack. */
 const depth = 15_000
 export const deep = {
   arrays: "[".repeat(depth) + "]".repeat(depth),

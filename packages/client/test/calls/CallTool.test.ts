@@ -26,24 +26,24 @@ const open = (revision: Revision.Revision, script: ScriptedServer.Script, option
 const answering = (revision: Revision.Revision, result: JsonObject) =>
   Effect.map(open(revision, () => ScriptedServer.success(result)), ({ client }) => client)
 
-describe("a typed call of a tool", () => {
+describe("a typed tool call", () => {
   for (const revision of Revision.all) {
     const structured = revision >= "2025-06-18" ? { structuredContent: { sum: "3" } } : {}
 
-    it.effect(`${revision} · gives what the schema makes of the structured content`, () =>
+    it.effect(`${revision} · returns the structured content as decoded by the schema`, () =>
       Effect.gen(function*() {
         const client = yield* answering(revision, { content: [{ type: "text", text: "It is:" }, json], ...structured })
         assert.deepStrictEqual(yield* client.callTool("add", { a: 1, b: 2 }, { output: Sum }), { sum: 3 })
       }))
   }
 
-  it.effect("2025-06-18 · text that is JSON stands in where a server gives no structured content", () =>
+  it.effect("2025-06-18 · falls back to text that is JSON when a server returns no structured content", () =>
     Effect.gen(function*() {
       const client = yield* answering("2025-06-18", { content: [json] })
       assert.deepStrictEqual(yield* client.callTool("add", {}, { output: Sum }), { sum: 3 })
     }))
 
-  it.effect("2026-07-28 · structured content can be any JSON value, null too", () =>
+  it.effect("2026-07-28 · accepts any JSON value as structured content, including null", () =>
     Effect.gen(function*() {
       const list = yield* answering("2026-07-28", { content: [], structuredContent: [1, 2] })
       assert.deepStrictEqual(yield* list.callTool("t", {}, { output: Schema.Array(Schema.Number) }), [1, 2])
@@ -51,7 +51,7 @@ describe("a typed call of a tool", () => {
       assert.strictEqual(yield* nothing.callTool("t", {}, { output: Schema.Null }), null)
     }))
 
-  it.effect("what is no JSON by itself is read from its JSON form: dates, classes, sets", () =>
+  it.effect("decodes values without a JSON type from their JSON form: dates, classes, sets", () =>
     Effect.gen(function*() {
       class Visit
         extends Schema.Class<Visit>("CallToolVisit")({ at: Schema.Date, by: Schema.ReadonlySet(Schema.String) })
@@ -62,7 +62,7 @@ describe("a typed call of a tool", () => {
       assert.deepStrictEqual(visit, new Visit({ at: new Date(at), by: new Set(["Ada"]) }))
     }))
 
-  it.effect("a result with isError fails with ToolFailed, and the error carries the result", () =>
+  it.effect("fails with ToolFailed for a result with isError, and the error carries the result", () =>
     Effect.gen(function*() {
       const result = { content: [{ type: "text", text: "no such city" }], isError: true }
       const client = yield* answering("2025-11-25", result)
@@ -98,13 +98,13 @@ describe("a typed call of a tool", () => {
       )
     }))
 
-  it.effect("without a schema a result with isError is a result", () =>
+  it.effect("returns a result with isError as a result without a schema", () =>
     Effect.gen(function*() {
       const client = yield* answering("2025-11-25", { content: [], isError: true })
       assert.strictEqual((yield* client.callTool("weather")).isError, true)
     }))
 
-  it.effect("a result that the schema refuses is an InvalidAnswer that carries it", () =>
+  it.effect("fails with an InvalidResponse that carries the result when the schema refuses it", () =>
     Effect.gen(function*() {
       const client = yield* answering("2025-11-25", { content: [], structuredContent: { sum: [] } })
       const error = yield* Effect.flip(client.callTool("add", {}, { output: Sum }))
@@ -112,7 +112,7 @@ describe("a typed call of a tool", () => {
       assert.deepStrictEqual(fieldsOf(error).result?.structuredContent, { sum: [] })
     }))
 
-  it.effect("a result with neither structured content nor JSON is an InvalidAnswer", () =>
+  it.effect("fails with InvalidResponse for a result with neither structured content nor JSON", () =>
     Effect.gen(function*() {
       const client = yield* answering("2025-11-25", { content: [{ type: "text", text: "three" }] })
       assert.strictEqual(
@@ -121,7 +121,7 @@ describe("a typed call of a tool", () => {
       )
     }))
 
-  it("has tidy types", () => {
+  it("infers readable types", () => {
     class Rates extends Context.Service<Rates, { readonly euro: number }>()("test/Rates") {}
     const Priced = Schema.Struct({ price: Schema.Number }).pipe(
       Schema.middlewareDecoding((effect) => Effect.andThen(Rates, effect))
@@ -141,11 +141,11 @@ describe("a typed call of a tool", () => {
         .toEqualTypeOf<Effect.Effect<{ readonly price: number }, ClientError, Rates>>()
       expectTypeOf(client.listToolsPage()).toEqualTypeOf<Effect.Effect<ListToolsResult, ClientError>>()
       return [
-        // @ts-expect-error a schema is no name of a tool
+        // @ts-expect-error a schema is not a tool name
         client.callTool(Sum),
         // @ts-expect-error arguments are an object
         client.callTool("t", 1),
-        // @ts-expect-error there is no such option
+        // @ts-expect-error the option does not exist
         client.callTool("t", {}, { outputs: Sum })
       ]
     }
@@ -153,10 +153,10 @@ describe("a typed call of a tool", () => {
   })
 })
 
-describe("the time that a call takes", () => {
+describe("the duration of a call", () => {
   const quiet = open("2025-11-25", () => "no response", { limits: { timeout: "10 seconds", maxTimeout: "25 seconds" } })
 
-  it.effect("a call that is not answered in time is TimedOut, and the server is told", () =>
+  it.effect("fails with Timeout when a call gets no response in time, and cancels it at the server", () =>
     Effect.gen(function*() {
       const { client, server } = yield* quiet
       const fiber = yield* Effect.forkChild(Effect.flip(client.callTool("slow")), { startImmediately: true })
@@ -169,7 +169,7 @@ describe("the time that a call takes", () => {
       assert.strictEqual(server.methods.at(-1), "notifications/cancelled")
     }))
 
-  it.effect("the timeout of one call counts instead of the client's", () =>
+  it.effect("prefers the timeout of one call to the timeout of the client", () =>
     Effect.gen(function*() {
       const { client } = yield* quiet
       const call = client.callTool("slow", {}, { timeout: "1 second" })
@@ -178,7 +178,7 @@ describe("the time that a call takes", () => {
       assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, "Timeout")
     }))
 
-  it.effect("progress is reported, and starts the timeout anew, up to maxTimeout", () =>
+  it.effect("reports progress, and restarts the timeout on it up to maxTimeout", () =>
     Effect.gen(function*() {
       const { client, server } = yield* quiet
       const seen: Array<unknown> = []
@@ -197,7 +197,7 @@ describe("the time that a call takes", () => {
       assert.strictEqual((yield* Fiber.join(fiber)).reason._tag, "Timeout")
     }))
 
-  it.effect("an onProgress that throws hurts nobody", () =>
+  it.effect("continues the call when onProgress throws", () =>
     Effect.gen(function*() {
       const { client } = yield* open("2026-07-28", (request, server) => {
         const { progressToken } = request.params!["_meta"] as JsonObject
@@ -211,7 +211,7 @@ describe("the time that a call takes", () => {
       yield* client.callTool("t")
     }))
 
-  it.effect("interrupting a call cancels it on the wire", () =>
+  it.effect("cancels a call on the wire when it is interrupted", () =>
     Effect.gen(function*() {
       const { client, server } = yield* quiet
       const fiber = yield* Effect.forkChild(client.callTool("slow"), { startImmediately: true })
@@ -227,7 +227,7 @@ describe("the time that a call takes", () => {
     }))
 
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · a ping has the timeout that it is made with`, () =>
+    it.effect(`${revision} · applies the timeout that is given to a ping`, () =>
       Effect.gen(function*() {
         let silent = false
         const answers = ScriptedServer.handshake(revision)
@@ -242,14 +242,14 @@ describe("the time that a call takes", () => {
       }))
   }
 
-  it.effect("a call that is one too many is a Limit", () =>
+  it.effect("fails with LimitExceeded when too many calls are pending", () =>
     Effect.gen(function*() {
       const { client } = yield* open("2025-11-25", () => "no response", { limits: { maxPendingRequests: 1 } })
       yield* Effect.forkChild(client.callTool("slow"), { startImmediately: true })
       assert.strictEqual((yield* Effect.flip(client.callTool("slow"))).reason._tag, "LimitExceeded")
     }))
 
-  it.effect("a connection that ends fails what waits, and whatever comes after, with Closed", () =>
+  it.effect("fails pending and later calls with Closed when the connection ends", () =>
     Effect.gen(function*() {
       const { client } = yield* open("2025-11-25", () => "disconnect")
       const error = yield* Effect.flip(client.callTool("last"))

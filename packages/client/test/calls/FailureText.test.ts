@@ -1,4 +1,4 @@
-/** What a server says of its failures, in the messages of this side's errors. */
+/** Error texts of a server within the messages of client errors. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -16,8 +16,8 @@ const saying = (message: string) =>
     { revisions: ["2025-11-25"] }
   )
 
-describe("what a server says of its failure", () => {
-  it.effect("is cut in the message of the error, and whole in `error`", () =>
+describe("the error text of a server", () => {
+  it.effect("is shortened in the message of the error, and complete in `error`", () =>
     Effect.gen(function*() {
       const long = "x".repeat(1_000_000)
       const client = yield* saying(long)
@@ -28,7 +28,7 @@ describe("what a server says of its failure", () => {
       assert.strictEqual(failed.message, `The tool t failed: ${"x".repeat(1_024)}…`)
     }))
 
-  it.effect("keeps its lines and tabs there, and steers no terminal", () =>
+  it.effect("keeps its lines and tabs in the message, without terminal control sequences", () =>
     Effect.gen(function*() {
       const said = "No:\r\n\tnot\u001b[2J this\u0007\u202e one\rno"
       const error = yield* Effect.flip((yield* saying(said)).listToolsPage())

@@ -1,4 +1,4 @@
-/** Which icons reach a host (basic, icons). */
+/** Icons that reach an MCP host (basic, icons). */
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
@@ -65,7 +65,7 @@ const seen = (
 
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   describe(`${revision} · Clients MUST reject icon URIs that use unsafe schemes`, () => {
-    it.effect("of what is listed, and the log says so once for each listing", () => {
+    it.effect("removes them from listings, and logs it once per listing", () => {
       const { layer, told } = warnings()
       return Effect.gen(function*() {
         const client = yield* Client.make(server(revision).transport, { revisions: [revision] })
@@ -79,7 +79,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       }).pipe(Effect.provide(layer))
     })
 
-    it.effect("of the links in a result", () => {
+    it.effect("removes them from links in a result", () => {
       const { layer, told } = warnings()
       return Effect.gen(function*() {
         const text = { type: "text", text: "See" }
@@ -104,7 +104,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       }).pipe(Effect.provide(layer))
     })
 
-    it.effect("of the server itself", () =>
+    it.effect("removes them from the server's own information", () =>
       Effect.gen(function*() {
         const serverInfo = { name: "x", version: "1", icons }
         const capabilities = {}
@@ -124,8 +124,8 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   })
 }
 
-describe("what has no icons that are unsafe", () => {
-  it.effect("is handed on as it is, and nothing is logged", () => {
+describe("values without unsafe icons", () => {
+  it.effect("are returned unchanged, and nothing is logged", () => {
     const { layer, told } = warnings()
     return Effect.gen(function*() {
       const page = { ...rest, prompts: [{ name: "a" }, { name: "b", icons: [{ src: image, sizes: ["any"] }] }] }
@@ -139,8 +139,8 @@ describe("what has no icons that are unsafe", () => {
   })
 })
 
-describe("what is kept", () => {
-  it.effect("has no unsafe icons either, whoever has put them into the store", () => {
+describe("cached results", () => {
+  it.effect("contain no unsafe icons either, even when another process wrote them into the store", () => {
     const { layer, told } = warnings()
     return Effect.gen(function*() {
       const store = ResponseCache.make()

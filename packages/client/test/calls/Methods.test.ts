@@ -10,7 +10,7 @@ import type { ClientError } from "../../src/ClientError.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { fieldsOf } from "../support/fields.ts"
 
-/** A method's result as a server of the revision writes it. */
+/** The result of a method as a server of the revision writes it. */
 const written = <R>(method: Method.RequestMethod<unknown, R>, revision: Revision.Revision, result: R) =>
   ScriptedServer.success(Result.getOrThrow(Codec.encodeResult(method, revision, result)) as JsonObject)
 
@@ -20,7 +20,7 @@ const notes = { name: "notes", uriTemplate: "file:///{name}" }
 const hello = { name: "hello", arguments: [{ name: "who", required: true }] }
 const said = { type: "text" as const, text: "Hello, Ada" }
 
-/** Answers whatever a server can be asked, as the revision writes it. */
+/** Responds to each request that a server supports, in the form of the revision. */
 const full = (revision: Revision.Revision): ScriptedServer.Script => ({ method }) => {
   switch (method) {
     case "tools/list":
@@ -46,7 +46,7 @@ const full = (revision: Revision.Revision): ScriptedServer.Script => ({ method }
   }
 }
 
-/** What only the newest revision says of a result: how long it may be cached. */
+/** The cache lifetime of a result, which only the newest revision has. */
 const lasting = <A extends { readonly ttlMs?: number; readonly cacheScope?: string }>(result: A) => {
   const { cacheScope: _cacheScope, ttlMs: _ttlMs, ...rest } = result
   return rest
@@ -61,7 +61,7 @@ for (const revision of Revision.all) {
       return { server, client: yield* Client.make(server.transport) }
     })
 
-    it.effect("listTools gives one page, and asks for the page after a cursor", () =>
+    it.effect("listTools returns one page, and requests the page after a cursor", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
         const page = yield* client.listToolsPage()
@@ -73,7 +73,7 @@ for (const revision of Revision.all) {
         ])
       }))
 
-    it.effect("callTool sends the name and the arguments, and gives the result", () =>
+    it.effect("callTool sends the name and the arguments, and returns the result", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
         assert.deepStrictEqual(yield* client.callTool("greet", { name: "Ada" }), { resultType, content: [said] })
@@ -81,7 +81,7 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual(params, { name: "greet", arguments: { name: "Ada" } })
       }))
 
-    it.effect("resources are listed, by template too, and read", () =>
+    it.effect("lists resources and resource templates, and reads resources", () =>
       Effect.gen(function*() {
         const { client } = yield* open
         assert.deepStrictEqual(lasting(yield* client.listResourcesPage()), { resultType, resources: [readme] })
@@ -93,7 +93,7 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual(lasting(read), { resultType, contents: [{ uri: "file:///readme", text: "Read me" }] })
       }))
 
-    it.effect("prompts are listed and got", () =>
+    it.effect("lists and gets prompts", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
         assert.deepStrictEqual(lasting(yield* client.listPromptsPage()), { resultType, prompts: [hello] })
@@ -102,7 +102,7 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual(server.requests("prompts/get")[0]?.params?.["arguments"], { who: "Ada" })
       }))
 
-    it.effect("complete gives the suggestions; the known arguments are sent since 2025-06-18", () =>
+    it.effect("complete returns the suggestions; sends the known arguments since 2025-06-18", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
         const ref = { type: "ref/prompt" as const, name: "hello" }
@@ -116,14 +116,14 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual(context, revision < "2025-06-18" ? undefined : { arguments: { language: "en" } })
       }))
 
-    it.effect("ping is ping, or server/discover where there is none", () =>
+    it.effect("ping sends ping, or server/discover in revisions without ping", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
         yield* client.ping()
         assert.strictEqual(server.methods.at(-1), revision === "2026-07-28" ? "server/discover" : "ping")
       }))
 
-    it.effect("setLoggingLevel is logging/setLevel, or what later requests ask for", () =>
+    it.effect("setLoggingLevel sends logging/setLevel, or sets the level of later requests", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
         yield* client.setLoggingLevel("warning")
@@ -139,7 +139,7 @@ for (const revision of Revision.all) {
         }
       }))
 
-    it.effect("request sends any method of the table; one that the revision lacks is not sent", () =>
+    it.effect("request sends any known method, and does not send a method that the revision lacks", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
         const result = yield* client.request(Method.GetPrompt, { name: "hello" })
@@ -152,7 +152,7 @@ for (const revision of Revision.all) {
         assert.strictEqual(server.methods.length, before)
       }))
 
-    it.effect("members that are not known never hurt", () =>
+    it.effect("ignores unknown members", () =>
       Effect.gen(function*() {
         const strange = { ...greet, "x-color": { deep: [1] }, inputSchema: { type: "object" as const, "x-odd": null } }
         const server = ScriptedServer.make(
@@ -164,7 +164,7 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual(tools, [strange])
       }))
 
-    it.effect("an error of the server is a Protocol error that carries it", () =>
+    it.effect("fails with a ProtocolError that carries the error of the server", () =>
       Effect.gen(function*() {
         const code = revision === "2026-07-28" ? -32602 : -32002
         const server = ScriptedServer.make(ScriptedServer.handshake(revision, () =>
@@ -178,7 +178,7 @@ for (const revision of Revision.all) {
   })
 }
 
-describe("what may be called", () => {
+describe("permitted calls", () => {
   const bare = (options?: Client.Options) =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", full("2025-11-25"), {}))
@@ -208,7 +208,7 @@ describe("what may be called", () => {
       assert.strictEqual(server.methods.length, before)
     }))
 
-  it.effect("2026-07-28 · setLoggingLevel needs the capability too", () =>
+  it.effect("2026-07-28 · setLoggingLevel requires the capability too", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(
         ScriptedServer.make(ScriptedServer.handshake("2026-07-28", undefined, {})).transport
@@ -216,7 +216,7 @@ describe("what may be called", () => {
       assert.strictEqual((yield* Effect.flip(client.setLoggingLevel("info"))).reason._tag, "Unsupported")
     }))
 
-  it.effect("2024-11-05 · completion needs no capability, for there was none to declare", () =>
+  it.effect("2024-11-05 · completion needs no capability, because the revision does not define one", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(
         ScriptedServer.make(ScriptedServer.handshake("2024-11-05", full("2024-11-05"), {})).transport
@@ -228,13 +228,13 @@ describe("what may be called", () => {
       assert.deepStrictEqual(completion.values, ["Ada"])
     }))
 
-  it.effect("the option enforceCapabilities lets everything be sent when it is off", () =>
+  it.effect("sends every method when enforceCapabilities is off", () =>
     Effect.gen(function*() {
       const { client } = yield* bare({ enforceCapabilities: false })
       assert.strictEqual((yield* client.listToolsPage()).tools.length, 1)
     }))
 
-  it.effect("a capability that is malformed is left out of capabilities, and counts as declared", () =>
+  it.effect("omits a malformed capability from capabilities, and treats it as declared", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(
         ScriptedServer.handshake("2025-11-25", full("2025-11-25"), { tools: true, prompts: {}, "x-vendor": 1 })
@@ -244,7 +244,7 @@ describe("what may be called", () => {
       assert.strictEqual((yield* client.listToolsPage()).tools.length, 1)
     }))
 
-  it.effect("params that the revision cannot carry are Unsupported, and nothing is sent", () =>
+  it.effect("fails with Unsupported and sends nothing when the revision cannot carry the params", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", full("2025-11-25")))
       const client = yield* Client.make(server.transport)
@@ -254,7 +254,7 @@ describe("what may be called", () => {
     }))
 })
 
-describe("what an answer may be", () => {
+describe("permitted results", () => {
   const answers = (revision: Revision.Revision, result: JsonObject) =>
     Effect.flatMap(
       Client.make(
@@ -274,7 +274,7 @@ describe("what an answer may be", () => {
       assert.deepStrictEqual(yield* answers("2026-07-28", { content: [] }), Result.succeed({ resultType, content: [] }))
     }))
 
-  it.effect("2026-07-28 · input_required is Unsupported, and names what the server wants", () =>
+  it.effect("2026-07-28 · fails with Unsupported for input_required, and names the requested input", () =>
     Effect.gen(function*() {
       const asked = {
         method: "elicitation/create",
@@ -286,7 +286,7 @@ describe("what an answer may be", () => {
       assert.include(error.message, "elicitation/create")
     }))
 
-  it.effect("2026-07-28 · any answer to server/discover will do for a ping", () =>
+  it.effect("2026-07-28 · a ping accepts any response to server/discover", () =>
     Effect.gen(function*() {
       const handshake = ScriptedServer.handshake("2026-07-28")
       const server = ScriptedServer.make((request, server) =>
@@ -299,7 +299,7 @@ describe("what an answer may be", () => {
       assert.strictEqual(server.requests("server/discover").length, 2)
     }))
 
-  it.effect("2025-11-25 · a task that was not asked for is an InvalidAnswer", () =>
+  it.effect("2025-11-25 · fails with InvalidResponse for a task that was not requested", () =>
     Effect.gen(function*() {
       const now = "2026-01-01T00:00:00Z"
       const task = { taskId: "1", status: "working", createdAt: now, lastUpdatedAt: now, ttl: null }
@@ -307,14 +307,14 @@ describe("what an answer may be", () => {
       assert.strictEqual(Result.getOrThrow(Result.flip(result)).reason._tag, "InvalidResponse")
     }))
 
-  it.effect("a result that lacks what the method promises is an InvalidAnswer that names the path", () =>
+  it.effect("fails with an InvalidResponse that names the path when a required member is missing", () =>
     Effect.gen(function*() {
       const error = Result.getOrThrow(Result.flip(yield* answers("2025-06-18", { content: [{ type: "text" }] })))
       assert.strictEqual(error.reason._tag, "InvalidResponse")
       assert.include(error.message, "result.content[0]")
     }))
 
-  it.effect("one malformed tool does not hide the others", () =>
+  it.effect("returns the valid tools of a listing with one malformed tool", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () =>
         ScriptedServer.success({ tools: [greet, { name: 7 }, null], nextCursor: "more" })))
@@ -322,7 +322,7 @@ describe("what an answer may be", () => {
       assert.deepStrictEqual(yield* client.listToolsPage(), { resultType, tools: [greet], nextCursor: "more" })
     }))
 
-  it.effect("a listing that is none at all is an InvalidAnswer", () =>
+  it.effect("fails with InvalidResponse for a result that is not a listing", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(
         ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => ScriptedServer.success({ tools: "none" })))

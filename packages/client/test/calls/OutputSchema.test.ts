@@ -1,4 +1,4 @@
-/** What tools answer, against what they promised. */
+/** Results of tools, checked against their outputSchema. */
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -14,7 +14,7 @@ import { fieldsOf } from "../support/fields.ts"
 
 const outputSchema = { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] }
 
-/** A client that has listed a tool with that schema, which answers so. */
+/** A client that has listed a tool with the schema. The server returns the given result for each call. */
 const answering = (
   revision: Revision.Revision,
   schema: unknown,
@@ -38,7 +38,7 @@ const answering = (
     return both
   })
 
-describe("a result whose tool has an outputSchema", () => {
+describe("the result of a tool with an outputSchema", () => {
   for (const revision of ["2025-06-18", "2025-11-25", "2026-07-28"] as const) {
     it.effect(`${revision} · Clients SHOULD validate structured results against this schema`, () =>
       Effect.gen(function*() {
@@ -52,7 +52,7 @@ describe("a result whose tool has an outputSchema", () => {
         assert.include(error.message, "Expected integer, got string at [\"sum\"]")
       }))
 
-    it.effect(`${revision} · Servers MUST provide structured results: none is no answer`, () =>
+    it.effect(`${revision} · Servers MUST provide structured results: rejects a result without structured content`, () =>
       Effect.gen(function*() {
         const { client } = yield* answering(revision, outputSchema, {
           content: [{ type: "text", text: "{\"sum\":3}" }]
@@ -62,7 +62,7 @@ describe("a result whose tool has an outputSchema", () => {
         assert.strictEqual(fieldsOf(error).result?.content.length, 1)
       }))
 
-    it.effect(`${revision} · a tool that fails as tools may (isError) promises nothing`, () =>
+    it.effect(`${revision} · does not check the result of a tool error (isError)`, () =>
       Effect.gen(function*() {
         const { client } = yield* answering(revision, outputSchema, { isError: true })
         assert.isTrue((yield* client.callTool("add")).isError)
@@ -70,14 +70,14 @@ describe("a result whose tool has an outputSchema", () => {
   }
 
   for (const revision of ["2024-11-05", "2025-03-26"] as const) {
-    it.effect(`${revision} · knows neither outputSchema nor structured content: nothing is checked`, () =>
+    it.effect(`${revision} · checks nothing, because the revision has neither outputSchema nor structured content`, () =>
       Effect.gen(function*() {
         const { client } = yield* answering(revision, outputSchema, {})
         assert.deepStrictEqual((yield* client.callTool("add")).content, [])
       }))
   }
 
-  it.effect("2026-07-28 · any JSON value that conforms: null, a list, a number", () =>
+  it.effect("2026-07-28 · accepts any JSON value that conforms: null, a list, a number", () =>
     Effect.gen(function*() {
       for (const [schema, value] of [[{ type: "null" }, null], [{ items: { type: "integer" } }, [1]], [{}, 0]]) {
         const { client } = yield* answering("2026-07-28", schema, { structuredContent: value })
@@ -85,7 +85,7 @@ describe("a result whose tool has an outputSchema", () => {
       }
     }))
 
-  it.effect("is checked before it is read with a schema of the caller's, and through `request` as well", () =>
+  it.effect("is checked before it is decoded with a schema of the caller, and through `request` as well", () =>
     Effect.gen(function*() {
       const { client } = yield* answering("2025-11-25", outputSchema, { structuredContent: { sum: "3" } })
       const output = Schema.Struct({ sum: Schema.NumberFromString })
@@ -93,19 +93,19 @@ describe("a result whose tool has an outputSchema", () => {
       assert.isDefined(fieldsOf(yield* Effect.flip(client.request(Method.CallTool, { name: "add" }))).problems)
     }))
 
-  it.effect("is not checked where the tool was not listed", () =>
+  it.effect("is not checked when the tool was not listed", () =>
     Effect.gen(function*() {
       const { client } = yield* answering("2025-11-25", outputSchema, {})
       assert.deepStrictEqual((yield* client.callTool("other")).content, [])
     }))
 
-  it.effect("validateOutput: false checks nothing", () =>
+  it.effect("validateOutput: false disables the check", () =>
     Effect.gen(function*() {
       const { client } = yield* answering("2025-11-25", outputSchema, {}, { validateOutput: false })
       assert.deepStrictEqual((yield* client.callTool("add")).content, [])
     }))
 
-  it.effect("validateOutput: the bounds of a check; a result that needs more is refused", () =>
+  it.effect("validateOutput: rejects a result whose check exceeds the bounds", () =>
     Effect.gen(function*() {
       const schema = { type: "object", properties: { list: { items: { type: "integer" } } } }
       const structuredContent = { list: Array.from({ length: 100 }, () => 1) }
@@ -118,7 +118,7 @@ describe("a result whose tool has an outputSchema", () => {
       assert.strictEqual(fieldsOf(error).problems?.[0]?.message, "The validation takes more than 50 steps (maxSteps)")
     }))
 
-  it.effect("list_changed: what was listed is forgotten, and what is listed then counts", () =>
+  it.effect("list_changed: discards the listed schemas, and uses those of the next listing", () =>
     Effect.gen(function*() {
       let schema: JsonObject = outputSchema
       const { client, server } = yield* opened("2025-11-25", ({ method }) =>
@@ -137,7 +137,7 @@ describe("a result whose tool has an outputSchema", () => {
       assert.strictEqual((yield* Effect.flip(client.callTool("add"))).reason._tag, "InvalidResponse")
     }))
 
-  it.effect("a result that does not fit: the list is read anew first, for the tool may have changed since, and nobody said so", () =>
+  it.effect("reads the list again before it rejects a result, because a tool can change without a notification", () =>
     Effect.gen(function*() {
       let schema: JsonObject | undefined = outputSchema
       const { client, server } = yield* opened("2025-11-25", ({ method }) =>
@@ -149,7 +149,7 @@ describe("a result whose tool has an outputSchema", () => {
       assert.isDefined((yield* client.callTool("add")).structuredContent)
       assert.strictEqual(server.requests("tools/list").length, 2)
       assert.strictEqual(server.requests("tools/call").length, 1)
-      // Once: a tool that never keeps its promise costs no list for each call.
+      // Once: a tool that never conforms does not cost a listing for each call.
       schema = { type: "object", required: ["other"] }
       yield* client.listToolsPage()
       for (let times = 0; times < 3; times++) yield* Effect.flip(client.callTool("add"))
@@ -161,7 +161,7 @@ describe("a result whose tool has an outputSchema", () => {
       assert.isDefined((yield* client.callTool("add")).structuredContent)
     }))
 
-  it.effect("a list that is not given in time: the call has its answer refused within one more timeout", () =>
+  it.effect("rejects the result within one further timeout when the list does not arrive in time", () =>
     Effect.gen(function*() {
       let lists = 0
       const { client } = yield* opened("2025-11-25", ({ method }) =>
@@ -181,7 +181,7 @@ describe("a result whose tool has an outputSchema", () => {
       assert.strictEqual((yield* Fiber.join(call)).reason._tag, "InvalidResponse")
     }))
 
-  it.effect("maxTools: of more tools, the one that was listed first is forgotten", () =>
+  it.effect("maxTools: discards the schemas of the tools that were listed first", () =>
     Effect.gen(function*() {
       const open = (maxTools?: number) =>
         opened("2025-11-25", ({ method, params }) => {
@@ -203,7 +203,7 @@ describe("a result whose tool has an outputSchema", () => {
     }))
 })
 
-describe("an outputSchema that is hostile", () => {
+describe("a hostile outputSchema", () => {
   const deep = JSON.parse("{\"items\":".repeat(500) + "{}" + "}".repeat(500)) as JsonObject
   const $defs = Object.fromEntries(
     Array.from({ length: 31 }, (_, i) => {
@@ -214,11 +214,11 @@ describe("an outputSchema that is hostile", () => {
   const hostile: ReadonlyArray<readonly [string, JsonObject, string]> = [
     ["a $ref to a network URI", { $ref: "https://192.0.2.1/schema.json" }, "must lead to a place in the same schema"],
     ["alternatives that multiply", { $ref: "#/$defs/a0", $defs }, "subschemas apply to the same value"],
-    ["a schema nested without measure", deep, "nested deeper than 64"],
+    ["a deeply nested schema", deep, "nested deeper than 64"],
     ["a pattern with look-around", { properties: { a: { pattern: "(?=a)*" } } }, "cannot be used"]
   ]
   for (const [what, schema, why] of hostile) {
-    it.effect(`2026-07-28 · ${what}: nothing is fetched, no call fails, and one warning says that nothing is checked`, () => {
+    it.effect(`2026-07-28 · ${what}: fetches nothing, fails no call, and logs one warning that results are not checked`, () => {
       const { layer, told } = warnings()
       return Effect.gen(function*() {
         const fetched: Array<unknown> = []
@@ -228,7 +228,7 @@ describe("an outputSchema that is hostile", () => {
         const { client } = yield* answering("2026-07-28", schema, {})
         for (let times = 0; times < 3; times++) {
           assert.deepStrictEqual((yield* client.callTool("add")).content, [])
-          // Listed again, it is the same schema.
+          // Listed again, the schema is the same.
           assert.strictEqual((yield* client.listToolsPage({ cache: "refresh" })).tools.length, 1)
         }
         assert.strictEqual(told.length, 1)
@@ -239,7 +239,7 @@ describe("an outputSchema that is hostile", () => {
     })
   }
 
-  it.effect("2026-07-28 · SHOULD apply reasonable bounds: a check that multiplies with its value ends", () =>
+  it.effect("2026-07-28 · SHOULD apply reasonable bounds: stops a check whose cost multiplies with the value", () =>
     Effect.gen(function*() {
       const schema = { items: { allOf: [{ $ref: "#" }, { $ref: "#" }] } }
       const structuredContent = JSON.parse("[".repeat(100) + "]".repeat(100)) as unknown

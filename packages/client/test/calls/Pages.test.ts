@@ -22,15 +22,15 @@ const numbered = (total: number) => (cursor: unknown) => {
   return { tools: [tool(`t${at}`)], ...(at + 1 < total ? { nextCursor: String(at + 1) } : {}) }
 }
 
-describe("walking the pages", () => {
-  it.effect("gathers all items in order", () =>
+describe("listing all pages", () => {
+  it.effect("returns all items in order", () =>
     Effect.gen(function*() {
       const { client, server } = yield* paged(numbered(3))
       assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["t0", "t1", "t2"])
       assert.strictEqual(server.requests("tools/list").length, 3)
     }))
 
-  it.effect("resources, templates and prompts are walked as well", () =>
+  it.effect("lists all resources, templates and prompts as well", () =>
     Effect.gen(function*() {
       const { client } = yield* paged((cursor) => ({
         resources: [{ name: "r", uri: `r:${cursor}` }],
@@ -43,7 +43,7 @@ describe("walking the pages", () => {
       assert.deepStrictEqual((yield* client.listPrompts()).map(({ name }) => name), ["p:undefined", "p:b"])
     }))
 
-  it.effect("each page is asked for with the options: timeout is the time of one page", () =>
+  it.effect("requests each page with the given options; timeout applies to one page", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(
         ScriptedServer.handshake("2025-11-25", ({ params }) =>
@@ -71,7 +71,7 @@ describe("walking the pages", () => {
       assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["a", "b"])
     }))
 
-  it.effect("2026-07-28 · all that counts of a cursor is whether a non-null value was provided: null is the end", () =>
+  it.effect("2026-07-28 · requests further pages while a non-null cursor is provided: null ends the list", () =>
     Effect.gen(function*() {
       const { client, server } = yield* paged(() => ({ tools: [tool("a")], nextCursor: null }))
       assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["a"])
@@ -79,7 +79,7 @@ describe("walking the pages", () => {
       assert.isFalse("nextCursor" in (yield* client.listToolsPage()))
     }))
 
-  it.effect("a cursor that repeats is an InvalidAnswer", () =>
+  it.effect("fails with InvalidResponse when a cursor repeats", () =>
     Effect.gen(function*() {
       const next: Record<string, string> = { undefined: "a", a: "b", b: "a" }
       const { client, server } = yield* paged((cursor) => ({ tools: [], nextCursor: next[String(cursor)] }))
@@ -87,7 +87,7 @@ describe("walking the pages", () => {
       assert.strictEqual(server.requests("tools/list").length, 3)
     }))
 
-  it.effect("more pages than maxPages is a Limit; 1,000 by default", () =>
+  it.effect("fails with LimitExceeded after maxPages pages; the default is 1,000", () =>
     Effect.gen(function*() {
       const exact = yield* paged(numbered(2), { maxPages: 2 })
       assert.strictEqual((yield* exact.client.listTools()).length, 2)
@@ -99,7 +99,7 @@ describe("walking the pages", () => {
       assert.strictEqual(endless.server.requests("tools/list").length, 1_000)
     }))
 
-  it.effect("more items than maxItems is a Limit; 10,000 by default", () =>
+  it.effect("fails with LimitExceeded after maxItems items; the default is 10,000", () =>
     Effect.gen(function*() {
       const exact = yield* paged(numbered(2), { maxItems: 2 })
       assert.strictEqual((yield* exact.client.listTools()).length, 2)

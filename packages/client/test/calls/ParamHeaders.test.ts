@@ -13,7 +13,7 @@ const done = ScriptedServer.success({ resultType: "complete", content: [] })
 const mismatch = ScriptedServer.failure(-32020, "Header mismatch: Mcp-Param-Region is missing")
 const listing = (...tools: ReadonlyArray<JsonObject>): ScriptedServer.Reply => page("2026-07-28", ...tools)
 
-/** A tool whose parameter is mirrored into a header of that name. */
+/** A tool with a parameter that is mirrored into a header of the given name. */
 const sql = (header: string, name = "sql") =>
   tool(name, { inputSchema: { type: "object", properties: { region: { type: "string", "x-mcp-header": header } } } })
 
@@ -28,7 +28,7 @@ describe("tools/list on Streamable HTTP", () => {
         assert.deepStrictEqual((yield* client.listToolsPage()).tools.map(({ name }) => name), ["sql", "plain"])
       }
       assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["sql", "plain"])
-      // Said once for all three listings.
+      // Logged once for all three listings.
       assert.deepStrictEqual(told, ["The tool \"broken\" is left out: x-mcp-header at 'region' must be an HTTP token"])
     }).pipe(Effect.scoped, Effect.provide(layer))
   })
@@ -39,7 +39,7 @@ describe("tools/list on Streamable HTTP", () => {
       assert.strictEqual((yield* client.listToolsPage()).tools.length, 1)
     }))
 
-  it.effect("2025-11-25 · knows no x-mcp-header: the tool stays, and nothing is mirrored", () =>
+  it.effect("2025-11-25 · ignores x-mcp-header: the tool stays, and nothing is mirrored", () =>
     Effect.gen(function*() {
       const { calls, client } = yield* mirroring(
         ({ method }) =>
@@ -90,14 +90,14 @@ describe("tools/call on Streamable HTTP", () => {
       })
     }))
 
-  it.effect("2026-07-28 · a parameter that is null, or not in the arguments: MUST omit the header", () =>
+  it.effect("2026-07-28 · a parameter that is null or absent from the arguments: MUST omit the header", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* headersOf({ region: null, nested: {} }), {})
       assert.deepStrictEqual(yield* headersOf({}), {})
       assert.deepStrictEqual(yield* headersOf(undefined), {})
     }))
 
-  it.effect("2026-07-28 · integer values MUST be within the safe range: another is refused, and nothing is sent", () =>
+  it.effect("2026-07-28 · integer values MUST be within the safe range: refuses other integers, and sends nothing", () =>
     Effect.gen(function*() {
       const { calls, client } = yield* mirroring(() => listing(tool("t", { inputSchema })))
       yield* client.listToolsPage()
@@ -107,7 +107,7 @@ describe("tools/call on Streamable HTTP", () => {
       assert.strictEqual(calls.length, 0)
     }))
 
-  it.effect("a tool that is called like what every object inherits is no tool that was listed", () =>
+  it.effect("does not treat a tool named like a member of Object.prototype as listed", () =>
     Effect.gen(function*() {
       const { calls, client } = yield* mirroring(() => done)
       for (const name of ["__proto__", "constructor", "toString"]) yield* client.callTool(name, {})
@@ -116,7 +116,7 @@ describe("tools/call on Streamable HTTP", () => {
 })
 
 describe("HeaderMismatch", () => {
-  /** Answers a call that lacks the header with a mismatch. */
+  /** Responds to a call without the header with a mismatch. */
   const strict = (
     header: () => string,
     rest: (method: string) => ScriptedServer.Reply = () => listing(sql(header())),
@@ -131,7 +131,7 @@ describe("HeaderMismatch", () => {
   it.effect("2026-07-28 · SHOULD call tools/list, then retry the original request with the appropriate headers", () =>
     Effect.gen(function*() {
       const { calls, client, server } = yield* strict(() => "Region")
-      // Nothing is known of the tool: it is simply sent.
+      // The tool is not listed, so the client sends the call without the header.
       yield* client.callTool("sql", { region: "eu" })
       assert.deepStrictEqual(calls.map(({ headers }) => headers), [undefined, { "Mcp-Param-Region": "eu" }])
       yield* client.callTool("sql", { region: "us" })
@@ -139,7 +139,7 @@ describe("HeaderMismatch", () => {
       assert.strictEqual(server.requests("tools/list").length, 1)
     }))
 
-  it.effect("is tried once: a server that goes on about it has the last word", () =>
+  it.effect("retries once, and returns the error when the server repeats it", () =>
     Effect.gen(function*() {
       const { calls, client, server } = yield* mirroring(({ method }) =>
         method === "tools/call" ? mismatch : listing(sql("Region"))
@@ -149,14 +149,14 @@ describe("HeaderMismatch", () => {
       assert.deepStrictEqual([calls.length, server.requests("tools/list").length], [2, 1])
     }))
 
-  it.effect("calls that are refused at once have the list read once", () =>
+  it.effect("reads the list once for calls that are refused at the same time", () =>
     Effect.gen(function*() {
       const { calls, client, server } = yield* strict(() => "Region")
       yield* Effect.all(Array.from({ length: 8 }, () => client.callTool("sql", { region: "eu" })), { concurrency: 8 })
       assert.deepStrictEqual([calls.length, server.requests("tools/list").length], [16, 1])
     }))
 
-  it.effect("the one that had the list read may be interrupted: the others get it all the same", () =>
+  it.effect("completes the listing for the other calls when the call that started it is interrupted", () =>
     Effect.gen(function*() {
       const { client, server } = yield* strict(() => "Region", () => "no response")
       const call = Effect.forkChild(client.callTool("sql", { region: "eu" }), { startImmediately: true })
@@ -170,7 +170,7 @@ describe("HeaderMismatch", () => {
       assert.strictEqual(server.requests("tools/list").length, 1)
     }))
 
-  it.effect("a list that is not given in time: the call ends within its own time", () =>
+  it.effect("ends the call within its own timeout when the list does not arrive in time", () =>
     Effect.gen(function*() {
       const { calls, client } = yield* strict(() => "Region", () => "no response", { limits: { timeout: "1 minute" } })
       for (const options of [{ timeout: 300 }, { maxTimeout: 300 }]) {
@@ -185,7 +185,7 @@ describe("HeaderMismatch", () => {
       assert.strictEqual(calls.length, 2)
     }))
 
-  it.effect("what is made again has the time that is left", () =>
+  it.effect("gives a retried call the remaining time", () =>
     Effect.gen(function*() {
       const { client, server } = yield* mirroring(({ method }, headers) =>
         method === "tools/call" && headers === undefined ? mismatch : "no response"
@@ -204,7 +204,7 @@ describe("HeaderMismatch", () => {
       assert.strictEqual((yield* Fiber.join(call)).reason._tag, "Timeout")
     }))
 
-  it.effect("a list that cannot be read: the call ends as it would have", () => {
+  it.effect("fails with the original error when the list cannot be read", () => {
     const { layer, told } = warnings()
     return Effect.gen(function*() {
       const { calls, client } = yield* strict(() => "Region", () => ScriptedServer.failure(-32603, "no"))
@@ -214,7 +214,7 @@ describe("HeaderMismatch", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   })
 
-  it.effect("2026-07-28 · MUST mirror: after list_changed the headers are read again before the call, not after it failed", () =>
+  it.effect("2026-07-28 · MUST mirror: after list_changed reads the headers before the next call, not after a failure", () =>
     Effect.gen(function*() {
       let header = "Region"
       const { calls, client, server } = yield* strict(() => header)
@@ -234,7 +234,7 @@ describe("HeaderMismatch", () => {
       assert.strictEqual(server.requests("tools/list").length, 2)
     }))
 
-  it.effect("a tool that is not listed any more is read about once, and simply sent from then on", () =>
+  it.effect("reads the list once for a tool that is no longer listed, and then sends its calls without headers", () =>
     Effect.gen(function*() {
       let tools = [sql("Region")]
       const { calls, client, server } = yield* mirroring(({ method }) =>
@@ -249,7 +249,7 @@ describe("HeaderMismatch", () => {
       assert.strictEqual(server.requests("tools/list").length, 2)
     }))
 
-  it.effect("is the server's word elsewhere: without headers there is nothing to try again", () =>
+  it.effect("returns the error of the server on other transports, which have no headers to correct", () =>
     Effect.gen(function*() {
       const { client, server } = yield* opened("2026-07-28", () => mismatch)
       assert.strictEqual(fieldsOf(yield* Effect.flip(client.callTool("sql"))).error?.reason, "HeaderMismatch")

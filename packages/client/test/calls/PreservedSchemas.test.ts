@@ -1,4 +1,4 @@
-/** Schemas are the host's to read: what a server said in them reaches it untouched. */
+/** The client passes tool schemas to the application as the server wrote them. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
@@ -33,7 +33,7 @@ const schema = {
 
 describe("the schemas of a tool", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · $defs, $ref, $anchor, unknown keywords and all else are as they were on the wire`, () =>
+    it.effect(`${revision} · keeps $defs, $ref, $anchor, unknown keywords and all other members as they were on the wire`, () =>
       Effect.gen(function*() {
         const wire = JSON.parse(JSON.stringify(tool("t", { inputSchema: schema, outputSchema: schema })))
         const { client } = yield* opened(revision, () => page(revision, wire))

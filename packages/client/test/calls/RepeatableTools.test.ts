@@ -1,4 +1,4 @@
-/** Which tools may be called twice, by their annotations. */
+/** Tools whose calls may be repeated, by their annotations. */
 import { assert, describe, it } from "@effect/vitest"
 import type { ToolAnnotations } from "@skein/protocol/Tool"
 import * as Definitions from "../../src/internal/calls/toolCatalog.ts"
@@ -16,13 +16,13 @@ const repeatable = (annotations?: ToolAnnotations): boolean => {
   return is
 }
 
-describe("a tool may be called again whose answer was lost", () => {
-  it("if it says that it is read-only or idempotent", () => {
+describe("a tool call whose response was lost", () => {
+  it("may be repeated if the tool is declared read-only or idempotent", () => {
     assert.isTrue(repeatable({ readOnlyHint: true }))
     assert.isTrue(repeatable({ idempotentHint: true, destructiveHint: false }))
   })
 
-  it("and not if it says neither, or that it is destructive", () => {
+  it("may not be repeated if the tool declares neither, or is declared destructive", () => {
     assert.isFalse(repeatable())
     assert.isFalse(repeatable({}))
     assert.isFalse(repeatable({ readOnlyHint: false, idempotentHint: false }))

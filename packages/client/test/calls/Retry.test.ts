@@ -1,4 +1,4 @@
-/** Which requests are made again when their answer was lost, and what bounds it. */
+/** Requests that the client retries when their response was lost, and the bounds on retries. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -22,7 +22,7 @@ const answer = (request: JsonRpc.Request) =>
 
 const exact: Reconnect.Policy = { jitter: "none" }
 
-/** A client, and what happens to each sending of a request that is not part of a handshake. */
+/** A client, and the outcome of each attempt to send a request that is not part of a handshake. */
 const open = (
   fates: ReadonlyArray<ScriptedServer.Delivery>,
   options: Client.Options = {},
@@ -45,7 +45,7 @@ const fork = <A, E>(effect: Effect.Effect<A, E>) => Effect.forkChild(effect, { s
 const refusal = (status: number, more?: { readonly undelivered?: boolean; readonly retryAfter?: number }) =>
   new TransportError({ reason: new MessageRejected({ message: `HTTP ${status}`, status }), ...more })
 
-/** Lets the clock run, in steps that leave the event loop its turns. */
+/** Advances the clock in steps, with turns of the event loop between them. */
 const pass = (seconds: number) =>
   Effect.gen(function*() {
     for (let i = 0; i < seconds * 2; i++) {
@@ -54,9 +54,9 @@ const pass = (seconds: number) =>
     }
   })
 
-describe("a request whose connection is lost before it is answered", () => {
+describe("a request whose connection is lost before the response", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · is made again on the next one, if it may be repeated`, () =>
+    it.effect(`${revision} · is retried on the next connection if it may be repeated`, () =>
       Effect.gen(function*() {
         const { client, line, sent } = yield* open(["lose"], {}, revision)
         const fiber = yield* fork(client.listToolsPage())
@@ -67,7 +67,7 @@ describe("a request whose connection is lost before it is answered", () => {
       }))
   }
 
-  it.effect("is not made again if it may not be repeated: a tool may have been run", () =>
+  it.effect("is not retried if it may not be repeated, because a tool may have run", () =>
     Effect.gen(function*() {
       const { client, sent } = yield* open(["lose"])
       const error = yield* Effect.flip(client.callTool("pay"))
@@ -77,7 +77,7 @@ describe("a request whose connection is lost before it is answered", () => {
       assert.deepStrictEqual(sent, ["tools/call"])
     }))
 
-  it.effect("is not made again if its method is not of the protocol: who knows what it does", () =>
+  it.effect("is not retried if its method is not defined by the protocol, because its effect is unknown", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open([])
       const sent: Array<string> = []
@@ -97,7 +97,7 @@ describe("a request whose connection is lost before it is answered", () => {
       assert.deepStrictEqual(sent, ["acme/pay", "acme/pay"])
     }))
 
-  it.effect("retry: true says that a call of a tool may be repeated, retry: false that a listing may not", () =>
+  it.effect("retry: true lets a tool call be repeated, retry: false forbids it for a listing", () =>
     Effect.gen(function*() {
       const tool = yield* open(["lose"])
       const called = yield* fork(tool.client.callTool("add", {}, { retry: true }))
@@ -109,7 +109,7 @@ describe("a request whose connection is lost before it is answered", () => {
       assert.deepStrictEqual(list.sent, ["tools/list"])
     }))
 
-  it.effect("a tool that says that it is read-only or idempotent may be called again, once it was listed", () =>
+  it.effect("retries calls of a tool that is read-only or idempotent, once it was listed", () =>
     Effect.gen(function*() {
       for (
         const [annotations, times] of [
@@ -137,7 +137,7 @@ describe("a request whose connection is lost before it is answered", () => {
       }
     }))
 
-  it.effect("is made again 3 times by default, then its failure is told", () =>
+  it.effect("is retried 3 times by default, then fails with the last error", () =>
     Effect.gen(function*() {
       for (const [options, times] of [[{}, 4], [{ maxRetries: 1 }, 2], [{ maxRetries: 0 }, 1]] as const) {
         const { client, sent } = yield* open(["lose", "lose", "lose", "lose", "lose", "lose"], options)
@@ -149,7 +149,7 @@ describe("a request whose connection is lost before it is answered", () => {
       }
     }))
 
-  it.effect("has the time that is left of its timeout, waiting included", () =>
+  it.effect("has the remaining time of its timeout, including the wait between attempts", () =>
     Effect.gen(function*() {
       const { client, line, sent } = yield* open(["lose", "drop"])
       const fiber = yield* fork(Effect.flip(client.listToolsPage({ timeout: "2 seconds" })))
@@ -165,7 +165,7 @@ describe("a request whose connection is lost before it is answered", () => {
       assert.strictEqual(error.undelivered, undefined)
     }))
 
-  it.effect("has a whole timeout where progress had kept it alive beyond one, and no more than maxTimeout in all", () =>
+  it.effect("has a full timeout when progress had extended it beyond one, and at most maxTimeout in all", () =>
     Effect.gen(function*() {
       const silent = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       const client = yield* Client.make(silent.transport, { revisions: ["2025-11-25"], reconnect: exact })
@@ -190,7 +190,7 @@ describe("a request whose connection is lost before it is answered", () => {
       assert.strictEqual(silent.requests("tools/list").length, 2)
     }))
 
-  it.effect("waits for a connection no longer than its timeout", () =>
+  it.effect("waits for a connection for at most its timeout", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open([])
       line.onConnect = () => new TransportError({ reason: new OpenFailed({ message: "no" }) })
@@ -214,7 +214,7 @@ describe("a request whose connection is lost before it is answered", () => {
       assert.strictEqual(error.undelivered, true)
     }))
 
-  it.effect("says which of its times is up where it was made again and is not answered", () =>
+  it.effect("reports which timeout expired when it was retried and gets no response", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open(["lose", "drop"])
       const capped = yield* fork(Effect.flip(client.listToolsPage({ maxTimeout: "9 seconds" })))
@@ -223,7 +223,7 @@ describe("a request whose connection is lost before it is answered", () => {
       assert.match((yield* Fiber.join(capped)).message, /^No response to tools\/list within \d+ ms \(maxTimeout\)$/)
     }))
 
-  it.effect("is not made again when its caller was interrupted meanwhile", () =>
+  it.effect("is not retried when its caller was interrupted meanwhile", () =>
     Effect.gen(function*() {
       const { client, line, sent } = yield* open(["lose"])
       const fiber = yield* fork(client.listToolsPage())
@@ -234,7 +234,7 @@ describe("a request whose connection is lost before it is answered", () => {
       assert.deepStrictEqual(sent, ["tools/list"])
     }))
 
-  it.effect("fails with what it failed with first where no policy opens another one", () =>
+  it.effect("fails with the first error when no policy opens another connection", () =>
     Effect.gen(function*() {
       const { client, sent } = yield* open(["lose"], { reconnect: false })
       const error = yield* Effect.flip(client.listToolsPage())
@@ -244,12 +244,12 @@ describe("a request whose connection is lost before it is answered", () => {
     }))
 })
 
-describe("a request on a connection that is over", () => {
-  it.effect("was not sent, and is made on the next one whatever it does", () =>
+describe("a request on a connection that has ended", () => {
+  it.effect("was not sent, and is sent on the next connection with any method", () =>
     Effect.gen(function*() {
       const { client, line, sent } = yield* open([])
       line.lose()
-      // The line is over, and nobody has noticed yet.
+      // The connection has ended, and the client has not noticed yet.
       const fibers = [yield* fork(client.callTool("pay")), yield* fork(client.callTool("pay"))]
       yield* pass(1)
       for (const fiber of fibers) assert.deepStrictEqual((yield* Fiber.join(fiber)).content, [])
@@ -257,14 +257,14 @@ describe("a request on a connection that is over", () => {
     }))
 })
 
-describe("a request that was refused", () => {
-  it.effect("2025-11-25 · 404 for its session: MUST start a new session, and what was not handled is asked again there", () =>
+describe("a refused request", () => {
+  it.effect("2025-11-25 · 404 for its session: MUST start a new session, and retries unhandled requests there", () =>
     Effect.gen(function*() {
       const { client, line, sent } = yield* open([refusal(404, { undelivered: true })])
       const fiber = yield* fork(client.callTool("pay"))
       yield* until(() => sent.length === 1)
       yield* quiet
-      // The refusal came first, the end of the line comes now: it is not sent on the line that ends.
+      // The refusal arrives first and the connection ends now. The request is not retried on that connection.
       line.lose(ScriptedServer.lost("The session is gone"))
       yield* pass(1)
       assert.deepStrictEqual((yield* Fiber.join(fiber)).content, [])
@@ -274,7 +274,7 @@ describe("a request that was refused", () => {
       assert.isBelow(initialized, line.methods.lastIndexOf("tools/call"))
     }))
 
-  it.effect("2025-11-25 · 404 in the same turn as the end of the line, in either order", () =>
+  it.effect("2025-11-25 · 404 in the same turn as the end of the connection, in either order", () =>
     Effect.gen(function*() {
       for (const first of ["refused", "lost"] as const) {
         const { client, line, sent } = yield* open([])
@@ -289,14 +289,14 @@ describe("a request that was refused", () => {
         const fiber = yield* fork(Effect.exit(client.callTool("pay")))
         yield* pass(2)
         const exit = yield* Fiber.join(fiber)
-        // Where the line was lost first, nobody knows whether the request was handled.
+        // When the connection was lost first, the client cannot know whether the request was handled.
         assert.strictEqual(exit._tag, first === "refused" ? "Success" : "Failure")
         assert.strictEqual(sent.length, first === "refused" ? 2 : 1)
         assert.strictEqual(line.requests("initialize").length, 2)
       }
     }))
 
-  it.effect("2026-07-28 · where no line ends, it is made again on the same one after a backoff, if it was not handled", () =>
+  it.effect("2026-07-28 · is retried on the same connection after a backoff if it was not handled", () =>
     Effect.gen(function*() {
       const refused = new TransportError({ reason: new ConnectionLost({ message: "ECONNREFUSED" }), undelivered: true })
       const { client, line, sent } = yield* open([refused, refused], {}, "2026-07-28")
@@ -316,7 +316,7 @@ describe("a request that was refused", () => {
       assert.strictEqual(sent.length, 3)
     }))
 
-  it.effect("by 429, 502, 503 or 504 is made again if it may be repeated; by anything else it is not", () =>
+  it.effect("is retried after 429, 502, 503 or 504 if it may be repeated, and not after other statuses", () =>
     Effect.gen(function*() {
       for (const status of [429, 502, 503, 504, 400, 404, 405, 500]) {
         const busy = [429, 502, 503, 504].includes(status)
@@ -333,7 +333,7 @@ describe("a request that was refused", () => {
       }
     }))
 
-  it.effect("at the door, for what it is, is not made again, though nothing was begun; for now, it is", () =>
+  it.effect("is retried after an unhandled refusal with a temporary status, and not after a permanent one", () =>
     Effect.gen(function*() {
       for (const status of [404, 405, 406, 413, 415, 431, 501, 408, 425, 429]) {
         const again = [408, 425, 429].includes(status)
@@ -347,7 +347,7 @@ describe("a request that was refused", () => {
       }
     }))
 
-  it.effect("by 401 is never made again: credentials are not a matter of time", () =>
+  it.effect("is never retried after 401, because waiting does not change credentials", () =>
     Effect.gen(function*() {
       const { client, sent } = yield* open([refusal(401)], {}, "2026-07-28")
       assert.strictEqual((yield* Effect.flip(client.listToolsPage())).reason._tag, "Unauthorized")
@@ -355,7 +355,7 @@ describe("a request that was refused", () => {
       assert.strictEqual(sent.length, 1)
     }))
 
-  it.effect("waits as long as the server asks for, and fails at once where there is no time for it", () =>
+  it.effect("waits for the time in Retry-After, and fails at once when the remaining time is shorter", () =>
     Effect.gen(function*() {
       const patient = yield* open([refusal(503, { retryAfter: 20_000 })], {}, "2026-07-28")
       const fiber = yield* fork(patient.client.listToolsPage())
@@ -370,7 +370,7 @@ describe("a request that was refused", () => {
       assert.deepStrictEqual([error.reason._tag, fieldsOf(error).status], ["HttpError", 503])
     }))
 
-  it.effect("says that it was not handled only if no sending of it was", () =>
+  it.effect("is reported as not handled only if no attempt was handled", () =>
     Effect.gen(function*() {
       const gone = new TransportError({ reason: new ConnectionLost({ message: "ECONNREFUSED" }), undelivered: true })
       const cut = new TransportError({ reason: new ConnectionLost({ message: "ECONNRESET" }) })
@@ -386,7 +386,7 @@ describe("a request that was refused", () => {
       assert.deepStrictEqual([(yield* Fiber.join(stopped)).undelivered, tool.sent.length], [undefined, 2])
     }))
 
-  it.effect("stops being made again when its caller is interrupted during the backoff", () =>
+  it.effect("is not retried any further when its caller is interrupted during the backoff", () =>
     Effect.gen(function*() {
       const { client, sent } = yield* open([refusal(503), refusal(503)], {}, "2026-07-28")
       const fiber = yield* fork(client.listToolsPage())

@@ -1,4 +1,4 @@
-/** How much is kept of what tools were listed with. */
+/** Bounds on the stored schemas of listed tools. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -13,7 +13,10 @@ const schema = (description: string) => ({
   required: ["n"]
 })
 
-/** A client that has listed tools with descriptions of these lengths, each of which answers with nothing that fits. */
+/**
+ * A client that has listed tools with descriptions of the given lengths. Each call returns a result that does not
+ * conform.
+ */
 const listed = (lengths: () => ReadonlyArray<number>, options?: Client.Options) =>
   Effect.gen(function*() {
     const { client } = yield* opened(
@@ -34,8 +37,8 @@ const listed = (lengths: () => ReadonlyArray<number>, options?: Client.Options) 
 const isChecked = (client: Client.Client, name: string) =>
   Effect.map(Effect.result(client.callTool(name)), Result.isFailure)
 
-describe("the outputSchemas that are remembered", () => {
-  it.effect("one that is longer than the validator takes is not, and the log says why when the tool is called, once", () =>
+describe("the stored outputSchemas", () => {
+  it.effect("exclude a schema beyond the validator's bound, and the log gives the reason once, at the first call", () =>
     Effect.gen(function*() {
       const { layer, told: lines } = warnings()
       const run = Effect.gen(function*() {
@@ -54,7 +57,7 @@ describe("the outputSchemas that are remembered", () => {
       )
     }))
 
-  it.effect("maxOutputSchemaChars: those beyond it in all check nothing; what is listed anew, or forgotten, makes room", () =>
+  it.effect("maxOutputSchemaChars: schemas beyond the total are not checked; relisting or discarding one frees its share", () =>
     Effect.gen(function*() {
       let lengths = [400, 400, 400, 10]
       const client = yield* listed(() => lengths, { maxOutputSchemaChars: 1_200 })
@@ -67,14 +70,14 @@ describe("the outputSchemas that are remembered", () => {
       assert.deepStrictEqual(yield* checked(), [true, true, true, true])
     }))
 
-  it.effect("maxOutputSchemaChars: what is forgotten for maxTools makes room too", () =>
+  it.effect("maxOutputSchemaChars: discarding a schema for maxTools frees its share too", () =>
     Effect.gen(function*() {
       const client = yield* listed(() => [400, 400, 400, 400], { maxOutputSchemaChars: 1_700, maxTools: 1 })
       assert.isFalse(yield* isChecked(client, "t0"))
       assert.isTrue(yield* isChecked(client, "t3"))
     }))
 
-  it("are measured as JSON at the least, and no further than the bound", () => {
+  it("are measured as half to all of their JSON length, and no further than the bound", () => {
     for (const value of [{}, [], 7, "a", schema("y"), { a: [1, [], { b: [true, null, "c"] }], "d e": -1 }]) {
       const size = JSON.stringify(value).length
       assert.isAtMost(sizeUpTo(value, Infinity), size)

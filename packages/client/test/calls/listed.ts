@@ -1,4 +1,4 @@
-/** A server with tools, over a link or over one that carries headers, as HTTP does. */
+/** A server with tools, over an in-memory connection or over one that carries headers, as HTTP does. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, Headers, Transport } from "@skein/runtime/Connection"
@@ -9,7 +9,7 @@ import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export const hints = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
 
-/** A page of tools as a revision has it. */
+/** A page of tools in the form of a revision. */
 export const page = (revision: Revision.Revision, ...tools: ReadonlyArray<JsonRpc.JsonObject>): ScriptedServer.Reply =>
   ScriptedServer.success({ ...(revision === "2026-07-28" ? hints : {}), tools })
 
@@ -25,13 +25,13 @@ export const opened = (revision: Revision.Revision, script: ScriptedServer.Scrip
     return { server, client: yield* Client.make(server.transport, options) }
   })
 
-/** What a call came with, beside what it said. */
+/** The arguments and headers of a call. */
 export interface Call {
   readonly args: unknown
   readonly headers: Headers | undefined
 }
 
-/** A server that hears headers. */
+/** A server that receives headers. */
 export const mirroring = (
   script: (request: JsonRpc.Request, headers: Headers | undefined) => ScriptedServer.Reply,
   options?: Client.Options,
@@ -59,7 +59,7 @@ export const mirroring = (
     return { server, calls, client: yield* Client.make(transport, options) }
   })
 
-/** The warnings of a program. */
+/** Collects the warnings of a program. */
 export const warnings = () => {
   const told: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) =>

@@ -1,4 +1,4 @@
-/** What 2025-11-25 demands of a receiver of task-augmented requests, clause by clause. */
+/** The requirements of 2025-11-25 for a receiver of task-augmented requests, clause by clause. */
 import { assert, describe, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
@@ -36,14 +36,14 @@ describe("2025-11-25 · creating tasks", () => {
       assert.strictEqual(host.forms.length, 1)
     }))
 
-  it.effect("Tasks MUST begin in the `working` status when created, also where the host answers at once", () =>
+  it.effect("Tasks MUST begin in the `working` status when created, even when the host responds at once", () =>
     Effect.gen(function*() {
       const asking = yield* kit.open(Sampling.layer(() => Effect.succeed(kit.textAnswer("Hello"))))
       const task = yield* asking.message()
       assert.strictEqual(task.status, "working")
       yield* kit.turns()
       assert.strictEqual((yield* asking.get(task.taskId)).status, "completed")
-      // What is told comes behind the answer to the question.
+      // Status notifications follow the response to the request.
       const [first, second] = asking.server.received.slice(-3)
       assert.property(first, "result")
       assert.propertyVal(second, "method", "notifications/tasks/status")
@@ -58,7 +58,7 @@ describe("2025-11-25 · creating tasks", () => {
       for (const id of ids) assert.match(id, /^[\w-]{32}$/)
     }))
 
-  it.effect("a question that is refused before anybody is asked is refused so as a task too, and makes none", () =>
+  it.effect("refuses an invalid request before it reaches the host, with the error of a request without a task, and creates no task", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const asking = yield* kit.open(host.layer)
@@ -79,7 +79,7 @@ describe("2025-11-25 · creating tasks", () => {
       assert.deepStrictEqual([host.forms.length, host.messages.length], [0, 0])
     }))
 
-  it.effect("Receivers that declare the capability MAY return an error for requests without a task; this one answers them", () =>
+  it.effect("Receivers that declare the capability MAY return an error for requests without a task; processes them normally", () =>
     Effect.gen(function*() {
       const asking = yield* kit.open(Sampling.layer(() => Effect.succeed(kit.textAnswer("Hello"))))
       for (const rest of [{}, { task: null }]) {
@@ -121,7 +121,7 @@ describe("2025-11-25 · result retrieval", () => {
       assert.deepStrictEqual([task.status, task.statusMessage], ["failed", "Not today"])
     }))
 
-  it.effect("a handler that dies, or gives what cannot be sent: -32603 with a reference, and the log has the cause", () =>
+  it.effect("responds -32603 with a reference, and logs the cause, when a handler has a defect or returns an invalid value", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const asking = yield* kit.open(Elicitation.layer({
@@ -142,7 +142,7 @@ describe("2025-11-25 · result retrieval", () => {
       })
     ))
 
-  it.effect("a requestor MAY give up on `tasks/result`: the task goes on", () =>
+  it.effect("a requestor MAY give up on `tasks/result`: keeps the task running", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const asking = yield* kit.open(host.layer)
@@ -156,7 +156,7 @@ describe("2025-11-25 · result retrieval", () => {
       assert.strictEqual((yield* asking.ask("tasks/result", { taskId })).result.action, "accept")
     }))
 
-  it.effect("`related-task` metadata in the request MUST be ignored in favor of the parameter, and is not in get, list and cancel", () =>
+  it.effect("`related-task` metadata in the request MUST be ignored in favor of the parameter, and is absent from get, list and cancel", () =>
     Effect.gen(function*() {
       const asking = yield* kit.open(new kit.Host().layer)
       const one = yield* asking.form()
@@ -173,7 +173,7 @@ describe("2025-11-25 · result retrieval", () => {
 })
 
 describe("2025-11-25 · associating messages", () => {
-  it.effect("responses related to a task of the server's MUST include the related-task key of the question", () =>
+  it.effect("responses related to a task of the server MUST include the related-task key of the request", () =>
     Effect.gen(function*() {
       for (const taskReceiver of [undefined, false] as const) {
         const host = new kit.Host()
@@ -189,7 +189,7 @@ describe("2025-11-25 · associating messages", () => {
       }
     }))
 
-  it.effect("`tasks/result` MUST name its own task, also where the question was about one of the server's", () =>
+  it.effect("`tasks/result` MUST name its own task, even when the request referred to a task of the server", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const asking = yield* kit.open(host.layer)
@@ -204,7 +204,7 @@ describe("2025-11-25 · associating messages", () => {
 })
 
 describe("2025-11-25 · task status notifications", () => {
-  it.effect("includes the full Task, and SHOULD NOT include related-task metadata; one for each task that ends", () =>
+  it.effect("includes the full Task, and SHOULD NOT include related-task metadata; sends one for each task that ends", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const asking = yield* kit.open(host.layer)
@@ -226,7 +226,7 @@ describe("2025-11-25 · task status notifications", () => {
 })
 
 describe("2025-11-25 · task listing", () => {
-  it.effect("MUST include a `nextCursor` if more tasks are available; what can be got can be listed, oldest first", () =>
+  it.effect("MUST include a `nextCursor` if more tasks are available; lists every retrievable task, oldest first", () =>
     Effect.gen(function*() {
       const asking = yield* kit.open(new kit.Host().layer, { taskReceiver: { pageSize: 2 } })
       const ids: Array<string> = []
@@ -237,7 +237,7 @@ describe("2025-11-25 · task listing", () => {
         const { result } = yield* asking.ask("tasks/list", cursor === undefined ? {} : { cursor })
         pages.push(result.tasks.map(({ taskId }: kit.Json) => taskId))
         cursor = result.nextCursor
-        // One that goes between two pages leaves no gap.
+        // A task that is removed between two pages leaves no gap.
         if (pages.length === 1) yield* asking.ask("tasks/cancel", { taskId: ids[1] })
       } while (cursor !== undefined)
       assert.deepStrictEqual(pages, [[ids[0], ids[1]], [ids[2], ids[3]], [ids[4]]])
@@ -269,7 +269,7 @@ describe("2025-11-25 · task cancellation", () => {
       const { result } = yield* asking.ask("tasks/cancel", { taskId })
       assert.strictEqual(result.status, "cancelled")
       assert.strictEqual(host.interrupted, 1)
-      // There is no result, and never will be.
+      // The task never has a result.
       assert.strictEqual(asking.answerTo("early").error.code, -32603)
       assert.strictEqual((yield* asking.ask("tasks/result", { taskId })).error.code, -32603)
     }))
@@ -325,7 +325,7 @@ describe("2025-11-25 · protocol errors", () => {
       }
     }))
 
-  it.effect("a method that is not there stays so", () =>
+  it.effect("responds -32601 to an unknown method", () =>
     Effect.gen(function*() {
       const asking = yield* kit.open(new kit.Host().layer)
       for (const method of ["tasks/update", "tasks/delete"]) {
@@ -334,7 +334,7 @@ describe("2025-11-25 · protocol errors", () => {
     }))
 })
 
-it.effect("2025-11-25 · MUST NOT write anything that is not a valid MCP message: all that is said about tasks", () =>
+it.effect("2025-11-25 · MUST NOT write anything that is not a valid MCP message: all messages about tasks", () =>
   Effect.gen(function*() {
     const host = new kit.Host()
     const asking = yield* kit.open(host.layer, {

@@ -1,4 +1,4 @@
-/** Questions that are asked as tasks over real sockets, by a server of ours. */
+/** Requests that a Skein server sends as tasks over real sockets. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Elicit from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
@@ -36,14 +36,14 @@ const open = (transport: typeof Http.transport, host: kit.Host) =>
   })
 
 for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {
-  describe(`2025-11-25 · by ${name}`, () => {
-    it.live("the server looks until the user has answered", () =>
+  describe(`2025-11-25 · over ${name}`, () => {
+    it.live("the server polls until the user has answered", () =>
       Effect.gen(function*() {
         const host = new kit.Host()
         const client = yield* open(transport, host)
         const call = yield* Effect.forkChild(client.callTool("user"), { startImmediately: true })
         yield* until(() => host.forms.length === 1)
-        // A few looks later.
+        // After a few polls.
         yield* Effect.sleep("350 millis")
         yield* Deferred.succeed(host.forms[0]!, { action: "accept", content: { name: "Ada" } })
         const { content }: kit.Json = yield* Fiber.join(call)
@@ -51,7 +51,7 @@ for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHt
         assert.strictEqual(host.forms.length, 1)
       }))
 
-    it.live("a call that is interrupted takes the question back", () =>
+    it.live("withdraws the request when the call is interrupted", () =>
       Effect.gen(function*() {
         const host = new kit.Host()
         const client = yield* open(transport, host)

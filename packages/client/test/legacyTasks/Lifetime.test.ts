@@ -1,4 +1,4 @@
-/** How long a task is kept, how many there may be, and that nothing is left of them. */
+/** The lifetime of tasks, their maximum number, and the release of their memory. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -35,7 +35,7 @@ describe("2025-11-25 · TTL and resource management", () => {
       assert.strictEqual((yield* slow.form()).pollInterval, 5000)
     }))
 
-  it.effect("after its ttl a task is gone, by the clock: its handler is interrupted, and who waits is told", () =>
+  it.effect("removes a task at its ttl by the clock, interrupts its handler, and fails pending requests for it", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const asking = yield* kit.open(host.layer)
@@ -60,7 +60,7 @@ describe("2025-11-25 · TTL and resource management", () => {
       assert.deepStrictEqual(asking.statusNotifications, [])
     }))
 
-  it.effect("a result is kept until then, and no longer", () =>
+  it.effect("retains a result until the ttl, and no longer", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const asking = yield* kit.open(host.layer)
@@ -76,7 +76,7 @@ describe("2025-11-25 · TTL and resource management", () => {
 })
 
 describe("2025-11-25 · SHOULD enforce limits on concurrent tasks per requestor", () => {
-  it.effect("maxLive: one more is refused with -32603, and the host is not asked; an end makes room", () =>
+  it.effect("maxLive: refuses one more task with -32603 without asking the host, until another task ends", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const asking = yield* kit.open(host.layer, { taskReceiver: { maxLive: 2 } })
@@ -85,7 +85,7 @@ describe("2025-11-25 · SHOULD enforce limits on concurrent tasks per requestor"
       const { error } = yield* asking.ask(kit.elicitation, { ...kit.form, task: {} })
       assert.deepStrictEqual(error, { code: -32603, message: "Too many tasks: at most 2 at work" })
       assert.strictEqual(host.forms.length, 2)
-      // What is no task is not concerned.
+      // Requests without a task are not affected.
       yield* asking.ask(kit.elicitation, kit.form, "plain")
       assert.strictEqual(host.forms.length, 3)
       yield* host.fillIn(0)
@@ -104,7 +104,7 @@ describe("2025-11-25 · SHOULD enforce limits on concurrent tasks per requestor"
       assert.strictEqual((yield* asking.ask(kit.elicitation, { ...kit.form, task: {} })).error.code, -32603)
     }))
 
-  it.effect("maxRetained: the oldest goes that was cancelled or fetched; where there is none, -32603", () =>
+  it.effect("maxRetained: removes the oldest cancelled or fetched task; refuses with -32603 without such a task", () =>
     Effect.gen(function*() {
       let asked = 0
       const model = Sampling.layer(() => Effect.sync(() => kit.textAnswer(`${++asked}`)))
@@ -121,12 +121,12 @@ describe("2025-11-25 · SHOULD enforce limits on concurrent tasks per requestor"
       const next = yield* asking.message()
       const { result } = yield* asking.ask("tasks/list")
       assert.deepStrictEqual(result.tasks.map(({ taskId }: kit.Json) => taskId), [ids[0], ids[2], next.taskId])
-      // Nobody waits for the end of what has gone.
+      // No request waits for the end of a removed task.
       yield* kit.pass(day)
       assert.deepStrictEqual((yield* asking.ask("tasks/list")).result.tasks, [])
     }))
 
-  it.effect("maxRetained is 1,000 by default; what a waiting `tasks/result` got counts as fetched, and so does what was cancelled", () =>
+  it.effect("maxRetained is 1,000 by default; a result of a waiting `tasks/result` counts as fetched, and so does a cancelled task", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const asking = yield* kit.open(host.layer, { taskReceiver: { maxLive: 2000 } })
@@ -148,8 +148,8 @@ describe("2025-11-25 · SHOULD enforce limits on concurrent tasks per requestor"
     }))
 })
 
-describe("everything that lives has an owner", () => {
-  it.effect("a connection that ends takes its tasks along; the next one does not know them", () =>
+describe("ownership of tasks", () => {
+  it.effect("a connection that ends removes its tasks, and the next connection does not find them", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const asking = yield* kit.open(host.layer, { reconnect: { initialDelay: 1000, jitter: "none" } })
@@ -167,7 +167,7 @@ describe("everything that lives has an owner", () => {
       assert.strictEqual((yield* asking.get(again.taskId)).status, "completed")
     }))
 
-  it.effect("so does a client that is closed", () =>
+  it.effect("closing a client removes its tasks", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const scope = yield* Scope.make()
@@ -180,7 +180,7 @@ describe("everything that lives has an owner", () => {
       assert.deepStrictEqual(asking.statusNotifications, [])
     }))
 
-  it.effect("after 200 tasks that were answered, cancelled or left there are as many fibers as before", () => {
+  it.effect("after 200 answered, cancelled or abandoned tasks there are as many fibers as before", () => {
     let alive = 0
     const metrics: Metric.FiberRuntimeMetricsService = {
       recordFiberStart: () => {
@@ -210,8 +210,8 @@ describe("everything that lives has an owner", () => {
   })
 })
 
-describe("what is kept of a task that is over", () => {
-  it.effect("its result, and not the question: that may be large", () =>
+describe("the memory of a completed task", () => {
+  it.effect("retains its result and not its request, because a request may be large", () =>
     Effect.gen(function*() {
       const { gc } = globalThis
       assert.isFunction(gc, "run with --expose-gc")
@@ -231,24 +231,24 @@ describe("what is kept of a task that is over", () => {
       gc!()
       yield* kit.turns(1)
       gc!()
-      // Whatever stands on a stack now may be seen.
+      // Values that remain on a stack may be reachable.
       assert.isBelow(requests.filter((request) => request.deref() !== undefined).length, 5)
       assert.strictEqual((yield* asking.ask("tasks/result", { taskId: ids[0] })).result.content.text, "1")
     }))
 })
 
-describe("a call for whose sake the user is asked", () => {
+describe("the timeout of a call that waits for the user", () => {
   const silent: ScriptedServer.Script = ({ method }) =>
     method === "tools/call" ? "no response" : ScriptedServer.success({})
 
-  it.effect("its timeout stands still while a task is at work, and starts anew when that is over", () =>
+  it.effect("is paused while a task runs, and restarts when the task is over", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const asking = yield* kit.open(host.layer, undefined, kit.revision, silent)
       const call = yield* fork(asking.client.callTool("t"))
       yield* asking.form()
       yield* kit.turns()
-      // By steps, as time goes: the timer looks every few seconds.
+      // In steps, because the timer checks every few seconds.
       for (let minute = 0; minute < 10; minute++) yield* kit.pass("1 minute")
       assert.isUndefined(call.pollUnsafe())
       yield* host.fillIn()
@@ -258,7 +258,7 @@ describe("a call for whose sake the user is asked", () => {
       assert.strictEqual(failure(call)?.reason._tag, "Timeout")
     }))
 
-  it.effect("up to its maxTimeout", () =>
+  it.effect("extends up to its maxTimeout", () =>
     Effect.gen(function*() {
       const asking = yield* kit.open(new kit.Host().layer, undefined, kit.revision, silent)
       const call = yield* fork(asking.client.callTool("t", {}, { maxTimeout: "5 minutes" }))
@@ -267,7 +267,7 @@ describe("a call for whose sake the user is asked", () => {
       assert.strictEqual(failure(call)?.reason._tag, "Timeout")
     }))
 
-  it.effect("a task that is over holds nothing up", () =>
+  it.effect("is not paused by a completed task", () =>
     Effect.gen(function*() {
       const asking = yield* kit.open(
         Elicitation.layer({ form: () => Effect.succeed(Elicitation.decline) }),

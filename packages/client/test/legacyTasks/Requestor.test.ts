@@ -1,4 +1,4 @@
-/** A server of ours that asks as tasks, and a client of ours that takes them. */
+/** A Skein server that sends requests as tasks, and a Skein client that runs them. */
 import { assert, describe, it } from "@effect/vitest"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as Elicit from "@skein/server/Elicitation"
@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-// Loaded before, so that no test waits for the file.
+// Loaded before the tests, so that no test waits for the import.
 import * as Loaded from "../../../server/src/internal/legacyTasks/requestInputAsTask.ts"
 import * as Sampling from "../../src/Sampling.ts"
 import { connect, fork } from "../input/kit.ts"
@@ -43,7 +43,7 @@ const open = (revision: "2025-06-18" | "2025-11-25" | "2026-07-28", host: kit.Ho
 const text = (result: kit.Json): string => result.content[0].text
 
 describe("2025-11-25", () => {
-  it.effect("a user who takes two hours is waited for, with no request open; the call's own timeout stands still", () =>
+  it.effect("waits two hours for a user without an open request, with the timeout of the call paused", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const client = yield* open("2025-11-25", host)
@@ -58,7 +58,7 @@ describe("2025-11-25", () => {
       assert.strictEqual(host.forms.length, 1)
     }))
 
-  it.effect("what the model says, and what it refuses, is what the handler gets", () =>
+  it.effect("returns the model's response, or its refusal, to the handler", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const client = yield* open("2025-11-25", host)
@@ -74,7 +74,7 @@ describe("2025-11-25", () => {
       assert.include(text(result), "Not today")
     }))
 
-  it.effect("a call that is interrupted takes the question back", () =>
+  it.effect("withdraws the request when the call is interrupted", () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const client = yield* open("2025-11-25", host)
@@ -88,12 +88,12 @@ describe("2025-11-25", () => {
 })
 
 for (const [revision, off] of [["2025-06-18", undefined], ["2025-11-25", false], ["2026-07-28", undefined]] as const) {
-  it.effect(`${revision}${off === false ? ", and no taskReceiver" : ""} · the same handler asks as always`, () =>
+  it.effect(`${revision}${off === false ? ", and no taskReceiver" : ""} · the same handler sends a request without a task`, () =>
     Effect.gen(function*() {
       const host = new kit.Host()
       const client = yield* open(revision, host, off)
       const call = yield* fork(client.callTool("user"))
-      // The seal of the request era takes as long as another thread needs.
+      // Sealing the state of a stateless revision takes as long as another thread needs.
       while (host.forms.length === 0) yield* kit.turns()
       yield* host.fillIn()
       assert.strictEqual(text(yield* Fiber.join(call)), "Hello Ada")

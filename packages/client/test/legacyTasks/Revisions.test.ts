@@ -1,4 +1,4 @@
-/** Who takes questions as tasks, who does not, and what that costs. */
+/** Task-augmented requests by revision and by declared capability. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
@@ -18,7 +18,7 @@ const capabilities = (asking: kit.RequestingServer): kit.Json =>
   asking.server.requests("initialize")[0]!.params!["capabilities"]
 
 describe("2025-11-25 · capabilities", () => {
-  it.effect("The set of capabilities in `capabilities.tasks.requests` is exhaustive: what the host provides", () =>
+  it.effect("The set of capabilities in `capabilities.tasks.requests` is exhaustive: declares the handlers of the host", () =>
     Effect.gen(function*() {
       const createMessage = { sampling: { createMessage: {} } }
       const create = { elicitation: { create: {} } }
@@ -33,7 +33,7 @@ describe("2025-11-25 · capabilities", () => {
       }
     }))
 
-  it.effect("where nothing is provided that can be a task there is no such capability, and no such method: -32601", () =>
+  it.effect("declares no capability and responds -32601 when the host has no handler that supports tasks", () =>
     Effect.gen(function*() {
       for (const host of [Layer.empty, Elicitation.layer({}), Layer.orDie(Roots.layer([]))]) {
         const asking = yield* kit.open(host as Layer.Layer<never>)
@@ -48,11 +48,11 @@ describe("2025-11-25 · capabilities", () => {
     Effect.gen(function*() {
       const asking = yield* kit.open(Layer.merge(model, Layer.orDie(Roots.layer([]))))
       assert.deepStrictEqual((yield* asking.ask("roots/list", { task: { ttl: 1 } })).result, { roots: [] })
-      // As without a task: the client did not declare it.
+      // As without a task, because the client did not declare it.
       assert.strictEqual((yield* asking.ask(kit.elicitation, { ...kit.form, task: {} })).error.code, -32601)
     }))
 
-  it.effect("taskReceiver: false declares nothing, knows no task, and processes requests normally, whatever `task` is", () =>
+  it.effect("taskReceiver: false declares nothing, responds -32601 to task methods, and ignores `task` in requests", () =>
     Effect.gen(function*() {
       const asking = yield* kit.open(Layer.merge(model, user), { taskReceiver: false })
       assert.notProperty(capabilities(asking), "tasks")
@@ -67,7 +67,7 @@ describe("2025-11-25 · capabilities", () => {
       assert.deepStrictEqual(asking.statusNotifications, [])
     }))
 
-  it.effect("a visit to an address can be a task as well", () =>
+  it.effect("runs a URL elicitation as a task as well", () =>
     Effect.gen(function*() {
       const asking = yield* kit.open(sightseer)
       const address = { mode: "url", message: "Go there", url: "https://a.example/b", elicitationId: "e" }
@@ -79,7 +79,7 @@ describe("2025-11-25 · capabilities", () => {
 
 for (const revision of Revision.sessionEra.filter((revision) => revision < kit.revision)) {
   describe(revision, () => {
-    it.effect("has no tasks: a question is answered at once, whatever it has beside it, and the methods are not there", () =>
+    it.effect("has no tasks: responds to a request at once, ignores its task metadata, and lacks the task methods", () =>
       Effect.gen(function*() {
         const asking = yield* kit.open(Layer.merge(model, user), { revisions: [revision] }, revision)
         assert.notProperty(capabilities(asking), "tasks")
@@ -93,7 +93,7 @@ for (const revision of Revision.sessionEra.filter((revision) => revision < kit.r
 }
 
 describe("2026-07-28", () => {
-  it.effect("has no such capability; a question within a result is answered in the next request, and is no task", () =>
+  it.effect("has no such capability; answers an input request in the next request, without a task", () =>
     Effect.gen(function*() {
       const params = { ...kit.message, task: { ttl: 1000 } }
       const rounds = [inputRequired({ q: { method: kit.sampling, params } }), done]
@@ -106,7 +106,7 @@ describe("2026-07-28", () => {
       assert.strictEqual(inputResponses.q.content.text, "Hello")
     }))
 
-  it.effect("the client MUST NOT write JSON-RPC responses: a server that asks after tasks hears nothing", () =>
+  it.effect("the client MUST NOT write JSON-RPC responses: sends none to a server that requests tasks", () =>
     Effect.gen(function*() {
       const asking = yield* kit.open(model, undefined, "2026-07-28")
       for (const method of methods) assert.isUndefined(yield* asking.ask(method, { taskId: "x" }))

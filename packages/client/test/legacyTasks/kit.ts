@@ -1,4 +1,4 @@
-/** A host whose answers a test gives, and a server that sends requests as tasks. */
+/** A host whose responses the test controls, and a server that sends requests as tasks. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ import type * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 export type Json = any
 export { textAnswer, turns } from "../input/kit.ts"
-// Loads the module before the tests, so that no test waits for the file.
+// Loads the module before the tests, so that no test waits for the import.
 export { make as loaded } from "../../src/internal/legacyTasks/tasks.ts"
 
 export const revision = "2025-11-25"
@@ -24,7 +24,7 @@ export const elicitation = "elicitation/create"
 export const pass = (time: Parameters<typeof TestClock.adjust>[0]) =>
   Effect.andThen(TestClock.adjust(time), answers.turns())
 
-/** A user and a model who answer when the test says so. */
+/** A user and a model that respond when the test instructs them to. */
 export class Host {
   readonly forms: Array<Deferred.Deferred<Elicitation.FormAnswer>> = []
   readonly messages: Array<Deferred.Deferred<Sampling.Answer, Sampling.SamplingRefused>> = []
@@ -54,7 +54,7 @@ export class Host {
     return Layer.mergeAll(this.elicitation, this.sampling)
   }
 
-  /** Answers the form with that index. */
+  /** Completes the form with that index. */
   fillIn(index = 0, answer: Elicitation.FormAnswer = Elicitation.accept({ name: "Ada" })) {
     return Effect.andThen(Deferred.succeed(this.forms[index]!, answer), answers.turns())
   }
@@ -83,7 +83,7 @@ export class RequestingServer {
     this.client = client
   }
 
-  /** Sends a request and returns the response; `undefined` if there is none. */
+  /** Sends a request and returns the response, or `undefined` without a response. */
   ask(method: string, params?: Json, id = `asked-${this.#asked++}`): Effect.Effect<Json> {
     return answers.ask(this.server, method, params, id)
   }

@@ -24,14 +24,14 @@ const offers = (...tools: ReadonlyArray<string>): ScriptedServer.Script =>
 
 const healthy = (...tools: ReadonlyArray<string>) => ScriptedServer.make(offers(...tools))
 
-/** Answers nothing at all. */
+/** Never responds. */
 const hanging = () => ScriptedServer.make(() => "no response")
 
 const failing: Transport = {
   connect: Effect.fail(new TransportError({ reason: new OpenFailed({ message: "The command was not found" }) }))
 }
 
-/** A transport that counts what is open, and that may fail. */
+/** A transport that counts open connections, and that can fail. */
 const counted = (transport: Transport, options: { readonly fails?: () => boolean } = {}) => {
   const count = { open: 0, opened: 0, most: 0 }
   return {
@@ -54,17 +54,17 @@ const counted = (transport: Transport, options: { readonly fails?: () => boolean
   }
 }
 
-// No chance in these: the waits are 1, 2, 4, … seconds.
+// Without jitter: the delays are 1, 2, 4, … seconds.
 const reconnect = { initialDelay: "1 second", jitter: "none" } as const
 
 const tag = (pool: ClientPool.ClientPool["Service"], name: string) =>
   pool.entries.find((entry) => entry.name === name)?.state._tag
 
-/** Lets everybody do what they can do now. */
+/** Lets all runnable fibers proceed. */
 const settle = TestClock.adjust(0)
 
 describe("a pool", () => {
-  it.effect("a broken server is a broken entry, and the others are whole", () =>
+  it.effect("marks the entry of a failing server as broken, and keeps the others available", () =>
     Effect.gen(function*() {
       const pool = yield* ClientPool.make({
         a: { transport: healthy("x", "y").transport },
@@ -89,7 +89,7 @@ describe("a pool", () => {
       assert.strictEqual(error.message, "The command was not found")
     }))
 
-  it.effect("a server that hangs delays nobody else, and is listed with TimedOut", () =>
+  it.effect("lists a hanging server with Timeout, without delaying the others", () =>
     Effect.gen(function*() {
       const pool = yield* ClientPool.make(
         { slow: { transport: hanging().transport }, quick: { transport: healthy("x").transport } },
@@ -104,7 +104,7 @@ describe("a pool", () => {
       assert.strictEqual(tag(pool, "slow"), "Opening")
     }))
 
-  it.effect("opening a server takes no longer than `timeout`, and closes what it had opened", () =>
+  it.effect("opens a server within `timeout`, and closes a connection that was opened too late", () =>
     Effect.gen(function*() {
       const { count, transport } = counted(hanging().transport)
       const pool = yield* ClientPool.make(
@@ -118,7 +118,7 @@ describe("a pool", () => {
       assert.deepStrictEqual([count.opened, count.open], [1, 0])
     }))
 
-  it.effect("at most `concurrency` servers are opened at the same time, 8 by default", () =>
+  it.effect("opens at most `concurrency` servers at the same time, 8 by default", () =>
     Effect.gen(function*() {
       for (const concurrency of [undefined, 2]) {
         let opening = 0
@@ -143,7 +143,7 @@ describe("a pool", () => {
       }
     }))
 
-  it.effect("a broken server is tried again, later each time, and its entry says when", () =>
+  it.effect("retries a broken server with growing delays, and its entry has the time of the next attempt", () =>
     Effect.gen(function*() {
       let left = 3
       const { count, transport } = counted(healthy("x").transport, { fails: () => left-- > 0 })
@@ -161,7 +161,7 @@ describe("a pool", () => {
       assert.strictEqual(count.opened, 1)
     }))
 
-  it.effect("after `maxAttempts` a server is given up, and waits for restart", () =>
+  it.effect("stops retrying a server after `maxAttempts`, until restart", () =>
     Effect.gen(function*() {
       let fails = true
       const { transport } = counted(healthy("x").transport, { fails: () => fails })
@@ -177,7 +177,7 @@ describe("a pool", () => {
       assert.strictEqual(tag(pool, "a"), "Open")
     }))
 
-  it.effect("a server that ends is opened anew, and one that ends each time is not opened in a storm", () =>
+  it.effect("reopens a server that ends, with growing delays when it ends each time", () =>
     Effect.gen(function*() {
       const server = healthy("x")
       const { count, transport } = counted(server.transport)
@@ -204,7 +204,7 @@ describe("a pool", () => {
       assert.deepStrictEqual([count.opened, count.open], [4, 0])
     }))
 
-  it.effect("a transport that throws is a broken entry too", () =>
+  it.effect("marks the entry of a transport that throws as broken", () =>
     Effect.gen(function*() {
       const pool = yield* ClientPool.make({ a: { transport: { connect: Effect.die(new Error("a bug")) } } })
       const error = yield* Effect.flip(pool.client("a"))
@@ -212,7 +212,7 @@ describe("a pool", () => {
       assert.strictEqual((error.cause as Error).message, "a bug")
     }))
 
-  it.effect("servers that declare no tools list none", () =>
+  it.effect("lists no tools for servers that declare none", () =>
     Effect.gen(function*() {
       const mute = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", undefined, {}))
       const pool = yield* ClientPool.make({ mute: { transport: mute.transport } })
@@ -223,7 +223,7 @@ describe("a pool", () => {
 })
 
 describe("a pool at run time", () => {
-  it.effect("adds, refuses what is there, knows what it does not know", () =>
+  it.effect("adds servers, and rejects duplicate and unknown names", () =>
     Effect.gen(function*() {
       const pool = yield* ClientPool.make({ a: { transport: healthy().transport } })
       yield* pool.add("b", { transport: healthy("x").transport })
@@ -234,7 +234,7 @@ describe("a pool at run time", () => {
       assert.isFalse(yield* pool.remove("c"))
     }))
 
-  it.effect("holds `maxServers`, 100 by default; one more fails with Limit", () =>
+  it.effect("holds `maxServers`, 100 by default; fails with LimitExceeded for one more", () =>
     Effect.gen(function*() {
       const { transport } = healthy()
       const many = (length: number) => Object.fromEntries(Array.from({ length }, (_, at) => [`s${at}`, { transport }]))
@@ -247,7 +247,7 @@ describe("a pool at run time", () => {
       assert.strictEqual((yield* ClientPool.make(many(100))).entries.length, 100)
     }))
 
-  it.effect("removing ends the server, and whoever waits for it hears of it", () =>
+  it.effect("closes a removed server, and fails its waiting callers", () =>
     Effect.gen(function*() {
       const { count, transport } = counted(healthy().transport)
       const pool = yield* ClientPool.make({ a: { transport }, slow: { transport: hanging().transport } })
@@ -260,7 +260,7 @@ describe("a pool at run time", () => {
       assert.deepStrictEqual(pool.entries, [])
     }))
 
-  it.effect("removing is not given up halfway", () =>
+  it.effect("completes a removal that is interrupted", () =>
     Effect.gen(function*() {
       let open = 0
       const server = healthy()
@@ -284,7 +284,7 @@ describe("a pool at run time", () => {
       assert.strictEqual(open, 0)
     }))
 
-  it.effect("restart ends the old client before the new one is opened; of two at the same time one opens", () =>
+  it.effect("closes the old client before it restarts a server, and opens one client for two concurrent restarts", () =>
     Effect.gen(function*() {
       const { count, transport } = counted(healthy().transport)
       const pool = yield* ClientPool.make({ a: { transport } })
@@ -296,7 +296,7 @@ describe("a pool at run time", () => {
       assert.deepStrictEqual(count, { open: 1, opened: 2, most: 1 })
     }))
 
-  it.effect("closing ends all servers at the same time, and those who wait", () =>
+  it.effect("closes all servers concurrently, and fails waiting callers", () =>
     Effect.gen(function*() {
       const server = healthy()
       let open = 0
@@ -329,7 +329,7 @@ describe("a pool at run time", () => {
       assert.strictEqual((yield* Fiber.join(waiting)).reason._tag, "Closed")
     }))
 
-  it.effect("tells its states: the present one first, then the latest after each change, until it is closed", () =>
+  it.effect("emits its present state, then the latest state after each change, until it is closed", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const pool = yield* Scope.provide(ClientPool.make({ a: { transport: healthy().transport } }), scope)
@@ -354,7 +354,7 @@ describe("a pool at run time", () => {
       assert.isTrue(seen.indexOf("a Open, b Broken") < seen.lastIndexOf("a Open"))
     }))
 
-  it.effect("what answers questions is told which of its servers asks, by the pool's name for it", () =>
+  it.effect("passes the pool's name of the requesting server to input handlers", () =>
     Effect.gen(function*() {
       const asking = () =>
         ScriptedServer.make(ScriptedServer.handshake("2026-07-28", ({ method }) =>
@@ -380,7 +380,7 @@ describe("a pool at run time", () => {
       assert.deepStrictEqual(labels, ["files", "my mail"])
     }))
 
-  it.effect("a layer holds it", () =>
+  it.effect("is available as a layer", () =>
     Effect.gen(function*() {
       const pool = yield* ClientPool.ClientPool
       assert.strictEqual((yield* (yield* pool.client("a")).listTools()).length, 1)

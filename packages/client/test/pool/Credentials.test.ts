@@ -1,4 +1,4 @@
-/** Who a pool says that asks. */
+/** Credentials of the servers in a pool. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
@@ -11,7 +11,7 @@ import type { Exchange, Json } from "../http/support/connection.ts"
 const heard = (hits: ReadonlyArray<Exchange>) => new Set(hits.map(({ headers }) => headers.authorization))
 
 describe("the servers of a pool", () => {
-  it.live("hear the credentials of their own transports, and never a service that is provided around the pool", () =>
+  it.live("use the credentials of their own transports, and never a service that is provided around the pool", () =>
     Effect.gen(function*() {
       const one = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
       const other = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))

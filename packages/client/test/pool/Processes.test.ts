@@ -1,4 +1,4 @@
-/** A pool of real processes. Their time is real too, and nothing here waits for longer than it takes. */
+/** A pool of real processes, in real time. No test waits for longer than necessary. */
 import { assert, describe, it } from "@effect/vitest"
 import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import * as Stream from "effect/Stream"
 import * as ClientPool from "../../src/ClientPool.ts"
 import * as Stdio from "../../src/Stdio.ts"
 
-/** A server with one tool. One that is stubborn ends neither with its stdin nor by SIGTERM. */
+/** A server with one tool. The stubborn variant ignores both the end of its stdin and SIGTERM. */
 const script = (stubborn: boolean) => `
   ${stubborn ? "process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6)" : ""}
   const answer = (id, body) => console.log(JSON.stringify({ jsonrpc: "2.0", id, ...body }))
@@ -22,7 +22,7 @@ const script = (stubborn: boolean) => `
     } else if (id !== undefined) answer(id, { error: { code: -32601, message: "no" } })
   })`
 
-/** A process, and the ids of all that it was started as. */
+/** A process, and the ids of all its starts. */
 const server = (stubborn = false) => {
   const pids: Array<number> = []
   const { connect } = Stdio.transport({
@@ -43,7 +43,7 @@ const runs = (pid: number): boolean => {
   }
 }
 
-/** Waits until a server of the pool does like this. */
+/** Waits until a server of the pool satisfies the condition. */
 const until = (pool: ClientPool.ClientPool["Service"], name: string, tag: ClientPool.State["_tag"]) =>
   Stream.runHead(Stream.filter(
     pool.states,
@@ -51,7 +51,7 @@ const until = (pool: ClientPool.ClientPool["Service"], name: string, tag: Client
   ))
 
 describe("a pool over stdio", () => {
-  it.live("a process that dies is a broken entry, and is started again; the others go on", () =>
+  it.live("marks the entry of a process that dies as broken, restarts it, and keeps the others available", () =>
     Effect.gen(function*() {
       const [a, b] = [server(), server()]
       const pool = yield* ClientPool.make({ a, b }, { reconnect: { initialDelay: "10 millis" } })
@@ -64,7 +64,7 @@ describe("a pool over stdio", () => {
       assert.isTrue(b.pids.length === 1 && runs(b.pids[0]!))
     }))
 
-  it.live("removing ends the process, and nobody waits for the one that is stubborn", () =>
+  it.live("ends the process of a removed server, without waiting for a stubborn one", () =>
     Effect.gen(function*() {
       const [a, b] = [server(true), server()]
       const pool = yield* ClientPool.make({ a, b })
@@ -75,7 +75,7 @@ describe("a pool over stdio", () => {
       assert.isTrue(runs(a.pids[0]!))
     }))
 
-  it.live("closing ends all processes, the stubborn ones too", () =>
+  it.live("ends all processes on close, including stubborn ones", () =>
     Effect.gen(function*() {
       const servers = Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`s${at}`, server(at < 4)]))
       const scope = yield* Scope.make()

@@ -1,4 +1,4 @@
-/** Changes over real sockets: both eras, both transports, against a server of ours. */
+/** Changes over real sockets: session-based and stateless revisions, both transports, against a Skein server. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Catalog from "@skein/server/Catalog"
@@ -49,7 +49,7 @@ const run = (client: Client.Client, filter: Filter) =>
   })
 
 describe("2025-11-25 · the server MAY have no SSE stream at its endpoint (HTTP 405)", () => {
-  it.live("then nothing of what changes is heard, whatever it declares: Unsupported", () =>
+  it.live("fails with Unsupported even for declared capabilities", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), { standaloneStream: (hit) => hit.respond(405) })
@@ -72,7 +72,7 @@ for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHt
       const modern = revision === "2026-07-28"
       const what = modern
         ? "Streamable HTTP · closing the SSE response stream is the cancellation signal"
-        : "the stream of the session tells, and what was subscribed to is unsubscribed from"
+        : "receives changes on the stream of the session, and unsubscribes at the end"
 
       it.live(`${revision} · ${what}`, () =>
         Effect.gen(function*() {
@@ -92,7 +92,7 @@ for (const [name, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           assert.strictEqual(subscriptions.subscribedResources, 1)
           yield* Fiber.interrupt(one.fiber)
           yield* until(() => subscriptions.subscribedResources === 0)
-          // The client goes on.
+          // The client stays usable.
           assert.strictEqual((yield* client.callTool("more")).isError ?? false, false)
         }))
     }

@@ -1,4 +1,4 @@
-/** Subscriptions in the request era, against servers that do what a script says. */
+/** Subscriptions in stateless revisions, against scripted servers. */
 import { assert, describe, it } from "@effect/vitest"
 import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ const policy: Reconnect.Policy = { initialDelay: 1000, factor: 2, maxDelay: 4000
 const reconnect = policy
 
 describe("subscriptions/listen", () => {
-  it.effect("2026-07-28 · the filter is sent as it was given, with what each request says of itself", () =>
+  it.effect("2026-07-28 · sends the filter unchanged, with the metadata of every request", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       yield* kit.run(client, { tools: true, prompts: false, resources: true, uris: ["a:b", "a:b", "a:c"] })
@@ -29,7 +29,7 @@ describe("subscriptions/listen", () => {
       assert.strictEqual(kit.metaOf(request!)["io.modelcontextprotocol/protocolVersion"], revision)
     }))
 
-  it.effect("2026-07-28 · the server MUST NOT send any notification on the subscription before the acknowledgment: it does not count", () =>
+  it.effect("2026-07-28 · the server MUST NOT send any notification on the subscription before the acknowledgment: ignores an early one", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, () => "no response")
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
@@ -44,7 +44,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(seen.tags, ["Subscribed", "a:b", "ToolListChanged"])
     }))
 
-  it.effect("2026-07-28 · SHOULD check the acknowledged filter: what is not honoured is told, and is no error", () =>
+  it.effect("2026-07-28 · SHOULD check the acknowledged filter: reports unhonoured parts without failing", () =>
     Effect.gen(function*() {
       const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, {
@@ -61,7 +61,7 @@ describe("subscriptions/listen", () => {
       ])
     }))
 
-  it.effect("2026-07-28 · what was not asked for is not said to be honoured", () =>
+  it.effect("2026-07-28 · never reports unrequested parts as honoured", () =>
     Effect.gen(function*() {
       const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, {
@@ -83,7 +83,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(seen.tags, ["Subscribed", "ToolListChanged"])
     }))
 
-  it.effect("a server that honours nothing is Unsupported, and the subscription is cancelled", () =>
+  it.effect("fails with Unsupported and cancels the subscription when the server honours nothing", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, (request, server) => {
         kit.acknowledge(server, request, {})
@@ -94,7 +94,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(kit.cancelled(server), [server.requests(kit.listen)[0]!.id])
     }))
 
-  it.effect("a filter that asks for nothing is Unsupported, and nothing is sent", () =>
+  it.effect("fails with Unsupported and sends nothing for an empty filter", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       for (const filter of [{}, { tools: false, uris: [] }]) {
@@ -104,7 +104,7 @@ describe("subscriptions/listen", () => {
       assert.strictEqual(server.requests(kit.listen).length, 0)
     }))
 
-  it.effect("a server without the method is Unsupported; what else it refuses surfaces", () =>
+  it.effect("fails with Unsupported when the server lacks the method, and passes on other errors of the server", () =>
     Effect.gen(function*() {
       const errors = [ScriptedServer.failure(-32601, "Method not found"), ScriptedServer.failure(-32602, "No")]
       const { client, server } = yield* kit.open(revision, () => errors.shift()!)
@@ -144,13 +144,13 @@ describe("subscriptions/listen", () => {
       yield* seen.stop
       const [listened] = server.requests(kit.listen)
       assert.deepStrictEqual(kit.cancelled(server), [listened!.id])
-      // One that has enough by itself, too.
+      // Also when the consumer ends the stream itself.
       yield* Stream.runDrain(Stream.take(client.changes({ tools: true }), 1))
       yield* kit.settle
       assert.deepStrictEqual(kit.cancelled(server), server.requests(kit.listen).map(({ id }) => id))
     }))
 
-  it.effect("the timeouts of requests are not those of a subscription", () =>
+  it.effect("does not apply request timeouts to a subscription", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, {
         limits: { timeout: 1000, maxTimeout: 2000 }
@@ -163,7 +163,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(kit.cancelled(server), [])
     }))
 
-  it.effect("what is malformed never ends the stream", () =>
+  it.effect("ignores malformed notifications, and keeps the stream open", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
@@ -179,8 +179,8 @@ describe("subscriptions/listen", () => {
     }))
 })
 
-describe("listening again", () => {
-  it.effect("2026-07-28 · a response that ended the subscription gracefully: a Gap, a wait, and the next one", () =>
+describe("resubscribing", () => {
+  it.effect("2026-07-28 · a response that ended the subscription gracefully: emits a Gap, waits, and subscribes again", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
@@ -196,7 +196,7 @@ describe("listening again", () => {
       assert.deepStrictEqual(kit.cancelled(server), [])
     }))
 
-  it.effect("2026-07-28 · cancellation · a server that tears a subscription down with notifications/cancelled", () =>
+  it.effect("2026-07-28 · cancellation · subscribes again when the server ends a subscription with notifications/cancelled", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
@@ -205,7 +205,7 @@ describe("listening again", () => {
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost", "Subscribed"])
     }))
 
-  it.effect("ends that were graceful count too: the waits grow under their cap, and then it is given up", () =>
+  it.effect("counts graceful ends as attempts: delays grow up to their maximum, then the stream fails", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, (request, server) => {
         kit.acceptSubscriptions(request, server)
@@ -226,7 +226,7 @@ describe("listening again", () => {
       assert.strictEqual(server.requests(kit.listen).length, 5)
     }))
 
-  it.effect("a subscription that stood for stableAfter starts the count anew", () =>
+  it.effect("resets the attempts after a subscription has lasted for stableAfter", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, stableAfter: 60_000 } })
@@ -239,7 +239,7 @@ describe("listening again", () => {
       assert.strictEqual(seen.tags.filter((tag) => tag === "Subscribed").length, 11)
     }))
 
-  it.effect("a server that does not acknowledge within the timeout is asked again, and given up; no Gap where nothing stood", () =>
+  it.effect("retries without an acknowledgment within the timeout, then fails; emits no Gap without an earlier subscription", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, () => "no response")
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { ...policy, maxAttempts: 1 }, timeout: 5000 })
@@ -253,7 +253,7 @@ describe("listening again", () => {
       assert.deepStrictEqual(seen.tags, [])
     }))
 
-  it.effect("without a timeout of its own it waits as long as any request of the client", () =>
+  it.effect("waits for the client's request timeout when the subscription has no timeout", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, () => "no response", { limits: { timeout: 7000 } })
       yield* kit.run(client, { tools: true }, { reconnect })
@@ -263,7 +263,7 @@ describe("listening again", () => {
       assert.strictEqual(kit.cancelled(server).length, 1)
     }))
 
-  it.effect("a server that stumbles over what it had agreed to is asked once more; one that refuses it is not", () =>
+  it.effect("retries once after a server error for an accepted filter, and fails when the server rejects the filter", () =>
     Effect.gen(function*() {
       const replies: Array<ScriptedServer.Script> = [
         kit.acceptSubscriptions,
@@ -286,14 +286,14 @@ describe("listening again", () => {
     const [what, status, again, undelivered] of [
       ["503", 503, true],
       ["429", 429, true],
-      ["a status that is not known", undefined, true],
+      ["an unknown status", undefined, true],
       ["400", 400, false],
       ["405", 405, false],
       ["403", 403, false],
-      ["404 where nobody has read it", 404, true, true]
+      ["404 for an unread request", 404, true, true]
     ] as const
   ) {
-    it.effect(`refused over HTTP with ${what}: ${again ? "asked once more" : "the stream fails"}`, () =>
+    it.effect(`refused over HTTP with ${what}: ${again ? "retries once" : "fails the stream"}`, () =>
       Effect.gen(function*() {
         const { client, server } = yield* kit.open(revision, () => "no response")
         const seen = yield* kit.run(client, { tools: true }, { reconnect })
@@ -309,7 +309,7 @@ describe("listening again", () => {
       }))
   }
 
-  it.effect("a server that asks to be left alone is left alone for so long (Retry-After)", () =>
+  it.effect("waits for the time in Retry-After", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, () => "no response")
       yield* kit.run(client, { tools: true }, { reconnect })
@@ -325,7 +325,7 @@ describe("listening again", () => {
       assert.strictEqual(server.requests(kit.listen).length, 2)
     }))
 
-  it.effect("a stream that broke, of HTTP, is a Gap, and is asked for again while the connection goes on", () =>
+  it.effect("emits a Gap and subscribes again when an HTTP stream breaks while the connection stays open", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true }, { reconnect })
@@ -358,7 +358,7 @@ describe("listening again", () => {
       assert.strictEqual(gap?._tag === "Gap" ? gap.cause?.reason._tag : undefined, "Closed")
     }))
 
-  it.effect("a connection that is lost for good ends the stream with Closed", () =>
+  it.effect("ends the stream with Closed when the connection is lost for good", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true })
@@ -369,7 +369,7 @@ describe("listening again", () => {
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
     }))
 
-  it.effect("so does the host that closes the client, also while it waits to listen again", () =>
+  it.effect("ends the stream with Closed when the host closes the client, also during a wait before resubscribing", () =>
     Effect.gen(function*() {
       for (const ended of [false, true]) {
         const scope = yield* Scope.make()
@@ -383,8 +383,8 @@ describe("listening again", () => {
     }))
 })
 
-describe("a reader that is slow", () => {
-  it.effect("when maxBufferedChanges changes wait the oldest is dropped, and a Gap tells; maxBufferedNotifications by default, 256", () =>
+describe("a slow consumer", () => {
+  it.effect("drops the oldest change when maxBufferedChanges are waiting, and emits a Gap; the default is maxBufferedNotifications, 256", () =>
     Effect.gen(function*() {
       const bounds = [[{}, {}, 256], [{ maxBufferedNotifications: 3 }, {}, 3], [
         {},
@@ -397,7 +397,7 @@ describe("a reader that is slow", () => {
         const reading = Stream.runForEach(client.changes({ uris: ["a:b"] }, own), (change) =>
           Effect.gen(function*() {
             seen.push(change._tag === "ResourceUpdated" ? change.uri : change._tag)
-            // The subscription holds the reader up until all have come.
+            // The subscription blocks the consumer until all changes have arrived.
             if (change._tag === "Subscribed" && seen.length === 1) yield* Effect.sleep(1000)
           }))
         const fiber = yield* Effect.forkChild(reading, { startImmediately: true })
@@ -410,7 +410,7 @@ describe("a reader that is slow", () => {
       }
     }))
 
-  it.effect("the last word about the subscription is not lost", () =>
+  it.effect("keeps the latest status of the subscription when changes are dropped", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen: Array<string> = []

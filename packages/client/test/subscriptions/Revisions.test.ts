@@ -1,4 +1,4 @@
-/** The same program hears of changes in all five revisions, from a server of ours. */
+/** The same program receives changes in all five revisions, from a Skein server. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
@@ -52,7 +52,7 @@ for (const revision of Revision.all) {
   const modern = revision === "2026-07-28"
 
   describe(revision, () => {
-    it.effect("what has changed is told, to those who asked, and to nobody after they have left", () =>
+    it.effect("delivers changes to the subscribed clients, and to no client after it has unsubscribed", () =>
       Effect.gen(function*() {
         const { changed, client, subscriptions, offer } = yield* open(revision)
         const lists = yield* kit.run(client, { tools: true, prompts: true, resources: true })
@@ -81,7 +81,7 @@ for (const revision of Revision.all) {
         assert.deepStrictEqual([...peerOf(client).calls], [])
       }))
 
-    it.effect("a resource that does not exist: refused by a session, and not honoured in the request era", () =>
+    it.effect("rejects a missing resource in session-based revisions, and does not honour it in stateless revisions", () =>
       Effect.gen(function*() {
         const { client } = yield* open(revision)
         const seen = yield* kit.run(client, { tools: true, uris: ["r://1", "r://9"] })
@@ -99,9 +99,9 @@ for (const revision of Revision.all) {
   })
 }
 
-describe("everything that lives has an owner", () => {
+describe("ownership of subscriptions", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · after 300 runs there are as many fibers as after 100, and nothing waits for an answer`, () => {
+    it.effect(`${revision} · after 300 runs there are as many fibers as after 100, and no request is pending`, () => {
       let alive = 0
       const metrics: Metric.FiberRuntimeMetricsService = {
         recordFiberStart: () => {
@@ -134,7 +134,7 @@ describe("everything that lives has an owner", () => {
 })
 
 describe("2026-07-28", () => {
-  it.effect("a server that shuts down SHOULD respond to the original request: a Gap, and the stream goes on trying", () =>
+  it.effect("a server that shuts down SHOULD respond to the original request: emits a Gap, and keeps resubscribing", () =>
     Effect.gen(function*() {
       const { client, close, subscriptions } = yield* open("2026-07-28")
       const seen = yield* kit.run(client, { tools: true }, { reconnect: { initialDelay: 1000, jitter: "none" } })

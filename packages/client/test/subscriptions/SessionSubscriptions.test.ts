@@ -1,4 +1,4 @@
-/** Changes in the session era, against servers that do what a script says. */
+/** Changes in session-based revisions, against scripted servers. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -16,7 +16,7 @@ const reconnect: Reconnect.Policy = { initialDelay: 1000, jitter: "none" }
 
 const acceptSubscriptions: ScriptedServer.Script = () => ScriptedServer.success({})
 
-/** What was sent about subscriptions, in order: `+` for subscribed, `-` for unsubscribed. */
+/** The subscription requests that were sent, in order: `+` for subscribe, `-` for unsubscribe. */
 const sent = (server: ScriptedServer.ScriptedServer): ReadonlyArray<string> =>
   server.received.flatMap((message) => {
     if (message._tag !== "Request") return []
@@ -33,7 +33,7 @@ const answer = (server: ScriptedServer.ScriptedServer, { id }: JsonRpc.Request) 
 
 for (const revision of Revision.sessionEra) {
   describe(revision, () => {
-    it.effect("lists are announced without being asked; what was not asked for is left out", () =>
+    it.effect("receives list changes without a request, and filters out unrequested ones", () =>
       Effect.gen(function*() {
         const { client, server } = yield* kit.open(revision, acceptSubscriptions)
         const seen = yield* kit.run(client, { tools: true, resources: true })
@@ -48,7 +48,7 @@ for (const revision of Revision.sessionEra) {
         assert.deepStrictEqual(sent(server), [])
       }))
 
-    it.effect("each resource is subscribed to once, and unsubscribed from when the last run ends", () =>
+    it.effect("subscribes to each resource once, and unsubscribes when the last run ends", () =>
       Effect.gen(function*() {
         const { client, server } = yield* kit.open(revision, acceptSubscriptions)
         const one = yield* kit.run(client, { uris: ["a:1", "a:2", "a:1"] })
@@ -66,10 +66,10 @@ for (const revision of Revision.sessionEra) {
   })
 }
 
-describe("what the server declares", () => {
+describe("the capabilities of the server", () => {
   const some = { tools: {}, resources: { subscribe: true } }
 
-  it.effect("what it did not declare is left out of what is honoured", () =>
+  it.effect("omits undeclared parts from the honoured filter", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, acceptSubscriptions, {}, some)
       const seen = yield* kit.run(client, { tools: true, prompts: true, resources: true, uris: ["a:b"] })
@@ -80,7 +80,7 @@ describe("what the server declares", () => {
       ])
     }))
 
-  it.effect("where nothing is left it is Unsupported, and nothing is sent", () =>
+  it.effect("fails with Unsupported and sends nothing when no part of the filter remains", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, acceptSubscriptions, {}, { tools: {}, resources: {} })
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
@@ -88,7 +88,7 @@ describe("what the server declares", () => {
       assert.deepStrictEqual(sent(server), [])
     }))
 
-  it.effect("with enforceCapabilities off it is believed to offer more than that", () =>
+  it.effect("with enforceCapabilities off, subscribes to undeclared parts too", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, acceptSubscriptions, { enforceCapabilities: false }, {})
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
@@ -100,7 +100,7 @@ describe("what the server declares", () => {
 })
 
 describe("resources/subscribe", () => {
-  it.effect("a resource that does not exist: the server's error surfaces, and what was subscribed to is given back", () =>
+  it.effect("fails with the server's error for a missing resource, and unsubscribes from the others", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(
         revision,
@@ -128,7 +128,7 @@ describe("resources/subscribe", () => {
       const folder = yield* kit.run(client, { uris: ["file:///a"] })
       const file = yield* kit.run(client, { uris: ["file:///a/b", "notes://"] })
       const lists = yield* kit.run(client, { tools: true })
-      // "file:///abc" is no part of "file:///a", as far as its name says; so it may be a part of anything.
+      // By its name "file:///abc" is not a part of "file:///a", so any resource may be a sub-resource.
       for (const uri of ["file:///a", "file:///a/b", "file:///a/b#c", "notes://7", "file:///abc"]) {
         server.notify(kit.updated, { uri })
       }
@@ -138,7 +138,7 @@ describe("resources/subscribe", () => {
       assert.deepStrictEqual(lists.tags, ["Subscribed"])
     }))
 
-  it.effect("what is malformed never ends the stream", () =>
+  it.effect("ignores malformed notifications, and keeps the stream open", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, acceptSubscriptions)
       const seen = yield* kit.run(client, { tools: true, uris: ["a:b"] })
@@ -148,7 +148,7 @@ describe("resources/subscribe", () => {
       assert.deepStrictEqual(seen.tags, ["Subscribed", "a:b"])
     }))
 
-  it.effect("what comes before all is agreed to does not count: the host reads after Subscribed", () =>
+  it.effect("ignores notifications before all subscriptions are accepted, because the host reads after Subscribed", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(
         revision,
@@ -167,7 +167,7 @@ describe("resources/subscribe", () => {
       assert.deepStrictEqual(seen.tags, ["Subscribed", "a:1"])
     }))
 
-  it.effect("two runs that come at once wait for one answer", () =>
+  it.effect("sends one request for two runs that start at the same time", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, ({ method }) =>
         method === "resources/subscribe" ? "no response" : ScriptedServer.success({}))
@@ -181,7 +181,7 @@ describe("resources/subscribe", () => {
       assert.deepStrictEqual(sent(server), ["+a:1"])
     }))
 
-  it.effect("a run that ends before the answer cancels and unsubscribes; one that waits with it subscribes itself", () =>
+  it.effect("cancels and unsubscribes when a run ends before the response; another waiting run sends its own request", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(
         revision,
@@ -200,7 +200,7 @@ describe("resources/subscribe", () => {
       assert.deepStrictEqual(three.tags, ["Subscribed"])
     }))
 
-  it.effect("who comes while it is unsubscribed from waits for its turn, and holds nobody up", () =>
+  it.effect("subscribes after a pending unsubscribe request has completed", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(
         revision,
@@ -216,7 +216,7 @@ describe("resources/subscribe", () => {
       assert.deepStrictEqual(two.tags, ["Subscribed"])
     }))
 
-  it.effect("a server that does not answer within the timeout of the run is asked again after a while", () =>
+  it.effect("retries after a delay when the server does not respond within the timeout of the run", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(
         revision,
@@ -234,8 +234,8 @@ describe("resources/subscribe", () => {
     }))
 })
 
-describe("another session", () => {
-  it.effect("where the server is not of the request era, as was kept of it: found out before it is asked to listen", () =>
+describe("a new session", () => {
+  it.effect("detects that a server with a stateless serverProfile is session-based, before it sends subscriptions/listen", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, acceptSubscriptions, {
         serverProfile: { revision: "2026-07-28", capabilities: {} }
@@ -248,7 +248,7 @@ describe("another session", () => {
       assert.strictEqual(server.requests(kit.listen).length, 0)
     }))
 
-  it.effect("resources are subscribed to again, once each, and a Gap tells before", () =>
+  it.effect("emits a Gap, then subscribes to each resource once more", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, acceptSubscriptions, { reconnect })
       const one = yield* kit.run(client, { tools: true, uris: ["a:1"] })
@@ -268,12 +268,15 @@ describe("another session", () => {
       assert.deepStrictEqual(sent(server), ["+a:1", "+a:1", "-a:1"])
     }))
 
-  it.effect("which has the resource no more: the server's error surfaces", () =>
+  it.effect("fails with the server's error when the new session no longer has the resource", () =>
     Effect.gen(function*() {
-      const { client, server } = yield* kit.open(revision, (_, server) =>
-        server.connections === 1 ? ScriptedServer.success({}) : ScriptedServer.failure(-32002, "Gone"), {
-        reconnect
-      })
+      const { client, server } = yield* kit.open(
+        revision,
+        (_, server) => server.connections === 1 ? ScriptedServer.success({}) : ScriptedServer.failure(-32002, "Gone"),
+        {
+          reconnect
+        }
+      )
       const seen = yield* kit.run(client, { uris: ["a:1"] })
       server.disconnect()
       yield* kit.pass(1000)
@@ -281,7 +284,7 @@ describe("another session", () => {
       assert.deepStrictEqual(seen.tags, ["Subscribed", "Gap Lost"])
     }))
 
-  it.effect("a connection that is lost for good, or closed by the host, ends the stream with Closed", () =>
+  it.effect("ends the stream with Closed when the connection is lost for good or closed by the host", () =>
     Effect.gen(function*() {
       for (const hangsUp of [true, false]) {
         const scope = yield* Scope.make()
@@ -297,10 +300,10 @@ describe("another session", () => {
     }))
 })
 
-describe("a connection on which the server has a stream of its own for what it says unasked", () => {
+describe("the server's standalone stream", () => {
   const streaming = () => kit.open(revision, acceptSubscriptions, { reconnect })
 
-  it.effect("that broke and is open again, but was not resumed: a Gap, and Subscribed", () =>
+  it.effect("emits a Gap and Subscribed when it reopens without being resumed", () =>
     Effect.gen(function*() {
       const { client, server } = yield* streaming()
       const seen = yield* kit.run(client, { uris: ["a:1"] })
@@ -312,7 +315,7 @@ describe("a connection on which the server has a stream of its own for what it s
       assert.deepStrictEqual(sent(server), ["+a:1"])
     }))
 
-  it.effect("that broke before anything was agreed to: nothing is told", () =>
+  it.effect("emits nothing when it breaks before the subscription is accepted", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(
         revision,
@@ -326,7 +329,7 @@ describe("a connection on which the server has a stream of its own for what it s
       assert.deepStrictEqual(seen.tags, ["Subscribed"])
     }))
 
-  it.effect("that it does not have: Unsupported, also for who comes later, until another session has one", () =>
+  it.effect("fails with Unsupported when the server has none, also for later runs, until a new session", () =>
     Effect.gen(function*() {
       const { client, server } = yield* streaming()
       const seen = yield* kit.run(client, { tools: true })
@@ -343,7 +346,7 @@ describe("a connection on which the server has a stream of its own for what it s
       assert.deepStrictEqual((yield* kit.run(client, { tools: true })).tags, ["Subscribed"])
     }))
 
-  it.effect("that was lost for good while the session goes on: a Gap, and Closed when it was waited for in vain", () =>
+  it.effect("emits a Gap when it is lost for good during a session, and fails with Closed after the last attempt", () =>
     Effect.gen(function*() {
       const { client, server } = yield* streaming()
       const seen = yield* kit.run(client, { tools: true, uris: ["a:1"] }, {

@@ -1,4 +1,4 @@
-/** Tasks that are subscribed to, against servers that do what a script says. */
+/** Subscriptions to tasks, against scripted servers. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -45,7 +45,7 @@ describe("subscriptions/listen", () => {
       ])
     }))
 
-  it.effect("a client that declares no tasks declares them where it subscribes to one, and nowhere else", () =>
+  it.effect("a client that declares no tasks declares them in a subscription to a task, and in no other request", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, { tasks: false })
       yield* kit.run(client, { tools: true, taskIds: [] })
@@ -57,7 +57,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(declared, { extensions: { [extension]: {} } })
     }))
 
-  it.effect("2026-07-28 · each notification carries a complete DetailedTask, which is given as it came", () =>
+  it.effect("2026-07-28 · each notification carries a complete DetailedTask, which is returned unchanged", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
@@ -77,7 +77,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(about(seen.changes), ["Subscribed", ...told] as never)
     }))
 
-  it.effect("2026-07-28 · the acknowledgement says which: of other tasks nothing is told, and nothing is believed", () =>
+  it.effect("2026-07-28 · reports the acknowledged tasks, and ignores notifications of other tasks", () =>
     Effect.gen(function*() {
       const script: ScriptedServer.Script = (request, server) => {
         kit.acknowledge(server, request, { taskIds: ["t9", "t2", 7] })
@@ -93,7 +93,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(about(seen.changes), ["Subscribed", working("t2")] as never)
     }))
 
-  it.effect("what is malformed never ends the stream, and says nothing", () =>
+  it.effect("ignores malformed notifications, and keeps the stream open", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
@@ -113,7 +113,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(about(seen.changes), ["Subscribed", working("t1")] as never)
     }))
 
-  it.effect("a server that tells nothing of tasks is Unsupported, and so the host can poll", () =>
+  it.effect("fails with Unsupported when the server honours no tasks, so that the host can poll", () =>
     Effect.gen(function*() {
       const { client } = yield* kit.open(revision, (request, server) => {
         kit.acknowledge(server, request, {})
@@ -123,7 +123,7 @@ describe("subscriptions/listen", () => {
       assert.strictEqual((yield* seen.error).reason._tag, "Unsupported")
     }))
 
-  it.effect("2026-07-28 · a server that still misses the capability (-32021): its error surfaces", () =>
+  it.effect("2026-07-28 · fails with the server's error when it still misses the capability (-32021)", () =>
     Effect.gen(function*() {
       const data = { requiredCapabilities: { extensions: { [extension]: {} } } }
       const { client } = yield* kit.open(
@@ -135,7 +135,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual([reason, error?.code], ["ProtocolError", -32021])
     }))
 
-  it.effect("after a reconnect, and after an end, it is subscribed to again, behind a Gap", () =>
+  it.effect("subscribes again after a reconnect or an end, and emits a Gap first", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions, { reconnect })
       const seen = yield* kit.run(client, { taskIds: ["t1"] })
@@ -162,7 +162,7 @@ describe("subscriptions/listen", () => {
       assert.deepStrictEqual(kit.cancelled(server), [server.requests(kit.listen).at(-1)!.id])
     }))
 
-  it.effect("when bufferSize states wait the oldest is dropped, and a Gap tells", () =>
+  it.effect("drops the oldest state when bufferSize states are waiting, and emits a Gap", () =>
     Effect.gen(function*() {
       const { client, server } = yield* kit.open(revision, kit.acceptSubscriptions)
       const seen: Array<string> = []
@@ -185,7 +185,7 @@ describe("subscriptions/listen", () => {
 
 for (const revision of Revision.sessionEra) {
   describe(revision, () => {
-    it.effect("has no subscriptions to tasks: Unsupported, and beside others they are not honoured", () =>
+    it.effect("fails with Unsupported for tasks alone, and does not honour them beside other parts of a filter", () =>
       Effect.gen(function*() {
         for (const enforceCapabilities of [true, false]) {
           const { client } = yield* kit.open(revision, kit.acceptSubscriptions, { enforceCapabilities })

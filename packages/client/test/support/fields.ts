@@ -2,7 +2,7 @@ import { assert } from "@effect/vitest"
 import type { ClientError } from "@skein/client/ClientError"
 import type { TransportError } from "@skein/runtime/TransportError"
 
-/** The members of a failure and of its reason in one object, for assertions on any of them. */
+/** The members of an error and of its reason in one object, for assertions on any of them. */
 export const fieldsOf = (failure: ClientError | TransportError | undefined) => {
   assert.isDefined(failure)
   const { cause, message, reason, undelivered } = failure!

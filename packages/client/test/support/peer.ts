@@ -1,4 +1,4 @@
 import { ClientImpl } from "../../src/internal/client.ts"
 
-/** The peer of the connection that a client has now. */
+/** The peer of a client's present connection. */
 export const peerOf = ClientImpl.peerOf

@@ -1,4 +1,4 @@
-/** A call that becomes a task gives what it would have given, in both shapes. */
+/** A tool call that becomes a task returns the result of the plain call, in both revisions with tasks. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -24,7 +24,7 @@ import { fieldsOf } from "../support/fields.ts"
 
 for (const shape of shapes) {
   describe(shape, () => {
-    it.effect("callTool gives the result that the task ends with", () =>
+    it.effect("callTool returns the result of the completed task", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t", { a: 1 }))
@@ -39,7 +39,7 @@ for (const shape of shapes) {
         assert.deepInclude(server.server.requests("tools/call")[0]!.params, { name: "t", arguments: { a: 1 } })
       }))
 
-    it.effect("a result with isError is a result, and a typed call fails with Tool", () =>
+    it.effect("returns a result with isError as a result, and fails a typed call with ToolFailed", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const plain = yield* run(client.callTool("t"))
@@ -52,7 +52,7 @@ for (const shape of shapes) {
         assert.include(error.message, "broken")
       }))
 
-    it.effect("a typed call reads the structured content of the task's result", () =>
+    it.effect("decodes the structured content of the task's result in a typed call", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t", {}, { output: Schema.Struct({ n: Schema.Number }) }))
@@ -61,7 +61,7 @@ for (const shape of shapes) {
         assert.deepStrictEqual(yield* call.value, { n: 7 })
       }))
 
-    it.effect("the result of a task is checked by the tool's outputSchema as any other", () =>
+    it.effect("checks the result of a task against the tool's outputSchema", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, {}, (server) => {
           server.outputSchema = { type: "object", required: ["n"] }
@@ -75,7 +75,7 @@ for (const shape of shapes) {
         assert.isUndefined(error.task)
       }))
 
-    it.effect("a task that fails, fails the call with the JSON-RPC error that the call would have had", () =>
+    it.effect("fails the call with the JSON-RPC error of a failed task", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
@@ -92,7 +92,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tasks/cancel"), 0)
       }))
 
-    it.effect("a task that somebody else cancels fails the call with Cancelled", () =>
+    it.effect("fails the call with TaskCancelled when another client cancels the task", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
@@ -105,7 +105,7 @@ for (const shape of shapes) {
         if (shape === "2025-11-25") assert.strictEqual(server.count("tasks/result"), 0)
       }))
 
-    it.effect("a task that the server does not know any more fails the call with Gone", () =>
+    it.effect("fails the call with TaskNotFound when the server no longer has the task", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
@@ -118,7 +118,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tasks/cancel"), 0)
       }))
 
-    it.effect("interrupting the call cancels the task, and not with notifications/cancelled", () =>
+    it.effect("cancels the task when the call is interrupted, without notifications/cancelled", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -133,7 +133,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tasks/get"), looks)
       }))
 
-    it.effect("interrupting it leaves the task running where that is wanted", () =>
+    it.effect("leaves the task of an interrupted call running on request", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t", {}, { task: { leaveRunning: true } }))
@@ -143,7 +143,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.task.status, "working")
       }))
 
-    it.effect("a server that does not answer tasks/cancel holds an interrupted call up for cancelTimeout", () => {
+    it.effect("delays an interrupted call by at most cancelTimeout when the server does not respond to tasks/cancel", () => {
       const lines: Array<unknown> = []
       return Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: { cancelTimeout: "2 seconds" } })
@@ -155,12 +155,12 @@ for (const shape of shapes) {
         yield* pass("1 second")
         yield* Fiber.join(stopping)
         assert.isTrue(Exit.isExit(call.fiber.pollUnsafe()))
-        // That it may go on is not kept quiet.
+        // The client logs that the task may still run.
         assert.include(String(lines), "A task that nobody waits for any more may go on")
       }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void lines.push(message))])))
     })
 
-    it.effect("a task outlives the maxTimeout of the client's limits, and the timeout of the call", () =>
+    it.effect("lets a task run longer than the maxTimeout of the client's limits and the timeout of the call", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { limits: { timeout: "10 seconds", maxTimeout: "1 minute" } })
         const call = yield* run(client.callTool("t", {}, { timeout: "5 seconds" }))
@@ -171,7 +171,7 @@ for (const shape of shapes) {
         assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "late" }])
       }))
 
-    it.effect("maxTimeout of the call itself is that of all of it: the task is cancelled then", () =>
+    it.effect("maxTimeout of the call bounds its whole duration: cancels the task when it expires", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t", {}, { maxTimeout: "1 minute" }))
@@ -184,7 +184,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))
 
-    it.effect("a call that times out with leaveRunning says how the task is found again", () =>
+    it.effect("a call that times out with leaveRunning fails with the handle of the task", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(
@@ -200,7 +200,7 @@ for (const shape of shapes) {
         assert.deepStrictEqual((yield* value.value).content, [{ type: "text", text: "after all" }])
       }))
 
-    it.effect("onTask hears of the task at once; what it throws is no matter", () =>
+    it.effect("calls onTask at once, and ignores an exception from it", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const heard: Array<Json> = []
@@ -218,7 +218,7 @@ for (const shape of shapes) {
         yield* call.value
       }))
 
-    it.effect("a client without tasks takes no task for an answer", () =>
+    it.effect("a client without tasks rejects a task as the response", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: false })
         if (shape === "2025-11-25") {
@@ -238,7 +238,7 @@ for (const shape of shapes) {
 describe("2026-07-28", () => {
   const shape = "2026-07-28"
 
-  it.effect("the client declares the extension in its per-request capabilities, and says nothing else of tasks", () =>
+  it.effect("the client declares the extension in its per-request capabilities, and sends no other task metadata", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       yield* run(client.callTool("t", {}, { task: { augment: true, ttl: "1 hour" } }))
@@ -263,7 +263,7 @@ describe("2026-07-28", () => {
       yield* client.ping()
     }))
 
-  it.effect("a task may follow on questions that were asked before it", () =>
+  it.effect("accepts a task after input requests of the call", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       let rounds = 0
@@ -279,7 +279,7 @@ describe("2026-07-28", () => {
       yield* call.value
     }))
 
-  it.effect("a task that is over, or asks something, when it is told of, is looked at first: what belongs to it is not in the answer", () =>
+  it.effect("reads a task that starts as completed or input_required with tasks/get before it uses its result or input requests", () =>
     Effect.gen(function*() {
       for (const status of ["completed", "input_required"]) {
         const { client, server } = yield* open(shape)
@@ -309,7 +309,7 @@ describe("2025-11-25", () => {
       assert.deepStrictEqual(tasksOf(server), [{}, { ttl: 60_000 }])
     }))
 
-  it.effect("optional: as a normal request, or as a task where the call says so", () =>
+  it.effect("optional: sends a normal request, or a task when the call asks for it", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape, {}, (server) => {
         server.support = "optional"
@@ -320,7 +320,7 @@ describe("2025-11-25", () => {
       assert.deepStrictEqual(tasksOf(server), [undefined, {}])
     }))
 
-  it.effect("forbidden, or not said: clients MUST NOT attempt to invoke the tool as a task", () =>
+  it.effect("forbidden or absent: clients MUST NOT attempt to invoke the tool as a task", () =>
     Effect.gen(function*() {
       for (const support of ["forbidden", undefined]) {
         const { client, server } = yield* open(shape, {}, (server) => {
@@ -344,7 +344,7 @@ describe("2025-11-25", () => {
       assert.deepStrictEqual(tasksOf(server), [undefined])
     }))
 
-  it.effect("a tool that was not listed and requires a task is called once more as one", () =>
+  it.effect("retries the call of an unlisted tool that requires a task, as a task", () =>
     Effect.gen(function*() {
       const server = new TaskServer(shape)
       const client = yield* Client.make(server.server.transport)
@@ -356,7 +356,7 @@ describe("2025-11-25", () => {
       yield* call.value
     }))
 
-  it.effect("so is one whose server makes a failure of the tool out of -32601, as SDK v1 does", () =>
+  it.effect("retries as a task too when the server reports -32601 as a tool failure, as SDK v1 does", () =>
     Effect.gen(function*() {
       const server = new TaskServer(shape)
       server.overrides["tools/call"] = () => {
@@ -372,7 +372,7 @@ describe("2025-11-25", () => {
       assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "done" }])
     }))
 
-  it.effect("a tool that is not there is looked for once", () =>
+  it.effect("lists the tools once for an unknown tool", () =>
     Effect.gen(function*() {
       const server = new TaskServer(shape)
       server.overrides["tools/call"] = () => ScriptedServer.failure(-32601, "Unknown tool")
@@ -383,7 +383,7 @@ describe("2025-11-25", () => {
       assert.deepStrictEqual(server.methods, ["tools/call", "tools/list", "tools/call"])
     }))
 
-  it.effect("a server may answer with a result though a task was asked for", () =>
+  it.effect("accepts a plain result for a call that requested a task", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       server.overrides["tools/call"] = () => ScriptedServer.success(result("at once"))
@@ -391,7 +391,7 @@ describe("2025-11-25", () => {
       assert.deepStrictEqual(content, [{ type: "text", text: "at once" }])
     }))
 
-  it.effect("a task that was not asked for is no answer", () =>
+  it.effect("rejects a task that was not requested", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape, {}, (server) => {
         server.support = "optional"
@@ -400,7 +400,7 @@ describe("2025-11-25", () => {
       assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason._tag, "InvalidResponse")
     }))
 
-  it.effect("a call that is interrupted before there is a task is not cancelled as a request: tasks/cancel MUST be used instead", () =>
+  it.effect("does not send notifications/cancelled for a call that is interrupted before its task is known: tasks/cancel MUST be used instead", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       server.overrides["tools/call"] = () => "no response"
@@ -415,7 +415,7 @@ describe("2025-11-25", () => {
       assert.deepStrictEqual(server.methods, ["tools/list", "tools/call", "tasks/cancel"])
     }))
 
-  it.effect("a call that waits for its task when the client is closed fails with Closed", () =>
+  it.effect("fails a call that waits for its task with Closed when the client is closed", () =>
     Effect.gen(function*() {
       const server = new TaskServer(shape)
       const scope = yield* Scope.make()
@@ -428,7 +428,7 @@ describe("2025-11-25", () => {
       assert.strictEqual((yield* call.error).reason._tag, "Closed")
     }))
 
-  it.effect("a server that does not say which task it is, is told that nobody waits", () =>
+  it.effect("sends notifications/cancelled when the server does not name the task of an interrupted call", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       server.overrides["tools/call"] = () => "no response"
@@ -458,7 +458,7 @@ describe("2025-11-25", () => {
       assert.deepStrictEqual(reports, [1, 3, 4])
     }))
 
-  it.effect("listTasks gives a page of the tasks, with the names of 2026-07-28", () =>
+  it.effect("listTasks returns a page of the tasks, with the member names of 2026-07-28", () =>
     Effect.gen(function*() {
       const { client } = yield* open(shape)
       const { tasks } = yield* client.listTasksPage()

@@ -1,10 +1,10 @@
-/** Calls that are given up while their task is made. */
+/** Calls that are interrupted or time out before their task is known. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { type Json, open, pass, result, run, settle, shapes } from "./kit.ts"
 
 for (const shape of shapes) {
-  describe(`${shape} · a cancellation and the task of a call have crossed`, () => {
+  describe(`${shape} · a cancellation that crosses the task of its call`, () => {
     const crossed = (answer: Json) =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: { cancelTimeout: "1 second" } })
@@ -20,21 +20,21 @@ for (const shape of shapes) {
       })
     const handle = (told: Json): Json => shape === "2025-11-25" ? { task: told } : { resultType: "task", ...told }
 
-    it.effect("the task is cancelled: nobody else knows of it", () =>
+    it.effect("cancels the task, because no other caller has its id", () =>
       Effect.gen(function*() {
         const server = yield* crossed(handle)
         assert.deepStrictEqual(server.server.requests("tasks/cancel").map(({ params }) => params!["taskId"]), ["t1"])
         assert.strictEqual(server.task.status, "cancelled")
       }))
 
-    it.effect("what comes too late and is no task is ignored", () =>
+    it.effect("ignores a late response that is not a task", () =>
       Effect.gen(function*() {
         for (const answer of [result("late"), { task: "t1" }, { resultType: "task" }, { taskId: "t1" }]) {
           assert.strictEqual((yield* crossed(() => answer)).count("tasks/cancel"), 0)
         }
       }))
 
-    it.effect("a task that comes after the timeout of its call is cancelled too", () =>
+    it.effect("cancels a task that arrives after the timeout of its call", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.overrides["tools/call"] = () => "no response"
@@ -47,7 +47,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))
 
-    it.effect("a call that is answered twice with a task keeps the first", () =>
+    it.effect("keeps the first of two tasks for the same call", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))

@@ -1,4 +1,4 @@
-/** A task as a value: its states, its handle, and who may cancel it. */
+/** Task objects: their states, their handle, and cancellation. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -23,7 +23,7 @@ import { peerOf } from "../support/peer.ts"
 
 for (const shape of shapes) {
   describe(shape, () => {
-    it.effect("states: the present one first, then each change once, the last one with its result, in one shape", () =>
+    it.effect("states: emits the present state first, then each change once, and the result with the last state, in both revisions", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const task = yield* started(client)
@@ -44,13 +44,13 @@ for (const shape of shapes) {
           ]
         )
         assert.deepStrictEqual((seen.states[2] as Json).result.content, [{ type: "text", text: "it" }])
-        // Who comes late is told how it ended.
+        // A late subscriber receives the final state.
         const late = yield* watch(task)
         yield* late.value
         assert.deepStrictEqual(late.statuses, ["completed"])
       }))
 
-    it.effect("states end with what failed and what was cancelled: those are no failures of who watches", () =>
+    it.effect("ends the states with failed or cancelled, without failing the stream", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const failing = yield* watch(yield* started(client))
@@ -68,7 +68,7 @@ for (const shape of shapes) {
         assert.strictEqual(cancelled.statuses.at(-1), "cancelled")
       }))
 
-    it.effect("states fail where the task cannot be followed any further", () =>
+    it.effect("fails the states when the task cannot be followed any further", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const seen = yield* watch(yield* started(client))
@@ -77,7 +77,7 @@ for (const shape of shapes) {
         assert.strictEqual((yield* seen.error).reason._tag, "TaskNotFound")
       }))
 
-    it.effect("cancel asks the server; the task ends as Cancelled, by this client", () =>
+    it.effect("cancel sends tasks/cancel, and the task ends with TaskCancelled by this client", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const task = yield* started(client)
@@ -91,7 +91,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))
 
-    it.effect("cancelling a task that has ended meanwhile is no failure, and its result is given", () =>
+    it.effect("cancel succeeds for a task that has just completed, and its result is available", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const task = yield* started(client)
@@ -102,7 +102,7 @@ for (const shape of shapes) {
         assert.deepStrictEqual((yield* waiting.value).content, [{ type: "text", text: "first" }])
       }))
 
-    it.effect("cancelling a task that is not there is Gone", () =>
+    it.effect("cancel fails with TaskNotFound for an unknown task", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const task = yield* started(client)
@@ -110,7 +110,7 @@ for (const shape of shapes) {
         assert.strictEqual((yield* Effect.flip(task.cancel)).reason._tag, "TaskNotFound")
       }))
 
-    it.effect("interrupting result leaves a task of startTask alone, unless leaveRunning is off", () =>
+    it.effect("interrupting result leaves a task of startTask running, unless leaveRunning is off", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const left = yield* run((yield* started(client)).result)
@@ -121,7 +121,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))
 
-    it.effect("a handle is a JSON value, and a client of another process takes the task up with it", () =>
+    it.effect("a handle is a JSON value, and the client of another process resumes the task with it", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, {}, (server) => {
           server.outputSchema = { type: "object", required: ["n"] }
@@ -136,11 +136,11 @@ for (const shape of shapes) {
         const waiting = yield* run(task.result)
         server.update({ status: "completed", result: result("", { structuredContent: {} }) })
         yield* pass("11 seconds")
-        // The tool's outputSchema counts here as well.
+        // The tool's outputSchema applies here as well.
         assert.strictEqual((yield* waiting.error).reason._tag, "InvalidResponse")
       }))
 
-    it.effect("a task is resumed by its id alone, too", () =>
+    it.effect("resumes a task by its id alone", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.update({ status: "completed", result: result("done") })
@@ -149,7 +149,7 @@ for (const shape of shapes) {
         yield* waiting.value
       }))
 
-    it.effect("what is no handle, or of another server, is Unsupported, and nothing is sent; what is unknown is Gone", () =>
+    it.effect("rejects an invalid or foreign handle with Unsupported without a request, and an unknown task with TaskNotFound", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const resumed = (handle: Json) =>
@@ -166,7 +166,7 @@ for (const shape of shapes) {
         )
       }))
 
-    it.effect("maxTimeout of resumeTask counts from then on", () =>
+    it.effect("maxTimeout of resumeTask counts from the call of resumeTask", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const task = yield* client.resumeTask({ taskId: "t1" }, { maxTimeout: "10 seconds" })
@@ -177,7 +177,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tasks/cancel"), 0)
       }))
 
-    it.effect("who waits for a task when the client is closed is told so", () =>
+    it.effect("fails callers that wait for a task when the client is closed", () =>
       Effect.gen(function*() {
         const server = new TaskServer(shape)
         const scope = yield* Scope.make()
@@ -193,7 +193,7 @@ for (const shape of shapes) {
         assert.strictEqual((yield* seen.error).reason._tag, "Closed")
       }))
 
-    it.effect("a thousand tasks that come and go leave nothing behind", () =>
+    it.effect("retains nothing of a thousand completed tasks", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -215,7 +215,7 @@ for (const shape of shapes) {
 }
 
 describe("2025-11-25", () => {
-  it.effect("progress is in the states of a task that was started", () =>
+  it.effect("includes progress in the states of a started task", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25")
       const task = yield* started(client)
@@ -230,7 +230,7 @@ describe("2025-11-25", () => {
       yield* seen.stop
     }))
 
-  it.effect("a tool that was not listed is listed before it is started", () =>
+  it.effect("lists an unlisted tool before it is started", () =>
     Effect.gen(function*() {
       const server = new TaskServer("2025-11-25")
       server.support = "optional"
@@ -240,7 +240,7 @@ describe("2025-11-25", () => {
       assert.deepStrictEqual(server.methods, ["tools/list", "tools/call"])
     }))
 
-  it.effect("a server that lets no task be cancelled is not asked to", () =>
+  it.effect("sends no tasks/cancel to a server without that capability", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25", {}, (server) => {
         server.capabilities.tasks.cancel = undefined

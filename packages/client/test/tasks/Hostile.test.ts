@@ -1,4 +1,4 @@
-/** Servers whose tasks make no sense: a call fails, and nothing else does. */
+/** Servers with invalid task states. The call fails, and nothing else does. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
@@ -28,7 +28,7 @@ for (const shape of shapes) {
   const wrap = (told: Json) => modern ? { resultType: "task", ...told } : { task: told }
 
   describe(shape, () => {
-    it.effect("an answer with a task that is none is invalid", () =>
+    it.effect("rejects a malformed task as a response", () =>
       Effect.gen(function*() {
         for (const [what, change] of Object.entries(broken)) {
           const { client, server } = yield* open(shape)
@@ -45,7 +45,7 @@ for (const shape of shapes) {
         }
       }))
 
-    it.effect("so is a look that finds none, or another task; the task is cancelled", () =>
+    it.effect("rejects a malformed or different task from tasks/get, and cancels the task", () =>
       Effect.gen(function*() {
         const wrong = { ...broken, "another task": (told: Json) => ({ ...told, taskId: "t2" }) }
         for (const [what, change] of Object.entries(wrong)) {
@@ -61,10 +61,10 @@ for (const shape of shapes) {
         }
       }))
 
-    it.effect("a result that is none of a tool is invalid", () =>
+    it.effect("rejects a task result that is not a tool result", () =>
       Effect.gen(function*() {
         for (const wrong of wrongResults) {
-          // Before 2026-07-28 there is one kind of result alone.
+          // Before 2026-07-28 there is only one kind of result.
           if (!modern && wrong.resultType !== undefined && wrong.content !== undefined) continue
           const { client, server } = yield* open(shape)
           server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -76,7 +76,7 @@ for (const shape of shapes) {
         }
       }))
 
-    it.effect("times, intervals and ttls that are no such things do no harm", () =>
+    it.effect("survives invalid times, intervals and ttls", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -92,7 +92,7 @@ for (const shape of shapes) {
         assert.isTrue(call.done)
       }))
 
-    it.effect("a task that has ended does not come back", () =>
+    it.effect("ignores state changes after a task has ended", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -112,7 +112,7 @@ for (const shape of shapes) {
 }
 
 describe("2026-07-28", () => {
-  it.effect("a task that failed without an error, was completed without a result, or asks nothing that is a question, is invalid", () =>
+  it.effect("rejects a failed task without an error, a completed task without a result, and a malformed input request", () =>
     Effect.gen(function*() {
       for (const status of ["failed", "completed", "input_required"]) {
         for (const more of [{}, { error: "no", result: "no", inputRequests: "no" }]) {
@@ -129,7 +129,7 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("a terminal answer to tasks/get may have the resultType task: an example of the specification's has it", () =>
+  it.effect("accepts the resultType task in a terminal response to tasks/get, as in an example of the specification", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2026-07-28")
       server.update({ status: "completed", result: result("done") })

@@ -1,4 +1,4 @@
-/** Servers that use tasks against their client: its user, its memory, and its patience. */
+/** Servers that use tasks to exhaust the user's attention, the memory or the time of the client. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
@@ -11,7 +11,7 @@ const form = (message: string): Json => ({
   params: { mode: "form", message, requestedSchema: { type: "object", properties: { said: { type: "string" } } } }
 })
 
-/** A user who never answers, and how often they were asked. */
+/** A user who never responds. Counts requests and withdrawals. */
 const silent = () => {
   const user = { asked: 0, gone: 0 }
   const layer = Elicitation.layer({
@@ -35,7 +35,7 @@ describe("2026-07-28", () => {
       return { client, server, user }
     })
 
-  it.effect("questions that are taken back count: nobody is asked without end, whatever the keys", () =>
+  it.effect("counts withdrawn input requests, and bounds the requests to the user for any keys", () =>
     Effect.gen(function*() {
       for (const keyOf of [(n: number) => `k${n}`, (n: number) => `k${n % 2}`]) {
         const { client, server, user } = yield* asked({ tasks: { maxTaskInputRequests: 20 } })
@@ -52,7 +52,7 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("20,000 questions at once ask nobody, and end the call", () =>
+  it.effect("ends the call for 20,000 input requests at once, and presents none of them", () =>
     Effect.gen(function*() {
       const { client, server, user } = yield* asked()
       const call = yield* run(client.callTool("t"))
@@ -64,7 +64,7 @@ describe("2026-07-28", () => {
       assert.strictEqual(user.asked, 0)
     }))
 
-  it.effect("keys of any form are own keys: each question is put, and answered under its own", () =>
+  it.effect("treats each distinct key separately, and responds to each request under its own key", () =>
     Effect.gen(function*() {
       const keys = ["__proto__", "constructor", "", "a\nb", "toString", "\0", "\ud800"]
       const server = new TaskServer("2026-07-28")
@@ -88,7 +88,7 @@ describe("2026-07-28", () => {
       yield* call.stop
     }))
 
-  it.effect("an interval of nothing, or less, is the least; one without end is the longest", () =>
+  it.effect("replaces a zero or negative poll interval by the minimum, and an infinite one by the maximum", () =>
     Effect.gen(function*() {
       for (const pollIntervalMs of [0, -1, Number.MIN_SAFE_INTEGER]) {
         const { client, server } = yield* asked({ heartbeat: undefined } as Client.Options)
@@ -106,7 +106,7 @@ describe("2026-07-28", () => {
       yield* call.stop
     }))
 
-  it.effect("numbers that are no integers are no task", () =>
+  it.effect("rejects a task whose numbers are not integers", () =>
     Effect.gen(function*() {
       for (const wrong of [{ pollIntervalMs: 1e300 }, { ttlMs: 1e300 }, { pollIntervalMs: 0.5 }, { ttlMs: "1" }]) {
         const { client, server } = yield* asked()
@@ -117,7 +117,7 @@ describe("2026-07-28", () => {
       }
     }))
 
-  it.effect("a time to live that is over at once, or before, is believed after a look", () =>
+  it.effect("polls once before it accepts that a ttl has expired at once or in the past", () =>
     Effect.gen(function*() {
       for (const ttlMs of [0, -1, Number.MIN_SAFE_INTEGER]) {
         const { client, server } = yield* asked()
@@ -132,7 +132,7 @@ describe("2026-07-28", () => {
 
 for (const shape of shapes) {
   describe(shape, () => {
-    it.effect("ids of 10 MB, and those that are no header, are nobody's: the call fails, and nothing is asked for", () =>
+    it.effect("fails the call, and sends no request, for ids of 10 MB and ids that are not valid in a header", () =>
       Effect.gen(function*() {
         for (const taskId of ["x".repeat(10_000_000), ""]) {
           const { client, server } = yield* open(shape)
@@ -154,7 +154,7 @@ for (const shape of shapes) {
         }
       }))
 
-    it.effect("times that are no times, and texts of 1 MB in their place, do no harm", () =>
+    it.effect("survives invalid times, and texts of 1 MB in their place", () =>
       Effect.gen(function*() {
         for (const time of ["", "yesterday", "9".repeat(1_000_000), "+275760-09-13T00:00:00.001Z", "\0"]) {
           const { client, server } = yield* open(shape)
@@ -174,7 +174,7 @@ for (const shape of shapes) {
         }
       }))
 
-    it.effect("states that go back and forth are told in no other order than they came, and the end is one", () =>
+    it.effect("emits alternating states in the order of arrival, and the final state once", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -199,7 +199,7 @@ for (const shape of shapes) {
         assert.strictEqual(seen.statuses.filter((status) => status === "completed").length, 1)
       }))
 
-    it.effect("a handle from anywhere is a task's, or refused", () =>
+    it.effect("accepts any handle with a valid task id, and rejects all others", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const forged: ReadonlyArray<Json> = [

@@ -1,4 +1,4 @@
-/** A host that has sent for many tasks ends with what it began with. */
+/** A host has the same fibers and memory after many tasks as before. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -8,7 +8,7 @@ import { pass } from "./kit.ts"
 import { SeveralTasks } from "./several.ts"
 
 describe("1,000 tasks of one client", () => {
-  it.effect("2026-07-28 · nothing is left of them, whether they have ended or were given up", () =>
+  it.effect("2026-07-28 · retains nothing of completed and of interrupted tasks", () =>
     Effect.gen(function*() {
       const server = new SeveralTasks()
       const client = yield* Client.make(server.script.transport)

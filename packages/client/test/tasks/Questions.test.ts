@@ -1,4 +1,4 @@
-/** What a task asks on its way. */
+/** Input requests of a task. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -31,7 +31,7 @@ const form = (message: string): Json => ({
   }
 })
 
-/** A user who answers what a test lets them. */
+/** A user who responds when the test instructs them to. */
 class User {
   readonly asked: Array<string> = []
   readonly gone: Array<string> = []
@@ -104,7 +104,7 @@ describe(modern, () => {
       server.update(asking("who"))
       yield* pass("10 seconds")
       user.answer("who", "Luca")
-      // Eventually consistent: the server goes on telling of it for a while.
+      // The server is eventually consistent, and repeats an answered request for a while.
       yield* pass("10 seconds")
       server.update({ status: "working" })
       yield* pass("2 seconds")
@@ -115,7 +115,7 @@ describe(modern, () => {
       yield* call.stop
     }))
 
-  it.effect("one or more tasks/update: several are asked at once, and what is answered at once is sent at once", () =>
+  it.effect("one or more tasks/update: presents several requests concurrently, and sends simultaneous responses together", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
@@ -138,7 +138,7 @@ describe(modern, () => {
       yield* call.stop
     }))
 
-  it.effect("what is answered while answers are on their way is sent when they have arrived", () =>
+  it.effect("sends a response that is ready during a tasks/update after that request has completed", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
@@ -149,7 +149,7 @@ describe(modern, () => {
       user.answer("a", "A")
       yield* settle
       user.answer("b", "B")
-      // It is seen that they are open, and that changes nothing.
+      // A poll shows the requests as open, which changes nothing.
       yield* pass("3 seconds")
       user.answer("c", "C")
       yield* settle
@@ -163,7 +163,7 @@ describe(modern, () => {
       yield* call.stop
     }))
 
-  it.effect("all that come together are looked at before the first is put: where one cannot be, nobody is asked", () =>
+  it.effect("checks all requests of a poll before it presents the first: presents none when one is unsupported", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
@@ -181,7 +181,7 @@ describe(modern, () => {
       assert.deepStrictEqual(user.asked, [])
     }))
 
-  it.effect("a host hears of a form how many come with it", () =>
+  it.effect("passes the number of simultaneous requests to the form handler", () =>
     Effect.gen(function*() {
       const counts: Array<number | undefined> = []
       const forms = Layer.succeed(Elicitation.Elicitation, {
@@ -201,7 +201,7 @@ describe(modern, () => {
       yield* call.stop
     }))
 
-  it.effect("of answers that are refused together each is sent by itself, so that those which fit arrive", () =>
+  it.effect("sends rejected responses again one by one, so that the valid ones arrive", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
@@ -223,7 +223,7 @@ describe(modern, () => {
       assert.strictEqual(server.count("tasks/update"), 4)
     }))
 
-  it.effect("no more than inputRequestConcurrency are put to the host at once", () =>
+  it.effect("presents at most inputRequestConcurrency requests to the host at once", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer, { inputRequestConcurrency: 2 })
@@ -237,7 +237,7 @@ describe(modern, () => {
       yield* call.stop
     }))
 
-  it.effect("a question that is not open any more is taken back, and may be asked again", () =>
+  it.effect("withdraws a request that is no longer open, and presents it again when it reopens", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
@@ -257,7 +257,7 @@ describe(modern, () => {
       assert.deepStrictEqual(user.gone, ["a", "b", "b"])
     }))
 
-  it.effect("an answer that may be lost is sent again, once it is seen that it is still wanted; nobody is asked twice", () =>
+  it.effect("sends a response again after a possible loss if the request is still open; presents no request twice", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
@@ -279,7 +279,7 @@ describe(modern, () => {
       yield* call.stop
     }))
 
-  it.effect("an answer that the server refuses fails the call where it is still wanted, and not where it is not", () =>
+  it.effect("fails the call for a rejected response if its request is still open, and not otherwise", () =>
     Effect.gen(function*() {
       for (const wanted of [true, false]) {
         const user = new User()
@@ -299,7 +299,7 @@ describe(modern, () => {
       }
     }))
 
-  it.effect("a question that nobody can answer fails the call with Unsupported, and the task is cancelled", () =>
+  it.effect("fails the call with Unsupported when no handler supports a request, and cancels the task", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(modern, Layer.empty)
       const call = yield* run(client.callTool("t"))
@@ -311,7 +311,7 @@ describe(modern, () => {
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
 
-  it.effect("where the task is to be left running it waits for somebody else", () =>
+  it.effect("waits for another client with leaveRunning", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(modern, Layer.empty)
       const task = yield* started(client)
@@ -323,7 +323,7 @@ describe(modern, () => {
       assert.deepStrictEqual(error.task, task.handle)
       assert.deepStrictEqual(seen.statuses, ["working", "input_required"])
       assert.strictEqual(server.count("tasks/cancel"), 0)
-      // Another client takes it up.
+      // Another client resumes it.
       const user = new User()
       const other = yield* Effect.provide(Client.make(server.server.transport), user.layer)
       const again = yield* run(Effect.flatMap(other.resumeTask(task.handle), ({ result }) => result))
@@ -335,7 +335,7 @@ describe(modern, () => {
       yield* again.value
     }))
 
-  it.effect("a host that dies of a question fails the call with Unanswered", () =>
+  it.effect("fails the call with InputRefused when a handler of the host has a defect", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(modern, Elicitation.layer({ form: () => Effect.die(new Error("boom")) }))
       const call = yield* run(client.callTool("t"))
@@ -344,7 +344,7 @@ describe(modern, () => {
       assert.strictEqual((yield* call.error).reason._tag, "InputRefused")
     }))
 
-  it.effect("sampling is asked as well, and the server is told what it gave", () =>
+  it.effect("handles sampling requests, and sends the result to the server", () =>
     Effect.gen(function*() {
       const model = Sampling.layer(() =>
         Effect.succeed({ role: "assistant", model: "m", content: { type: "text", text: "hi" } })
@@ -358,7 +358,7 @@ describe(modern, () => {
       yield* call.stop
     }))
 
-  it.effect("one key for two questions is an answer that is invalid", () =>
+  it.effect("rejects one key for two different requests", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
@@ -376,7 +376,7 @@ describe(modern, () => {
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
 
-  it.effect("the same question with its members in another order is the same", () =>
+  it.effect("treats a request with its members in another order as the same request", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
@@ -391,7 +391,7 @@ describe(modern, () => {
       yield* call.stop
     }))
 
-  it.effect("a task that asks without end fails with Limit at maxTaskInputRequests", () =>
+  it.effect("fails with LimitExceeded after maxTaskInputRequests requests of a task", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(
         modern,
@@ -412,7 +412,7 @@ describe(modern, () => {
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
 
-  it.effect("more questions at once than maxInputRequests fail with Limit, and nobody is asked", () =>
+  it.effect("fails with LimitExceeded for more simultaneous requests than maxInputRequests, and presents none", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer, { maxInputRequests: 2 })
@@ -423,7 +423,7 @@ describe(modern, () => {
       assert.deepStrictEqual(user.asked, [])
     }))
 
-  it.effect("a question of an unknown method makes the answer invalid", () =>
+  it.effect("rejects an input request with an unknown method", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open(modern, user.layer)
@@ -435,7 +435,7 @@ describe(modern, () => {
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))
 
-  it.effect("a key may be __proto__, and an own member of the answer", () =>
+  it.effect("accepts __proto__ as a key, and sends it as an own member of the response", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(
         modern,
@@ -451,7 +451,7 @@ describe(modern, () => {
 })
 
 describe("2025-11-25", () => {
-  it.effect("the question comes as a request while tasks/result waits, and is answered with related-task", () =>
+  it.effect("answers a request that arrives while tasks/result waits, with related-task in the response", () =>
     Effect.gen(function*() {
       const user = new User()
       const { client, server } = yield* open("2025-11-25", user.layer)

@@ -1,4 +1,4 @@
-/** The client and the tasks of our own servers, on the real engine, over each transport and in both shapes. */
+/** The client with tasks of Skein servers on the real engine, over each transport and in both revisions. */
 import { assert, describe, it } from "@effect/vitest"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import * as ServerElicitation from "@skein/server/Elicitation"
@@ -128,7 +128,7 @@ for (const shape of shapes) {
           return client
         })
 
-      it.live("a task is seen through to its end: what it asks, what it gives, how it fails", () =>
+      it.live("runs a task to its end, with input requests, results and failures", () =>
         Effect.scoped(Effect.gen(function*() {
           const asked: Array<string> = []
           const client = yield* open(asked)
@@ -145,7 +145,7 @@ for (const shape of shapes) {
           assert.deepStrictEqual([failed.isError, text(failed)], [true, "No flour"])
         })))
 
-      it.live("a task asks for the host's roots and its model", () =>
+      it.live("lets a task request the host's roots and its model", () =>
         Effect.scoped(Effect.gen(function*() {
           const transport = yield* Effect.orDie(opened as typeof doors.memory)
           const client = yield* Effect.provide(Client.make(transport, { revisions: [shape] }), host)
@@ -153,7 +153,7 @@ for (const shape of shapes) {
           assert.strictEqual(text(described), "You ask: What is file:///recipes?")
         })))
 
-      it.live("a call that is interrupted cancels the task, which undoes what it has done", () =>
+      it.live("cancels the task of an interrupted call, which compensates its completed steps", () =>
         Effect.scoped(Effect.gen(function*() {
           undone.length = 0
           const client = yield* open()
@@ -171,7 +171,7 @@ for (const shape of shapes) {
           assert.deepStrictEqual(undone, ["wait"])
         })))
 
-      it.live("a task is taken up by another client, from what was kept of it", () =>
+      it.live("resumes a task in another client from the stored handle", () =>
         Effect.scoped(Effect.gen(function*() {
           const transport = yield* Effect.orDie(opened as typeof doors.memory)
           const first = yield* Effect.provide(Client.make(transport, { revisions: [shape] }), user([]))
@@ -193,7 +193,7 @@ for (const shape of shapes) {
           assert.strictEqual(unknown.reason._tag, "TaskNotFound")
         })))
 
-      it.live("progress is told through the task's life in 2025-11-25, and by no means in 2026-07-28", () =>
+      it.live("reports progress of a running task in 2025-11-25, and none in 2026-07-28", () =>
         Effect.scoped(Effect.gen(function*() {
           const client = yield* open()
           const reports: Array<number> = []
@@ -210,7 +210,7 @@ for (const shape of shapes) {
 
   describe(`${shape} · stdio`, () => {
     it.live(
-      "a task goes on when its server was killed, and another process has taken its place",
+      "continues a task after its server was killed and another process has replaced it",
       () =>
         Effect.scoped(Effect.gen(function*() {
           const folder = yield* Effect.acquireRelease(
@@ -240,7 +240,8 @@ for (const shape of shapes) {
           yield* answer.open
           assert.strictEqual(text(yield* Fiber.join(call)), "A table for 4")
           assert.notStrictEqual(Number(text(yield* client.callTool("pid"))), pid)
-          // In a session the question was a request, which is lost with it; otherwise the form simply stays open.
+          // In session-based revisions the request is lost with its connection. In stateless revisions the form stays
+          // open.
           assert.strictEqual(asked.length, shape === "2025-11-25" ? 2 : 1)
         })),
       30_000

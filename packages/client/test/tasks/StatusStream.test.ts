@@ -1,4 +1,4 @@
-/** How a task is looked at: how often, what is heard of it meanwhile, and what a lost connection costs. */
+/** Polling, status notifications, and lost connections of a task. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Options } from "../../src/Client.ts"
@@ -10,7 +10,7 @@ const reconnect: Options = { reconnect: { initialDelay: 1000, jitter: "none" } }
 
 for (const shape of shapes) {
   describe(shape, () => {
-    /** How often a task is looked at in some seconds, with no word from the server. */
+    /** Counts the polls of a task within the given seconds, without notifications from the server. */
     const looks = (suggested: Json, seconds: number, tasks?: Json) =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks }, (server) => {
@@ -23,14 +23,14 @@ for (const shape of shapes) {
         return server.count("tasks/get")
       })
 
-    it.effect("requestors SHOULD respect the poll interval; without one it is a second, or what the client says", () =>
+    it.effect("requestors SHOULD respect the poll interval; defaults to a second, or the client's option", () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* looks(5000, 60), 12)
         assert.strictEqual(yield* looks(undefined, 60), 60)
         assert.strictEqual(yield* looks(undefined, 60, { pollInterval: "10 seconds" }), 6)
       }))
 
-    it.effect("an interval of 0, or below, is 100 ms; one of ages is 5 minutes; both are options", () =>
+    it.effect("clamps the interval to 100 ms and 5 minutes by default; both bounds are options", () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* looks(0, 1), 10)
         assert.strictEqual(yield* looks(-5, 1), 10)
@@ -55,7 +55,7 @@ for (const shape of shapes) {
         yield* call.stop
       }))
 
-    it.effect("a change that is told is known at once", () =>
+    it.effect("applies a status notification at once", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
@@ -65,7 +65,7 @@ for (const shape of shapes) {
         assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "told" }])
       }))
 
-    it.effect("what is told of another task, or makes no sense, is ignored", () =>
+    it.effect("ignores malformed notifications and notifications of another task", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
@@ -83,7 +83,7 @@ for (const shape of shapes) {
         yield* call.stop
       }))
 
-    it.effect("what is told too late changes nothing", () =>
+    it.effect("ignores notifications that arrive too late", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const task = yield* started(client)
@@ -101,7 +101,7 @@ for (const shape of shapes) {
         yield* seen.stop
       }))
 
-    it.effect("a task goes on through the loss of the connection", () =>
+    it.effect("continues a task after the connection was lost", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, reconnect)
         const call = yield* run(client.callTool("t"))
@@ -115,7 +115,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tools/call"), 1)
       }))
 
-    it.effect("where no connection follows the call fails with Closed, and says how the task is found again", () =>
+    it.effect("fails the call with Closed and the handle of the task without a further connection", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { reconnect: false })
         const call = yield* run(client.callTool("t"))
@@ -126,7 +126,7 @@ for (const shape of shapes) {
         assert.deepInclude(error.task, { taskId: "t1", tool: "t" })
       }))
 
-    it.effect("a look that fails and may fare better is made again, each after twice the time; ten of them fail the call", () =>
+    it.effect("retries a failed poll that may succeed later, after twice the time; fails the call after ten failures", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -148,7 +148,7 @@ for (const shape of shapes) {
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))
 
-    it.effect("maxFailures is an option, and a look that succeeds starts the count anew", () =>
+    it.effect("maxFailures is an option, and a successful poll resets the count", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, { tasks: { maxFailures: 2 } })
         server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -165,7 +165,7 @@ for (const shape of shapes) {
         assert.strictEqual(fieldsOf(yield* call.error).error?.reason, "InternalError")
       }))
 
-    it.effect("a look that is not answered is made again", () =>
+    it.effect("retries a poll without a response", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -178,7 +178,7 @@ for (const shape of shapes) {
         yield* call.value
       }))
 
-    it.effect("ttl is a backstop: a task that still goes on after it is Gone, and is cancelled", () =>
+    it.effect("ttl is a backstop: fails a task that still runs after it with TaskNotFound, and cancels it", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape, {}, ({ task }) => {
           task.ttlMs = 60_000
@@ -209,7 +209,7 @@ for (const shape of shapes) {
         yield* call.stop
       }))
 
-    it.effect("several who wait for one task are one who looks", () =>
+    it.effect("shares one poll among several callers that wait for a task", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -228,13 +228,13 @@ for (const shape of shapes) {
         yield* second.value
         yield* seen.value
         assert.strictEqual(server.count("tasks/get"), 5)
-        // It is over, and known.
+        // The task has ended, and its result is stored.
         const again = yield* run(task.result)
         yield* again.value
         assert.strictEqual(server.count("tasks/get"), 5)
       }))
 
-    it.effect("a task that nobody waits for is left alone, and followed again when somebody does", () =>
+    it.effect("stops polling a task without waiting callers, and resumes for the next caller", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -257,7 +257,7 @@ for (const shape of shapes) {
 describe("2026-07-28 · subscriptions", () => {
   const shape = "2026-07-28"
 
-  it.effect("a task is subscribed to, looked at once then, and ten times less often", () =>
+  it.effect("polls a subscribed task once at the start, and then ten times less often", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
@@ -271,7 +271,7 @@ describe("2026-07-28 · subscriptions", () => {
       yield* call.stop
     }))
 
-  it.effect("it is not looked at where the server begins with how it stands", () =>
+  it.effect("does not poll when the server starts the subscription with the present status", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
@@ -283,7 +283,7 @@ describe("2026-07-28 · subscriptions", () => {
       yield* call.stop
     }))
 
-  it.effect("a server that has no subscriptions is looked at, and asked for one once per connection", () =>
+  it.effect("polls when the server has no subscriptions, and requests one once per connection", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -297,7 +297,7 @@ describe("2026-07-28 · subscriptions", () => {
       yield* second.stop
     }))
 
-  it.effect("so is one that agrees to a subscription, but not of this task", () =>
+  it.effect("polls when the server accepts the subscription without this task", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       server.overrides["subscriptions/listen"] = ({ id }) => {
@@ -313,7 +313,7 @@ describe("2026-07-28 · subscriptions", () => {
       yield* call.stop
     }))
 
-  it.effect("a server that keeps a change to itself is looked at as often as ever from then on", () =>
+  it.effect("returns to the normal poll interval when the server omits a notification", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
@@ -326,7 +326,7 @@ describe("2026-07-28 · subscriptions", () => {
       yield* call.stop
     }))
 
-  it.effect("a subscription that ends is looked after at once, and asked for again", () =>
+  it.effect("polls at once when a subscription ends, and subscribes again", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape, reconnect)
       const call = yield* run(client.callTool("t"))
@@ -342,7 +342,7 @@ describe("2026-07-28 · subscriptions", () => {
       assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "meanwhile" }])
     }))
 
-  it.effect("the subscription ends with the wait", () =>
+  it.effect("ends the subscription with the last waiting caller", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
@@ -358,7 +358,7 @@ describe("2026-07-28 · subscriptions", () => {
 describe("2025-11-25 · tasks/result", () => {
   const shape = "2025-11-25"
 
-  it.effect("when the requestor encounters input_required it SHOULD preemptively call tasks/result, and goes on looking", () =>
+  it.effect("when the requestor encounters input_required it SHOULD preemptively call tasks/result, and keeps polling", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const call = yield* run(client.callTool("t"))
@@ -375,7 +375,7 @@ describe("2025-11-25 · tasks/result", () => {
       assert.strictEqual(server.count("tasks/result"), 1)
     }))
 
-  it.effect("a tasks/result that was lost is asked for again", () =>
+  it.effect("sends a lost tasks/result again", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape, reconnect)
       const call = yield* run(client.callTool("t"))
@@ -389,7 +389,7 @@ describe("2025-11-25 · tasks/result", () => {
       yield* call.value
     }))
 
-  it.effect("one that is never answered does not keep the result of a task that is over", () =>
+  it.effect("returns the result of a completed task when an earlier tasks/result never gets a response", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       server.overrides["tasks/result"] = () => "no response"
@@ -403,7 +403,7 @@ describe("2025-11-25 · tasks/result", () => {
       assert.strictEqual(server.count("tasks/result"), 2)
     }))
 
-  it.effect("the result of a task that is over is asked for until it comes", () =>
+  it.effect("retries tasks/result of a completed task until it has the result", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape, reconnect)
       let times = 0
@@ -417,7 +417,7 @@ describe("2025-11-25 · tasks/result", () => {
       yield* call.value
     }))
 
-  it.effect("a task that failed with isError has a result: it is told as completed", () =>
+  it.effect("reports a task that failed with isError as completed, because it has a result", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const task = yield* started(client)

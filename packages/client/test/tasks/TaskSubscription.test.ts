@@ -1,4 +1,4 @@
-/** One subscription for all tasks that a client follows, in the request era. */
+/** One subscription for all tasks that a client follows, in stateless revisions. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Client from "../../src/Client.ts"
@@ -16,7 +16,7 @@ const open = (options?: Client.Options) =>
   })
 
 describe("2026-07-28 · one subscriptions/listen", () => {
-  it.effect("all tasks are in it; those that come within 20 ms of the last time are subscribed to together", () =>
+  it.effect("contains all tasks, and adds those that start within 20 ms in one request", () =>
     Effect.gen(function*() {
       const { calls, server } = yield* open()
       yield* calls(4)
@@ -25,14 +25,14 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       assert.strictEqual(server.asked.length, 1)
       yield* pass("1 millis")
       assert.deepStrictEqual(server.asked, [["t1"], ["t1", "t2", "t3", "t4"]])
-      // The one before is taken back.
+      // The earlier subscription is cancelled.
       assert.deepStrictEqual(server.left, [...server.open.keys()].slice(0, 1))
       yield* pass("9 seconds")
-      // Each was looked at once when its changes began to be told, and one more time by then.
+      // Each task was polled once when its subscription began, and at most once more since.
       for (const id of server.tasks.keys()) assert.isAtMost(server.looks(id), 2, id)
     }))
 
-  it.effect("the more tasks are in it the longer it stays: a millisecond for each", () =>
+  it.effect("is replaced less often the more tasks it contains: after one millisecond per task", () =>
     Effect.gen(function*() {
       const { calls, server } = yield* open()
       yield* calls(60)
@@ -45,7 +45,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       assert.deepStrictEqual(server.asked.map(({ length }) => length), [1, 60, 61])
     }))
 
-  it.effect("what is told on the way from one to the next is heard: the first ends when the second is agreed to", () =>
+  it.effect("receives notifications during a replacement: the old subscription ends after the new one is acknowledged", () =>
     Effect.gen(function*() {
       const { call, server } = yield* open()
       const first = yield* call
@@ -68,7 +68,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       yield* second.value
     }))
 
-  it.effect("a task that goes changes nothing; with the last one it ends, and begins anew with the next", () =>
+  it.effect("stays unchanged when a task ends, closes with the last task, and reopens for the next one", () =>
     Effect.gen(function*() {
       const { call, calls, server } = yield* open()
       const [first, ...others] = yield* calls(3)
@@ -87,7 +87,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       assert.deepStrictEqual(server.asked.slice(2), [["t4"]])
     }))
 
-  it.effect("no more than maxSubscriptions tasks are in it; the others are looked at, until there is room", () =>
+  it.effect("contains at most maxSubscriptions tasks; other tasks are polled until there is a free place", () =>
     Effect.gen(function*() {
       const { call, calls, server } = yield* open({ tasks: { maxSubscriptions: 2 } })
       const [first] = yield* calls(3)
@@ -105,7 +105,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       assert.isAtMost(server.looks("t3"), looks + 1)
     }))
 
-  it.effect("with 0 of them nothing is subscribed to", () =>
+  it.effect("is not sent when maxSubscriptions is 0", () =>
     Effect.gen(function*() {
       const { calls, server } = yield* open({ tasks: { maxSubscriptions: 0 } })
       yield* calls(2)
@@ -114,7 +114,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       assert.strictEqual(server.looks("t2"), 5)
     }))
 
-  it.effect("a task that the server has not agreed to is looked at", () =>
+  it.effect("polls a task that the server has not acknowledged", () =>
     Effect.gen(function*() {
       const { calls, server } = yield* open()
       server.most = 1
@@ -124,7 +124,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       assert.isAtLeast(server.looks("t2"), 9)
     }))
 
-  it.effect("where a further one is refused the one that stands goes on, and who came is looked at", () =>
+  it.effect("keeps the present subscription when its replacement is refused, and polls the new task", () =>
     Effect.gen(function*() {
       const { call, server } = yield* open()
       const first = yield* call
@@ -141,7 +141,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       yield* first.value
     }))
 
-  it.effect("where it breaks each of them is looked at at once, and all are asked for again", () =>
+  it.effect("polls each task at once when it breaks, and subscribes to all of them again", () =>
     Effect.gen(function*() {
       const { calls, server } = yield* open({ reconnect: { initialDelay: 1000, jitter: "none" } })
       yield* calls(2)
@@ -156,7 +156,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       assert.deepStrictEqual(server.asked.slice(2), [["t1", "t2"]])
     }))
 
-  it.effect("one that nobody waits for any more is left in it, and the others go on", () =>
+  it.effect("retains a task without waiting callers, and continues for the others", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open()
       const one = (yield* client.startTask("t")) as RemoteTask
@@ -172,7 +172,7 @@ describe("2026-07-28 · one subscriptions/listen", () => {
       assert.strictEqual(server.left.length, 2)
     }))
 
-  it.effect("a server without it is asked once per connection", () =>
+  it.effect("is requested once per connection from a server that does not support it", () =>
     Effect.gen(function*() {
       const { calls, server } = yield* open()
       server.slow = true

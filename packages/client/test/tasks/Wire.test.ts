@@ -1,4 +1,4 @@
-/** Tasks over HTTP as they are on the wire, and what a client loads that never sees one. */
+/** Tasks over HTTP on the wire. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Header from "@skein/protocol/Header"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"

@@ -1,4 +1,4 @@
-/** A scripted server with one task, in the shape of either revision, and clients of it. */
+/** A scripted server with one task, in the form of either revision, and clients for it. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -107,7 +107,7 @@ export class TaskServer {
     }
   }
 
-  /** The task in the shape of the revision. */
+  /** The task in the form of the revision. */
   get wireTask(): Json {
     const { error, inputRequests, pollIntervalMs, result, ttlMs, ...task } = this.task
     const common = { ...task, createdAt: new Date(created).toISOString() }
@@ -229,7 +229,7 @@ export const open = (shape: Shape, options?: Client.Options, change?: (server: T
     return { server, client }
   })
 
-/** Runs an effect and reports how it ended. */
+/** Runs an effect and reports its exit. */
 export const run = <A>(effect: Effect.Effect<A, ClientError>) =>
   Effect.gen(function*() {
     const fiber = yield* Effect.forkChild(Effect.result(effect), { startImmediately: true })

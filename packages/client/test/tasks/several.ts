@@ -1,4 +1,4 @@
-/** A scripted server of the request era that has several tasks at the same time. */
+/** A scripted server of a stateless revision with several tasks at the same time. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { extension, type Json, result } from "./kit.ts"
@@ -6,14 +6,14 @@ import { extension, type Json, result } from "./kit.ts"
 const shape = "2026-07-28"
 const subscriptionId = "io.modelcontextprotocol/subscriptionId"
 
-/** A server each call of which is a task of its own: `t1`, `t2`, … */
+/** A server on which each call becomes a task of its own: `t1`, `t2`, … */
 export class SeveralTasks {
   readonly tasks = new Map<string, Json>()
-  /** The subscriptions that are open: of each the tasks that were asked for. */
+  /** The requested task ids of each open subscription. */
   readonly open = new Map<JsonRpc.Id, ReadonlyArray<string>>()
-  /** How many tasks it agrees to at once. */
+  /** The maximum number of tasks that it acknowledges. */
   most = Infinity
-  /** Whether it says nothing to what is asked for from now on. */
+  /** Whether it leaves further subscriptions unacknowledged. */
   slow = false
   readonly script = ScriptedServer.make(
     ScriptedServer.handshake(shape, (request) => this.#answer(request), { tools: {}, extensions: { [extension]: {} } })
@@ -42,12 +42,12 @@ export class SeveralTasks {
     this.open.set(id, taskIds)
   }
 
-  /** What was asked for, in order. */
+  /** The requested task ids of all subscriptions, in order. */
   get asked(): ReadonlyArray<ReadonlyArray<string>> {
     return this.script.requests("subscriptions/listen").map(({ params }) => (params!["notifications"] as Json).taskIds)
   }
 
-  /** Which were taken back. */
+  /** The ids of cancelled subscriptions. */
   get left(): ReadonlyArray<JsonRpc.Id> {
     return this.script.received.flatMap((message) =>
       message._tag === "Notification" && message.method === "notifications/cancelled"
@@ -56,7 +56,7 @@ export class SeveralTasks {
     )
   }
 
-  /** How many stand. */
+  /** The number of open subscriptions. */
   get standing(): number {
     const left = new Set(this.left)
     return [...this.open.keys()].filter((id) => !left.has(id)).length

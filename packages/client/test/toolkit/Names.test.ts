@@ -12,11 +12,11 @@ describe("the names of remote tools", () => {
     assert.deepStrictEqual(names(["files", "read"], [undefined, "read"]), ["files_read", "read"])
   })
 
-  it("have only characters that providers take", () => {
+  it("contain only characters that providers accept", () => {
     assert.deepStrictEqual(names(["my server", "admin.tools/list é"]), ["my_server_admin_tools_list__"])
   })
 
-  it("that are too long end with a digest, within 64 characters", () => {
+  it("end with a digest when they are too long, within 64 characters", () => {
     const long = "a".repeat(100)
     const [one, two] = names(["s", `${long}1`], ["s", `${long}2`])
     assert.match(one!, accepted)
@@ -26,23 +26,23 @@ describe("the names of remote tools", () => {
     assert.strictEqual(names(["s", "a".repeat(62)])[0], `s_${"a".repeat(62)}`)
   })
 
-  it("that mean several tools get a digest each, whoever comes first", () => {
+  it("get a digest each when they would be equal, in any order of registration", () => {
     const pair = [["a", "b_c"], ["a_b", "c"]] as const
     const [one, two] = names(...pair)
     assert.match(one!, /^a_b_c_[0-9a-f]{8}$/)
     assert.match(two!, /^a_b_c_[0-9a-f]{8}$/)
     assert.notStrictEqual(one, two)
     assert.deepStrictEqual(names(...pair.toReversed()), [two, one])
-    // And they stay what they are when others come.
+    // They stay the same when other tools are added.
     assert.deepStrictEqual(names(["x", "y"], ...pair), ["x_y", one, two])
   })
 
-  it("cannot be taken by a tool that is called like somebody else's digest", () => {
+  it("stay unique when a tool is named like the digest of another tool", () => {
     const [one] = names(["a", "b_c"], ["a_b", "c"])
     const hostile = ["evil", one!.slice("evil_".length)] as const
     const all = names(["a", "b_c"], ["a_b", "c"], [undefined, one!], hostile)
     assert.strictEqual(new Set(all).size, 4)
-    // It is called that already; the other one moves on.
+    // This tool has the name already, so the other one gets another digest.
     assert.strictEqual(all[2], one)
   })
 

@@ -28,7 +28,7 @@ for (const shape of shapes) {
       return { server, told, fiber }
     })
 
-    it.effect("what the server says of the task is a preliminary result, once; then comes its result", () =>
+    it.effect("returns the status message of the task as a preliminary result once, then the result", () =>
       Effect.gen(function*() {
         const { fiber, server, told } = yield* called
         for (const statusMessage of ["Heating", "Heating", "Steeping"]) {
@@ -43,7 +43,7 @@ for (const shape of shapes) {
         assert.deepStrictEqual(told, [[true, "Heating"], [true, "Steeping"], [false, "Tea"]])
       }))
 
-    it.effect("a task that fails is a failure that the model sees", () =>
+    it.effect("reports a failed task to the model as a failure", () =>
       Effect.gen(function*() {
         const { fiber, server, told } = yield* called
         server.update({ status: "cancelled", statusMessage: "closed for today" })
@@ -55,7 +55,7 @@ for (const shape of shapes) {
         ])
       }))
 
-    it.effect("a model that is stopped cancels its task", () =>
+    it.effect("cancels the task when the model is stopped", () =>
       Effect.gen(function*() {
         const { fiber, server } = yield* called
         yield* Fiber.interrupt(fiber)

@@ -23,7 +23,7 @@ import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
 const usage = { inputTokens: {}, outputTokens: {} }
 
-/** A model that calls one tool, and remembers what it was shown. */
+/** A model that calls one tool, and records the tools and results that it receives. */
 const model = (name: string, params: unknown) => {
   const shown: Array<AiTool.Any> = []
   const call = { type: "tool-call", id: "call_1", name, params } as const
@@ -46,7 +46,7 @@ const ask = <Mode extends AiTool.FailureMode>(
   return Effect.flatMap(service, (languageModel) => languageModel.generateText({ prompt: "Do it", toolkit }))
 }
 
-/** The one result of the call that the model has made. */
+/** The only result of the model's call. */
 const resultOf = (response: { readonly toolResults: ReadonlyArray<unknown> }) =>
   response.toolResults[0] as Response.ToolResultPart<string, any, any>
 
@@ -73,7 +73,7 @@ const connect = Effect.gen(function*() {
   return yield* Client.make(InMemoryTransport.transport(server.serve))
 })
 
-// Everything that a model must see as the server wrote it.
+// Values that a model must receive exactly as the server wrote them.
 const inputSchema = {
   type: "object",
   $defs: { node: { type: "object", properties: { next: { $ref: "#/$defs/node" } } } },
@@ -88,7 +88,7 @@ const inputSchema = {
 
 const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-/** A server with such tools, that answers a call with what is under the tool's name. */
+/** A server with these tools. It responds to a call with the value under the tool's name. */
 const answers = (
   tools: ReadonlyArray<JsonObject & { readonly name: string }>,
   results: Readonly<Record<string, JsonObject>> = {}
@@ -102,7 +102,7 @@ const answers = (
   }, { tools: {} }))
 
 describe("a toolkit", () => {
-  it.effect("a model calls a remote tool of a server of ours, end to end", () =>
+  it.effect("lets a model call a remote tool of a Skein server, end to end", () =>
     Effect.gen(function*() {
       const toolkit = yield* Client.toolkit(yield* connect)
       const { shown, service } = model("greet", { name: "Ada" })
@@ -117,7 +117,7 @@ describe("a toolkit", () => {
       assert.deepStrictEqual(sum.result.structuredContent, { sum: 3 })
     }).pipe(Effect.provide(Server)))
 
-  it.effect("a model is shown the server's JSON Schema, description and hints as they are", () =>
+  it.effect("passes the server's JSON Schema, description and hints to the model unchanged", () =>
     Effect.gen(function*() {
       const tool = {
         name: "walk",
@@ -144,7 +144,7 @@ describe("a toolkit", () => {
       )
     }))
 
-  it.effect("several servers: names are theirs, one that is broken is missing, and the rest is there", () =>
+  it.effect("combines several servers with prefixed names, and omits a broken one", () =>
     Effect.gen(function*() {
       const said = (text: string) => ({ content: [{ type: "text", text }] })
       const one = yield* Client.make(answers([{ name: "read" }], { read: said("one") }).transport)
@@ -160,7 +160,7 @@ describe("a toolkit", () => {
       assert.deepStrictEqual(resultOf(yield* ask(toolkit, "two_read", {})).result.content, [Content.text("two")])
     }))
 
-  it.effect("a single client that cannot list its tools fails, and one without tools has none", () =>
+  it.effect("fails when a single client cannot list its tools, and is empty when the client has none", () =>
     Effect.gen(function*() {
       const broken = yield* Client.make(ScriptedServer.make(ScriptedServer.handshake("2025-11-25")).transport)
       assert.strictEqual((yield* Effect.flip(Client.toolkit(broken))).reason._tag, "ProtocolError")
@@ -170,7 +170,7 @@ describe("a toolkit", () => {
       assert.deepStrictEqual((yield* Client.toolkit(mute)).tools, {})
     }))
 
-  it.effect("a server that does not list its tools within `listTimeout` is missing", () =>
+  it.effect("omits a server that does not list its tools within `listTimeout`", () =>
     Effect.gen(function*() {
       const slow = yield* Client.make(
         ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response", { tools: {} })).transport
@@ -184,7 +184,7 @@ describe("a toolkit", () => {
       assert.strictEqual(toolkit.missing[0]?.error.reason._tag, "Timeout")
     }))
 
-  it.effect("a pool: a call goes to the client that the server has now", () =>
+  it.effect("sends a call to the current client of a pool entry", () =>
     Effect.gen(function*() {
       const server = answers([{ name: "read" }], { read: { content: [] } })
       const pool = yield* ClientPool.make({ files: { transport: server.transport } })
@@ -197,7 +197,7 @@ describe("a toolkit", () => {
       assert.deepStrictEqual([isFailure, result.reason], [true, "ServerNotFound"])
     }))
 
-  it.effect("has what is included, within `maxTools`, 512 by default", () =>
+  it.effect("contains the included tools, up to `maxTools`, 512 by default", () =>
     Effect.gen(function*() {
       const tools = Array.from({ length: 600 }, (_, at) => ({ name: `t${at}` }))
       const client = yield* Client.make(answers(tools).transport)
@@ -208,7 +208,7 @@ describe("a toolkit", () => {
       assert.deepStrictEqual(Object.keys(some.tools), ["t99", "t199", "t299", "t399"])
     }))
 
-  it.effect("a tool may wait for the host's approval", () =>
+  it.effect("can require the host's approval for a tool", () =>
     Effect.gen(function*() {
       const server = answers([{ name: "read" }, { name: "delete" }], { delete: { content: [] } })
       const toolkit = yield* Client.toolkit(yield* Client.make(server.transport), {
@@ -219,7 +219,7 @@ describe("a toolkit", () => {
       assert.strictEqual(server.requests("tools/call").length, 0)
     }))
 
-  it.effect("a call takes no longer than the request may", () =>
+  it.effect("ends a call at the request timeout", () =>
     Effect.gen(function*() {
       const called = yield* Deferred.make<void>()
       const { transport } = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", ({ method }) => {
@@ -236,7 +236,7 @@ describe("a toolkit", () => {
       assert.strictEqual(resultOf(yield* Fiber.join(asking)).result.reason, "Timeout")
     }))
 
-  it.effect("made anew on each change, it has what the server offers now", () =>
+  it.effect("contains the current tools when it is rebuilt on each change", () =>
     Effect.gen(function*() {
       let tools = ["a"]
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", ({ method }) =>
@@ -259,7 +259,7 @@ describe("a toolkit", () => {
       assert.deepStrictEqual(seen, [["a"], ["a", "b"]])
     }))
 
-  it.effect("a tool that is called like a member of an object is a tool like any other", () =>
+  it.effect("supports a tool named like a member of Object.prototype", () =>
     Effect.gen(function*() {
       const names = ["__proto__", "constructor", "toString"]
       const results = Object.fromEntries(names.map((name) => [name, { content: [{ type: "text", text: name }] }]))
@@ -271,7 +271,7 @@ describe("a toolkit", () => {
     }))
 })
 
-describe("what a tool answers", () => {
+describe("the result of a tool", () => {
   const content = [
     { type: "text", text: "Look" },
     { type: "image", data: "aW1n", mimeType: "image/png" },
@@ -287,7 +287,7 @@ describe("what a tool answers", () => {
       return resultOf(yield* ask(yield* Client.toolkit(client, options), "t", {}))
     })
 
-  it.effect("reaches the host whole, and the model block by block", () =>
+  it.effect("reaches the host complete, and the model as separate blocks", () =>
     Effect.gen(function*() {
       const result = { content, structuredContent: { a: [1] }, _meta: { "example.com/x": true } }
       const part = yield* callOf(result)
@@ -307,13 +307,13 @@ describe("what a tool answers", () => {
       )
     }))
 
-  it.effect("structured content without any other is shown as text", () =>
+  it.effect("is shown as text when it has only structured content", () =>
     Effect.gen(function*() {
       const part = yield* callOf({ content: [], structuredContent: { sum: 3 } })
       assert.deepStrictEqual(part.modelOutput!.map((part) => part.type === "text" && part.text), ["{\"sum\":3}"])
     }))
 
-  it.effect("`isError` is a failure that the model sees", () =>
+  it.effect("is a failure to the model with `isError`", () =>
     Effect.gen(function*() {
       const part = yield* callOf({ content, isError: true })
       assert.isTrue(part.isFailure)
@@ -326,7 +326,7 @@ describe("what a tool answers", () => {
       assert.deepStrictEqual(part.result.result.content, content)
     }))
 
-  it.effect("what the server refuses is a failure that the model sees, with the error for the host", () =>
+  it.effect("is a failure to the model when the server responds with an error, which the host receives", () =>
     Effect.gen(function*() {
       const client = yield* Client.make(answers([{ name: "t" }]).transport)
       const toolkit = yield* Client.toolkit({ s: client })
@@ -339,7 +339,7 @@ describe("what a tool answers", () => {
       assert.isTrue(reason?._tag === "ProtocolError" && reason.error.code === -32601)
     }))
 
-  it.effect("arguments that are no object are not sent", () =>
+  it.effect("is a failure without a request when the arguments are not an object", () =>
     Effect.gen(function*() {
       const server = answers([{ name: "t" }], { t: { content: [] } })
       const toolkit = yield* Client.toolkit(yield* Client.make(server.transport))
@@ -348,7 +348,7 @@ describe("what a tool answers", () => {
       assert.strictEqual(server.requests("tools/call").length, 0)
     }))
 
-  it.effect("failureMode error: what the server refuses fails the generation, and `isError` does not", () =>
+  it.effect("failureMode error: an error of the server fails the generation, and `isError` does not", () =>
     Effect.gen(function*() {
       const results = { bad: { content: [Content.text("no")], isError: true } }
       const client = yield* Client.make(answers([{ name: "bad" }, { name: "gone" }], results).transport)
@@ -370,7 +370,7 @@ describe("progress", () => {
       >
     })
 
-  it.effect("comes as preliminary results, in order and before the result", () =>
+  it.effect("arrives as preliminary results, in order and before the result", () =>
     Effect.gen(function*() {
       const results = yield* streamed(yield* Client.toolkit(yield* connect))
       assert.deepStrictEqual(
@@ -383,7 +383,7 @@ describe("progress", () => {
       )
     }).pipe(Effect.provide(Server)))
 
-  it.effect("maxReports: of more that wait for the model's stream the oldest are dropped, and never the result", () =>
+  it.effect("maxReports: drops the oldest reports when more wait for the model's stream, and never the result", () =>
     Effect.gen(function*() {
       const client = yield* connect
       const many: Toolkit.ToolClient = {
@@ -404,7 +404,7 @@ describe("progress", () => {
       assert.strictEqual((yield* streamed(yield* Client.toolkit(many))).length, 17)
     }).pipe(Effect.provide(Server)))
 
-  it.effect("is not asked for with `progress: false`", () =>
+  it.effect("is not requested with `progress: false`", () =>
     Effect.gen(function*() {
       const results = yield* streamed(yield* Client.toolkit(yield* connect, { progress: false }))
       assert.deepStrictEqual(results.map(({ preliminary }) => preliminary), [false])

@@ -12,18 +12,18 @@ const moments: ReadonlyArray<Moment & { readonly says: string }> = [
     order: 0,
     side: "after",
     commit: "INSERT INTO ledger",
-    says: "what a transactional step has written is there, and with it the memory of the step"
+    says: "the writes of a transactional step are committed together with its record"
   },
-  { order: 0, side: "before", commit: finish, says: "the engine has all steps, and the row no result" },
-  { order: 0, side: "after", commit: finish, says: "the row has the result, and the engine no end" },
-  { order: 3, side: "after", commit: finish, says: "the row is cancelled, and the engine was not told" },
+  { order: 0, side: "before", commit: finish, says: "the engine has recorded all steps, and the row has no result" },
+  { order: 0, side: "after", commit: finish, says: "the row has the result, and the execution has not ended" },
+  { order: 3, side: "after", commit: finish, says: "the row is cancelled, and the engine is not interrupted" },
   {
     order: 1,
     side: "after",
     commit: "INSERT INTO skein_task_questions",
-    says: "it has asked, and waits for nothing yet"
+    says: "the question is stored, and the engine does not wait for it yet"
   },
-  { order: 1, side: "before", commit: "UPDATE skein_task_questions", says: "the answer is on its way to the row" }
+  { order: 1, side: "before", commit: "UPDATE skein_task_questions", says: "the answer is not in the row yet" }
 ]
 
 describe.concurrent("a process with tasks on SQLite that is killed", () => {

@@ -1,11 +1,11 @@
 /**
- * What must be true of orders after all of them have ended, however often their process was killed.
+ * Invariants of orders after all of them have ended, however often their process was killed.
  */
 import { DatabaseSync } from "node:sqlite"
 import { asks, cancelled, kindOf } from "./orders.ts"
 import type { Call } from "./outsideLog.ts"
 
-/** What the database of the orders contains. */
+/** The content of the orders database. */
 export interface Found {
   readonly tasks: ReadonlyArray<Row>
   readonly ledger: ReadonlyArray<{ readonly task: string; readonly step: string }>
@@ -55,8 +55,8 @@ const plain = ["charge", "pack", "ship"]
 const transactional = ["reserve", "book"]
 
 /**
- * Checks everything. `acknowledged`: the tasks whose id a client received. `told`: tasks that a client was told are
- * cancelled.
+ * Checks all invariants. `acknowledged`: the tasks whose id a client received. `told`: the tasks that were reported to
+ * a client as cancelled.
  */
 export const check = (
   { counted, ledger, questions, tally, tasks }: Found,

@@ -24,7 +24,7 @@ export class Child {
     this.ended = once(this.process, "close").then(([code, signal]) => code ?? signal)
   }
 
-  /** What it has written to stderr. */
+  /** The stderr output of the process. */
   get err(): string {
     return this.#err
   }

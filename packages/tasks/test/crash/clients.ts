@@ -1,5 +1,5 @@
 /**
- * Clients that submit orders and wait for their ends, whatever happens to the server.
+ * Clients that submit orders and wait for their ends, across all failures of the server.
  */
 import * as Client from "@skein/client/Client"
 import type * as ClientError from "@skein/client/ClientError"
@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { cancelled, kindOf } from "./orders.ts"
 
-/** What the clients received. */
+/** The responses that the clients received. */
 export interface Told {
   /** The tasks whose id they received. */
   readonly acknowledged: Set<string>
@@ -57,7 +57,7 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
     const { life, random, url } = options
     const told: Told = { acknowledged: new Set(), cancelled: new Set(), survived: 0 }
     const asked = new Map<string, number>()
-    /** Whether only tasks are left whose id no client received: nobody is going to cancel them. */
+    /** Whether the only remaining tasks are those whose id no client received. No client can cancel them. */
     let adopted = false
 
     /** Delays the answer, so that the server may be another process by then; or until the task was cancelled. */

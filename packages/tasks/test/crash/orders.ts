@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { Outside } from "./outsideLog.ts"
 
-/** What is special about an order, by its number. */
+/** The special case that an order tests, by its number. */
 export const kinds = [
   "plain",
   "asks",

@@ -25,7 +25,9 @@ export const calls = (file: string): ReadonlyArray<Call> =>
     ? readFileSync(file, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line) as Call)
     : []
 
-/** Writes a line for each effect: it is in the file when `appendFileSync` returns, whatever happens to the process. */
+/**
+ * Writes a line for each effect. It is in the file when `appendFileSync` returns, even if the process is killed then.
+ */
 export const inFile = (file: string): Outside => ({
   act: (call) => Effect.sync(() => appendFileSync(file, `${JSON.stringify(call)}\n`)),
   known: (key) => Effect.sync(() => calls(file).some((call) => call.key === key))

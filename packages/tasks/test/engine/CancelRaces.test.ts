@@ -33,7 +33,7 @@ const turns = (n: number) =>
       ? Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
       : Effect.yieldNow, { discard: true })
 
-/** What the tasks have done and undone, by their ids. A step takes time, and acts at its end. */
+/** The steps that the tasks have run and compensated, by task id. A step takes time, and acts at its end. */
 const journal = () => {
   const done = new Map<string, Array<string>>()
   const step = (name: string, options = {}) =>

@@ -18,7 +18,7 @@ const cancel = (id: string, message?: string) => Effect.flatMap(TaskEngine, ({ c
 
 type Slow = Effect.Effect<void, never, CurrentTask>
 
-/** A task that does two things, and records what it does and undoes. */
+/** A task with two steps, which records their effects and compensations. */
 const booking = (log: Array<string>, end: Effect.Effect<string, { readonly message: string }, any>) =>
   durable(() => {
     const book = (what: string) =>

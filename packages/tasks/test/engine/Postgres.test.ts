@@ -164,7 +164,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       expect(log).not.toContain("undone")
     }).pipe(Effect.scoped), 30_000)
 
-  it.live("a task runs on a worker of its pool, whatever pools the other processes have", () =>
+  it.live("a task runs on a worker of its pool, for any pools of the other processes", () =>
     Effect.gen(function*() {
       const start = yield* database
       const where = (worker: string) => ({ where: plain(() => Effect.succeed(worker)) })

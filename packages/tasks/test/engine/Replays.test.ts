@@ -1,4 +1,4 @@
-/** Events arrive in the same order in each run of a handler, whatever its branches do. */
+/** Events arrive in the same order in each run of a handler, for any behaviour of its branches. */
 import { expect, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/RequestContext"
@@ -91,7 +91,7 @@ for (const first of ["the question", "the sleep"]) {
     }).pipe(memory))
 }
 
-/** Steps with compensations, and a record of what was undone. */
+/** Steps with compensations, and a record of the compensations that ran. */
 const booking = () => {
   const log: Array<string> = []
   const step = (name: string) =>

@@ -246,7 +246,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
   for (
     const [when, waits] of [
       ["in their last step", { step: true, undo: false }],
-      ["in what they undo", { step: false, undo: true }]
+      ["in their compensations", { step: false, undo: true }]
     ] as const
   ) {
     it.live(

@@ -20,7 +20,7 @@ const bodies: ReadonlyArray<
 > = [
   ["a body", (pay) => pay, "completed"],
   ["a finalizer", (pay) => Effect.ensuring(Effect.void, pay), "completed"],
-  ["what is not to be interrupted", (pay) => Effect.uninterruptible(pay), "completed"],
+  ["an uninterruptible region", (pay) => Effect.uninterruptible(pay), "completed"],
   [
     "a compensation of a task that fails",
     (pay) => Effect.andThen(Step.compensate(() => pay), Effect.fail({ message: "no" })),

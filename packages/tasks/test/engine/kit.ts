@@ -82,7 +82,7 @@ export const until = (
 
 export const ended = (id: string) => until(id, isFinal)
 
-/** Lets runnable fibers continue while the clock stands still. */
+/** Lets runnable fibers continue without advancing the clock. */
 export const settled = Effect.forEach(
   Array.from({ length: 20 }),
   () => Effect.andThen(Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve))), Effect.yieldNow),

@@ -127,7 +127,7 @@ const asks = (seen: Array<string>) =>
     }))
 
 it.live(
-  "2026-07-28 · the state of a waiting call is valid for its own task only, however often and whoever sends it",
+  "2026-07-28 · the state of a waiting call is valid for its own task only, for any caller and number of repetitions",
   () =>
     Effect.scoped(Effect.gen(function*() {
       const seen: Array<string> = []

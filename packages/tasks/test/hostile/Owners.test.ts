@@ -14,7 +14,7 @@ const server = (definitions: Parameters<typeof kit.server>[0], options?: Tasks.O
   kit.server(definitions, options, MemoryTasks.layer() as never)
 
 const mine = Task.layer(Task.make("mine"), () => Effect.never)
-/** Belongs to the team of its caller, whatever the other tools of the server do. */
+/** Belongs to the team of its caller, independently of the other tools of the server. */
 const teams = Task.layer(
   Task.make("teams", { owner: ({ principal }) => (principal?.claims as kit.Json)?.team ?? null }),
   () => Effect.andThen(Task.setStatusMessage("a secret of the team"), Effect.never)

@@ -232,7 +232,7 @@ describe("io.modelcontextprotocol/tasks · tasks/update", () => {
       expect((yield* kit.get(client, taskId)).result.content[0].text).toBe("a b decline")
     }))
 
-  it.effect("2026-07-28 · SHOULD ignore responses for keys never issued, already answered, or superseded, whatever they are", () =>
+  it.effect("2026-07-28 · SHOULD ignore responses for keys never issued, already answered, or superseded, with any content", () =>
     Effect.gen(function*() {
       const { client, open, taskId, update } = yield* asked
       yield* update({ first: yes("a") })

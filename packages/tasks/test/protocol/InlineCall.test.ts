@@ -205,7 +205,7 @@ describe("a call that waits for its task", () => {
       }))
   }
 
-  it.effect("2026-07-28 · the call comes again with answers and keeps its task; between its rounds the task has no watcher", () =>
+  it.effect("2026-07-28 · the call is repeated with answers and keeps its task; between its rounds the task has no watcher", () =>
     Effect.gen(function*() {
       const { client, fake } = yield* asker("2026-07-28", undefined)
       const first = yield* client.once("tools/call", { name: "asking" })
@@ -232,7 +232,7 @@ describe("a call that waits for its task", () => {
       expect(fake.rows.size).toBe(1)
     }))
 
-  it.effect("2026-07-28 · a call that comes again after its task was deleted receives an error", () =>
+  it.effect("2026-07-28 · a call that is repeated after its task was deleted receives an error", () =>
     Effect.gen(function*() {
       const { client, fake } = yield* asker("2026-07-28", undefined)
       const { result: { requestState } } = yield* client.once("tools/call", { name: "asking" })

@@ -216,7 +216,7 @@ describe("a call of a task by a client without tasks", () => {
       expect(fake.watching).toBe(0)
     }))
 
-  it.effect("2025-11-25 · asks a client that can be asked; withdraws after `maxWait` what it has not answered", () =>
+  it.effect("2025-11-25 · asks a client that can be asked; withdraws unanswered questions after `maxWait`", () =>
     Effect.gen(function*() {
       const { connect } = yield* set()
       const client = yield* connect({ capabilities: kit.forms })

@@ -25,7 +25,9 @@ export const tasks = { extensions: { [extension]: {} } }
 
 const capabilities = "io.modelcontextprotocol/clientCapabilities"
 
-/** The principal, revision and capabilities of a client: in the request era it declares the extension by default. */
+/**
+ * The principal, revision and capabilities of a client. In stateless revisions it declares the extension by default.
+ */
 export interface Who {
   readonly revision?: Revision.Revision
   readonly principal?: Principal

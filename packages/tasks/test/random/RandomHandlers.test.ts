@@ -8,7 +8,7 @@ const runs = Number(process.env["RUNS"] ?? 40)
 const seed = process.env["SEED"] ?? "skein"
 
 it.effect.prop(
-  "a handler of any parts ends as if nothing had happened, whatever happens to its processes",
+  "a random handler ends with its undisturbed result after any history of its processes",
   [program, history],
   ([program, history]) =>
     Effect.flatMap(

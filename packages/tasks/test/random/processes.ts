@@ -65,7 +65,7 @@ export const processes = (program: Program, world: World): Effect.Effect<Process
       return { engine, sql, life, scope }
     })
 
-    /** Steps may take time to end, on the clock that otherwise stands still. */
+    /** Steps may take time to end, on a clock that does not advance otherwise. */
     const stop = ({ scope }: Process) =>
       Effect.gen(function*() {
         const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))

@@ -67,7 +67,7 @@ describe("listeners", () => {
     expect(failed).toEqual([new Error("no")])
   })
 
-  it("that are removed leave nothing; ten thousand are no problem", async () => {
+  it("that are removed leave nothing, even ten thousand", async () => {
     const notices = new ChangeListeners(() => {})
     let calls = 0
     const stops = Array.from({ length: 10_000 }, (_, index) => notices.listen(`task ${index}`, () => calls++))
@@ -97,7 +97,7 @@ each(all, (backend) => {
       yield* turn
       expect(listening.calls).toBe(0)
 
-      // Within a transaction there is no notification before the commit.
+      // Within a transaction no notification arrives before the commit.
       yield* sql.withTransaction(Effect.gen(function*() {
         yield* store.setStatusMessage(id, "a")
         yield* store.setStatusMessage(id, "b")

@@ -198,7 +198,7 @@ describe("encryption", () => {
       const sealed = yield* store.encrypt(`{"x":"\\ud800"}`, "task/step")
       expect(yield* store.decrypt(sealed, "task/step")).toBe(`{"x":"\\ud800"}`)
       expect(yield* reasonOf(store.decrypt(sealed, "task/other"))).toBe("KeyError")
-      // Nor as a column, whatever the name is.
+      // Nor as a column, for any name.
       const { id } = yield* insert({ store, sql: (yield* database).sql })
       expect(yield* reasonOf(store.decrypt(sealed, `args ${id}`))).toBe("KeyError")
     }))

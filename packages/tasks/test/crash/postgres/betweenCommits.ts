@@ -27,8 +27,8 @@ const status = (fleet: Fleet, task: string, status: string): Promise<void> =>
   })
 
 /**
- * The front server is killed while it submits: there is no task in the store or in the workflow engine, and none is
- * counted.
+ * The front server is killed while it submits. Neither the store nor the workflow engine has a task, and the counters
+ * do not include one.
  */
 export const whileSubmitted = async (fleet: Fleet): Promise<void> => {
   const count = () =>

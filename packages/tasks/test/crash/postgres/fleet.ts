@@ -173,7 +173,7 @@ export class Fleet {
     return traces
   }
 
-  /** What the running processes have written to stderr. */
+  /** The stderr output of the running processes. */
   get said(): string {
     return [...this.#all].map(({ err, process }) => `${process.pid}:\n${err}`).join("\n")
   }
