@@ -139,7 +139,7 @@ describe("the value of a handler", () => {
 })
 
 for (const revision of Revision.all) {
-  describe(`${revision} · what fails`, () => {
+  describe(`${revision} · failures`, () => {
     const answer = (layer: McpServer.Definitions, args?: kit.Json) => answerOf(layer, "t", revision, args)
     const tool = Tool.make("t")
 

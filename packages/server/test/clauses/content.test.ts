@@ -81,7 +81,7 @@ describe("2024-11-05 · the image data MUST be base64-encoded", () => {
     })
   }
 
-  it("sends valid base64 unchanged", () => {
+  it("accepts valid base64 unchanged", () => {
     for (const data of ["", "AQID", "AQ==", "AQI=", "+/+/"]) expect(Content.image(data, "image/png").data).toBe(data)
   })
 })

@@ -108,7 +108,7 @@ describe("2026-07-28 · the client's first message determines the era", () => {
       ])
     }))
 
-  it.live("responds with 405 to GET and DELETE and with the supported versions to initialize, on a server of this revision only", () =>
+  it.live("responds with 405 to GET and DELETE, and refuses initialize, on a server of this revision only", () =>
     Effect.gen(function*() {
       const at = yield* http.serve(
         McpServer.layer({ name: "m", version: "1", revisions: ["2026-07-28"] }, offers.tools.layer)

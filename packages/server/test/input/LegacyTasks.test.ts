@@ -123,7 +123,7 @@ describe("2025-11-25 · a requestor", () => {
       expect(client.asked.at(-1)!.params).toEqual({ taskId: "t1" })
     }))
 
-  it.effect("does the same for sampling; without a `ttl` the client retains the task for as long as the request may take", () =>
+  it.effect("does the same for sampling; without a `ttl` the client retains the task until the request's timeout", () =>
     Effect.gen(function*() {
       const receiver = new Receiver()
       receiver.status = "completed"

@@ -413,7 +413,7 @@ describe("the state", () => {
       expect(seen).toEqual([undefined, "Running", "function"])
     }))
 
-  it.effect("accepts the same depth of params as any other request", () =>
+  it.effect("accepts deeply nested params, or refuses them with -32602", () =>
     Effect.gen(function*() {
       const nested = (depth: number): kit.Json => depth === 0 ? 1 : JSON.parse("[".repeat(depth) + "]".repeat(depth))
       const { first, retry } = yield* setup()

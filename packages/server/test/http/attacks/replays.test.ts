@@ -25,7 +25,7 @@ const get = (headers: object, after: string): string => {
 }
 
 describe("a replayed stream", () => {
-  it.live("is sent only as fast as it is read, however often it is requested, and is dropped when the client disconnects", () =>
+  it.live("is sent only as fast as it is read, for any number of requests, and is dropped at a disconnect", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")

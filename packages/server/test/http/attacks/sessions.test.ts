@@ -219,7 +219,7 @@ describe("mirrored headers", () => {
 })
 
 describe("the rights of a principal", () => {
-  it.live("come from its own request, even during a long call: a token with more rights in the same session does not add any", () =>
+  it.live("come from its own request, even during a long call, and not from another token in the session", () =>
     Effect.scoped(Effect.gen(function*() {
       const { layer, ...waiting } = fixtures.waiting()
       const isAdmin = ({ principal }: { readonly principal?: Principal.Principal | undefined }) =>

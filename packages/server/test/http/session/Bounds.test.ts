@@ -29,22 +29,26 @@ describe("a client that does not read", () => {
       expect(server.control.flooded).toBe(400)
     }))
 
-  it.effect("is disconnected beyond the bound of unsent messages, and receives the rest when it reconnects", () =>
-    Effect.gen(function*() {
-      const log = EventStore.layerMemory({ maxCharsPerSession: 64 * 1024 * 1024 })
-      const server = yield* Effect.provide(serve({ maxUnsentChars: 256 * 1024 }), log)
-      const client = yield* enter(server, "2025-11-25")
-      const slow = yield* client.stream(call(1, "flood", { times: 400, waits: false }))
-      const primed = yield* slow.next
-      slow.pause()
-      server.control.open("flood")
-      yield* until(() => server.control.flooded === 400)
-      slow.resume()
-      expect(yield* slow.ended).toBe("cut")
-      const rest = yield* client.read({ "last-event-id": primed.id })
-      expect(rest.messages).toHaveLength(402)
-      expect(rest.messages.at(-1)).toMatchObject({ id: 1, result: { content: [{ text: "flooded" }] } })
-    }), 30_000)
+  it.effect(
+    "is disconnected beyond the bound of unsent messages, and receives the rest when it reconnects",
+    () =>
+      Effect.gen(function*() {
+        const log = EventStore.layerMemory({ maxCharsPerSession: 64 * 1024 * 1024 })
+        const server = yield* Effect.provide(serve({ maxUnsentChars: 256 * 1024 }), log)
+        const client = yield* enter(server, "2025-11-25")
+        const slow = yield* client.stream(call(1, "flood", { times: 400, waits: false }))
+        const primed = yield* slow.next
+        slow.pause()
+        server.control.open("flood")
+        yield* until(() => server.control.flooded === 400)
+        slow.resume()
+        expect(yield* slow.ended).toBe("cut")
+        const rest = yield* client.read({ "last-event-id": primed.id })
+        expect(rest.messages).toHaveLength(402)
+        expect(rest.messages.at(-1)).toMatchObject({ id: 1, result: { content: [{ text: "flooded" }] } })
+      }),
+    30_000
+  )
 })
 
 describe("the event log in memory", () => {
