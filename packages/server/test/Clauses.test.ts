@@ -66,7 +66,7 @@ for (const revision of Revision.all) {
         expect((yield* client.result("tools/list")).tools.length).toBe(4)
       }))
 
-    it.effect(`${revision} · responds with -32602 to tools/call without a name, or with arguments other than an object`, () =>
+    it.effect(`${revision} · responds with -32602 to tools/call without a name or with malformed arguments`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         for (

@@ -90,7 +90,7 @@ for (const [name, shape] of Object.entries(shapes)) {
     )
 
     it.effect.prop(
-      `reads its own output with the same schema, and its output matches the listed input schema: ${name}`,
+      `the output of a tool is valid input of a tool with the same schema, as read and as listed: ${name}`,
       [shape],
       ([value]) =>
         Effect.gen(function*() {

@@ -227,7 +227,7 @@ describe("encoded listings", () => {
       expect(JSON.parse((yield* get("2026-07-28")).text).tools).toEqual([])
     }))
 
-  it.effect("exclude pages with a cursor of another version of the list, so that their number is bounded by the list", () =>
+  it.effect("retain no page for a cursor of another version of the list, so that their number is bounded", () =>
     Effect.gen(function*() {
       const { fill, finished, get, offer } = setUp(["a", "b", "c", "d", "e"], 2)
       yield* fill

@@ -278,7 +278,7 @@ describe("the content of a message", () => {
       expect(text).toContain("<redacted>")
     }))
 
-  it.effect("is text for values without a JSON form: circles, functions, big numbers, throwing getters, maps, sets, dates", () =>
+  it.effect("is text for circles, functions, big numbers, throwing getters, maps, sets and dates", () =>
     Effect.gen(function*() {
       const circle: { self?: unknown } = {}
       circle.self = circle

@@ -140,7 +140,7 @@ for (const revision of eras) {
   })
 
   describe(`${revision} · hostile names`, () => {
-    it.effect(`${revision} · responds as for unknown names to names of the object prototype, and to empty ones`, () =>
+    it.effect(`${revision} · treats names of the object prototype, and an empty name, as unknown`, () =>
       Effect.gen(function*() {
         const server = kit.server(
           Tool.layer(Tool.make("t"), () => Effect.succeed("ok")),

@@ -41,7 +41,7 @@ describe("arguments", () => {
       }))
 
     for (const revision of Revision.all) {
-      it.effect(`${library} · ${revision} · validates and transforms arguments, and reports faults with their paths`, () =>
+      it.effect(`${library} · ${revision} · validates and transforms arguments, and reports faults with paths`, () =>
         Effect.gen(function*() {
           const client = yield* kit.client(kit.server(forecast(input)), revision)
           const { content } = yield* client.call("forecast", { city: "Wien" })
@@ -199,7 +199,7 @@ describe("structured content", () => {
     }))
 })
 
-describe("a schema that cannot be listed", () => {
+describe("an invalid schema", () => {
   for (
     const [what, options, problem] of [
       [

@@ -67,7 +67,7 @@ describe("arguments", () => {
       expect(got).toEqual({ key: "k", value: 1, fallback: 2 })
     }))
 
-  it.effect("lists a default if its author annotates it, before or after it is filled in, and only with the right type", () =>
+  it.effect("lists a default of the right type that its author annotates, before or after it is filled in", () =>
     Effect.gen(function*() {
       const filled = Schema.withDecodingDefaultKey<typeof Schema.Int>(Effect.succeed(9))
       const { got, schema } = yield* meet({
@@ -293,7 +293,7 @@ describe("a schema that cannot be listed", () => {
       ["a number", Schema.Number]
     ] as ReadonlyArray<readonly [string, Tool.Codec]>
   ) {
-    it.effect(`every revision · a schema whose root is not an object fails the layer, and names the tool: ${what}`, () =>
+    it.effect(`every revision · a schema whose root is not an object fails the layer: ${what}`, () =>
       Effect.gen(function*() {
         const error = yield* refusal(Tool.make("odd", { input }) as never)
         expect(error).toBeInstanceOf(DefinitionError)
@@ -380,7 +380,7 @@ describe("a schema that cannot be listed", () => {
     }))
 })
 
-it.effect("law 4 · compiles no schema per request or per listing", () =>
+it.effect("compiles no schema per request or per listing", () =>
   Effect.gen(function*() {
     let compiled = 0
     // The JSON representation of a declaration is requested whenever a codec or a JSON Schema is built from it.

@@ -63,9 +63,9 @@ describe("tools", () => {
     Tool.layer(sum, () => Effect.succeed({ sum: "1", at }))
     // @ts-expect-error the value is not text
     Tool.layer(sum, () => Effect.succeed("1"))
-    // @ts-expect-error a tool that did not fail gives its structured content
+    // @ts-expect-error a result without isError requires structured content
     Tool.layer(sum, () => Effect.succeed(Tool.result({ content: "x" })))
-    // @ts-expect-error the structured content is not what the schema says
+    // @ts-expect-error the structured content does not match the schema
     Tool.layer(sum, () => Effect.succeed(Tool.result({ structured: { sum: "1" } })))
     expect(Tool.result({ isError: true })).toBeDefined()
   })
@@ -80,14 +80,14 @@ describe("tools", () => {
     Tool.layer(plain, () => Effect.succeed(Tool.result({ content: "a", isError: true })))
     // @ts-expect-error structured content needs an output schema
     Tool.layer(plain, () => Effect.succeed(Tool.result({ structured: { a: 1 } })))
-    // @ts-expect-error an object that is no block
+    // @ts-expect-error the object is not a content block
     Tool.layer(plain, () => Effect.succeed({ sum: 1 }))
     // @ts-expect-error a number is not content
     Tool.layer(plain, () => Effect.succeed(1))
     expect(plain.output).toBeUndefined()
   })
 
-  it("with schemas of other libraries a handler receives the input's output side, and returns the output's input side", () => {
+  it("with schemas of other libraries a handler receives the input's output, and returns the output's input", () => {
     const tool = Tool.make("t", {
       input: z.object({ n: z.number().default(1), at: z.string().transform((text) => new Date(text)) }),
       output: z.object({ sum: z.string().transform(Number).pipe(z.number()) })
@@ -96,7 +96,7 @@ describe("tools", () => {
       expectTypeOf(input).toEqualTypeOf<{ n: number; at: Date }>()
       return Effect.succeed({ sum: "1" })
     })
-    // @ts-expect-error the sum goes in as text
+    // @ts-expect-error the input side of the sum is a string
     Tool.layer(tool, () => Effect.succeed({ sum: 1 }))
     Tool.layer(Tool.make("t", { input: type({ "a?": "string", b: "number" }) }), (input) => {
       expectTypeOf(input).toEqualTypeOf<{ a?: string; b: number }>()
@@ -129,7 +129,7 @@ describe("tools", () => {
       expectTypeOf(input).toEqualTypeOf<{ readonly a: number }>()
       return Effect.succeed(["a"])
     })
-    // @ts-expect-error the answer is a list of texts
+    // @ts-expect-error the result must be a list of strings
     Tool.layer(said, () => Effect.succeed([1]))
     expect(said.name).toBe("t")
   })
@@ -146,7 +146,7 @@ describe("tools", () => {
       decode: null as never,
       encode: null as never
     })) as unknown as Schema.Codec<string, string, Kettle>
-    // @ts-expect-error decoding needs a Kettle
+    // @ts-expect-error decoding requires a Kettle
     expect(Tool.make("t", { input: { a: needy } }).name).toBe("t")
   })
 })
@@ -219,16 +219,16 @@ describe("completion", () => {
         b: ["x"]
       }
     })
-    // @ts-expect-error there is no argument c
+    // @ts-expect-error the prompt does not have an argument c
     Prompt.layer(prompt, handler, { complete: { c: ["x"] } })
-    // @ts-expect-error suggestions are texts
+    // @ts-expect-error suggestions must be strings
     Prompt.layer(prompt, handler, { complete: { a: [1] } })
     // A source's failure has a message.
     expectTypeOf<Effect.Effect<ReadonlyArray<string>, OutOfTea>>().toExtend<Completion.Source<"a">>()
     expectTypeOf<Effect.Effect<ReadonlyArray<string>, string>>().not.toExtend<Completion.Source<"a">>()
     const template = ResourceTemplate.make("a://{x}{?q}", { name: "t" })
     ResourceTemplate.layer(template, handler, { complete: { x: ["1"], q: Effect.succeed(["2"]) } })
-    // @ts-expect-error there is no variable y
+    // @ts-expect-error the template does not have a variable y
     ResourceTemplate.layer(template, handler, { complete: { y: ["1"] } })
     expect(prompt.name).toBe("p")
   })
@@ -333,7 +333,7 @@ describe("the principal", () => {
     }
     const options: NodeHttp.HandlerOptions = { principal: (request: HostRequest) => request.user }
     expect(options.principal?.({ user: { id: "ada" } } as HostRequest)).toEqual({ id: "ada" })
-    // @ts-expect-error a number is no request
+    // @ts-expect-error a number is not a request
     const wrong: NodeHttp.HandlerOptions = { principal: (request: number) => ({ id: String(request) }) }
     expect(wrong).toBeDefined()
   })

@@ -1,4 +1,7 @@
-/** Cancellation (basic/utilities/cancellation, basic/patterns/cancellation), over every transport that has the notification. */
+/**
+ * Cancellation (basic/utilities/cancellation, basic/patterns/cancellation), over every transport that has the
+ * notification.
+ */
 import { expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Progress from "@skein/server/Progress"

@@ -17,7 +17,7 @@ const server = kit.server(Tool.layer(Tool.make("work"), () => said))
 for (const [{ connect, name }, revision] of transports.each) {
   const session = Revision.era(revision) === "session"
 
-  it.live(`${revision} · ${name} · sends messages at or above the requested level before the response, and no others`, () =>
+  it.live(`${revision} · ${name} · sends messages at or above the requested level before the response only`, () =>
     kit.logged(() =>
       Effect.gen(function*() {
         const client = yield* connect(server, revision)

@@ -41,7 +41,7 @@ for (const [{ connect, name }, revision] of transports.each) {
         }))
     }
 
-    it.live(`${revision} · ${name} · responds with "method not found" to methods of other revisions and of the other side`, () =>
+    it.live(`${revision} · ${name} · responds with -32601 to methods of other revisions and of the other side`, () =>
       Effect.gen(function*() {
         const client = yield* connect(catalog.server, revision)
         const absent = [

@@ -1,7 +1,8 @@
 /**
  * A web page in a real browser calls an endpoint of another origin through each of the three adapters. It is not part
- * of the test suite, because few machines have a browser. Run it with `node --conditions=@skein/source
- * packages/server/test/http/browser.ts [chromium]`.
+ * of the test suite, because few machines have a browser. Run it with:
+ *
+ * `node --conditions=@skein/source packages/server/test/http/browser.ts [chromium]`
  */
 import * as Cors from "@skein/server/Cors"
 import * as McpServer from "@skein/server/McpServer"

@@ -167,7 +167,7 @@ describe("its own server", () => {
       expect(wild.url).toBe(`http://localhost:${wild.port}/x`)
     })))
 
-  it.live("fails with a TransportError and the reason Open if the port is in use", () =>
+  it.live("fails with a TransportError and the reason OpenFailed if the port is in use", () =>
     Effect.scoped(Effect.gen(function*() {
       const { port } = yield* kit.serve(server)
       const second = Layer.build(Layer.provide(NodeHttp.layer({ port }), server))

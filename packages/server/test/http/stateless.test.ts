@@ -372,7 +372,7 @@ describe("streams", () => {
 })
 
 describe("bounds", () => {
-  it.live("responds with 503 and Retry-After at maxRequests", () =>
+  it.live("responds with 503 and Retry-After at maxConcurrentRequests", () =>
     Effect.scoped(Effect.gen(function*() {
       const wait = fixtures.waiting()
       const at = yield* kit.serve(fixtures.server(wait.layer, fixtures.echo), { maxConcurrentRequests: 2 })

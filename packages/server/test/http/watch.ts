@@ -130,7 +130,8 @@ export const watch = (
       } catch (error) {
         fault("", (error as Error).message)
       }
-      // "The server MUST NOT send a JSON-RPC response on the stream unless resuming" (2025-03-26 to 2025-11-25, transports).
+      // "The server MUST NOT send a JSON-RPC response on the stream unless resuming" (2025-03-26 to 2025-11-25,
+      // transports).
       const listens = method === "GET" && status === 200 && legacy === undefined
       if (listens && message.method === undefined && header("last-event-id") === undefined) {
         fault("a stream that resumes none has no answers", message)

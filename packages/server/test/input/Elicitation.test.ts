@@ -157,7 +157,7 @@ describe("a form", () => {
         action: "accept",
         content: { people: 2, name: "Ann", plain: "a", single: "g", titled: ["r"], born: new Date(0), ok: true }
       }))
-      // @ts-expect-error a default is one of the values
+      // @ts-expect-error a default must be one of the values
       Schema.Literals(["a", "b"]).pipe(Elicitation.withDefault("c"))
       const wrong = yield* asking("2025-11-25", Elicitation.form("?", filled), kit.accept({ people: 10 }))
       expect(failure(wrong.result)?.reason._tag).toBe("InvalidResponse")
@@ -316,11 +316,11 @@ describe("is limited to flat objects with primitive properties", () => {
       b: Schema.optionalKey(Schema.Finite),
       c: Schema.Array(Schema.Literals(["x"]))
     })
-    // @ts-expect-error a field with fields of its own
+    // @ts-expect-error a field cannot be a struct
     Elicitation.make({ a: Schema.Struct({ b: Schema.String }) })
-    // @ts-expect-error a list of numbers
+    // @ts-expect-error a field cannot be a list of numbers
     Elicitation.make({ a: Schema.Array(Schema.Finite) })
-    // @ts-expect-error a struct with such a field
+    // @ts-expect-error a struct cannot have such a field
     Elicitation.make(Schema.Struct({ a: Schema.Struct({ b: Schema.String }) }))
 
     const form = Elicitation.make({ n: Schema.NumberFromString, c: Elicitation.choice({ x: "X", y: "Y" }) })

@@ -102,7 +102,7 @@ const asking = <A>(
   })
 
 describe("2025-11-25 · a requestor", () => {
-  it.effect("sends the request with a task, respects the `pollInterval`, and fetches the result when the task has ended", () =>
+  it.effect("sends the request with a task, respects the `pollInterval`, and fetches the result at the end", () =>
     Effect.gen(function*() {
       const receiver = new Receiver()
       const { answers, asked, client } = yield* asking(form({ task }), receiver)
@@ -134,7 +134,7 @@ describe("2025-11-25 · a requestor", () => {
       expect(answers()).toMatchObject([{ content: [{ text: "Hi" }] }])
     }))
 
-  it.effect("waits for the `ttl`, or for `timeout` if it is given, then cancels the task and fails with TimedOut", () =>
+  it.effect("waits for the `ttl`, or for `timeout` if it is given, then cancels the task and fails with Timeout", () =>
     Effect.gen(function*() {
       for (
         const [options, minutes] of [[{ task }, 60], [{ task, timeout: "2 minutes" }, 2], [{ task: {} }, 10]] as const
@@ -189,7 +189,7 @@ describe("2025-11-25 · a requestor", () => {
       yield* Fiber.interrupt(call)
     }))
 
-  it.effect("fails with Rejected and the client's error, for the request, for its task, and for a task that is gone", () =>
+  it.effect("fails with ProtocolError and the client's error for the request, its task, and a missing task", () =>
     Effect.gen(function*() {
       const refused = { error: { code: -1, message: "Not today" } }
       const rejecting = [
@@ -205,7 +205,7 @@ describe("2025-11-25 · a requestor", () => {
       }
     }))
 
-  it.effect("accepts an immediate result, and fails with InvalidAnswer if it has the wrong type", () =>
+  it.effect("accepts an immediate result, and fails with InvalidResponse if it has the wrong type", () =>
     Effect.gen(function*() {
       const direct = Object.assign(new Receiver(), { created: { action: "decline" } })
       expect((yield* asking(form({ task }), direct)).answers()).toEqual([{ action: "decline" }])

@@ -226,7 +226,7 @@ describe("2026-07-28", () => {
       expect(runs.count).toBe(1)
     }))
 
-  it.effect("dies instead of running twice if the schema cannot read the result of another version of the handler", () =>
+  it.effect("dies instead of running twice if the schema cannot read a result of another version", () =>
     base.logged((lines) =>
       Effect.gen(function*() {
         const { runs, tick } = counter()

@@ -102,7 +102,7 @@ const answer: kit.Answerer = ({ method, params }) =>
 
 describe("a random program", () => {
   for (let seed = 1; seed <= 60; seed++) {
-    it.effect(`${seed} has the same outcome in both eras, with the same input requests, and runs each effect once`, () =>
+    it.effect(`${seed} has the same outcome and input requests in both eras, and runs each effect once`, () =>
       Effect.gen(function*() {
         const program = generate(random(seed), 3)
         const outcome = (revision: "2025-11-25" | "2026-07-28") =>
@@ -171,7 +171,7 @@ describe("memory", () => {
       expect(client.asked).toEqual([])
     }))
 
-  it.effect(`2026-07-28 · ${count} requests that ended with input requests and were never retried leave nothing behind`, () =>
+  it.effect(`2026-07-28 · ${count} requests with input requests that were never retried leave nothing behind`, () =>
     Effect.gen(function*() {
       const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer })
       const work = Effect.gen(function*() {

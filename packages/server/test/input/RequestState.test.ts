@@ -330,7 +330,7 @@ describe("inputResponses", () => {
       expect(Object.keys((yield* client.once("tools/call", wrong)).result.inputRequests)).toEqual(["user_name"])
     }))
 
-  it.effect("are refused after the timeout of the input request: the handler fails with TimedOut, as in the session era", () =>
+  it.effect("are refused after the timeout of the input request: the handler fails with Timeout", () =>
     Effect.gen(function*() {
       const hurried = Effect.map(
         Elicitation.accepted(Elicitation.form("a", text, { timeout: "3 seconds" })),

@@ -78,7 +78,7 @@ describe("2025-11-25", () => {
       yield* Fiber.interrupt(call)
     }))
 
-  it.effect("fails with Rejected and the client's error", () =>
+  it.effect("fails with ProtocolError and the client's error", () =>
     Effect.gen(function*() {
       const error = { code: -1, message: "User rejected sampling request" }
       const { call, reason, seen } = yield* waiting<unknown>(sample(), () => ({ error }))
@@ -92,7 +92,7 @@ describe("2025-11-25", () => {
       })
     }))
 
-  it.effect("fails with InvalidAnswer for a malformed response", () =>
+  it.effect("fails with InvalidResponse for a malformed response", () =>
     Effect.gen(function*() {
       const { call, reason } = yield* waiting<unknown>(form(), () => ({ action: "perhaps" }))
       yield* Fiber.join(call)

@@ -168,7 +168,7 @@ describe("a stdio server's process", () => {
     expect(noise.some((line) => line.includes("to Effect.log"))).toBe(true)
   })
 
-  it("refuses a second connection on stdout", async () => {
+  it("refuses a second connection on stdout, and keeps other output off it", async () => {
     const child = run("server.ts")
     child.send(1, "second")
     await child.stdout.until("\"id\":1")
@@ -195,7 +195,7 @@ describe("a stdio server's process", () => {
     expect(child.stdout.all).toEqual([])
   })
 
-  it("reports an invalid definition in one line, with only the author's frames of the stack", async () => {
+  it("reports an invalid definition in one line without a stack", async () => {
     const child = run("twice.ts")
     expect(await child.exit).toBe(1)
     expect(child.stderr.all).toEqual(["A tool with the name \"twice\" exists already"])

@@ -80,7 +80,7 @@ describe("a server whose handlers misbehave", () => {
 
 describe("a server that loses its connection", () => {
   it.skipIf(process.platform !== "linux")(
-    "reports the cause on stderr and exits with 1 when stdout breaks",
+    "reports the cause on stderr and exits with 1 if stdout breaks",
     async () => {
       const { exit, stderr } = await life(["echo"], openSync("/dev/full", "w"))
       expect(exit).toBe(1)

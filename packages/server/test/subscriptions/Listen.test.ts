@@ -29,7 +29,7 @@ describe("subscriptions/listen", () => {
       ])
     }))
 
-  it.effect("2026-07-28 · omitting a field is equivalent to not subscribing; an empty filter has no notifications", () =>
+  it.effect("2026-07-28 · omitting a field is equivalent to not subscribing; an empty filter has no events", () =>
     Effect.gen(function*() {
       const { connect, offer, run } = yield* set()
       const client = yield* connect()
@@ -124,7 +124,7 @@ describe("subscriptions/listen", () => {
       expect(client.answers(asked).map(({ result }) => result.resultType)).toEqual(["complete"])
     }))
 
-  it.effect("ends a subscription without a grace period once the client has closed its sending side", () =>
+  it.effect("ends a subscription at once when the client has closed its sending side", () =>
     Effect.gen(function*() {
       const { subscriptions, server } = yield* set()
       const [near, far] = yield* InMemoryTransport.make()
@@ -235,7 +235,7 @@ describe("a stateless request", () => {
     return { context, subscriptions, open, run, said }
   })
 
-  it.effect("2026-07-28 · is acknowledged before start returns, receives notifications, and has a result when it is released", () =>
+  it.effect("2026-07-28 · is acknowledged before start returns, is notified, and has a result on release", () =>
     Effect.gen(function*() {
       const { subscriptions, open, run, said } = yield* endpoint
       const exchange = open(1)

@@ -110,7 +110,7 @@ describe("list changed", () => {
       expect(client.notices(kinds.tools[1]).length).toBe(1)
     }))
 
-  it.effect("sends only notifications of kinds that the session has declared; offers declares a kind from the start", () =>
+  it.effect("sends only kinds that were declared to the session, or are in declareListChanged", () =>
     Effect.gen(function*() {
       for (const offers of [[], ["prompts"]] as const) {
         const { connect, offer } = yield* set({ declareListChanged: offers }, [tool("t")])
@@ -119,7 +119,7 @@ describe("list changed", () => {
         yield* offer("prompts", "p")
         yield* pass(50)
         expect(client.notices(kinds.prompts[1]).length).toBe(offers.length)
-        // A later session has it declared.
+        // A later session is notified, because the kind was declared to it.
         const later = yield* connect("2025-11-25")
         yield* kit.settle
         yield* offer("prompts", "q")

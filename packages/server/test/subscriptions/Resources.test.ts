@@ -49,7 +49,7 @@ describe("resources/subscribe", () => {
       }))
   }
 
-  it.effect("refuses a session's subscription beyond 1,000 resources, or maxResources, until it unsubscribes from one", () =>
+  it.effect("refuses a session's subscription beyond 1,000 resources, or maxResources, until it gives one up", () =>
     Effect.gen(function*() {
       for (const [max, options] of [[1000, {}], [2, { subscriptions: { maxResources: 2 } }]] as const) {
         const { connect, run } = yield* set(options, [template])

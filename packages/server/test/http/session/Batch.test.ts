@@ -76,7 +76,7 @@ describe("batches", () => {
       expect([none.status, none.headers["content-type"], none.text]).toEqual([200, "text/event-stream", ""])
     }))
 
-  it.effect("are refused as a whole for a repeated id, an id in flight, initialize, too many members, and no members", () =>
+  it.effect("are refused as a whole with a repeated id, an id in flight, initialize, too many members, or none", () =>
     Effect.gen(function*() {
       const server = yield* serve({ limits: { maxBatchMessages: 3 } })
       const client = yield* enter(server, revision)

@@ -59,7 +59,7 @@ describe("the event log in memory", () => {
     for (let event = 1; event <= count; event++) log.append(session, stream, event, data)
   }
 
-  it("retains the last events of a stream: maxEvents", () => {
+  it("retains the last events of a stream: maxEventsPerStream", () => {
     const log = EventStore.make({ maxEventsPerStream: 3 })
     fill(log, "a", 1, 5)
     expect(read(log, "a", 1, 2)).toHaveLength(3)
@@ -71,7 +71,7 @@ describe("the event log in memory", () => {
     expect(read(none, "a", 1, 1)).toBeUndefined()
   })
 
-  it("bounds the characters of a session, and evicts events of incomplete streams last: maxPerSession", () => {
+  it("bounds the characters of a session, and evicts events of incomplete streams last: maxCharsPerSession", () => {
     const log = EventStore.make({ maxCharsPerSession: 50 })
     fill(log, "a", 1, 2)
     fill(log, "a", 2, 2)
@@ -90,7 +90,7 @@ describe("the event log in memory", () => {
     expect(read(log, "b", 1, 6)).toEqual(["y"])
   })
 
-  it("bounds the characters of all sessions: maxTotal", () => {
+  it("bounds the characters of all sessions: maxTotalChars", () => {
     const log = EventStore.make({ maxTotalChars: 100 })
     for (const session of ["a", "b", "c"]) fill(log, session, 1, 4)
     expect(read(log, "a", 1, 1)).toBeUndefined()

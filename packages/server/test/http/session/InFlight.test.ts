@@ -10,8 +10,8 @@ import * as fixtures from "../fixtures.ts"
 import { modern, open, raw, send } from "../kit.ts"
 import { call, enter, initialize, notification, request, serve, until } from "./kit.ts"
 
-describe("maxRequests", () => {
-  it.effect("counts the requests of all sessions, and does not count cancellations and responses", () =>
+describe("maxConcurrentRequests", () => {
+  it.effect("counts the requests of all sessions, and accepts cancellations and responses at the limit", () =>
     Effect.gen(function*() {
       const server = yield* serve({ maxConcurrentRequests: 2 })
       const [one, other] = [yield* enter(server, "2025-11-25"), yield* enter(server, "2025-06-18")]

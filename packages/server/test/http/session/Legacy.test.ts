@@ -53,7 +53,7 @@ describe("HTTP+SSE", () => {
       expect(yield* stream.message).toMatchObject({ id: 2, result: { content: [{ text: "q accept" }] } })
     }))
 
-  it.effect("closes the session when the client disconnects: its handlers are interrupted, and its path is removed", () =>
+  it.effect("closes the session when the client disconnects: interrupts its handlers and removes its path", () =>
     Effect.gen(function*() {
       const server = yield* serve(legacy)
       const { say, stream } = yield* listen(server)
@@ -67,7 +67,7 @@ describe("HTTP+SSE", () => {
       expect([gone.status, gone.json.error.code]).toEqual([404, -32600])
     }))
 
-  it.effect("interrupts the remaining requests after shutdownTimeout, and reports that on the stream", () =>
+  it.effect("interrupts the remaining requests after shutdownTimeout, and answers them on the stream", () =>
     Effect.gen(function*() {
       const server = yield* serve({ ...legacy, shutdownTimeout: 0 })
       const { say, stream } = yield* listen(server)

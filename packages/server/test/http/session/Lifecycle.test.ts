@@ -158,8 +158,8 @@ describe("MCP-Protocol-Version", () => {
     }))
 })
 
-describe("the end of a session", () => {
-  it.effect("interrupts handlers, ends streams, and answers pending requests on DELETE", () =>
+describe("a session", () => {
+  it.effect("interrupts its handlers, ends its streams, and answers pending requests on DELETE", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -178,7 +178,7 @@ describe("the end of a session", () => {
       expect(server.endpoint.streams).toBe(0)
     }))
 
-  it.effect("follows 30 minutes after the end of the last request of an unused session", () =>
+  it.effect("expires 30 minutes after the end of its last request", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -195,7 +195,7 @@ describe("the end of a session", () => {
       expect((yield* client.post(request(1, "ping"))).status).toBe(404)
     }))
 
-  it.effect("does not come while a client listens, and follows after the end of the stream", () =>
+  it.effect("does not expire while a client listens, and expires after the end of the stream", () =>
     Effect.gen(function*() {
       const server = yield* serve({ sessions: { idleTimeout: "10 minutes" } })
       const client = yield* enter(server, "2025-11-25")
@@ -208,7 +208,7 @@ describe("the end of a session", () => {
       expect(server.endpoint.sessions).toBe(0)
     }))
 
-  it.effect("comes on time, also where the deadline of initialization was later", () =>
+  it.effect("expires on time, also if the deadline of initialization was later", () =>
     Effect.gen(function*() {
       const server = yield* serve({ sessions: { idleTimeout: "10 seconds" } })
       yield* enter(server, "2025-11-25")
@@ -223,7 +223,7 @@ describe("the end of a session", () => {
       expect(server.endpoint.sessions).toBe(0)
     }))
 
-  it.effect("follows after a minute without notifications/initialized, unless the session is used", () =>
+  it.effect("ends after a minute without notifications/initialized, unless it is used", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       yield* enter(server, "2025-11-25", { initialized: false })
@@ -236,7 +236,7 @@ describe("the end of a session", () => {
       expect((yield* used.post(request(1, "ping"))).status).toBe(200)
     }))
 
-  it.effect("follows after a minute without notifications/initialized, however often its client listens", () =>
+  it.effect("ends after a minute without notifications/initialized, however often its client listens", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25", { initialized: false })
@@ -255,7 +255,7 @@ describe("the end of a session", () => {
 })
 
 describe("the number of sessions", () => {
-  it.effect("is bounded: initialize is answered with 503, Retry-After and a JSON-RPC error until a session expires", () =>
+  it.effect("is bounded: initialize is answered with 503, Retry-After and an error until a session expires", () =>
     Effect.gen(function*() {
       const server = yield* serve({ sessions: { maxSessions: 2 } })
       const first = yield* enter(server, "2025-11-25")

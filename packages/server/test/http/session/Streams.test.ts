@@ -51,7 +51,7 @@ describe("the response to a POST", () => {
         expect(yield* stream.ended).toBe("end")
       }))
 
-    it.effect(`${revision} · carries the server's requests that belong to its request, whose responses come by POST`, () =>
+    it.effect(`${revision} · carries the server's requests for its own request; responses come by POST`, () =>
       Effect.gen(function*() {
         const server = yield* serve()
         const client = yield* enter(server, revision)
