@@ -38,7 +38,7 @@ const options = (revision: Revision.Revision): transports.Options => ({
 })
 
 for (const [{ connect, name }, revision] of transports.each) {
-  it.live(`${revision} · ${name} · requests the sampling, roots and forms of the revision, also several at once`, () =>
+  it.live(`${revision} · ${name} · requests sampling, roots and forms if the revision has them, also at once`, () =>
     Effect.gen(function*() {
       const has = options(revision)
       const client = yield* connect(server, revision, has)

@@ -69,7 +69,7 @@ describe("sampling", () => {
         expect(Result.isSuccess(result) && result.success.content).toEqual([image])
       }))
 
-    it.effect(`${revision} · fails with InvalidResponse for a malformed result, or -32602 if a request carries it`, () =>
+    it.effect(`${revision} · fails with InvalidResponse for a malformed result, or -32602 within a request`, () =>
       Effect.gen(function*() {
         const handler = Effect.map(Sampling.createMessage({ messages: "?", maxTokens: 1 }), Sampling.text)
         const client = yield* kit.client(kit.tool(handler), { revision, answer: () => ({ role: "assistant" }) })
