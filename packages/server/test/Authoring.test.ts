@@ -1,4 +1,4 @@
-/** What a definition says besides its schema, who sees it, and how it changes while the server runs. */
+/** The metadata of a definition besides its schema, its visibility, and its changes while the server runs. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Catalog from "@skein/server/Catalog"
@@ -41,7 +41,7 @@ describe("the description of a tool", () => {
           ...(revision >= "2025-03-26" && { annotations: tool.options.annotations }),
           ...(revision >= "2025-06-18" && { title: "All", _meta: { "example.com/a": 1 } }),
           ...(revision >= "2025-11-25" && { icons }),
-          // "execution" came with the tasks of 2025-11-25, and left with them.
+          // "execution" was added with the tasks of 2025-11-25 and removed with them.
           ...(revision === "2025-11-25" && { execution: { taskSupport: "optional" } })
         })
       }))
@@ -129,7 +129,7 @@ describe("structured content that is not an object", () => {
           expect(result.content).toEqual([{ type: "text", text: "[1,2]" }])
           expect(result.structuredContent).toEqual(revision === "2026-07-28" ? [1, 2] : undefined)
         }
-        // An object is one, whatever else the schema would allow.
+        // An object stays structured content, even if the schema allows other types too.
         const mixed = yield* client.call("mixed")
         expect(mixed.structuredContent).toEqual(revision >= "2025-06-18" ? { a: 1 } : undefined)
       }))
@@ -155,7 +155,7 @@ describe("x-mcp-header", () => {
   ]
 
   for (const [what, input] of inputs) {
-    it.effect(`2026-07-28 · ${what}: told in the schema, and known to the transport`, () =>
+    it.effect(`2026-07-28 · ${what}: is in the listed schema, and in the headers that the transport expects`, () =>
       Effect.gen(function*() {
         const context = yield* Layer.build(kit.server(Tool.layer(Tool.make("t", { input }), ok)))
         const client = yield* Effect.provide(kit.connect(), context)
@@ -186,7 +186,7 @@ describe("x-mcp-header", () => {
       }]
     ] as ReadonlyArray<readonly [string, Tool.AnySchema]>
   ) {
-    it.effect(`2026-07-28 · it ${rule}: else the layer fails, and names the tool`, () =>
+    it.effect(`2026-07-28 · it ${rule}: otherwise the layer fails, and names the tool`, () =>
       Effect.gen(function*() {
         const bad = Tool.layer(Tool.make("bad", { input: fields }), ok)
         const error = yield* kit.failure(kit.server(Tool.layer(Tool.make("good"), ok), bad))
@@ -234,7 +234,7 @@ describe("entries that some callers may see", () => {
         expect((yield* client.result("prompts/list")).prompts).toEqual([])
         expect((yield* client.result("resources/list")).resources).toEqual([])
         expect((yield* client.result("resources/templates/list")).resourceTemplates).toEqual([])
-        // To the letter what is said of what was never there.
+        // Exactly the response for an entry that never existed.
         for (
           const [method, hidden, absent] of [
             ["tools/call", { name: "some" }, { name: "none" }],
@@ -316,7 +316,7 @@ describe("definitions that change while the server runs", () => {
       const client = yield* kit.client(kit.server(more))
       expect((yield* client.call("more")).content[0].text).toBe("added")
       expect((yield* client.call("t")).content[0].text).toBe("late")
-      // What it fails with is the tool's failure.
+      // A failure of the change is a failure of the tool.
       expect(yield* client.call("more")).toMatchObject({ isError: true })
     }))
 })

@@ -69,7 +69,7 @@ describe("the option caching", () => {
       for (const method of lists) {
         const client = yield* kit.client(server({ [method]: { ttlMs: 60_000, cacheScope: "public" } }))
         for (const other of lists) {
-          // A resource that only some may see is in the list of resources.
+          // A resource with restricted visibility is in the list of resources.
           const cacheScope = other === method && method !== "resources/list" ? "public" : "private"
           expect([other, hints(yield* client.result(other))]).toEqual([
             other,
@@ -105,7 +105,7 @@ describe("the hints of a resource", () => {
       expect(yield* read("a://bytes")).toEqual({ ttlMs: 0, cacheScope: "private" })
       expect(yield* read("a://whole")).toEqual({ ttlMs: 20, cacheScope: "public" })
       expect(yield* read("b://x")).toEqual({ ttlMs: 7, cacheScope: "private" })
-      // They are of the answer, and not of what the list says.
+      // The hints apply to the result of the read, and not to the list.
       const { resources } = yield* client.result("resources/list")
       expect(JSON.stringify(resources)).not.toMatch(/ttlMs|cacheScope|visible/)
       expect(JSON.stringify(yield* client.result("resources/templates/list"))).not.toContain("\"ttlMs\":7")

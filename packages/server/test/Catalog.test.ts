@@ -29,7 +29,7 @@ const set = (
   Effect.gen(function*() {
     const context = yield* Layer.build(kit.server(...definitions) as kit.Server)
     const client = yield* Effect.provide(kit.connect(revision), context)
-    /** Makes a change, and gives what undoes it. */
+    /** Makes a change, and returns the effect that undoes it. */
     const change = <E>(effect: Effect.Effect<void, E, Catalog.Catalog | Scope.Scope>) =>
       Effect.gen(function*() {
         const scope = yield* Scope.make()
@@ -245,7 +245,7 @@ describe("changes by handlers", () => {
         expect(yield* call("grow")).toBe("grown")
         expect(yield* names).toEqual(["grow", "lasting"])
         expect(yield* call("lasting")).toBe("I am here")
-        // The second time the name is taken, and the tool says so.
+        // The name is in use the second time, and the tool reports that.
         const again = yield* client.call("grow")
         expect(again).toMatchObject({
           isError: true,
@@ -258,7 +258,7 @@ describe("changes by handlers", () => {
     Effect.gen(function*() {
       class Database extends Context.Service<Database, string>()("Database") {}
       class User extends Context.Service<User, string>()("User") {}
-      // A middleware that knows its user from the request.
+      // A middleware that reads its user from the request.
       const users = Middleware.layer((next) => (exchange) =>
         Effect.provideService(next(exchange), User, String(exchange.params?.["user"]))
       )

@@ -1,4 +1,4 @@
-/** Clauses of the specification that belong to no single feature, each by its words. */
+/** Clauses of the specification that do not belong to a single feature, each with its text. */
 import { describe, expect, it } from "@effect/vitest"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
@@ -53,7 +53,7 @@ for (const revision of Revision.all) {
         expect((yield* client.result("tools/list")).tools.length).toBe(4)
       }))
 
-    it.effect(`${revision} · a response that nobody waits for is ignored`, () =>
+    it.effect(`${revision} · ignores a response to an unknown request`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         client.received.length = 0
@@ -66,7 +66,7 @@ for (const revision of Revision.all) {
         expect((yield* client.result("tools/list")).tools.length).toBe(4)
       }))
 
-    it.effect(`${revision} · tools/call without a name, or with arguments that are no object, is a protocol error: -32602`, () =>
+    it.effect(`${revision} · responds with -32602 to tools/call without a name or with malformed arguments`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         for (
@@ -84,7 +84,7 @@ for (const revision of Revision.all) {
         expect(yield* client.error("tools/list", { cursor: 1 })).toMatchObject({ code: -32602 })
       }))
 
-    it.effect(`${revision} · a task that is asked of a server that declared none: the request is processed normally`, () =>
+    it.effect(`${revision} · processes a request for a task normally if the server did not declare tasks`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         const result = yield* client.result("tools/call", {
@@ -96,7 +96,7 @@ for (const revision of Revision.all) {
         expect("task" in result).toBe(false)
       }))
 
-    it.effect(`${revision} · error codes MUST be integers, whatever a handler gives`, () =>
+    it.effect(`${revision} · error codes MUST be integers, for any code of a handler`, () =>
       Effect.gen(function*() {
         const failing = Tool.make("fail", { input: { code: Schema.Unknown } })
         const server = kit.server(
@@ -127,7 +127,7 @@ for (const revision of Revision.sessionEra) {
     }))
 }
 
-it.effect("2026-07-28 · MUST NOT emit the codes of earlier versions, nor reserved ones, whatever a handler fails with", () =>
+it.effect("2026-07-28 · MUST NOT emit the codes of earlier versions, nor reserved ones, for any failure of a handler", () =>
   Effect.gen(function*() {
     const codes = [-32002, -32042, -32020, -32021, -32022, -32023, -32099]
     const fail = (code: number) => Effect.fail(McpError.other(code, "m"))
@@ -172,7 +172,7 @@ it.effect("2026-07-28 · servers MUST NOT rely on prior requests over the same c
     expect(yield* ask("a", { elicitation: {} })).toEqual(["a", { elicitation: {} }])
     expect(yield* ask("b", {})).toEqual(["b", {}])
     expect(yield* ask(undefined, {})).toEqual([null, {}])
-    // A session beside it lends nothing either.
+    // A session on the same connection does not add capabilities either.
     client.revision = "2025-11-25"
     yield* client.result("initialize", kit.hello("2025-11-25"))
     expect(yield* ask(undefined, {})).toEqual([null, {}])
@@ -211,7 +211,7 @@ describe("tool names", () => {
       expect(yield* offer(good)).toEqual([])
     }))
 
-  it.effect("2025-11-25 · SHOULD be the only allowed characters: other names are offered, and the log says so, once each", () =>
+  it.effect("2025-11-25 · SHOULD be the only allowed characters: other names are offered, and logged once each", () =>
     Effect.gen(function*() {
       const lines = yield* offer(bad)
       expect(lines.length).toBe(bad.length)
@@ -225,7 +225,7 @@ describe("tool names", () => {
 describe("resource URIs", () => {
   const offer = (uri: string) => kit.server(Resource.layer(Resource.make(uri), Effect.succeed("ok")))
 
-  it.effect("2025-06-18 · custom URI schemes MUST be in accordance with RFC3986: what is no URI fails the layer", () =>
+  it.effect("2025-06-18 · custom URI schemes MUST be in accordance with RFC3986: an invalid URI fails the layer", () =>
     Effect.gen(function*() {
       for (
         const uri of [
@@ -255,7 +255,7 @@ describe("resource URIs", () => {
       expect(error.message.length).toBeLessThan(300)
     }))
 
-  it.effect("2025-06-18 · and what is one is offered and read", () =>
+  it.effect("2025-06-18 · lists and reads resources with valid URIs", () =>
     Effect.gen(function*() {
       const uris = [
         "file:///project/src/main.rs",

@@ -166,7 +166,7 @@ describe("suggestions", () => {
 
 describe("requests without suggestions", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · an unknown prompt, template or argument: -32602; one may not see it: the same`, () =>
+    it.effect(`${revision} · responds with -32602 to an unknown or hidden prompt, template or argument`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server, revision)
         for (

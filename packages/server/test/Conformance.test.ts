@@ -1,4 +1,4 @@
-/** What is told of a tool's schemas, held against what the tool reads and writes, by a validator that is not ours. */
+/** Compares a tool's listed schemas with the values that it reads and writes, using an independent validator. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Tool from "@skein/server/Tool"
 import { Ajv2020 } from "ajv/dist/2020.js"
@@ -53,7 +53,7 @@ const shapes: { readonly [name: string]: Schema.Codec<any, any> } = {
   tree: Tree
 }
 
-/** What a schema has against a value. */
+/** The faults of a value by a schema. */
 const refusal = (schema: object, value: unknown): unknown => {
   const ajv = new Ajv2020({ strict: false })
   Formats.default.default(ajv)
@@ -90,16 +90,16 @@ for (const [name, shape] of Object.entries(shapes)) {
     )
 
     it.effect.prop(
-      `what a tool writes is what a tool with the same schema reads, and fits what is told of its input: ${name}`,
+      `the output of a tool is valid input of a tool with the same schema, as read and as listed: ${name}`,
       [shape],
       ([value]) =>
         Effect.gen(function*() {
           const { client, got, tools } = yield* build(value)
           const { structuredContent } = yield* client.call("write")
           expect(yield* client.call("read", structuredContent)).not.toHaveProperty("isError")
-          // JSON has no -0: what was read is written again.
+          // JSON has no -0: a value that was read is written a second time.
           expect(JSON.stringify(encode(got()))).toBe(JSON.stringify(structuredContent))
-          // Of its input a model is told the numbers alone that JSON can say.
+          // The input schema allows only the numbers that JSON can represent.
           if (/NaN|Infinity/.test(JSON.stringify(structuredContent))) return
           expect(refusal(tools[0].inputSchema, structuredContent)).toBeUndefined()
         }),

@@ -1,4 +1,4 @@
-/** Lines that nest deeper than the stack: each request is answered, and so is the one after it. */
+/** Lines that are nested deeper than the stack: each request is answered, and so is the one after it. */
 import { expect, it } from "@effect/vitest"
 import * as NodeStreams from "@skein/runtime/NodeStreams"
 import * as McpServer from "@skein/server/McpServer"
@@ -28,7 +28,7 @@ const server = kit.server(
   Prompt.layer(Prompt.make("p", { arguments: { x: Schema.String } }), () => Effect.succeed("said"))
 )
 
-/** Sends lines, each with an id, and gives what came back for each: a code, or `result`. */
+/** Sends lines, each with an id, and returns the outcome of each: a code, or `result`. */
 const ask = (lines: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const context = yield* Effect.orDie(Layer.build(server))
@@ -52,7 +52,7 @@ const depth = 100_000
 const lists = "[".repeat(depth) + "]".repeat(depth)
 const chain = "{\"a\":".repeat(depth) + "{}" + "}".repeat(depth)
 
-it.effect("2025-11-25 · what nests 100,000 deep is read, refused or answered -32603, and the next request is served", () =>
+it.effect("2025-11-25 · reads, refuses or answers values nested 100,000 deep, and serves the next request", () =>
   kit.logged((logged) =>
     Effect.gen(function*() {
       let id = 0
@@ -75,7 +75,7 @@ it.effect("2025-11-25 · what nests 100,000 deep is read, refused or answered -3
       ])
       expect(seen).toEqual([
         "result",
-        // Bad arguments are a result with `isError`; what cannot be walked or written is a defect.
+        // Bad arguments are a result with `isError`. A value that cannot be traversed or encoded is a defect.
         ...["result", "result", "result", "result", -32603],
         ...["result", "result", "result", -32603, -32603],
         ...[-32602, -32601, "result", -32602, -32600, "result", -32600, -32600],

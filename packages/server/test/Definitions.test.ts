@@ -211,7 +211,7 @@ describe("scopes", () => {
       Effect.gen(function*() {
         let held = 0
         const acquire = Effect.acquireRelease(Effect.sync(() => String(++held)), () => Effect.sync(() => void held--))
-        // The types refuse this: the layer needs what nobody has.
+        // The types refuse this: the layer requires a service that cannot be provided.
         const unscoped = Tool.layer(Tool.make("unscoped"), () => acquire) as Layer.Layer<never, never, Catalog.Catalog>
         const scoped = Tool.layer(Tool.make("scoped"), () => Effect.scoped(acquire))
         const context = yield* Layer.build(kit.server(unscoped, scoped))
@@ -225,7 +225,7 @@ describe("scopes", () => {
       })
     ))
 
-  it.effect("closes the scope of a call before the answer, and when the call is cancelled", () =>
+  it.effect("closes the scope of a call before the response, and when the call is cancelled", () =>
     Effect.gen(function*() {
       const events: Array<string> = []
       const tool = Tool.layer(Tool.make("slow"), () =>

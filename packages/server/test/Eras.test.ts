@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope"
 import * as catalog from "./catalog.ts"
 import * as kit from "./kit.ts"
 
-// Whatever is offered may change while the server runs, and each handler's logs can be asked for.
+// Every definition may change while the server runs, and every handler's logs can be requested.
 const told = {
   tools: { listChanged: true },
   resources: { subscribe: true, listChanged: true },
@@ -56,7 +56,7 @@ describe("initialize", () => {
       }))
   }
 
-  it.effect("a server that speaks some revisions only never agrees on another", () =>
+  it.effect("a server with some revisions only never agrees on another", () =>
     Effect.gen(function*() {
       for (
         const [asked, agreed] of [["2025-11-25", "2025-03-26"], ["2024-11-05", "2024-11-05"], [
@@ -86,7 +86,7 @@ describe("initialize", () => {
       expect(yield* client.error("ping")).toMatchObject({ code: -32602 })
     }))
 
-  it.effect("2026-07-28 · a version that is no text, and would not become one, is a refusal like any other", () =>
+  it.effect("2026-07-28 · refuses a version that is an object without a string form like any other version", () =>
     Effect.gen(function*() {
       const client = yield* linked(limited("2026-07-28"), "2025-11-25")
       const hello = { ...kit.hello("2025-11-25"), protocolVersion: { toString: 1 } }
@@ -95,7 +95,7 @@ describe("initialize", () => {
       })
     }))
 
-  it.effect("2025-11-25 · the initialization happens once: a second one is refused, and the session stays", () =>
+  it.effect("2025-11-25 · refuses a second initialize, and the session stays open", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(catalog.server, "2025-06-18")
       const before = client.peer.session
@@ -114,7 +114,7 @@ describe("initialize", () => {
       ["capabilities that are a list", { ...kit.hello("2025-11-25"), capabilities: [] }]
     ] as ReadonlyArray<readonly [string, object | undefined]>
   ) {
-    it.effect(`2025-11-25 · bad params of initialize are -32602, and another attempt may follow: ${what}`, () =>
+    it.effect(`2025-11-25 · refuses bad params of initialize with -32602, and accepts another attempt: ${what}`, () =>
       Effect.gen(function*() {
         const client = yield* linked(catalog.server, "2025-11-25")
         expect((yield* client.requestRaw("initialize", params)).error).toMatchObject({ code: -32602 })
@@ -123,7 +123,7 @@ describe("initialize", () => {
       }))
   }
 
-  it.effect("2025-11-25 · before initialize a ping is answered, and nothing else", () =>
+  it.effect("2025-11-25 · answers only ping before initialize", () =>
     Effect.gen(function*() {
       const client = yield* linked(catalog.server, "2025-11-25")
       expect(yield* client.result("ping")).toEqual({})
@@ -139,8 +139,8 @@ describe("initialize", () => {
     }))
 })
 
-describe("the request era", () => {
-  it.effect("2026-07-28 · server/discover says what is spoken and offered", () =>
+describe("stateless requests", () => {
+  it.effect("2026-07-28 · server/discover returns the supported versions and the capabilities", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(catalog.server)
       const result = yield* client.result("server/discover")
@@ -179,7 +179,7 @@ describe("the request era", () => {
       }
     }))
 
-  it.effect("2026-07-28 · a request without a required member of _meta is -32602, and says which", () =>
+  it.effect("2026-07-28 · refuses a request without a required member of _meta with -32602, and names the member", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(catalog.server)
       for (
@@ -205,7 +205,7 @@ describe("the request era", () => {
       ).toBe(4)
     }))
 
-  it.effect("2026-07-28 · MUST respond with UnsupportedProtocolVersion, supported and requested, whatever else is wrong", () =>
+  it.effect("2026-07-28 · MUST respond with UnsupportedProtocolVersion, supported and requested, before other errors", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(catalog.server)
       for (const requested of ["1900-01-01", "2099-01-01", "", "2025-11-25", "2024-11-05"]) {
@@ -222,7 +222,7 @@ describe("the request era", () => {
       }
     }))
 
-  it.effect("2026-07-28 · what the revision no longer has is not found: -32601", () =>
+  it.effect("2026-07-28 · responds with -32601 to methods that the revision removed", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(catalog.server)
       for (
@@ -242,7 +242,7 @@ describe("the request era", () => {
       expect(client.peer.session).toBeUndefined()
     }))
 
-  it.effect("2025-11-25 · server/discover is not found there: -32601", () =>
+  it.effect("2025-11-25 · responds with -32601 to server/discover", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(catalog.server, "2025-11-25")
       expect(yield* client.error("server/discover")).toMatchObject({ code: -32601 })
@@ -250,7 +250,7 @@ describe("the request era", () => {
 })
 
 describe("both eras on one connection", () => {
-  it.effect("2026-07-28 · a dual-era server MAY serve both eras concurrently: each message is answered in its own", () =>
+  it.effect("2026-07-28 · a dual-era server MAY serve both eras concurrently: each message is answered in its own era", () =>
     Effect.gen(function*() {
       const client = yield* linked(catalog.server, "2026-07-28")
       const ask = (revision: Revision.Revision, method: string, params?: kit.Json) => {
@@ -273,7 +273,7 @@ describe("both eras on one connection", () => {
         expect((yield* ask("2026-07-28", "ping")).error.code).toBe(-32601)
         expect((yield* ask("2024-11-05", "ping")).result).toEqual({})
       }
-      // The refusals of the request era have its codes, also beside a session.
+      // Errors of stateless requests have the codes of their revision, also beside a session.
       const { error } = yield* client.requestRaw("tools/list", { _meta: kit.meta("1900-01-01") })
       expect(error.code).toBe(-32022)
       expect((yield* client.requestRaw("tools/list", { _meta: { [version]: "2026-07-28" } })).error.code).toBe(-32602)
@@ -304,7 +304,7 @@ describe("capabilities", () => {
   const methods = [...new Set(offers.flatMap(([, , , methods]) => methods))]
   for (const revision of Revision.all) {
     for (const [what, definitions, expected, offered] of offers) {
-      it.effect(`${revision} · a server declares what is offered, and only that is found: ${what}`, () =>
+      it.effect(`${revision} · declares the offered features, and finds only their methods: ${what}`, () =>
         Effect.gen(function*() {
           const client = yield* linked(kit.server(definitions) as kit.Server, revision)
           const first = Revision.era(revision) === "session" ? "initialize" : "server/discover"
@@ -340,7 +340,7 @@ describe("capabilities", () => {
       }))
   }
 
-  it.effect("no method is found that nobody handles yet", () =>
+  it.effect("responds with -32601 to methods without a handler", () =>
     Effect.gen(function*() {
       for (const revision of Revision.all) {
         const client = yield* kit.client(catalog.server, revision)

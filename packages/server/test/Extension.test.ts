@@ -24,7 +24,7 @@ const greet: Method.RequestMethod<{ readonly name: string }, JsonObject> = {
 const greeting = Extension.method(greet, ({ name }) => Effect.succeed({ text: `Good day, ${name}` }))
 const echo = Tool.layer(Tool.make("echo", { input: { text: Schema.String } }), ({ text }) => Effect.succeed(text))
 
-/** A tool that was called in both eras, and who has called it. */
+/** A tool that was called in both eras, and its callers. */
 const calledInBothEras = Effect.gen(function*() {
   const callers: Array<Caller> = []
   const extension = Extension.layer({

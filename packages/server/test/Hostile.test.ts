@@ -1,6 +1,7 @@
 /**
- * Arguments that fill a body of 4 MiB (the default bound of HTTP) with faults are refused as fast as they are read. The times are
- * far above what is measured (a few milliseconds) and far below what it takes to look for every fault (a second and more).
+ * Arguments that fill a body of 4 MiB (the default bound of HTTP) with faults are refused as fast as they are read. The
+ * limits of time are far above the measured times (a few milliseconds) and far below the time of a search for every
+ * fault (a second and more).
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as JsonSchema from "@skein/server/JsonSchema"
@@ -35,10 +36,10 @@ const shapes = [
 
 describe("a body full of faults", () => {
   for (const [what, input] of shapes) {
-    it.effect(`${what} · a million wrong members, 100,000 wrong or unknown keys`, () =>
+    it.effect(`${what} · refuses a million wrong members, 100,000 wrong or unknown keys`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(Tool.layer(Tool.make("t", { input }), () => Effect.succeed("ok"))))
-        // What JSON itself costs is not counted.
+        // The time of the JSON parser is not counted.
         for (
           const args of [{ list: million }, { list: [], map: unknown }, { ...unknown }, { list: ["x"], ...unknown }]
         ) {
@@ -51,14 +52,14 @@ describe("a body full of faults", () => {
       }))
   }
 
-  it.effect("maxValues · a schema of another library, which looks for every fault, is not asked about more than 100,000 values", () =>
+  it.effect("maxValues · does not run a schema of another library over more than 100,000 values", () =>
     Effect.gen(function*() {
       const input = z.object({ list: z.array(z.int()) })
       const tool = (name: string, options: { readonly maxValues?: number }) =>
         Tool.layer(Tool.make(name, { input, ...options }), ({ list }) => Effect.succeed(String(list.length)))
       const client = yield* kit.client(kit.server(tool("default", {}), tool("few", { maxValues: 5 })))
       const list = Array.from({ length: 100_000 }, () => 1)
-      // The object and the list are values too.
+      // The other library looks for every fault. The object and the list are values too.
       expect(yield* client.call("default", { list: list.slice(2) })).toMatchObject({ content: [{ text: "99998" }] })
       for (const [name, length] of [["default", 99_999], ["default", 1_000_000], ["few", 4]] as const) {
         const list = Array.from({ length }, () => "x")
@@ -69,11 +70,11 @@ describe("a body full of faults", () => {
         )
       }
       expect((yield* client.call("few", { list: [1, 2, 3] })).content[0].text).toBe("3")
-      // It is no matter of the clients.
+      // Clients do not see the bound.
       expect(JSON.stringify(yield* client.result("tools/list"))).not.toContain("maxValues")
     }))
 
-  it.effect("of few values all faults are told, of many the first", () =>
+  it.effect("reports all faults of few values, and the first fault of many", () =>
     Effect.gen(function*() {
       const input = { list: Schema.Array(Schema.Int) }
       const client = yield* kit.client(kit.server(Tool.layer(Tool.make("t", { input }), () => Effect.succeed("ok"))))
@@ -87,7 +88,7 @@ describe("a body full of faults", () => {
       expect(yield* faults(11_000)).toBe(1)
     }))
 
-  it.effect("a prompt's arguments", () =>
+  it.effect("refuses a prompt's arguments full of faults", () =>
     Effect.gen(function*() {
       const prompt = Prompt.make("p", { arguments: { n: Schema.FiniteFromString } })
       const client = yield* kit.client(kit.server(Prompt.layer(prompt, () => Effect.succeed("ok"))))

@@ -1,4 +1,4 @@
-/** What `JsonSchema.make` understands and refuses, by itself and as the schema of a tool. */
+/** The keywords that `JsonSchema.make` supports and refuses, alone and as the schema of a tool. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import type { DefinitionError } from "@skein/server/DefinitionError"
@@ -9,14 +9,14 @@ import * as kit from "./kit.ts"
 
 type Schema = Parameters<typeof JsonSchema.make>[0]
 
-/** What is wrong with a value, by the text of each fault. */
+/** The texts of a value's faults. */
 const faults = (schema: Schema, value: unknown): ReadonlyArray<string> => {
   const result = JsonSchema.make<unknown>(schema)["~standard"].validate(value)
   if (result instanceof Promise) throw new Error("It validates at once")
   return (result.issues ?? []).map(({ message, path = [] }) => `${path.map(String).join(".")}: ${message}`)
 }
 
-/** Why a schema cannot be used. */
+/** The reason why a schema cannot be used. */
 const refusal = (schema: Schema, options?: JsonSchema.Options): string => {
   try {
     JsonSchema.make(schema, options)["~standard"].jsonSchema.input({ target: "draft-2020-12" })
@@ -82,7 +82,7 @@ describe("keywords", () => {
         [7, 4]
       ],
       [{ $ref: "#/$defs/a", $defs: { a: { type: "integer" } } }, [1], ["x"]],
-      // Beside a reference the other keywords hold.
+      // Beside a reference the other keywords apply.
       [{ $ref: "#/$defs/a", minimum: 2, $defs: { a: { type: "integer" } } }, [2], [1]],
       [{ $ref: "#here", $defs: { a: { $anchor: "here", type: "integer" } } }, [1], ["x"]],
       [{ $ref: "#/$defs/a~1b%20c", $defs: { "a/b c": { type: "integer" } } }, [1], ["x"]],
@@ -101,7 +101,7 @@ describe("keywords", () => {
       ],
       [{ prefixItems: [true], unevaluatedItems: { type: "string" } }, [[1, "x"]], [[1, 2]]],
       [{ contains: { type: "integer" }, unevaluatedItems: false }, [[1, 2]], [[1, "x"]]],
-      // "format" describes, it does not validate; so do keywords that nobody knows.
+      // "format" is an annotation and does not validate, and neither do unknown keywords.
       [{ format: "email", contentEncoding: "base64", "x-mine": { type: 3 } }, ["no", 1], []],
       [
         JSON.parse(
@@ -136,7 +136,7 @@ describe("keywords", () => {
     })
   }
 
-  it("each of the first ten faults is told, with its place", () => {
+  it("reports each of the first ten faults, with its path", () => {
     const schema = { properties: { n: { type: "integer" }, list: { items: { maxLength: 1 } } }, required: ["q"] }
     expect(faults(schema, { n: "x", list: ["a", "bb"] })).toEqual([
       "q: Missing key",
@@ -197,7 +197,7 @@ describe("schemas that cannot be used", () => {
     it(`${JSON.stringify(schema)}: ${problem}`, () => expect(refusal(schema)).toContain(problem))
   }
 
-  it("nativePatterns: those that cannot be run in linear time, by option", () => {
+  it("nativePatterns: patterns without a linear-time match are refused unless the option allows them", () => {
     const schema = { pattern: "^(?=.*\\d)(\\w)\\1" }
     expect(refusal(schema)).toContain("look-around is not supported")
     expect(refusal(schema, { nativePatterns: true })).toBe("none")
@@ -207,7 +207,7 @@ describe("schemas that cannot be used", () => {
     expect(refusal({ pattern: "(" }, { nativePatterns: true })).toContain("cannot be used")
   })
 
-  it("one that refers to itself as a value", () => {
+  it("refuses a schema that contains itself as a value", () => {
     const schema: Record<string, unknown> = { type: "object" }
     schema["properties"] = { a: schema }
     expect(refusal(schema as Schema)).toBe("The schema cannot be written as JSON")
@@ -225,7 +225,7 @@ describe("as the schema of a tool", () => {
     additionalProperties: false
   } as const
 
-  it.effect("2026-07-28 · it is told to the letter, whatever becomes of the value that was given", () =>
+  it.effect("2026-07-28 · is listed exactly as given, even if the given value changes later", () =>
     Effect.gen(function*() {
       const mutable = structuredClone(given) as unknown as { $comment: string } & typeof given
       const tool = Tool.make("raw", { input: JsonSchema.make(mutable), output: JsonSchema.make(mutable) })
@@ -239,7 +239,7 @@ describe("as the schema of a tool", () => {
     }))
 
   for (const revision of Revision.all) {
-    it.effect(`${revision} · arguments are validated, and what is wrong is told`, () =>
+    it.effect(`${revision} · validates arguments, and reports their faults`, () =>
       Effect.gen(function*() {
         const tool = Tool.make("raw", { input: JsonSchema.make(given) })
         const layer = Tool.layer(tool, ({ n }) => Effect.succeed(String(n)))
@@ -253,7 +253,7 @@ describe("as the schema of a tool", () => {
       }))
   }
 
-  it.effect("2025-11-25 · an answer that its output schema does not allow is a defect, and never sent", () =>
+  it.effect("2025-11-25 · a result that its output schema does not allow is a defect and is not sent", () =>
     kit.logged((lines) =>
       Effect.gen(function*() {
         const tool = Tool.make("raw", { output: JsonSchema.make<{ readonly n: unknown }>(given) })
@@ -268,7 +268,7 @@ describe("as the schema of a tool", () => {
       })
     ))
 
-  it.effect("one that cannot be used fails the layer, and names the tool and the place", () =>
+  it.effect("an unusable schema fails the layer, and names the tool and the path", () =>
     Effect.gen(function*() {
       for (const member of ["input", "output"] as const) {
         const schema = JsonSchema.make({ type: "object", properties: { a: { $ref: "https://example.com/a" } } })
@@ -287,7 +287,7 @@ describe("as the schema of a tool", () => {
       }
     }))
 
-  it.effect("every revision · arguments that are no object by its root fail the layer", () =>
+  it.effect("every revision · a schema whose root is not an object fails the layer", () =>
     Effect.gen(function*() {
       for (const schema of [{}, { type: "array" }, true, { anyOf: [{ type: "object" }] }]) {
         const tool = Tool.make("bad", { input: JsonSchema.make(schema) })

@@ -29,7 +29,7 @@ const offering = (names: ReadonlyArray<string>, pageSize: number, revision: Revi
     )
     const client = yield* Effect.provide(kit.connect(revision), context)
     const catalog = Context.get(context, Catalog.Catalog)
-    /** Offers one more tool; the scope takes it back. */
+    /** Adds one tool, until the scope closes. */
     const offer = (name: string) =>
       Effect.gen(function*() {
         const scope = yield* Scope.make()
@@ -43,7 +43,7 @@ const namesOf = (page: kit.Json): ReadonlyArray<string> => page.tools.map((tool:
 
 describe("pages", () => {
   for (const revision of Revision.all) {
-    it.effect(`${revision} · all pages together are the list, in the order of names, and only the last has no nextCursor`, () =>
+    it.effect(`${revision} · pages form the whole list in the order of names, and only the last has no nextCursor`, () =>
       Effect.gen(function*() {
         const names = ["zeta", "Ärger", "alpha", "日本", "b", "😀", "a b", "__proto__", "\ud800", "\uffff"]
         for (const pageSize of [1, 2, 3, 9, 10, 11]) {
@@ -55,7 +55,7 @@ describe("pages", () => {
       }))
   }
 
-  it.effect("every kind of list has pages, each with its own cursors", () =>
+  it.effect("every kind of list has pages, with separate cursors", () =>
     Effect.gen(function*() {
       const many = ["1", "2", "3", "4", "5"]
       const server = McpServer.layer(
@@ -99,7 +99,7 @@ describe("pages", () => {
       }))
   }
 
-  it.effect("a page holds 1,000 entries unless told otherwise, and at least one", () =>
+  it.effect("a page has 1,000 entries by default, and at least one", () =>
     Effect.gen(function*() {
       const names = Array.from({ length: 1001 }, (_, i) => `tool-${i}`)
       const client = yield* kit.client(kit.server(...names.map(tool)) as kit.Server)
@@ -111,7 +111,7 @@ describe("pages", () => {
       }
     }))
 
-  it.effect("a cursor leads behind the last entry that was given, whatever came or went meanwhile", () =>
+  it.effect("a cursor continues after the last returned entry, even if entries were added or removed meanwhile", () =>
     Effect.gen(function*() {
       const { client, offer } = yield* offering(["b", "d", "f", "h"], 2)
       const first = yield* client.result("tools/list")
@@ -127,7 +127,7 @@ describe("pages", () => {
       expect(yield* next()).toEqual(["f", "h"])
     }))
 
-  it.effect("a cursor leads on when its own entry is gone, and ends when all behind it are", () =>
+  it.effect("a cursor continues after its own entry was removed, and ends if no entries follow", () =>
     Effect.gen(function*() {
       const { client, offer } = yield* offering(["a", "z"], 1)
       const m = yield* offer("m")
@@ -138,7 +138,7 @@ describe("pages", () => {
       expect(namesOf(yield* client.result("tools/list", { cursor: atM }))).toEqual(["z"])
     }))
 
-  it.effect("names that are very long, and alike for most of it, still come once each", () =>
+  it.effect("lists each of several very long, similar names once", () =>
     Effect.gen(function*() {
       const long = "日".repeat(2000)
       const names = ["a", `${long}1`, `${long}2`, `${long}3`, "日本"]
@@ -147,7 +147,7 @@ describe("pages", () => {
       expect(entries.map((entry) => entry.name)).toEqual(names.toSorted())
     }))
 
-  it.effect("the order is the same, whatever order the definitions came in", () =>
+  it.effect("the order does not depend on the order of registration", () =>
     Effect.gen(function*() {
       const names = ["c", "a", "B", "b", "C", "A"]
       const one = yield* offering(names, 10)
@@ -160,8 +160,8 @@ describe("pages", () => {
     }))
 })
 
-describe("written once", () => {
-  /** Counts the pages that are written. */
+describe("encoded listings", () => {
+  /** Counts the pages that are encoded. */
   class Counting extends MethodTable {
     finished = 0
 
@@ -192,7 +192,7 @@ describe("written once", () => {
     return { offer, get, fill, finished: () => methods.finished }
   }
 
-  it.effect("a listing is encoded once per change and revision, not once per call; so is each of its pages", () =>
+  it.effect("are encoded once per change and revision, not once per call, and so is each page", () =>
     Effect.gen(function*() {
       const { fill, finished, get, offer } = setUp(["a", "b", "c"], 2)
       yield* fill
@@ -217,7 +217,7 @@ describe("written once", () => {
       expect(finished()).toBe(5)
     }))
 
-  it.effect("an entry that goes changes the listing too", () =>
+  it.effect("are encoded after an entry is removed, too", () =>
     Effect.gen(function*() {
       const { fill, get } = setUp(["a", "b"], 10)
       const scope = yield* Scope.make()
@@ -227,7 +227,7 @@ describe("written once", () => {
       expect(JSON.parse((yield* get("2026-07-28")).text).tools).toEqual([])
     }))
 
-  it.effect("a page where nobody's walk through an unchanged list leads is not kept: what is kept is bounded by the list", () =>
+  it.effect("retain no page for a cursor of another version of the list, so that their number is bounded", () =>
     Effect.gen(function*() {
       const { fill, finished, get, offer } = setUp(["a", "b", "c", "d", "e"], 2)
       yield* fill
@@ -241,7 +241,7 @@ describe("written once", () => {
       expect(finished()).toBe(before + 2)
     }))
 
-  it.effect("what a server sends for a listing is the same text each time", () =>
+  it.effect("are the same text in each response of a server", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server(tool("a")))
       const [near, far] = yield* InMemoryTransport.make()

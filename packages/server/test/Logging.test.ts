@@ -25,7 +25,7 @@ const logs = (effect: Effect.Effect<unknown>, name = "t") =>
   Tool.layer(Tool.make(name), () => Effect.as(effect, "done"))
 const isSession = (revision: Revision.Revision) => Revision.era(revision) === "session"
 
-/** Everything that Effect can say. */
+/** A message of every kind that Effect can log. */
 const everything = Effect.gen(function*() {
   yield* Effect.logTrace("trace")
   yield* Effect.logDebug("debug")
@@ -38,7 +38,7 @@ const everything = Effect.gen(function*() {
   yield* Effect.logFatal("emergency").pipe(Logging.as("emergency"))
 })
 
-/** Calls a tool, asking for logs at a level as the revision has it, and gives what was told. */
+/** Calls a tool with a log level in the form of the revision, and returns the log notifications. */
 const ask = (client: kit.Client, level: Logging.Level | undefined, name = "t") =>
   Effect.gen(function*() {
     const before = client.notices(message).length
@@ -71,7 +71,7 @@ for (const revision of Revision.all) {
         }
       }))
 
-    it.effect(`${revision} · each level brings what is at it or above, and nothing below`, () =>
+    it.effect(`${revision} · sends messages at or above the requested level, and none below`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(logs(everything)), revision)
         for (const [i, level] of levels.entries()) {
@@ -81,12 +81,12 @@ for (const revision of Revision.all) {
           expect(told.map(({ data }) => data).slice(level === "debug" ? 1 : 0)).toEqual(levels.slice(i))
         }
         if (Revision.era(revision) === "request") return
-        // "Only sends error level and above": the level that was said last holds.
+        // "Only sends error level and above": the most recent level applies.
         expect((yield* ask(client, "error")).length).toBe(4)
         expect((yield* ask(client, undefined)).length).toBe(4)
       }))
 
-    it.effect(`${revision} · nothing for who has not asked`, () =>
+    it.effect(`${revision} · sends nothing without a requested level`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(logs(everything)), revision)
         expect(yield* ask(client, undefined)).toEqual([])
@@ -105,7 +105,7 @@ for (const revision of Revision.all) {
         expect(client.notices(message)).toEqual([])
       }))
 
-    it.effect(`${revision} · resources and prompts log too, and so do the fibers that a handler forks`, () =>
+    it.effect(`${revision} · sends the logs of resources and prompts, and of fibers that a handler forks`, () =>
       Effect.gen(function*() {
         const said = (text: string) => Effect.as(Effect.logInfo(text), text)
         const forks = Effect.gen(function*() {
@@ -127,7 +127,7 @@ for (const revision of Revision.all) {
         expect(client.notices(message).map(({ params }) => params.data).slice(-2)).toEqual(["read", "got"])
       }))
 
-    it.effect(`${revision} · logs and progress come in their order, before the answer, and nothing comes after it`, () =>
+    it.effect(`${revision} · sends logs and progress in their order before the response, and nothing after it`, () =>
       Effect.gen(function*() {
         let late: Effect.Effect<void> = Effect.void
         const work = Effect.gen(function*() {
@@ -158,8 +158,8 @@ for (const revision of Revision.all) {
   })
 }
 
-describe("whose logs they are", () => {
-  it.effect("2025-11-25 · a level holds for its session, and from the moment that it is said", () =>
+describe("the scope of a level", () => {
+  it.effect("2025-11-25 · is the session, from the moment of setLevel", () =>
     Effect.gen(function*() {
       const work = Effect.andThen(
         Effect.andThen(Effect.logInfo("before"), Effect.sleep("1 second")),
@@ -178,7 +178,7 @@ describe("whose logs they are", () => {
       expect(two.notices(message)).toEqual([])
     }))
 
-  it.effect("2026-07-28 · MUST NOT emit for a request that does not include the level, whatever another one asks for", () =>
+  it.effect("2026-07-28 · MUST NOT emit for a request that does not include the level, regardless of other requests", () =>
     Effect.gen(function*() {
       const work = Effect.andThen(
         Effect.sleep("1 second"),
@@ -218,14 +218,14 @@ describe("whose logs they are", () => {
     }))
 })
 
-describe("what is told", () => {
+describe("the content of a message", () => {
   const told = (effect: Effect.Effect<unknown>, logging: Logging.Options = {}) =>
     Effect.gen(function*() {
       const client = yield* kit.client(McpServer.layer({ name: "test", version: "1.0.0", logging }, logs(effect)))
       return yield* ask(client, "debug")
     })
 
-  it.effect("the message as it is, where it is all; else an object of what there is", () =>
+  it.effect("is the message itself if there is nothing else, or an object with annotations and the cause", () =>
     Effect.gen(function*() {
       const cases: ReadonlyArray<readonly [Effect.Effect<void>, unknown]> = [
         [Effect.logInfo("text"), "text"],
@@ -249,7 +249,7 @@ describe("what is told", () => {
       for (const [effect, data] of cases) expect((yield* told(effect)).map((params) => params.data)).toEqual([data])
     }))
 
-  it.effect("logger names the part of the server that speaks", () =>
+  it.effect("names the part of the server as logger", () =>
     Effect.gen(function*() {
       const part = Effect.andThen(Effect.logInfo("in"), Effect.logInfo("deep").pipe(Logging.named("cache")))
       const params = yield* told(Effect.andThen(part.pipe(Logging.named("database")), Effect.logInfo("out")))
@@ -260,7 +260,7 @@ describe("what is told", () => {
       ])
     }))
 
-  it.effect("MUST NOT contain credentials or system details: redacted values stay so, no stacks, and what is withheld is not told", () =>
+  it.effect("MUST NOT contain credentials or system details: no redacted values, stacks or withheld messages", () =>
     Effect.gen(function*() {
       const secret = Redacted.make("hunter2")
       const effect = Effect.gen(function*() {
@@ -278,7 +278,7 @@ describe("what is told", () => {
       expect(text).toContain("<redacted>")
     }))
 
-  it.effect("what has no JSON form is said as text: circles, functions, big numbers, getters that throw, maps, sets, dates", () =>
+  it.effect("is text for circles, functions, big numbers, throwing getters, maps, sets and dates", () =>
     Effect.gen(function*() {
       const circle: { self?: unknown } = {}
       circle.self = circle
@@ -321,7 +321,7 @@ describe("what is told", () => {
       ])
     }))
 
-  it.effect("data is 16,384 characters at most, whatever is logged; maxSize is the option", () =>
+  it.effect("has at most 16,384 characters of data, or maxMessageChars", () =>
     Effect.gen(function*() {
       const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`key${i}`, i]))
       const deep = Array.from({ length: 10_000 }).reduce<unknown>((inner) => [inner], "x")
@@ -345,7 +345,7 @@ describe("what is told", () => {
     }))
 })
 
-describe("the host's own loggers", () => {
+describe("the application's own loggers", () => {
   const host = () => {
     const lines: Array<string> = []
     return { lines, logger: Logger.make<unknown, void>(({ message }) => void lines.push(String(message))) }
@@ -353,7 +353,7 @@ describe("the host's own loggers", () => {
   const usual = ["info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · they hear what they hear otherwise, whatever a client asks for`, () =>
+    it.effect(`${revision} · receive the same messages, regardless of the client's level`, () =>
       Effect.gen(function*() {
         const { lines, logger } = host()
         const client = yield* Effect.provide(kit.client(kit.server(logs(everything)), revision), Logger.layer([logger]))
@@ -365,7 +365,7 @@ describe("the host's own loggers", () => {
       }))
   }
 
-  it.effect("a minimum that the author has set holds for clients too", () =>
+  it.effect("share a minimum level of the server's author with clients", () =>
     Effect.gen(function*() {
       const minimum = (level: "Warn" | "Debug" | "Trace") => Layer.succeed(References.MinimumLogLevel, level)
       const { lines, logger } = host()
@@ -377,14 +377,14 @@ describe("the host's own loggers", () => {
       )
       expect((yield* ask(one, "debug", "quiet")).map(({ data }) => data)).toEqual(levels.slice(3))
       expect((yield* ask(one, "debug")).length).toBe(9)
-      // A lower one is the host's too.
+      // A lower minimum applies to the application's loggers, too.
       lines.length = 0
       const loud = yield* build(kit.server(Layer.provide(logs(everything), minimum("Trace"))))
       expect((yield* ask(loud, "debug")).length).toBe(9)
       expect(lines.slice(0, 3)).toEqual(["trace", "debug", "info"])
     }))
 
-  it.effect("a definition with loggers of its own keeps them, and its clients hear it all the same", () =>
+  it.effect("are replaced by the loggers of a definition, and its clients still receive the messages", () =>
     Effect.gen(function*() {
       for (const mergeWithExisting of [false, true]) {
         const { lines, logger } = host()
@@ -397,7 +397,7 @@ describe("the host's own loggers", () => {
       }
     }))
 
-  it.effect("loggers of the program that serves the connection stay, where the server has none of its own", () =>
+  it.effect("are those of the program that serves the connection, if the server has no loggers of its own", () =>
     Effect.gen(function*() {
       const { lines, logger } = host()
       const context = yield* Layer.build(kit.server(logs(everything)))
@@ -408,7 +408,7 @@ describe("the host's own loggers", () => {
 })
 
 describe("slow readers", () => {
-  it.effect("a handler does not wait for a client that does not read; what is dropped is counted, and told when it reads", () =>
+  it.effect("do not suspend a handler; dropped messages are counted, and reported once the client reads", () =>
     Effect.gen(function*() {
       let handled = false
       const work = Effect.gen(function*() {

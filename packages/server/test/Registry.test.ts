@@ -14,11 +14,11 @@ import * as kit from "./kit.ts"
 const Step = Schema.Struct({
   what: Schema.Literals(["add", "replace", "remove", "enable", "disable", "on", "off", "undo"]),
   name: Schema.Literals(["a", "b"]),
-  /** Which of the changes that stand is undone. */
+  /** Selects the change to undo among the current ones. */
   which: Schema.Int
 })
 
-/** A change as it was made: what is offered can be said from the list of those that stand. */
+/** A recorded change. The expected entries follow from the list of the current changes. */
 interface Change {
   readonly what: (typeof Step.Type)["what"]
   readonly name: string
@@ -27,7 +27,7 @@ interface Change {
   readonly removed: ReadonlyArray<Change>
 }
 
-/** The entries of a name that no removal hides, as they were added. */
+/** The entries of a name that no removal hides, in the order of addition. */
 const entries = (all: ReadonlyArray<Change>, name: string): ReadonlyArray<Change> =>
   all.filter((change) =>
     change.name === name && (change.what === "add" || change.what === "replace") &&
@@ -37,13 +37,13 @@ const entries = (all: ReadonlyArray<Change>, name: string): ReadonlyArray<Change
 const switches: ReadonlySet<string> = new Set(["enable", "disable", "on", "off"])
 const isLasting = ({ what }: Change): boolean => what === "on" || what === "off"
 
-/** What was said for good goes with the last entry of its name, be it one that is hidden. */
+/** A persistent switch is removed with the last entry of its name, even if that entry is hidden. */
 const settled = (all: ReadonlyArray<Change>): ReadonlyArray<Change> =>
   all.filter((change) =>
     !isLasting(change) || all.some(({ name, what }) => name === change.name && (what === "add" || what === "replace"))
   )
 
-/** What should be offered under a name. */
+/** The expected entry of a name. */
 const expected = (all: ReadonlyArray<Change>, name: string): number | undefined => {
   const said = all.findLast((change) => change.name === name && switches.has(change.what))
   return said?.what === "disable" || said?.what === "off" ? undefined : entries(all, name).at(-1)?.entry.definition
@@ -51,7 +51,7 @@ const expected = (all: ReadonlyArray<Change>, name: string): number | undefined 
 
 describe("a registry", () => {
   it.effect.prop(
-    "offers what its changes say that stand, whatever is undone first; when all are undone it is empty",
+    "offers the result of its current changes in any order of undoing, and is empty once all are undone",
     [Schema.Array(Step)],
     ([steps]) =>
       Effect.gen(function*() {
@@ -88,10 +88,10 @@ describe("a registry", () => {
                 : registry.enable(name, what === "enable"),
               scope
             ))
-            // What is there cannot be added, and what is not there cannot be changed.
+            // An existing entry cannot be added, and a missing entry cannot be changed.
             expect(Exit.isSuccess(made)).toBe((what === "add") === (before.length === 0))
             if (Exit.isSuccess(made)) {
-              // What is said for good stands in place of what was said so before.
+              // A persistent switch replaces the previous persistent switch.
               if (what === "on" || what === "off") all = all.filter((other) => !isLasting(other) || other.name !== name)
               all = [...all, { what, name, entry, scope, removed: what === "remove" ? before : [] }]
             }
@@ -119,7 +119,7 @@ describe("a registry", () => {
       Tool.make("grow"),
       () => Effect.as(Tool.add(Tool.make("more"), () => Effect.succeed("more")), "grown")
     )
-    // A tool that is added in a handler without saying for how long: nobody can build that.
+    // A handler that adds a tool without a lifetime has a requirement that cannot be provided.
     expectTypeOf<Layer.Services<typeof unscoped>>().toEqualTypeOf<Catalog.Catalog | Catalog.UnscopedHandler>()
   })
 })

@@ -34,7 +34,7 @@ for (const revision of eras) {
         expect(client.notices("notifications/progress")[0].params.progressToken).toBe(7)
       }))
 
-    it.effect(`${revision} · none without a token, or with one of the wrong type`, () =>
+    it.effect(`${revision} · sends none without a token, or with one of the wrong type`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(reports(1, 2)), revision)
         yield* client.call("t")
@@ -44,7 +44,7 @@ for (const revision of eras) {
         expect(told(client)).toEqual([])
       }))
 
-    it.effect(`${revision} · notifications MUST stop after completion, and each comes before the answer`, () =>
+    it.effect(`${revision} · notifications MUST stop after completion, and each precedes the response`, () =>
       Effect.gen(function*() {
         let late: Effect.Effect<void> = Effect.void
         const tool = Tool.layer(Tool.make("t"), () =>
@@ -64,7 +64,7 @@ for (const revision of eras) {
           .toBeLessThan(client.received.findIndex((m) => m.id === id))
       }))
 
-    it.effect(`${revision} · resources and prompts tell their progress too`, () =>
+    it.effect(`${revision} · is also sent for resources and prompts`, () =>
       Effect.gen(function*() {
         const slow = Effect.as(Progress.report({ progress: 1 }), "x")
         const client = yield* kit.client(
@@ -95,7 +95,7 @@ for (const revision of eras) {
       return { events, gate, client, begin }
     })
 
-    it.effect(`${revision} · MUST stop the handler: its finalizers run, nothing is answered, and others go on`, () =>
+    it.effect(`${revision} · MUST stop the handler: runs its finalizers, sends no response, and others continue`, () =>
       Effect.gen(function*() {
         const { begin, client, events, gate } = yield* setUp
         const [a, b] = [begin("a"), begin("b")]
@@ -109,7 +109,7 @@ for (const revision of eras) {
         expect(client.answers(a)).toEqual([])
       }))
 
-    it.effect(`${revision} · a cancellation of what is unknown, over, or malformed is ignored`, () =>
+    it.effect(`${revision} · ignores a cancellation of an unknown or finished request, and a malformed one`, () =>
       Effect.gen(function*() {
         const { begin, client, events, gate } = yield* setUp
         const a = begin("a")
@@ -126,7 +126,7 @@ for (const revision of eras) {
         expect(client.answers(a).length).toBe(1)
       }))
 
-    it.effect(`${revision} · no progress is told after the cancellation`, () =>
+    it.effect(`${revision} · sends no progress after the cancellation`, () =>
       Effect.gen(function*() {
         const tool = Tool.layer(Tool.make("t"), () =>
           Effect.onInterrupt(Effect.never, () => Progress.report({ progress: 1 })))
@@ -140,7 +140,7 @@ for (const revision of eras) {
   })
 
   describe(`${revision} · hostile names`, () => {
-    it.effect(`${revision} · names from every object's prototype, and none at all, are unknown`, () =>
+    it.effect(`${revision} · treats names of the object prototype, and an empty name, as unknown`, () =>
       Effect.gen(function*() {
         const server = kit.server(
           Tool.layer(Tool.make("t"), () => Effect.succeed("ok")),
@@ -170,7 +170,7 @@ for (const revision of eras) {
         expect(message.length).toBeLessThan(200)
       }))
 
-    it.effect(`${revision} · tools may have such names, and are called by them`, () =>
+    it.effect(`${revision} · lists and calls tools with such names`, () =>
       Effect.gen(function*() {
         const names = ["__proto__", "constructor", ""]
         const tools = names.map((name) => Tool.layer(Tool.make(name), () => Effect.succeed(`I am ${name}`)))
@@ -187,7 +187,7 @@ describe("the server's view", () => {
     () => Effect.andThen(Progress.report({ progress: 1, total: 2 }), Effect.never)
   )
 
-  it.effect("inspect shows the sessions and the requests that run", () =>
+  it.effect("inspect shows sessions and requests in flight", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server(parked))
       const { inspect } = Context.get(context, McpServer.McpServer)
@@ -220,7 +220,7 @@ describe("the server's view", () => {
       expect((yield* inspect).sessions[0]!.requests).toEqual([])
     }))
 
-  it.effect("the limits of the server are those of each connection", () =>
+  it.effect("the limits of the server apply to each connection", () =>
     Effect.gen(function*() {
       const server = McpServer.layer(
         { name: "test", version: "1.0.0", limits: { maxInFlightRequests: 1 } },
@@ -231,13 +231,13 @@ describe("the server's view", () => {
       yield* kit.settle
       const waiting = client.send("tools/list")
       yield* kit.settle
-      // At the bound the next one waits.
+      // At the limit the next request waits.
       expect(client.answers(waiting)).toEqual([])
       const other = yield* kit.client(server, "2025-03-26")
       expect((yield* other.result("tools/list")).tools.length).toBe(1)
     }))
 
-  it.effect("a handler sees who asks, and what it shows of that is plain JSON", () =>
+  it.effect("a handler has the caller of its request as plain JSON", () =>
     Effect.gen(function*() {
       const tool = Tool.layer(Tool.make("who"), () =>
         Effect.map(McpRequest, ({ caller, method }) => JSON.stringify({ caller, method })))

@@ -11,7 +11,7 @@ import * as kit from "./kit.ts"
 
 class Broken extends Data.TaggedError("Broken")<{ readonly message: string }> {}
 
-/** What a template's reader gets for a URI, as JSON; the error where there is none. */
+/** The variables that a template's reader receives for a URI, as JSON, or the error. */
 const read = (uri: string, ...definitions: ReadonlyArray<McpServer.Definitions>) =>
   Effect.gen(function*() {
     const client = yield* kit.client(kit.server(...definitions) as kit.Server)
@@ -117,7 +117,7 @@ describe("readers", () => {
       revision
     )
   for (const revision of Revision.all) {
-    it.effect(`${revision} · what a reader fails with is -32603 with its message, and an McpError keeps its code`, () =>
+    it.effect(`${revision} · a failure of a reader is -32603 with its message, and an McpError keeps its code`, () =>
       Effect.gen(function*() {
         for (const uri of ["a://own", "t://x"]) {
           const broken = yield* setUp(Effect.fail(new Broken({ message: "No disk" })), revision)
@@ -144,7 +144,7 @@ describe("readers", () => {
       })
     ))
 
-  it.effect("reads a resource again for each request", () =>
+  it.effect("reads a resource each time it is requested", () =>
     Effect.gen(function*() {
       let reads = 0
       const client = yield* setUp(Effect.sync(() => String(++reads)), "2026-07-28")

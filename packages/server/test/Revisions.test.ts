@@ -9,7 +9,7 @@ const knows = (revision: Revision.Revision, since: Revision.Revision): boolean =
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    it.effect(`${revision} · the tools of the catalog are listed, in the order of their names`, () =>
+    it.effect(`${revision} · lists the tools of the catalog in the order of their names`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         const { tools, nextCursor } = yield* client.result("tools/list")
@@ -31,7 +31,7 @@ for (const revision of Revision.all) {
         expect(show.inputSchema).toEqual({ type: "object", additionalProperties: false })
       }))
 
-    it.effect(`${revision} · content of every kind, in the kinds that the revision has`, () =>
+    it.effect(`${revision} · sends content of every kind, in the kinds of the revision`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         const { content } = yield* client.call("show")
@@ -64,7 +64,7 @@ for (const revision of Revision.all) {
         }
       }))
 
-    it.effect(`${revision} · structured content where the revision has it, and always as text too`, () =>
+    it.effect(`${revision} · sends structured content if the revision has it, and always as text too`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         const sum = yield* client.call("add", { a: 1, b: 2.5 })
@@ -76,7 +76,7 @@ for (const revision of Revision.all) {
         expect(numbers.structuredContent).toEqual(knows(revision, "2026-07-28") ? [1, 2.5, 3] : undefined)
       }))
 
-    it.effect(`${revision} · resources and templates are listed and read: text, bytes, and several at once`, () =>
+    it.effect(`${revision} · lists and reads resources and templates: text, bytes, and several at once`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         const { resources } = yield* client.result("resources/list")
@@ -105,7 +105,7 @@ for (const revision of Revision.all) {
         expect(yield* read("notes://42")).toEqual([{ uri: "notes://42", mimeType: "text/plain", text: "Note 42" }])
       }))
 
-    it.effect(`${revision} · prompts are listed and got`, () =>
+    it.effect(`${revision} · lists and returns prompts`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         const { prompts } = yield* client.result("prompts/list")
@@ -128,7 +128,7 @@ for (const revision of Revision.all) {
         ])
       }))
 
-    it.effect(`${revision} · progress is told with what the revision has`, () =>
+    it.effect(`${revision} · sends progress with the members of the revision`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         yield* client.result("tools/call", { name: "steps", _meta: { progressToken: "t" } })
@@ -148,7 +148,7 @@ for (const revision of Revision.all) {
         ])
       }))
 
-    it.effect(`${revision} · names that are not there: -32602, and the resource's own code`, () =>
+    it.effect(`${revision} · responds to unknown names with -32602, and to an unknown resource with its own code`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(catalog.server, revision)
         expect(yield* client.error("tools/call", { name: "juggle" })).toEqual({
@@ -170,7 +170,7 @@ for (const revision of Revision.all) {
 }
 
 Spec.describeSpec("the official schemas", () => {
-  it.effect("every answer in these tests was held against them, and one that does not fit is found", () =>
+  it.effect("validate every response in these tests, and refuse an invalid one", () =>
     Effect.gen(function*() {
       const before = kit.validated.count
       const client = yield* kit.client(catalog.server, "2025-06-18")

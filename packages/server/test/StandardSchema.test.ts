@@ -29,7 +29,7 @@ const forecast = (input: Tool.AnySchema) =>
 
 describe("arguments", () => {
   for (const [library, input] of libraries) {
-    it.effect(`${library} · its JSON Schema is told, of what goes in`, () =>
+    it.effect(`${library} · the JSON Schema of the input side is listed`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(forecast(input)))
         const { tools: [{ inputSchema }] } = yield* client.result("tools/list")
@@ -41,7 +41,7 @@ describe("arguments", () => {
       }))
 
     for (const revision of Revision.all) {
-      it.effect(`${library} · ${revision} · they are validated and transformed; what is wrong is told with its place`, () =>
+      it.effect(`${library} · ${revision} · validates and transforms arguments, and reports faults with paths`, () =>
         Effect.gen(function*() {
           const client = yield* kit.client(kit.server(forecast(input)), revision)
           const { content } = yield* client.call("forecast", { city: "Wien" })
@@ -55,7 +55,7 @@ describe("arguments", () => {
     }
   }
 
-  it.effect("zod · a schema that takes its time", () =>
+  it.effect("zod · validates asynchronously", () =>
     Effect.gen(function*() {
       let calls = 0
       const input = z.object({
@@ -72,7 +72,7 @@ describe("arguments", () => {
       expect(calls).toBe(1)
     }))
 
-  it.effect("a schema that is rejected, or throws, is a defect, and its reason stays here", () =>
+  it.effect("a schema that is rejected, or throws, is a defect, and its reason is not sent", () =>
     kit.logged((lines) =>
       Effect.gen(function*() {
         const failing = (validate: () => Promise<never>): Tool.AnySchema => ({
@@ -97,7 +97,7 @@ describe("arguments", () => {
       })
     ))
 
-  it.effect("zod · what a union of objects is, every revision is told at the root", () =>
+  it.effect("zod · lists a union of objects with the type object at its root, in every revision", () =>
     Effect.gen(function*() {
       const input = z.discriminatedUnion("kind", [
         z.object({ kind: z.literal("a"), n: z.number() }),
@@ -111,7 +111,7 @@ describe("arguments", () => {
       }
     }))
 
-  it.effect("zod · a schema that refers to itself", () =>
+  it.effect("zod · accepts a recursive schema", () =>
     Effect.gen(function*() {
       const Tree = z.object({
         name: z.string(),
@@ -126,7 +126,7 @@ describe("arguments", () => {
       expect((yield* client.call("forecast", { name: "a", children: [{}] })).isError).toBe(true)
     }))
 
-  it.effect("an Effect Schema that was made a Standard Schema stays what it is", () =>
+  it.effect("an Effect Schema that was converted to a Standard Schema is used as an Effect Schema", () =>
     Effect.gen(function*() {
       const input = Schema.toStandardSchemaV1(Schema.Struct({ at: Schema.Date }))
       const layer = Tool.layer(Tool.make("t", { input }), ({ at }) => Effect.succeed(String(at.getTime())))
@@ -143,7 +143,7 @@ describe("structured content", () => {
   })
   const report = Tool.make("report", { output: Report })
 
-  it.effect("zod · 2025-06-18 · it is validated and transformed before it is sent, and told as what comes out", () =>
+  it.effect("zod · 2025-06-18 · is validated and transformed before it is sent, and listed with its output side", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(
         kit.server(Tool.layer(report, () => Effect.succeed({ ok: true, at: "four" }))),
@@ -162,7 +162,7 @@ describe("structured content", () => {
       })
     }))
 
-  it.effect("zod · one that does not fit is a defect, and never sent", () =>
+  it.effect("zod · is a defect and is not sent if it does not match", () =>
     kit.logged((lines) =>
       Effect.gen(function*() {
         const client = yield* kit.client(
@@ -175,7 +175,7 @@ describe("structured content", () => {
       })
     ))
 
-  it.effect("zod · a schema that takes its time, with content of one's own", () =>
+  it.effect("zod · is validated asynchronously, also with separate content blocks", () =>
     Effect.gen(function*() {
       const output = z.object({ n: z.number().refine((n) => Promise.resolve(n > 0)) })
       const tool = Tool.make("t", { input: z.object({ n: z.number() }), output })
@@ -191,7 +191,7 @@ describe("structured content", () => {
       )
     }))
 
-  it.effect("a failure needs none", () =>
+  it.effect("is not required of a failure", () =>
     Effect.gen(function*() {
       const layer = Tool.layer(report, () => Effect.succeed(Tool.result({ isError: true, content: "no" })))
       const client = yield* kit.client(kit.server(layer))
@@ -199,7 +199,7 @@ describe("structured content", () => {
     }))
 })
 
-describe("a schema that cannot be offered", () => {
+describe("an invalid schema", () => {
   for (
     const [what, options, problem] of [
       [

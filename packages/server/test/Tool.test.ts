@@ -139,7 +139,7 @@ describe("the value of a handler", () => {
 })
 
 for (const revision of Revision.all) {
-  describe(`${revision} · what fails`, () => {
+  describe(`${revision} · failures`, () => {
     const answer = (layer: McpServer.Definitions, args?: kit.Json) => answerOf(layer, "t", revision, args)
     const tool = Tool.make("t")
 
@@ -210,7 +210,8 @@ for (const revision of Revision.all) {
           { a: "x" }
         )
         expect(calls).toBe(0)
-        // 2025-11-25: "Input validation errors" are tool execution errors; before, "invalid arguments" are protocol errors.
+        // 2025-11-25: "Input validation errors" are tool execution errors; before, "invalid arguments" are protocol
+        // errors.
         if (revision >= "2025-11-25") {
           expect(strip(message.result).isError).toBe(true)
           expect(message.result.content[0].text).toMatch(/^Invalid arguments for tool t: /)

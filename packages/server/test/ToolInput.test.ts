@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Getter from "effect/SchemaGetter"
 import * as kit from "./kit.ts"
 
-/** What a handler with this input gets for these arguments, and how the input is described. */
+/** The value that a handler with this input receives for these arguments, and the JSON Schema of the input. */
 const meet = <S extends Tool.AnySchema>(input: S, args?: kit.Json) =>
   Effect.gen(function*() {
     let got: unknown
@@ -36,7 +36,7 @@ const Tree: Schema.Codec<Tree> = Schema.Struct({
 }).annotate({ identifier: "a/b~c %" })
 
 describe("arguments", () => {
-  it.effect("transformations are decoded from JSON", () =>
+  it.effect("decodes transformations from JSON", () =>
     Effect.gen(function*() {
       const input = { when: Schema.Date, n: Schema.NumberFromString, big: Schema.BigInt, bytes: Schema.Uint8Array }
       const { got } = yield* meet(input, {
@@ -53,7 +53,7 @@ describe("arguments", () => {
       })
     }))
 
-  it.effect("what may be absent may be absent, and defaults are filled in", () =>
+  it.effect("accepts absent optional members, and fills in defaults", () =>
     Effect.gen(function*() {
       const input = {
         key: Schema.optionalKey(Schema.String),
@@ -67,7 +67,7 @@ describe("arguments", () => {
       expect(got).toEqual({ key: "k", value: 1, fallback: 2 })
     }))
 
-  it.effect("a default is told where its author says it, before or after it is filled in, and not as another type", () =>
+  it.effect("lists a default of the right type that its author annotates, before or after it is filled in", () =>
     Effect.gen(function*() {
       const filled = Schema.withDecodingDefaultKey<typeof Schema.Int>(Effect.succeed(9))
       const { got, schema } = yield* meet({
@@ -85,7 +85,7 @@ describe("arguments", () => {
       expect(schema.properties.text).not.toHaveProperty("default")
     }))
 
-  it.effect("a class is made, at the root and inside", () =>
+  it.effect("creates a class, at the root and nested", () =>
     Effect.gen(function*() {
       const root = yield* meet(Point, { x: 1, y: 2 })
       expect(root.got).toBeInstanceOf(Point)
@@ -97,7 +97,7 @@ describe("arguments", () => {
       expect((inside.got as { readonly more: ReadonlyArray<Point> }).more[0]!.sum).toBe(7)
     }))
 
-  it.effect("unions, at the root and inside", () =>
+  it.effect("decodes unions, at the root and nested", () =>
     Effect.gen(function*() {
       const Shape = Schema.Union([
         Schema.TaggedStruct("Circle", { r: Schema.Int }),
@@ -111,7 +111,7 @@ describe("arguments", () => {
       expect(root.schema).toMatchObject({ type: "object", anyOf: [{ type: "object" }, { type: "object" }] })
     }))
 
-  it.effect("a record, and an own __proto__ in it, which changes no prototype", () =>
+  it.effect("decodes a record, and an own __proto__ in it without changing a prototype", () =>
     Effect.gen(function*() {
       const args = JSON.parse("{\"__proto__\":{\"polluted\":true},\"a\":1}")
       const { got, schema } = yield* meet(Schema.Record(Schema.String, Schema.Unknown), args)
@@ -125,12 +125,12 @@ describe("arguments", () => {
       expect((struct.got as { readonly polluted?: unknown }).polluted).toBeUndefined()
     }))
 
-  it.effect("members that the schema does not know are left out, and never hurt", () =>
+  it.effect("leaves out members that the schema does not have", () =>
     Effect.gen(function*() {
       expect((yield* meet({ a: Schema.Int }, { a: 1, constructor: 2, b: 3 })).got).toEqual({ a: 1 })
     }))
 
-  it.effect("a tool without input takes whatever comes, and gets nothing", () =>
+  it.effect("accepts any arguments for a tool without input, and passes none on", () =>
     Effect.gen(function*() {
       let got: unknown
       const layer = Tool.layer(Tool.make("t"), (given) => Effect.sync(() => void (got = given)))
@@ -141,7 +141,7 @@ describe("arguments", () => {
       expect(got).toEqual({})
     }))
 
-  it.effect("every fault is named with its path", () =>
+  it.effect("names every fault with its path", () =>
     Effect.gen(function*() {
       const { got, isError, text } = yield* meet({ a: Schema.Struct({ b: Schema.Array(Schema.Int) }), c: Schema.Int }, {
         a: { b: [1, "x"] }
@@ -166,7 +166,7 @@ describe("the JSON Schema of arguments", () => {
       }
     }))
 
-  it.effect("what is recursive refers to its definition, whatever its name is", () =>
+  it.effect("a recursive schema refers to its definition, for any name", () =>
     Effect.gen(function*() {
       const schema = yield* schemaOf(Tree)
       expect(schema.properties.kids.items).toEqual({ $ref: "#/$defs/a~1b~0c%20%25" })
@@ -175,7 +175,7 @@ describe("the JSON Schema of arguments", () => {
       expect(got).toEqual({ value: 1, kids: [{ value: 2, kids: [] }] })
     }))
 
-  it.effect("dates and URLs say their format where they travel as text, and only there", () =>
+  it.effect("dates and URLs have their format if they are transferred as text, and only then", () =>
     Effect.gen(function*() {
       const schema = yield* schemaOf(
         Schema.Struct({
@@ -201,7 +201,7 @@ describe("the JSON Schema of arguments", () => {
       expect(schema.properties.dates.items).toEqual({ type: "string", format: "date-time" })
     }))
 
-  it.effect("only definitions that something refers to are sent: a class that is the root is written once", () =>
+  it.effect("contains only referenced definitions: a class at the root is written once", () =>
     Effect.gen(function*() {
       class Leaf extends Schema.Class<Leaf>("InputLeaf")({ kind: Schema.String }) {}
       class Branch extends Schema.Class<Branch>("InputBranch")({ left: Leaf, right: Leaf }) {}
@@ -209,7 +209,7 @@ describe("the JSON Schema of arguments", () => {
       expect(Object.keys((yield* schemaOf(Branch)).$defs)).toEqual(["InputLeafEncoded"])
     }))
 
-  it.effect("numbers are numbers, without the names of those that JSON cannot say", () =>
+  it.effect("describes numbers without the names of those that JSON does not have", () =>
     Effect.gen(function*() {
       const schema = yield* schemaOf({
         plain: Schema.Number,
@@ -230,7 +230,7 @@ describe("the JSON Schema of arguments", () => {
       expect(JSON.stringify(schema)).not.toContain("Infinity")
     }))
 
-  it.effect("descriptions are told of what is read from something else too, wherever it stands", () =>
+  it.effect("contains the descriptions of transformed members, at any place", () =>
     Effect.gen(function*() {
       class Visit extends Schema.Class<Visit>("Visit")({ on: Schema.Date.annotate({ description: "The day" }) }) {}
       const schema = yield* schemaOf({
@@ -264,7 +264,7 @@ describe("the JSON Schema of arguments", () => {
       })
     }))
 
-  it.effect("descriptions, titles, bounds and literals are told", () =>
+  it.effect("contains descriptions, titles, bounds and literals", () =>
     Effect.gen(function*() {
       const schema = yield* schemaOf(
         Schema.Struct({
@@ -281,7 +281,7 @@ describe("the JSON Schema of arguments", () => {
     }))
 })
 
-describe("a schema that cannot be offered", () => {
+describe("a schema that cannot be listed", () => {
   const refusal = (tool: Tool.Tool<string, never, never>) =>
     kit.failure(kit.server(Tool.layer(tool, () => Effect.succeed(undefined as never))))
 
@@ -293,7 +293,7 @@ describe("a schema that cannot be offered", () => {
       ["a number", Schema.Number]
     ] as ReadonlyArray<readonly [string, Tool.Codec]>
   ) {
-    it.effect(`every revision · arguments that are no object fail the layer, and name the tool: ${what}`, () =>
+    it.effect(`every revision · a schema whose root is not an object fails the layer: ${what}`, () =>
       Effect.gen(function*() {
         const error = yield* refusal(Tool.make("odd", { input }) as never)
         expect(error).toBeInstanceOf(DefinitionError)
@@ -303,7 +303,7 @@ describe("a schema that cannot be offered", () => {
   }
 
   for (const member of ["input", "output"] as const) {
-    it.effect(`a schema that has no JSON Schema fails the layer, and names the tool: ${member}`, () =>
+    it.effect(`a schema without a JSON Schema fails the layer, and names the tool: ${member}`, () =>
       Effect.gen(function*() {
         const symbolic = Schema.Struct({ [Symbol.for("a")]: Schema.String } as never) as unknown as Tool.Codec
         const Endless: Tool.Codec = Schema.Union([Point, Schema.suspend((): Tool.Codec => Endless)])
@@ -340,7 +340,7 @@ describe("a schema that cannot be offered", () => {
         ]
       ] as ReadonlyArray<readonly [string, Tool.AnySchema, string]>
     ) {
-      it.effect(`what is no JSON and says no form in it fails the layer, and is not told as anything: ${member}, ${what}`, () =>
+      it.effect(`a declaration without a JSON representation fails the layer: ${member}, ${what}`, () =>
         Effect.gen(function*() {
           const error = yield* refusal(Tool.make("odd", { [member]: shape }) as never)
           expect((error as DefinitionError).message).toBe(
@@ -351,7 +351,7 @@ describe("a schema that cannot be offered", () => {
     }
   }
 
-  it.effect("what says its form in JSON is told, whatever it is: classes, options, JSON itself, and an id that is JSON by its word", () =>
+  it.effect("accepts declarations with a JSON representation: classes, options, JSON values, and an annotated id", () =>
     Effect.gen(function*() {
       class Order extends Schema.Class<Order>("Order")({
         tea: Schema.String,
@@ -380,10 +380,10 @@ describe("a schema that cannot be offered", () => {
     }))
 })
 
-it.effect("law 4 · no schema is compiled per request, and none per listing", () =>
+it.effect("compiles no schema per request or per listing", () =>
   Effect.gen(function*() {
     let compiled = 0
-    // A declaration is asked for its JSON form whenever a codec or a JSON Schema is made of it.
+    // The JSON representation of a declaration is requested whenever a codec or a JSON Schema is built from it.
     const Counted = Schema.declare((value: unknown): value is URL => value instanceof URL, {
       toCodecJson: () => {
         compiled++

@@ -1,4 +1,4 @@
-/** What the types say. They are checked by `npm run check`; what is asserted at run time is that the same values work. */
+/** The inferred types, which `npm run check` checks. The run-time assertions check that the same values work. */
 import { describe, expect, expectTypeOf, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/RequestContext"
@@ -30,7 +30,7 @@ class Leaf extends Context.Service<Leaf, { readonly kind: string }>()("types/Lea
 class OutOfTea extends Data.TaggedError("OutOfTea")<{ readonly message: string }> {}
 
 describe("tools", () => {
-  it("a handler's argument is what the input decodes to", () => {
+  it("a handler's argument is the decoded input", () => {
     const fields = Tool.make("t", {
       input: { n: Schema.NumberFromString, when: Schema.optionalKey(Schema.Date), list: Schema.Array(Schema.String) }
     })
@@ -53,7 +53,7 @@ describe("tools", () => {
     expect(fields.name).toBe("t")
   })
 
-  it("with an output schema a handler answers with its value, or a result of it", () => {
+  it("with an output schema a handler returns its value, or a result of it", () => {
     const sum = Tool.make("sum", { output: { sum: Schema.Int, at: Schema.Date } })
     const at = new Date(0)
     Tool.layer(sum, () => Effect.succeed({ sum: 1, at }))
@@ -63,14 +63,14 @@ describe("tools", () => {
     Tool.layer(sum, () => Effect.succeed({ sum: "1", at }))
     // @ts-expect-error the value is not text
     Tool.layer(sum, () => Effect.succeed("1"))
-    // @ts-expect-error a tool that did not fail gives its structured content
+    // @ts-expect-error a result without isError requires structured content
     Tool.layer(sum, () => Effect.succeed(Tool.result({ content: "x" })))
-    // @ts-expect-error the structured content is not what the schema says
+    // @ts-expect-error the structured content does not match the schema
     Tool.layer(sum, () => Effect.succeed(Tool.result({ structured: { sum: "1" } })))
     expect(Tool.result({ isError: true })).toBeDefined()
   })
 
-  it("without one a handler answers with text, blocks, or nothing", () => {
+  it("without an output schema a handler returns text, blocks, or nothing", () => {
     const plain = Tool.make("plain")
     Tool.layer(plain, () => Effect.succeed("text"))
     Tool.layer(plain, () => Effect.succeed({ type: "text" as const, text: "a" }))
@@ -80,14 +80,14 @@ describe("tools", () => {
     Tool.layer(plain, () => Effect.succeed(Tool.result({ content: "a", isError: true })))
     // @ts-expect-error structured content needs an output schema
     Tool.layer(plain, () => Effect.succeed(Tool.result({ structured: { a: 1 } })))
-    // @ts-expect-error an object that is no block
+    // @ts-expect-error the object is not a content block
     Tool.layer(plain, () => Effect.succeed({ sum: 1 }))
     // @ts-expect-error a number is not content
     Tool.layer(plain, () => Effect.succeed(1))
     expect(plain.output).toBeUndefined()
   })
 
-  it("of other libraries: a handler gets what comes out of the input, and answers what goes into the output", () => {
+  it("with schemas of other libraries a handler receives the input's output, and returns the output's input", () => {
     const tool = Tool.make("t", {
       input: z.object({ n: z.number().default(1), at: z.string().transform((text) => new Date(text)) }),
       output: z.object({ sum: z.string().transform(Number).pipe(z.number()) })
@@ -96,7 +96,7 @@ describe("tools", () => {
       expectTypeOf(input).toEqualTypeOf<{ n: number; at: Date }>()
       return Effect.succeed({ sum: "1" })
     })
-    // @ts-expect-error the sum goes in as text
+    // @ts-expect-error the input side of the sum is a string
     Tool.layer(tool, () => Effect.succeed({ sum: 1 }))
     Tool.layer(Tool.make("t", { input: type({ "a?": "string", b: "number" }) }), (input) => {
       expectTypeOf(input).toEqualTypeOf<{ a?: string; b: number }>()
@@ -107,7 +107,7 @@ describe("tools", () => {
       expectTypeOf(input).toEqualTypeOf<{ n: number }>()
       return Effect.void
     })
-    // What an Effect Schema is wins over what it was made besides.
+    // The types of the Effect Schema take precedence over those of the Standard Schema.
     Tool.layer(Tool.make("t", { input: Schema.toStandardSchemaV1(Schema.Struct({ at: Schema.Date })) }), (input) => {
       expectTypeOf(input).toEqualTypeOf<{ readonly at: Date }>()
       return Effect.void
@@ -115,7 +115,7 @@ describe("tools", () => {
     expect(tool.output?.foreign).toBe(true)
   })
 
-  it("of JSON Schema: an object, or what is said", () => {
+  it("with a JSON Schema a handler receives an object, or the declared type", () => {
     const tool = Tool.make("t", { input: JsonSchema.make({ type: "object" }) })
     Tool.layer(tool, (input) => {
       expectTypeOf(input).toEqualTypeOf<JsonObject>()
@@ -129,30 +129,30 @@ describe("tools", () => {
       expectTypeOf(input).toEqualTypeOf<{ readonly a: number }>()
       return Effect.succeed(["a"])
     })
-    // @ts-expect-error the answer is a list of texts
+    // @ts-expect-error the result must be a list of strings
     Tool.layer(said, () => Effect.succeed([1]))
     expect(said.name).toBe("t")
   })
 
-  it("what a handler fails with has a message", () => {
+  it("a handler's failure has a message", () => {
     Tool.layer(Tool.make("t"), () => Effect.fail(new OutOfTea({ message: "none" })))
     expectTypeOf<string>().not.toExtend<HandlerError>()
     expectTypeOf<OutOfTea>().toExtend<HandlerError>()
     expect(new OutOfTea({ message: "none" }).message).toBe("none")
   })
 
-  it("schemas that need services are refused", () => {
+  it("schemas that require services are refused", () => {
     const needy = Schema.String.pipe(Schema.decodeTo(Schema.String, {
       decode: null as never,
       encode: null as never
     })) as unknown as Schema.Codec<string, string, Kettle>
-    // @ts-expect-error decoding needs a Kettle
+    // @ts-expect-error decoding requires a Kettle
     expect(Tool.make("t", { input: { a: needy } }).name).toBe("t")
   })
 })
 
 describe("templates", () => {
-  it("the variables are read off the template's text", () => {
+  it("the variables are inferred from the template's text", () => {
     type M<T extends string> = ResourceTemplate.Matched<T>
     expectTypeOf<M<"a://{x}/{y}">>().toEqualTypeOf<{ readonly x: string; readonly y: string }>()
     expectTypeOf<M<"a://{+path}">>().toEqualTypeOf<{ readonly path: string }>()
@@ -172,7 +172,7 @@ describe("templates", () => {
     expect(template.uriTemplate).toBe("a://{x}{?q}")
   })
 
-  it("or are what their schemas decode to", () => {
+  it("or are the decoded values of their schemas", () => {
     const template = ResourceTemplate.make("a://{x}{?q}", {
       name: "t",
       variables: { x: Schema.NumberFromString, q: Schema.optionalKey(Schema.String) }
@@ -190,7 +190,7 @@ describe("templates", () => {
 })
 
 describe("prompts", () => {
-  it("a handler's argument is what the arguments decode to", () => {
+  it("a handler's argument is the decoded arguments", () => {
     const prompt = Prompt.make("p", {
       arguments: { n: Schema.NumberFromString, s: Schema.optionalKey(Schema.String), o: Schema.optional(Schema.String) }
     })
@@ -207,33 +207,33 @@ describe("completion", () => {
   const prompt = Prompt.make("p", { arguments: { a: Schema.NumberFromString, b: Schema.optionalKey(Schema.String) } })
   const handler = () => Effect.succeed("")
 
-  it("is for the arguments that there are", () => {
+  it("exists only for the declared arguments", () => {
     Prompt.layer(prompt, handler, {
       complete: {
         a: (value, others) => {
           expectTypeOf(value).toEqualTypeOf<string>()
-          // As they are on the wire, and perhaps not there yet.
+          // The arguments are still encoded, and may be absent.
           expectTypeOf(others).toEqualTypeOf<{ readonly a?: string; readonly b?: string }>()
           return []
         },
         b: ["x"]
       }
     })
-    // @ts-expect-error there is no argument c
+    // @ts-expect-error the prompt does not have an argument c
     Prompt.layer(prompt, handler, { complete: { c: ["x"] } })
-    // @ts-expect-error suggestions are texts
+    // @ts-expect-error suggestions must be strings
     Prompt.layer(prompt, handler, { complete: { a: [1] } })
-    // What a source fails with has a message.
+    // A source's failure has a message.
     expectTypeOf<Effect.Effect<ReadonlyArray<string>, OutOfTea>>().toExtend<Completion.Source<"a">>()
     expectTypeOf<Effect.Effect<ReadonlyArray<string>, string>>().not.toExtend<Completion.Source<"a">>()
     const template = ResourceTemplate.make("a://{x}{?q}", { name: "t" })
     ResourceTemplate.layer(template, handler, { complete: { x: ["1"], q: Effect.succeed(["2"]) } })
-    // @ts-expect-error there is no variable y
+    // @ts-expect-error the template does not have a variable y
     ResourceTemplate.layer(template, handler, { complete: { y: ["1"] } })
     expect(prompt.name).toBe("p")
   })
 
-  it("may need services, which the layer needs then", () => {
+  it("may require services, which the layer then requires", () => {
     const layer = Prompt.layer(prompt, () => Effect.as(Kettle, ""), {
       complete: { a: Effect.as(Leaf, ["x"]), b: () => Effect.as(McpRequest, ["x"]) }
     })
@@ -247,7 +247,7 @@ describe("completion", () => {
 })
 
 describe("at run time", () => {
-  it("what adds and replaces needs the scope that undoes it, and what its handler needs", () => {
+  it("a change requires the scope that undoes it, and the services of its handler", () => {
     const add = Tool.add(Tool.make("t"), () => Effect.as(Kettle, "x"))
     expectTypeOf(add).toEqualTypeOf<Effect.Effect<void, DefinitionError, Scope.Scope | Catalog.Catalog | Kettle>>()
     const replace = Resource.replace(Resource.make("a://b"), Effect.as(McpRequest, ""))
@@ -264,7 +264,7 @@ describe("layers", () => {
     return "x"
   })
 
-  it("need the catalog and what the handler needs, but for the request", () => {
+  it("require the catalog and the services of the handler, except the request", () => {
     const layer = Tool.layer(tool, () => all)
     expectTypeOf(layer).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog | Kettle>>()
     const resource = Resource.layer(Resource.make("a://b"), all)
@@ -288,7 +288,7 @@ describe("layers", () => {
     expect(Layer.isLayer(done)).toBe(true)
   })
 
-  it("of a handler that only throws, as one that is not written yet does, need nothing for it", () => {
+  it("of a handler that only throws, such as an unfinished one, require no services for it", () => {
     const todo = () => {
       throw new Error("todo")
     }
@@ -301,7 +301,7 @@ describe("layers", () => {
     expect(Layer.isLayer(layers)).toBe(true)
   })
 
-  it("of a handler that needs a scope need what nobody has, until it is wrapped in Effect.scoped", () => {
+  it("of a handler that requires a scope cannot be built, unless it is wrapped in Effect.scoped", () => {
     const acquire = Effect.acquireRelease(Effect.succeed("x"), () => Effect.void)
     const layer = Tool.layer(tool, () => acquire)
     expectTypeOf(layer).toEqualTypeOf<Layer.Layer<never, DefinitionError, Catalog.Catalog | Catalog.UnscopedHandler>>()
@@ -309,7 +309,7 @@ describe("layers", () => {
     expectTypeOf(server).toEqualTypeOf<
       Layer.Layer<McpServer.McpServer | Catalog.Catalog, DefinitionError, Catalog.UnscopedHandler>
     >()
-    // Not even where a scope is around.
+    // Not even within a scope.
     const built = Effect.scoped(Layer.build(server))
     expectTypeOf<Effect.Services<typeof built>>().toEqualTypeOf<Catalog.UnscopedHandler>()
     expectTypeOf<Extract<Layer.Services<typeof layer>, Scope.Scope>>().toEqualTypeOf<never>()
@@ -318,7 +318,7 @@ describe("layers", () => {
     expect(Layer.isLayer(scoped)).toBe(true)
   })
 
-  it("may fail with what the definitions fail with", () => {
+  it("may fail with the errors of the definitions", () => {
     const failing = Layer.effectDiscard(Effect.fail(new OutOfTea({ message: "none" })))
     const server = McpServer.layer({ name: "t", version: "1" }, failing)
     expectTypeOf<Layer.Error<typeof server>>().toEqualTypeOf<OutOfTea>()
@@ -326,14 +326,14 @@ describe("layers", () => {
   })
 })
 
-describe("who makes a request", () => {
-  it("is read from what the host makes of a request", () => {
+describe("the principal", () => {
+  it("is read from the application's type of a request", () => {
     interface HostRequest extends IncomingMessage {
       readonly user?: { readonly id: string }
     }
     const options: NodeHttp.HandlerOptions = { principal: (request: HostRequest) => request.user }
     expect(options.principal?.({ user: { id: "ada" } } as HostRequest)).toEqual({ id: "ada" })
-    // @ts-expect-error a number is no request
+    // @ts-expect-error a number is not a request
     const wrong: NodeHttp.HandlerOptions = { principal: (request: number) => ({ id: String(request) }) }
     expect(wrong).toBeDefined()
   })

@@ -18,7 +18,7 @@ import * as kit from "./kit.ts"
 
 const owner = (id: string) => ({ principal }: Caller) => principal?.id === id
 
-/** One of each kind, named after somebody, that nobody else may see. */
+/** One definition of each kind, named after a principal, which only that principal may see. */
 const of = (id: string) =>
   Catalog.visibleTo(
     owner(id),
@@ -30,7 +30,7 @@ const of = (id: string) =>
     ResourceTemplate.layer(ResourceTemplate.make(`${id}://{x}`, { name: id }), () => Effect.succeed(id))
   )
 
-/** Ann and Bob at one server, where each has something of their own. */
+/** Clients of Ann and Bob at one server, where each has definitions of their own. */
 const both = (revision: Revision.Revision, options: Partial<McpServer.Options> = {}) =>
   Effect.gen(function*() {
     const context = yield* Layer.build(
@@ -62,7 +62,7 @@ for (const revision of Revision.all) {
           for (const [method, key, name, named] of lists) {
             const seen = (client: kit.Client) =>
               Effect.map(client.all(method, key), ({ entries }) => entries.map((entry) => entry[name]))
-            // Twice, in turns: nothing that was written for one is shown to the other.
+            // Twice in turns: a listing that was encoded for one is not sent to the other.
             for (let i = 0; i < 2; i++) {
               expect(yield* seen(ann)).toEqual([named("ann")])
               expect(yield* seen(bob)).toEqual([named("bob")])
@@ -99,7 +99,7 @@ for (const revision of Revision.all) {
           expect(JSON.stringify(mine).replaceAll("bob", "xyz")).toBe(JSON.stringify(nothing))
           expect(mine.code).toBe(method.startsWith("resources") && session ? -32002 : -32602)
         }
-        // Bob gets his own.
+        // Bob receives his own suggestions.
         const completed = yield* bob.result("completion/complete", {
           ref: { type: "ref/prompt", name: "prompt-bob" },
           argument

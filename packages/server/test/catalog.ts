@@ -1,4 +1,4 @@
-/** One catalog with something of every kind, which the tests of the revisions offer in all of them. */
+/** One catalog with definitions of every kind, which the tests serve in all revisions. */
 import * as Content from "@skein/server/Content"
 import * as McpServer from "@skein/server/McpServer"
 import * as Progress from "@skein/server/Progress"

@@ -1,6 +1,6 @@
 /**
- * What the tests of the server share: a server layer put on a link, and a client that speaks raw JSON-RPC in any revision.
- * Every answer that comes is held against the official schema of the revision that it was asked in, where that is at hand.
+ * Helpers of the server's tests: connect a server layer to a client that speaks raw JSON-RPC in any revision. Every
+ * response is validated against the official schema of the request's revision, if there is one.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -20,10 +20,10 @@ import type { Json } from "./oracle.ts"
 
 export { type Json, validated } from "./oracle.ts"
 
-/** Throws what the official schema has against an answer. */
+/** Throws the faults of a response by the official schema. */
 export const validate = oracle.answer
 
-/** The `_meta` of a request of the request era. */
+/** The `_meta` of a stateless request. */
 export const meta = (version: string = Revision.latest): JsonRpc.JsonObject => ({
   "io.modelcontextprotocol/protocolVersion": version,
   "io.modelcontextprotocol/clientInfo": { name: "kit", version: "1" },
@@ -33,14 +33,14 @@ export const meta = (version: string = Revision.latest): JsonRpc.JsonObject => (
 /** A client that speaks raw JSON-RPC. */
 export class Client {
   readonly peer: Peer.Peer
-  /** The revision that requests are made in: with `_meta` in the request era. */
+  /** The revision of the requests. Those of the stateless revision have `_meta`. */
   revision: Revision.Revision
-  /** All that came, in order. */
+  /** All received messages, in order. */
   readonly received: Array<Json> = []
   readonly #connection: Effect.Success<ReturnType<typeof InMemoryTransport.make>>[1]
   readonly #waiting = new Map<JsonRpc.Id, (message: Json) => void>()
   readonly #asked = new Map<JsonRpc.Id, { readonly method: string; readonly revision: Revision.Revision }>()
-  // How much of what came was looked at.
+  // The number of messages that were validated.
   #looked = 0
   #id = 0
 
@@ -62,7 +62,7 @@ export class Client {
     })
   }
 
-  /** Sends a request as it is, with nothing added, and does not wait. */
+  /** Sends a request unchanged, and does not wait. */
   sendRaw(method: string, params?: unknown, id: JsonRpc.Id = ++this.#id): JsonRpc.Id {
     this.#asked.set(id, { method, revision: this.revision })
     this.#connection.send({ _tag: "Request", id, method, params: params as JsonRpc.JsonObject })
@@ -75,7 +75,7 @@ export class Client {
     return this.sendRaw(method, { ...params, _meta: { ...meta(), ...params._meta } })
   }
 
-  /** Sends an answer, to whatever it may be. */
+  /** Sends a response with any id. */
   answerRaw(message: JsonRpc.Success | JsonRpc.Failure): void {
     this.#connection.send(message)
   }
@@ -84,7 +84,7 @@ export class Client {
     this.#connection.send({ _tag: "Notification", method, params })
   }
 
-  /** Throws what the official schema has against what the server has said besides answers. */
+  /** Throws the faults of the server's messages other than responses by the official schema. */
   #look(): void {
     for (; this.#looked < this.received.length; this.#looked++) {
       const message = this.received[this.#looked]
@@ -94,7 +94,7 @@ export class Client {
     }
   }
 
-  /** Waits for the answer to a request that was sent. */
+  /** Waits for the response to a sent request. */
   answer(id: JsonRpc.Id): Effect.Effect<Json> {
     return Effect.map(
       Effect.callback<Json>((resume) => {
@@ -112,17 +112,17 @@ export class Client {
     )
   }
 
-  /** Sends a request in the client's revision, and answers with the whole message that comes back. */
+  /** Sends a request in the client's revision, and returns the complete response. */
   request(method: string, params?: Json): Effect.Effect<Json> {
     return Effect.suspend(() => this.answer(this.send(method, params)))
   }
 
-  /** The same with nothing added. */
+  /** The same for an unchanged request. */
   requestRaw(method: string, params?: unknown): Effect.Effect<Json> {
     return Effect.suspend(() => this.answer(this.sendRaw(method, params)))
   }
 
-  /** The result of a request; dies where it is an error. */
+  /** Returns the result of a request, and dies if it is an error. */
   result(method: string, params?: Json): Effect.Effect<Json> {
     return Effect.flatMap(this.request(method, params), (message) =>
       message.error === undefined
@@ -130,7 +130,7 @@ export class Client {
         : Effect.die(new Error(`${method}: ${JSON.stringify(message.error)}`)))
   }
 
-  /** The error of a request; dies where it is a result. */
+  /** Returns the error of a request, and dies if it is a result. */
   error(method: string, params?: Json): Effect.Effect<Json> {
     return Effect.flatMap(this.request(method, params), (message) =>
       message.error === undefined
@@ -150,7 +150,7 @@ export class Client {
     return this.received.filter((message) => message.method === method)
   }
 
-  /** Every entry of a listing, page by page, and how many pages there were. */
+  /** All entries of a listing, page by page, and the number of pages. */
   all(method: string, key: string): Effect.Effect<{ readonly entries: ReadonlyArray<Json>; readonly pages: number }> {
     return Effect.gen({ self: this }, function*() {
       const entries: Array<Json> = []
@@ -173,7 +173,7 @@ export const hello = (protocolVersion: string): JsonRpc.JsonObject => ({
   clientInfo: { name: "kit", version: "1" }
 })
 
-/** Puts the server on a link. Nothing is said yet. */
+/** Connects the server to a client. No message is sent yet. */
 export const link = (
   revision: Revision.Revision = Revision.latest
 ): Effect.Effect<Client, never, McpServer.McpServer | Scope.Scope> =>
@@ -183,7 +183,7 @@ export const link = (
     return new Client(far, yield* server.serve(near), revision)
   })
 
-/** Puts a server on a link whose messages come from somebody. Nothing is said yet. */
+/** Connects the server to a client whose messages have a principal. No message is sent yet. */
 export const linkAs = (
   server: McpServer.McpServer["Service"],
   principal: Principal | undefined,
@@ -204,7 +204,7 @@ export const linkAs = (
     return new Client(far, peer, revision)
   })
 
-/** Puts the server on a link and, in the session era, shakes hands. */
+/** Connects the server to a client, and initializes a session in session-based revisions. */
 export const connect = (
   revision: Revision.Revision = Revision.latest
 ): Effect.Effect<Client, never, McpServer.McpServer | Scope.Scope> =>
@@ -213,32 +213,32 @@ export const connect = (
       ? Effect.void
       : Effect.map(client.result("initialize", hello(revision)), () => client.notify("notifications/initialized")))
 
-/** What the layer of a server makes. */
+/** The services of a server's layer. */
 export type Server = Layer.Layer<McpServer.McpServer | Catalog.Catalog, unknown>
 
-/** Builds a server for the length of a test, and connects a client to it. */
+/** Builds a server for the duration of a test, and connects a client to it. */
 export const client = (
   server: Server,
   revision: Revision.Revision = Revision.latest
 ): Effect.Effect<Client, never, Scope.Scope> =>
   Effect.flatMap(Effect.orDie(Layer.build(server)), (context) => Effect.provide(connect(revision), context))
 
-/** A server that is called `test`, with these definitions. */
+/** A server called `test` with these definitions. */
 export const server = <const L extends ReadonlyArray<McpServer.Definitions>>(...definitions: L) =>
   McpServer.layer({ name: "test", version: "1.0.0" }, ...definitions)
 
-/** Lets everything that can run now run: microtasks, immediates and the fibers behind them. */
+/** Runs everything that can run now: microtasks, immediates and the fibers behind them. */
 export const settle: Effect.Effect<void> = Effect.gen(function*() {
   for (let turn = 0; turn < 5; turn++) {
     yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
   }
 })
 
-/** Why a layer cannot be built; dies where it can. */
+/** Returns the error of a layer that cannot be built, and dies if it can. */
 export const failure = <A, E>(layer: Layer.Layer<A, E>): Effect.Effect<E> =>
   Effect.scoped(Effect.flip(Effect.flatMap(Layer.build(layer), () => Effect.die(new Error("it was built")))) as never)
 
-/** Runs an effect with a logger that keeps every line, with its cause. */
+/** Runs an effect with a logger that stores every line, with its cause. */
 export const logged = <A, E, R>(
   f: (lines: ReadonlyArray<string>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
@@ -250,5 +250,5 @@ export const logged = <A, E, R>(
     return Effect.provide(f(lines), Logger.layer([logger]))
   })
 
-/** The context that is here, for what is built by hand. */
+/** The current context, for values that are built by hand. */
 export const here: Effect.Effect<Context.Context<never>> = Effect.context<never>()

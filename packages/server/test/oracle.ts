@@ -1,5 +1,6 @@
 /**
- * What a server says, held against the official schemas of the revision that it says it in: answers, notifications and requests.
+ * Validates the messages of a server against the official schemas of their revision: responses, notifications and
+ * requests.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -7,7 +8,7 @@ import * as Exceptions from "../../protocol/test/oracle/Exceptions.ts"
 import * as Spec from "../../protocol/test/oracle/Spec.ts"
 import * as Validate from "../../protocol/test/oracle/Validate.ts"
 
-/** A message as it is on the wire; tests look into it as they like. */
+/** A message as it is on the wire. Tests read any member of it. */
 export type Json = any
 
 /** The definition of each method's result. */
@@ -29,7 +30,7 @@ export const results: { readonly [method: string]: string } = {
   "subscriptions/listen": "SubscriptionsListenResult"
 }
 
-/** The same for tasks: those of 2025-11-25, and those of the extension, which has a schema of its own. */
+/** The same for tasks: those of 2025-11-25, and those of the extension, which has a separate schema. */
 const ofTasks: { readonly [document: string]: { readonly [method: string]: string } } = {
   "2025-11-25": {
     "tasks/get": "GetTaskResult",
@@ -44,11 +45,11 @@ const ofTasks: { readonly [document: string]: { readonly [method: string]: strin
   }
 }
 
-/** Whether these tests know what a method is answered with. */
+/** Whether these tests can validate the result of a method. */
 export const knows = (method: string): boolean =>
   method in results || Object.values(ofTasks).some((names) => method in names)
 
-/** A call may be answered with a task: where the client asked for one, or since 2026-07-28 as the server decides. */
+/** A call may be answered with a task: if the client requested one, or since 2026-07-28 if the server decides so. */
 const isTask = (revision: Revision.Revision, method: string, result: Json): boolean =>
   method === "tools/call" &&
   (revision === "2025-11-25" ? "task" in result && !("content" in result) : result.resultType === "task")
@@ -65,7 +66,7 @@ const definitionOfResult = (
   return ofTask === undefined ? [revision, results[method]] : [document, ofTask]
 }
 
-/** The errors that have a definition of their own since 2026-07-28. */
+/** The errors that have a separate definition since 2026-07-28. */
 const errors: ReadonlyMap<number, string> = new Map([
   [-32700, "ParseError"],
   [-32600, "InvalidRequestError"],
@@ -77,10 +78,10 @@ const errors: ReadonlyMap<number, string> = new Map([
   [-32022, "UnsupportedProtocolVersionError"]
 ])
 
-/** How many messages the official schemas have accepted in this process. */
+/** The number of messages that the official schemas have accepted in this process. */
 export const validated = { count: 0 }
 
-/** Throws what the official schema has against a value. */
+/** Throws the faults of a value by the official schema. */
 export const accept = (revision: Spec.DocumentName, definition: string, value: unknown): void => {
   if (!Spec.present) return
   const refusal = Validate.refusal(Exceptions.load(revision), definition, value)
@@ -89,7 +90,7 @@ export const accept = (revision: Spec.DocumentName, definition: string, value: u
 }
 
 const failure = (revision: Revision.Revision, message: Json): void => {
-  // Before 2025-11-25 no spelling of an error without an id satisfies the schemas: none is known yet.
+  // No form of an error without an id is known that satisfies the schemas before 2025-11-25.
   const nameless = message.id === undefined && revision < "2025-11-25"
   const spoken = nameless ? "2025-11-25" : revision
   accept(spoken, spoken >= "2025-11-25" ? "JSONRPCErrorResponse" : "JSONRPCError", message)
@@ -105,7 +106,7 @@ const failure = (revision: Revision.Revision, message: Json): void => {
   if (definition !== undefined) accept(revision, definition, whole ? message : message.error)
 }
 
-/** Throws what the official schema has against the answer to a request. */
+/** Throws the faults of the response to a request by the official schema. */
 export const answer = (revision: Revision.Revision, method: string, message: Json): void => {
   if (message.error !== undefined) return failure(revision, message)
   accept(revision, revision >= "2025-11-25" ? "JSONRPCResultResponse" : "JSONRPCResponse", message)
@@ -120,7 +121,7 @@ export const answer = (revision: Revision.Revision, method: string, message: Jso
 
 const methods = new Map<Revision.Revision, ReadonlyMap<string, string>>()
 
-/** The definition of the requests and notifications with a name. */
+/** The definitions of requests and notifications by method. */
 const definitionOf = (revision: Revision.Revision, method: string): string | undefined => {
   let known = methods.get(revision)
   if (known === undefined) {
@@ -143,10 +144,10 @@ const named = (revision: Revision.Revision, message: Json): void => {
   accept(revision, definition, message)
 }
 
-/** Notifications that only tests know. */
+/** Notifications that exist only in tests. */
 const ours = "notifications/test"
 
-/** Throws what the official schema has against a request or a notification of a server. */
+/** Throws the faults of a request or a notification of a server by the official schema. */
 export const said = (revision: Revision.Revision, message: Json): void => {
   if (message.id === undefined) {
     accept(revision, "JSONRPCNotification", message)
@@ -175,7 +176,7 @@ const signed = ({ _meta }: Json): void => {
   accept("2026-07-28", "Implementation", server)
 }
 
-/** The requests that a client has sent in one revision, and what was answered. */
+/** The requests that a client has sent in one revision, and their responses. */
 export class Talk {
   revision: Revision.Revision
   readonly #asked = new Map<JsonRpc.Id, string>()
@@ -184,14 +185,14 @@ export class Talk {
     this.revision = revision
   }
 
-  /** Notes what the client sends: one message, or a batch. */
+  /** Records the client's message or batch. */
   ask(body: Json): void {
     if (Array.isArray(body)) return body.forEach((member) => this.ask(member))
     const asks = body?.id !== undefined && !("result" in body) && !("error" in body)
     if (asks) this.#asked.set(body.id, String(body.method))
   }
 
-  /** Throws what there is against a message of the server's: one message, or a batch. */
+  /** Throws the faults of the server's message or batch. */
   hear(message: Json): void {
     if (Array.isArray(message)) return message.forEach((member) => this.hear(member))
     if (message?.method !== undefined) return said(this.revision, message)

@@ -10,7 +10,7 @@ import * as kit from "../kit.ts"
 const tool = (name: string, options = {}) => Tool.layer(Tool.make(name, options), () => Effect.succeed("ok"))
 const pages = { pageSize: 1, caching: { "tools/list": { ttlMs: 1000, cacheScope: "public" } } } as const
 
-it.effect("2026-07-28 · servers MUST apply the same cacheScope to all pages, also when what made them private goes", () =>
+it.effect("2026-07-28 · servers MUST apply the same cacheScope to all pages, also after the private entry is removed", () =>
   Effect.gen(function*() {
     const server = McpServer.layer(
       { name: "test", version: "1", ...pages },

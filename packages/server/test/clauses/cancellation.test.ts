@@ -1,4 +1,7 @@
-/** Cancellation (basic/utilities/cancellation, basic/patterns/cancellation), over every transport that has the notification. */
+/**
+ * Cancellation (basic/utilities/cancellation, basic/patterns/cancellation), over every transport that has the
+ * notification.
+ */
 import { expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Progress from "@skein/server/Progress"
@@ -27,9 +30,10 @@ const make = Effect.sync(() => {
 
 for (const [{ connect, name }, revision] of transports.each) {
   const session = Revision.era(revision) === "session"
-  // "Streamable HTTP: Closing the SSE response stream is the cancellation signal" (2026-07-28): tested where streams are.
+  // "Streamable HTTP: Closing the SSE response stream is the cancellation signal" (2026-07-28): the tests of streams
+  // cover it.
   if (!session && name !== "stdio") continue
-  // Clients here count from 1, and the handshake is the first.
+  // Clients here count from 1, and initialize has the first id.
   const requestId = session ? 2 : 1
 
   it.live(`${revision} · ${name} · SHOULD stop processing, and MUST NOT send any further messages for it`, () =>

@@ -1,4 +1,4 @@
-/** Content that handlers answer with: what clients that check would refuse is not written, and the log says why. */
+/** Content in results of handlers: content that strict clients would refuse is not sent, and the log has the reason. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Content from "@skein/server/Content"
@@ -55,7 +55,7 @@ for (const revision of Revision.all) {
         ))
     }
 
-    it.effect(`${revision} · nor are contents with a URI that is none`, () =>
+    it.effect(`${revision} · does not send contents with an invalid URI`, () =>
       kit.logged((lines) =>
         Effect.gen(function*() {
           const contents = [Content.resourceContents("a:b", "text"), Content.resourceContents("b", "text")]
@@ -75,13 +75,13 @@ for (const revision of Revision.all) {
 
 describe("2024-11-05 · the image data MUST be base64-encoded", () => {
   for (const data of ["data:image/png;base64,AQID", "AQI", "AQ ID", "AQ==AQ==", "_-_-", "=AQI"]) {
-    it(`${data} is not`, () => {
+    it(`${data} is not base64`, () => {
       expect(() => Content.image(data, "image/png")).toThrow("base64")
       expect(() => Content.audio(data, "audio/wav")).toThrow("base64")
     })
   }
 
-  it("and what is one stays as it is", () => {
+  it("accepts valid base64 unchanged", () => {
     for (const data of ["", "AQID", "AQ==", "AQI=", "+/+/"]) expect(Content.image(data, "image/png").data).toBe(data)
   })
 })

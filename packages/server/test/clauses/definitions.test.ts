@@ -1,4 +1,4 @@
-/** What definitions say of themselves besides their schemas: what clients that check would refuse is never written. */
+/** The metadata of definitions besides their schemas: metadata that strict clients would refuse is never sent. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as McpServer from "@skein/server/McpServer"
@@ -16,7 +16,7 @@ import * as kit from "../kit.ts"
 const ok = Effect.succeed("ok")
 const icon = (src: string) => ({ icons: [{ src }] })
 
-/** One definition of each kind, with something to say of itself. */
+/** One definition of each kind, with metadata. */
 const kinds: { readonly [kind: string]: (said: kit.Json) => McpServer.Definitions } = {
   tool: (said) => Tool.layer(Tool.make("t", said), () => ok),
   prompt: (said) => Prompt.layer(Prompt.make("p", said), () => ok),
@@ -59,7 +59,7 @@ const wrong: ReadonlyArray<readonly [clause: string, kinds: ReadonlyArray<string
   ["2025-06-18 · _meta is JSON", all, { _meta: { "a.b/c": 1n } }, "JSON"]
 ]
 
-describe("what none may say fails the layer, and is named", () => {
+describe("metadata that no definition may have fails the layer, and is named", () => {
   for (const [clause, of, said, problem] of wrong) {
     for (const kind of of) {
       it.effect(`${clause} · ${kind}: ${inspect(said, { breakLength: Infinity })}`, () =>
@@ -71,7 +71,7 @@ describe("what none may say fails the layer, and is named", () => {
     }
   }
 
-  it.effect("added while the server runs, it hides none of the others", () =>
+  it.effect("is left out without hiding the other definitions, if a definition is added while the server runs", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server(Resource.layer(Resource.make("r://r"), ok)))
       const client = yield* Effect.provide(kit.connect(), context)
@@ -81,7 +81,7 @@ describe("what none may say fails the layer, and is named", () => {
     }))
 
   for (const said of [icon("x"), { websiteUrl: "example.com" }, { websiteUrl: "https://a b" }]) {
-    it.effect(`2025-11-25 · nor is a server built that says it of itself: ${JSON.stringify(said)}`, () =>
+    it.effect(`2025-11-25 · fails a server whose own description is invalid: ${JSON.stringify(said)}`, () =>
       Effect.gen(function*() {
         const server = McpServer.layer({ name: "mine", version: "1", ...said }, kinds["tool"]!({}))
         const exit = yield* Effect.exit(Effect.scoped(Layer.build(server as kit.Server)))
@@ -102,7 +102,7 @@ const right: ReadonlyArray<object> = [
 ]
 
 for (const revision of Revision.all) {
-  it.effect(`${revision} · and what one may say is told, in the words of the revision`, () =>
+  it.effect(`${revision} · sends allowed metadata in the form of the revision`, () =>
     Effect.gen(function*() {
       for (const said of right) {
         const client = yield* kit.client(kit.server(...all.map((kind) => kinds[kind]!(said))) as kit.Server, revision)

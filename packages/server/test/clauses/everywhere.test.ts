@@ -1,4 +1,4 @@
-/** What holds over every transport in the same words: the transports carry messages, and change none. */
+/** Rules that hold over every transport: a transport carries messages without changing them. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import * as catalog from "../catalog.ts"
 import * as kit from "../kit.ts"
 import * as transports from "./transports.ts"
 
-/** Requests for everything that the catalog offers, and for what it does not. */
+/** Requests for everything in the catalog, and for entries that it does not have. */
 const script: ReadonlyArray<readonly [string, kit.Json?]> = [
   ["tools/list"],
   ["tools/call", { name: "show" }],
@@ -50,13 +50,13 @@ for (const revision of Revision.all) {
   describe(revision, () => {
     for (const { connect, name, revisions } of transports.all) {
       if (!revisions.includes(revision)) continue
-      it.live(`${revision} · ${name} · every answer is the one that is given in memory, and valid`, () =>
+      it.live(`${revision} · ${name} · responds exactly as in memory, and validly`, () =>
         Effect.gen(function*() {
           const expected = yield* answers(yield* kit.client(catalog.server, revision))
           expect(yield* answers(yield* connect(catalog.server, revision))).toEqual(expected)
         }))
 
-      it.live(`${revision} · ${name} · progress comes before the answer, and only where it is asked for`, () =>
+      it.live(`${revision} · ${name} · sends progress before the response, and only if it is requested`, () =>
         Effect.gen(function*() {
           const client = yield* connect(catalog.server, revision)
           yield* client.request("tools/call", { name: "steps" })

@@ -1,4 +1,4 @@
-/** Asking the client (client features; multi round-trip requests), over every transport. */
+/** Requests for input from the client (client features; multi round-trip requests), over every transport. */
 import { expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -38,7 +38,7 @@ const options = (revision: Revision.Revision): transports.Options => ({
 })
 
 for (const [{ connect, name }, revision] of transports.each) {
-  it.live(`${revision} · ${name} · sampling, roots and forms are asked where the revision has them, several at once too`, () =>
+  it.live(`${revision} · ${name} · requests sampling, roots and forms if the revision has them, also at once`, () =>
     Effect.gen(function*() {
       const has = options(revision)
       const client = yield* connect(server, revision, has)

@@ -1,4 +1,4 @@
-/** What some clients write, though the schemas do not have it: it hurts nobody. */
+/** Messages that some clients send, and that are accepted although the schemas do not allow them. */
 import { expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import * as catalog from "../catalog.ts"
 import * as transports from "./transports.ts"
 
 for (const [{ connect, name }, revision] of transports.each) {
-  it.live(`${revision} · ${name} · members of null are absent ones, and members that nobody knows are ignored`, () =>
+  it.live(`${revision} · ${name} · reads members of null as absent, and ignores unknown members`, () =>
     Effect.gen(function*() {
       const client = yield* connect(catalog.server, revision)
       const odd = { "x-unknown": [null], task: null }
@@ -16,7 +16,7 @@ for (const [{ connect, name }, revision] of transports.each) {
       expect(call.result.content).toEqual([{ type: "text", text: "[1,2.5,3]" }])
       const prompt = yield* client.request("prompts/get", { name: "gallery", arguments: null, ...odd })
       expect(prompt.result.messages.length).toBe(6)
-      // What is required is missing then.
+      // A required member of null counts as missing.
       const add = yield* client.request("tools/call", { name: "add", arguments: null })
       expect(add.error?.code ?? add.result.isError).toBe(revision < "2025-11-25" ? -32602 : true)
       if (Revision.era(revision) === "session") expect((yield* client.request("ping", null)).result).toEqual({})

@@ -17,7 +17,7 @@ const server = kit.server(Tool.layer(Tool.make("work"), () => said))
 for (const [{ connect, name }, revision] of transports.each) {
   const session = Revision.era(revision) === "session"
 
-  it.live(`${revision} · ${name} · messages at the level that was asked for and above, before the answer; else none`, () =>
+  it.live(`${revision} · ${name} · sends messages at or above the requested level before the response only`, () =>
     kit.logged(() =>
       Effect.gen(function*() {
         const client = yield* connect(server, revision)
@@ -36,7 +36,7 @@ for (const [{ connect, name }, revision] of transports.each) {
       })
     ))
 
-  it.live(`${revision} · ${name} · an unknown level is refused: -32602`, () =>
+  it.live(`${revision} · ${name} · refuses an unknown level with -32602`, () =>
     Effect.gen(function*() {
       const client = yield* connect(server, revision)
       const { error } = session

@@ -41,7 +41,7 @@ for (const [{ connect, name }, revision] of transports.each) {
         }))
     }
 
-    it.live(`${revision} · ${name} · methods of other revisions, and of the other side, are not found`, () =>
+    it.live(`${revision} · ${name} · responds with -32601 to methods of other revisions and of the other side`, () =>
       Effect.gen(function*() {
         const client = yield* connect(catalog.server, revision)
         const absent = [
@@ -60,7 +60,7 @@ for (const [{ connect, name }, revision] of transports.each) {
         if (session) expect((yield* client.request("ping")).result).toEqual({})
       }))
 
-    it.live(`${revision} · ${name} · MUST NOT send a response to a notification, whatever it is called`, () =>
+    it.live(`${revision} · ${name} · MUST NOT send a response to a notification, of any method`, () =>
       Effect.gen(function*() {
         const client = yield* connect(catalog.server, revision)
         for (const method of ["notifications/unknown", "notifications/roots/list_changed", "com.example/x", "ping"]) {
@@ -74,8 +74,8 @@ for (const [{ connect, name }, revision] of transports.each) {
   })
 }
 
-describe("2026-07-28 · the era is chosen by how the client opens", () => {
-  it.live("one endpoint and one catalog serve both at the same time, each message in its own", () =>
+describe("2026-07-28 · the client's first message determines the era", () => {
+  it.live("serves both eras at one endpoint and from one catalog, each message in its own era", () =>
     Effect.gen(function*() {
       const at = yield* http.serve(catalog.server)
       const opened = yield* http.post(at, {
@@ -96,7 +96,7 @@ describe("2026-07-28 · the era is chosen by how the client opens", () => {
       expect(modern.headers["mcp-session-id"]).toBeUndefined()
     }))
 
-  it.live("an initialize request selects legacy semantics, whatever the header names", () =>
+  it.live("an initialize request selects legacy semantics, regardless of the version in the header", () =>
     Effect.gen(function*() {
       const at = yield* http.serve(catalog.server)
       const body = { jsonrpc: "2.0", id: 0, method: "initialize", params: kit.hello("2025-11-25") }
@@ -108,7 +108,7 @@ describe("2026-07-28 · the era is chosen by how the client opens", () => {
       ])
     }))
 
-  it.live("a server of this revision only: GET and DELETE are 405, and initialize is told what is spoken", () =>
+  it.live("responds with 405 to GET and DELETE, and refuses initialize, on a server of this revision only", () =>
     Effect.gen(function*() {
       const at = yield* http.serve(
         McpServer.layer({ name: "m", version: "1", revisions: ["2026-07-28"] }, offers.tools.layer)
@@ -126,7 +126,7 @@ describe("2026-07-28 · the era is chosen by how the client opens", () => {
     }))
 })
 
-it.effect("2026-07-28 · servers SHOULD identify themselves in every result, also in one that a middleware gives whole", () =>
+it.effect("2026-07-28 · servers SHOULD identify themselves in every result, also in a complete result of a middleware", () =>
   Effect.gen(function*() {
     for (const said of [{}, { resultType: "complete" }, { _meta: { "a.b/c": 1 } }]) {
       const answers = Middleware.layer(() => () => Effect.succeed({ content: [], ...said }))

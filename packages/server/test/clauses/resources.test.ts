@@ -18,7 +18,7 @@ const uris = ["notes://a", "notes://a%20b", "notes://%C3%A9", "notes://a%00b", "
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    it.effect(`${revision} · servers MUST validate all resource URIs: what is none reaches no reader, and is not written`, () =>
+    it.effect(`${revision} · servers MUST validate all resource URIs: an invalid one reaches no reader and is not sent`, () =>
       Effect.gen(function*() {
         const read: Array<string> = []
         const template = ResourceTemplate.layer(

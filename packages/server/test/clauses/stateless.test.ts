@@ -1,4 +1,6 @@
-/** An endpoint that keeps no sessions promises nothing that it cannot keep (lifecycle, capability negotiation). */
+/**
+ * An endpoint without sessions does not declare capabilities that need a session (lifecycle, capability negotiation).
+ */
 import { expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
@@ -9,7 +11,7 @@ import * as kit from "../kit.ts"
 const serve = http.serve(catalog.server, { sessions: { stateless: true } })
 
 for (const revision of Revision.sessionEra) {
-  it.live(`${revision} · only use capabilities that were successfully negotiated: none to be told of something later`, () =>
+  it.live(`${revision} · only use capabilities that were successfully negotiated: declares no later notifications`, () =>
     Effect.gen(function*() {
       const at = yield* serve
       const ask = (method: string, params: object) =>
@@ -32,7 +34,7 @@ for (const revision of Revision.sessionEra) {
     }))
 }
 
-it.live("2026-07-28 · there each request is served alone anyway: the capabilities are the same", () =>
+it.live("2026-07-28 · declares the same capabilities, because each request is served alone anyway", () =>
   Effect.gen(function*() {
     const kept = yield* http.send(yield* http.serve(catalog.server), http.modern("server/discover"))
     const alone = yield* http.send(yield* serve, http.modern("server/discover"))

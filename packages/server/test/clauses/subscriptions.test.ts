@@ -1,4 +1,6 @@
-/** What changes, and who hears of it (list_changed; resources/updated; subscriptions), over every transport. */
+/**
+ * Notifications of changes and their recipients (list_changed; resources/updated; subscriptions), over every transport.
+ */
 import { expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Catalog from "@skein/server/Catalog"
@@ -30,7 +32,7 @@ const id = "io.modelcontextprotocol/subscriptionId"
 for (const [{ connect, name }, revision] of transports.each) {
   const session = Revision.era(revision) === "session"
 
-  it.live(`${revision} · ${name} · a list that changes, and a resource that is subscribed to, are told; nothing else is`, () =>
+  it.live(`${revision} · ${name} · notifies of a changed list and of a subscribed resource, and of nothing else`, () =>
     Effect.gen(function*() {
       const client = yield* connect(server, revision)
       if (session) {

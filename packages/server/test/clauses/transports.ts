@@ -1,6 +1,6 @@
 /**
- * One client over every transport, for clauses that hold over all of them. Whatever the server says is held against the official
- * schemas of the revision.
+ * One client for every transport, for clauses that hold over all of them. Every message of the server is validated
+ * against the official schemas of the revision.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -19,23 +19,23 @@ import { watching } from "../http/watch.ts"
 import * as kit from "../kit.ts"
 import { type Json, Talk } from "../oracle.ts"
 
-/** What a server is asked with, whatever lies between. */
+/** A client of a server, independent of the transport. */
 export interface Client {
   readonly revision: Revision.Revision
-  /** Sends a request in the client's revision, and waits for the message that answers it. */
+  /** Sends a request in the client's revision, and waits for its response. */
   readonly request: (method: string, params?: Json) => Effect.Effect<Json>
-  /** Says something that is not answered. */
+  /** Sends a notification. */
   readonly notify: (method: string, params?: Json) => Effect.Effect<void>
-  /** What the server has said besides answers, in order. */
+  /** The messages of the server other than responses, in order. */
   readonly heard: ReadonlyArray<Json>
-  /** Resolves when the server has said something for which this holds. */
+  /** Resolves when the server has sent a message that meets the condition. */
   readonly hears: (holds: (message: Json) => boolean) => Effect.Effect<Json>
 }
 
-/** How a client is asked, and what it says of itself. */
+/** The revision of a client and its declared capabilities. */
 export interface Options {
   readonly capabilities?: JsonRpc.JsonObject
-  /** Answers what a session's server asks. */
+  /** Answers requests of the server of a session. */
   readonly answer?: (question: Json) => Json
 }
 
@@ -54,14 +54,14 @@ const hello = (revision: Revision.Revision, { capabilities = {} }: Options): Jso
   capabilities
 })
 
-/** The params of a request with what its revision wants in them. */
+/** The params of a request with the metadata that its revision requires. */
 const whole = (revision: Revision.Revision, params: Json, { capabilities = {} }: Options): Json =>
   Revision.era(revision) === "session" ? params : {
     ...params,
     _meta: { ...kit.meta(), "io.modelcontextprotocol/clientCapabilities": capabilities, ...params?._meta }
   }
 
-/** Keeps what was said, and wakes who waits for it. */
+/** Stores the received messages, and wakes the waiting calls. */
 class Heard {
   readonly all: Array<Json> = []
   readonly #waiting = new Set<() => void>()
@@ -86,7 +86,7 @@ class Heard {
   }
 }
 
-/** One duplex for all messages: what stdio, and HTTP+SSE, are to a client. */
+/** One duplex connection for all messages, as stdio and HTTP+SSE are to a client. */
 const duplex = (
   revision: Revision.Revision,
   options: Options,
@@ -118,7 +118,7 @@ const duplex = (
   }
 }
 
-/** Shakes hands, where the revision does. */
+/** Initializes the session in the revisions that have one. */
 const entered = (client: Client, options: Options): Effect.Effect<Client> =>
   Revision.era(client.revision) === "request" ?
     Effect.succeed(client) :
@@ -127,7 +127,7 @@ const entered = (client: Client, options: Options): Effect.Effect<Client> =>
       Effect.as(client)
     )
 
-/** Lines of JSON through two pipes, as to a process of its own. */
+/** Lines of JSON through two pipes, as to a separate process. */
 const stdio: Transport = {
   name: "stdio",
   revisions: Revision.all,
@@ -155,7 +155,7 @@ const stdio: Transport = {
     })
 }
 
-/** The endpoint with everything on, on a free port. */
+/** The endpoint with all options enabled, on a free port. */
 const listen = (server: kit.Server, options?: NodeHttp.Options) =>
   Effect.map(
     Effect.orDie(Layer.build(Layer.provide(
@@ -184,7 +184,7 @@ const legacy: Transport = {
     })
 }
 
-/** Streamable HTTP, in both eras; a session listens by GET from its beginning. */
+/** Streamable HTTP in both eras. A session listens by GET from its beginning. */
 const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
   name,
   revisions: Revision.all,
@@ -246,7 +246,7 @@ const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
     })
 })
 
-/** Sends a request, and again with answers to what is asked, until it is done. */
+/** Sends a request, and retries it with the requested input until it is done. */
 export const complete = (client: Client, method: string, params: Json, { answer }: Options): Effect.Effect<Json> =>
   Effect.gen(function*() {
     let message = yield* client.request(method, params)

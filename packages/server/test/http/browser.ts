@@ -1,6 +1,8 @@
 /**
- * A web page in a real browser speaks to an endpoint of another origin, through each of the three doors: not a part of the tests,
- * since few machines have a browser. `node --conditions=@skein/source packages/server/test/http/browser.ts [chromium]`
+ * A web page in a real browser calls an endpoint of another origin through each of the three adapters. It is not part
+ * of the test suite, because few machines have a browser. Run it with:
+ *
+ * `node --conditions=@skein/source packages/server/test/http/browser.ts [chromium]`
  */
 import * as Cors from "@skein/server/Cors"
 import * as McpServer from "@skein/server/McpServer"
@@ -27,7 +29,7 @@ const server = McpServer.layer(
   Tool.layer(steps, () => Effect.as(Progress.report({ progress: 1 }), "done"))
 )
 
-/** What the page does. It runs in the browser, and knows nothing of this module. */
+/** The script of the page. It runs in the browser and cannot use anything of this module. */
 const visit = async (endpoint: string, meta: object, report: (results: object) => Promise<unknown>): Promise<void> => {
   const results: { [name: string]: unknown } = {}
   const json = { "content-type": "application/json", accept: "application/json, text/event-stream" }
@@ -53,7 +55,7 @@ const visit = async (endpoint: string, meta: object, report: (results: object) =
   })
   await attempt("resume", async () => {
     const headers = { ...session, accept: "text/event-stream", "last-event-id": "0-0" }
-    // Chromium may send the DELETE a second time when an entry of its cache for the same address is given up meanwhile.
+    // Chromium may send the DELETE a second time when it evicts a cache entry for the same address meanwhile.
     const listening = await fetch(endpoint, { headers, cache: "no-store" })
     await listening.body!.cancel()
     return listening.status
@@ -103,7 +105,7 @@ const expected = {
   "own header": "TypeError: Failed to fetch"
 }
 
-/** Serves the page, and waits for what it has to say. */
+/** Serves the page and waits for its report. */
 const browse = (chromium: string, script: (own: string) => string): Effect.Effect<object> =>
   Effect.promise(async () => {
     const profile = await mkdtemp(join(tmpdir(), "skein-browser-"))

@@ -19,7 +19,7 @@ const classify = ({ message, method = "POST", session, supported = Revision.all,
   return classifyRequest({ method, header: (name) => headers[name] }, message, supported)
 }
 
-/** The era and the session, or the status and the code. */
+/** The era and the session, or the status and the code, that a request is classified with. */
 const of = (one: Case): string => {
   const classified = classify(one)
   if (classified._tag === "Refused") return `${classified.status} ${classified.error.code}`
@@ -40,7 +40,7 @@ const onlySessions = Revision.sessionEra
 describe("classify", () => {
   it("2026-07-28 · a request carrying modern per-request _meta is served statelessly", () => {
     expect(of({ message: modern, version: latest })).toBe("request")
-    // What is wrong with its headers is said in its era.
+    // Invalid headers are reported in the format of the stateless revision.
     expect(of({ message: modern })).toBe("request")
     expect(of({ message: modern, version: "2025-11-25" })).toBe("request")
     expect(of({ message: modern, version: "v999.0.0" })).toBe("request")
@@ -53,7 +53,7 @@ describe("classify", () => {
     expect(of({ message: modern, session: "s" })).toBe("request")
   })
 
-  it("2026-07-28 · the header alone makes it a request of this era, whose _meta is what is missing", () => {
+  it("2026-07-28 · treats a request with only the header as stateless, and reports the missing _meta", () => {
     for (const message of [list, ping, initialized]) {
       expect(of({ message, version: latest })).toBe("request")
     }
@@ -75,16 +75,17 @@ describe("classify", () => {
     }
   })
 
-  it("2025-11-25 · initialize opens a session, whatever its header says", () => {
+  it("2025-11-25 · opens a session for initialize, regardless of its MCP-Protocol-Version header", () => {
     expect(of({ message: initialize })).toBe("session none")
-    // "An `initialize` request selects legacy semantics": a client that falls back may still name what it tried first.
+    // "An `initialize` request selects legacy semantics": a client that falls back may still send the version that it
+    // tried first.
     for (const version of ["2025-11-25", "2025-03-26", "v999.0.0", "2099-01-01", latest]) {
       expect(of({ message: initialize, version })).toBe("session none")
     }
     expect(of({ message: initialize, session: "s" })).toBe("session s")
   })
 
-  it("2025-11-25 · everything else belongs to the session that Mcp-Session-Id names", () => {
+  it("2025-11-25 · assigns every other message to the session that Mcp-Session-Id names", () => {
     for (const message of [list, ping, initialized, answer, batch(list, ping)]) {
       expect(of({ message, session: "s" })).toBe("session s")
       expect(of({ message, session: "s", version: "2025-03-26" })).toBe("session s")
@@ -111,12 +112,12 @@ describe("classify", () => {
     })
   })
 
-  it("a request that carries its own metadata does not hide in a batch, where its headers say nothing", () => {
+  it("refuses a request that carries its own metadata in a batch without headers", () => {
     expect(of({ message: batch(list, modern), session: "s" })).toBe("400 -32600")
     expect(of({ message: batch(list, modern), session: "s", version: "2025-03-26" })).toBe("400 -32600")
   })
 
-  it("2026-07-28 · a server of modern versions only names them in its error to initialize", () => {
+  it("2026-07-28 · names the supported versions in the error to initialize on a server of modern versions only", () => {
     expect(classify({ message: initialize, supported: onlyModern })).toMatchObject({
       status: 400,
       error: { code: -32022, data: { supported: [latest], requested: "2025-11-25" } }
@@ -129,12 +130,12 @@ describe("classify", () => {
     expect(of({ message: answer, supported: onlyModern })).toBe("400 -32600")
   })
 
-  it("a server of the session era refuses what the other era's header names", () => {
+  it("refuses headers of the stateless revision on a server of session-based revisions", () => {
     expect(of({ message: list, supported: onlySessions, version: latest })).toBe("400 -32022")
     expect(of({ message: initialize, supported: onlySessions })).toBe("session none")
   })
 
-  it("classifies all combinations of header, session, body and verb, and refuses with a status of its own", () => {
+  it("classifies all combinations of header, session, body and verb, with one status for each refusal", () => {
     const versions = [undefined, latest, "2025-11-25", "2024-11-05", "nonsense", ""]
     const messages = [undefined, modern, list, initialize, initialized, answer, batch(list), batch(modern)]
     for (const version of versions) {

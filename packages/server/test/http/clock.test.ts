@@ -50,7 +50,7 @@ describe("keep-alive", () => {
       for (const stream of streams) expect(Math.abs(comments(stream) - 11)).toBeLessThanOrEqual(1)
     })))
 
-  it.effect("a stream whose client is slow gets no comments, nor one that is over; 0 turns them off", () =>
+  it.effect("sends no comments on an ended stream, to a slow client, or with an interval of 0", () =>
     Effect.scoped(Effect.gen(function*() {
       const { made, send } = yield* endpoint(fixtures.server(fixtures.echo))
       const [slow, gone, good] = [send(listen), send(listen), send(listen)] as const
@@ -84,7 +84,7 @@ describe("a client that does not read", () => {
     ))
   const call = kit.modern("tools/call", { name: "flood", arguments: {} }, { _meta: { progressToken: 1 } })
 
-  it.effect("2026-07-28 · is cut off with the first message beyond maxUnsentChars, and its request is cancelled", () =>
+  it.effect("2026-07-28 · is disconnected beyond maxUnsentChars, and its request is cancelled", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const { made, send } = yield* endpoint(fixtures.server(flood), { maxUnsentChars: 10_000 })
@@ -93,7 +93,7 @@ describe("a client that does not read", () => {
         made.handle(kit.told(call), slow)
         yield* settle
         expect(slow.over).toBe(true)
-        // What makes it more than that is the last one.
+        // Only the last message exceeds the bound.
         expect(slow.said.slice(0, -1).join("").length).toBeLessThanOrEqual(10_000)
         expect(slow.said.join("").length).toBeGreaterThan(10_000)
         expect([...made.requests]).toEqual([])
@@ -105,8 +105,8 @@ describe("a client that does not read", () => {
     ))
 })
 
-describe("the end of an endpoint", () => {
-  it.effect("what is in flight may finish within the grace", () =>
+describe("shutdown of an endpoint", () => {
+  it.effect("lets requests in flight finish within shutdownTimeout", () =>
     Effect.scoped(Effect.gen(function*() {
       const tool = fixtures.waiting()
       const { close, made, send } = yield* endpoint(fixtures.server(tool.layer))
@@ -114,7 +114,7 @@ describe("the end of an endpoint", () => {
       const closing = yield* Effect.forkChild(close)
       yield* TestClock.adjust("4 seconds")
       expect(answer.over).toBe(false)
-      // Nothing more is taken meanwhile.
+      // No new request is accepted meanwhile.
       expect(send(wait).status).toBe(503)
       yield* tool.go
       yield* Fiber.join(closing)
@@ -122,7 +122,7 @@ describe("the end of an endpoint", () => {
       expect([...made.requests]).toEqual([])
     })))
 
-  it.effect("then it is interrupted, and told so where that can still be said", () =>
+  it.effect("interrupts the remaining requests afterwards, and answers them with an error if the head is unsent", () =>
     Effect.scoped(Effect.gen(function*() {
       const tool = fixtures.waiting()
       const { close, send } = yield* endpoint(fixtures.server(tool.layer), { shutdownTimeout: "3 seconds" })
@@ -136,7 +136,7 @@ describe("the end of an endpoint", () => {
       expect([answer.status, JSON.parse(answer.said[0]!)]).toMatchObject([503, { id: 1, error: { code: -32603 } }])
     })))
 
-  it.effect("and so is who was told something before, on the stream, which ends then", () =>
+  it.effect("answers an interrupted request on its stream, if the stream has begun, and ends the stream", () =>
     Effect.scoped(Effect.gen(function*() {
       const stuck = Tool.layer(Tool.make("stuck"), () => Effect.andThen(Progress.report({ progress: 1 }), Effect.never))
       const { close, send } = yield* endpoint(fixtures.server(stuck), { shutdownTimeout: 0 })
@@ -149,7 +149,7 @@ describe("the end of an endpoint", () => {
       expect([answer.status, answer.over]).toEqual([200, true])
     })))
 
-  it.effect("who closes it once more waits for the same end, and not for another grace", () =>
+  it.effect("waits for the same shutdown when it is closed a second time, without another shutdownTimeout", () =>
     Effect.scoped(Effect.gen(function*() {
       const { close, made, send } = yield* endpoint(fixtures.server(fixtures.waiting().layer), {
         shutdownTimeout: "3 seconds"
@@ -181,7 +181,7 @@ describe("the end of an endpoint", () => {
       }
     })))
 
-  it.effect("a handler that ignores its interruption is left behind after the interruptTimeout, and the log says so", () =>
+  it.effect("leaves a handler behind that ignores its interruption for interruptTimeout, and logs that", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const tool = fixtures.stubborn()

@@ -1,4 +1,4 @@
-/** What browsers are told about the answers of an endpoint, as the Fetch standard reads it. */
+/** The CORS headers of an endpoint's responses, as the Fetch standard reads them. */
 import * as Cors from "@skein/server/Cors"
 import { describe, expect, it } from "@effect/vitest"
 
@@ -32,7 +32,7 @@ describe("a preflight", () => {
     ])
   })
 
-  it("allows the Mcp-Param-* headers that are asked for, and none of another name", () => {
+  it("allows the requested Mcp-Param-* headers, and no others", () => {
     const answer = preflight(Cors.make({ allowedHeaders: ["X-Tenant"] }), {
       "access-control-request-method": "POST",
       "access-control-request-headers":
@@ -47,7 +47,7 @@ describe("a preflight", () => {
     expect(new Set(allowed).size).toBe(allowed.length)
   })
 
-  it("looks at 64 of the headers that are asked for", () => {
+  it("reads at most 64 of the requested headers", () => {
     const requested = Array.from({ length: 100 }, (_, n) => `mcp-param-${n}`).join(",")
     const answer = preflight(Cors.make(), {
       "access-control-request-method": "POST",
@@ -58,12 +58,12 @@ describe("a preflight", () => {
     expect(allowed).not.toContain("mcp-param-64")
   })
 
-  it("is a request with an origin and the method that is meant; any other OPTIONS is not one", () => {
+  it("is an OPTIONS request with an origin and a requested method, and nothing else is", () => {
     expect(preflight(Cors.make(), {})).toBeUndefined()
     expect(Cors.make().preflight(undefined, () => "POST")).toBeUndefined()
   })
 
-  it("speaks of credentials, private networks and a shorter memory where it is told to, and only then", () => {
+  it("sends the headers for credentials, private networks and maxAge only if the options set them", () => {
     const asked = { "access-control-request-method": "POST", "access-control-request-private-network": "true" }
     const quiet = preflight(Cors.make(), asked)!
     expect(quiet).not.toHaveProperty("access-control-allow-credentials")
@@ -79,8 +79,8 @@ describe("a preflight", () => {
   })
 })
 
-describe("an answer", () => {
-  it("is readable for the page that asked, with the headers that it needs", () => {
+describe("a response", () => {
+  it("can be read by the page of an allowed origin, with the headers that it needs", () => {
     const headers = Cors.make({ exposedHeaders: ["X-Request-Id", "Retry-After"] }).headers(origin)!
     expect(headers["access-control-allow-origin"]).toBe(origin)
     expect(headers["vary"]).toBe("Origin")
@@ -89,14 +89,14 @@ describe("an answer", () => {
     expect(headers).not.toHaveProperty("access-control-allow-credentials")
   })
 
-  it("names the origin and never a star, so that credentials can come along", () => {
+  it("names the origin instead of a star, so that credentials can be sent", () => {
     expect(Cors.make({ credentials: true }).headers(origin)).toMatchObject({
       "access-control-allow-origin": origin,
       "access-control-allow-credentials": "true"
     })
   })
 
-  it("without an origin only says that it depends on one", () => {
+  it("has only `vary: Origin` without an origin", () => {
     expect(Cors.make({ credentials: true }).headers(undefined)).toEqual({ vary: "Origin" })
   })
 })

@@ -1,4 +1,4 @@
-/** One table of tests for the three doors: what goes in and what comes out is the same whichever a client came through. */
+/** One table of tests for the three adapters. Requests and responses are the same with each of them. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Cors from "@skein/server/Cors"
 import * as LegacySse from "@skein/server/LegacySse"
@@ -20,7 +20,7 @@ const whoami = Tool.make("whoami")
 const flood = Tool.make("flood")
 const wait = Tool.make("wait")
 
-/** A server whose tools tell what happened to them. */
+/** A server whose tools report their progress and their interruption to the test. */
 const make = Effect.gen(function*() {
   const waiting = yield* Deferred.make<void>()
   const interrupted = yield* Deferred.make<void>()
@@ -70,7 +70,7 @@ const initialize = (protocolVersion = "2025-11-25") => ({
   params: { protocolVersion, capabilities: {}, clientInfo: { name: "kit", version: "1" } }
 })
 
-/** Opens a session; the headers of what is posted to it. */
+/** Opens a session and returns the headers for requests in it. */
 const session = Effect.fnUntraced(function*(
   port: { readonly port: number },
   headers: kit.Request["headers"] = {},
@@ -89,7 +89,7 @@ const session = Effect.fnUntraced(function*(
 const text = (message: kit.Json) => message.result.content[0].text
 
 describe.each(doors)("$name", ({ serve }) => {
-  it.live("2026-07-28 · a result that is the first thing to say is one JSON object", () =>
+  it.live("2026-07-28 · responds with one JSON object if the result is the first message", () =>
     Effect.gen(function*() {
       const port = yield* serve((yield* make).server)
       const reply = yield* kit.send(port, call("echo", { text: "grüezi ✓" }))
@@ -99,7 +99,7 @@ describe.each(doors)("$name", ({ serve }) => {
       expect(reply.json.id).toBe(1)
     }))
 
-  it.live("2026-07-28 · from the moment that something comes before the result, it is a stream", () =>
+  it.live("2026-07-28 · responds with a stream from the first message that precedes the result", () =>
     Effect.gen(function*() {
       const port = yield* serve((yield* make).server)
       const reply = yield* kit.send(port, call("steps", {}, progress))
@@ -149,7 +149,7 @@ describe.each(doors)("$name", ({ serve }) => {
       }
     }))
 
-  it.live("2026-07-28 · a subscription is acknowledged on its stream first", () =>
+  it.live("2026-07-28 · acknowledges a subscription first on its stream", () =>
     Effect.gen(function*() {
       const port = yield* serve((yield* make).server)
       const stream = yield* kit.open(
@@ -161,14 +161,14 @@ describe.each(doors)("$name", ({ serve }) => {
       stream.leave()
     }))
 
-  it.live("a slow reader slows its own handler and nobody else, and what waits for it is bounded", () =>
+  it.live("slows only the handler of a slow reader, and bounds the buffered messages", () =>
     Effect.gen(function*() {
       const { interrupted, said, server } = yield* make
       const port = yield* serve(server)
       const slow = yield* kit.open(port, call("flood", {}, progress))
       yield* slow.message
       slow.pause()
-      // As long as it grows, others are answered; then it stands still.
+      // While the count grows, other requests are answered. Then the handler is suspended.
       let before = -1
       let still = 0
       while (still < 20) {
@@ -177,7 +177,7 @@ describe.each(doors)("$name", ({ serve }) => {
         still = said.count === before ? still + 1 : 0
         before = said.count
       }
-      // The buffers of the two sockets take some megabytes of 32 KiB each.
+      // The buffers of the two sockets hold some megabytes, at 32 KiB for each message.
       expect(before).toBeLessThan(1000)
       slow.resume()
       while (said.count < before + 100) yield* slow.message
@@ -185,7 +185,7 @@ describe.each(doors)("$name", ({ serve }) => {
       yield* Deferred.await(interrupted)
     }))
 
-  it.live("2025-11-25 · a session: its id, JSON and streams on POST, 202 for a notification, 404 after DELETE", () =>
+  it.live("2025-11-25 · serves a session: id, JSON and streams on POST, 202 for a notification, 404 after DELETE", () =>
     Effect.gen(function*() {
       const port = yield* serve((yield* make).server)
       const opened = yield* kit.post(port, initialize())
@@ -214,7 +214,7 @@ describe.each(doors)("$name", ({ serve }) => {
       expect([gone.status, typeof gone.json.error.code]).toEqual([404, "number"])
     }))
 
-  it.live("2025-06-18 · the head of a GET stream is sent at once, though there is nothing to say", () =>
+  it.live("2025-06-18 · sends the head of a GET stream at once, before there is a message", () =>
     Effect.gen(function*() {
       const port = yield* serve((yield* make).server)
       const own = yield* session(port, {}, "2025-06-18")
@@ -235,13 +235,13 @@ describe.each(doors)("$name", ({ serve }) => {
       raw.write(`POST /mcp HTTP/1.1\r\n${head.map(([key, value]) => `${key}: ${value}`).join("\r\n")}\r\n\r\n${json}`)
       yield* Deferred.await(waiting)
       raw.socket.destroy()
-      // It was not interrupted: somebody else can still let it finish.
+      // The handler was not interrupted: another request can still let it finish.
       const reply = yield* kit.post(port, { jsonrpc: "2.0", id: 2, method: "ping" }, own)
       expect(reply.json.result).toEqual({})
       expect(yield* Deferred.succeed(go, undefined)).toBe(true)
     }))
 
-  it.live("2024-11-05 · HTTP+SSE: the endpoint event, messages by POST, answers on the stream", () =>
+  it.live("2024-11-05 · serves HTTP+SSE: the endpoint event, messages by POST, responses on the stream", () =>
     Effect.gen(function*() {
       const port = yield* serve((yield* make).server, { legacySse: LegacySse.make() })
       const stream = yield* kit.open(port, { method: "GET", path: "/sse", headers: { accept: "text/event-stream" } })
@@ -256,7 +256,7 @@ describe.each(doors)("$name", ({ serve }) => {
       expect((yield* kit.send(port, { method: "DELETE", path: "/sse" })).status).toBe(405)
     }))
 
-  it.live("who makes a request is what the host says; a session is nobody else's", () =>
+  it.live("takes the principal from the application, and refuses a session to any other principal", () =>
     Effect.gen(function*() {
       const port = yield* serve((yield* make).server)
       const alone = yield* kit.send(port, call("whoami", {}, { headers: { "x-user": "ada" } }))
@@ -268,7 +268,7 @@ describe.each(doors)("$name", ({ serve }) => {
       expect((yield* kit.post(port, whoever, { ...own, "x-user": "eve" })).status).toBe(404)
     }))
 
-  it.live("a refusal has its status and a JSON-RPC error", () =>
+  it.live("responds to a refused request with a status and a JSON-RPC error", () =>
     Effect.gen(function*() {
       const port = yield* serve((yield* make).server, { maxBodyBytes: 2000 })
       const good = call("echo", { text: "" })
@@ -299,19 +299,19 @@ describe.each(doors)("$name", ({ serve }) => {
         if (status === 405) expect(reply.headers["allow"]).toBe("GET, POST, DELETE")
       }
       expect((yield* kit.send(port, good)).status).toBe(200)
-      // The one that is just small enough.
+      // A body of exactly the maximum size.
       const json = JSON.stringify(good.body)
       expect((yield* kit.send(port, { ...good, body: json + " ".repeat(2000 - json.length) })).status).toBe(200)
     }))
 
-  it.live("a HEAD is refused without a body", () =>
+  it.live("refuses a HEAD request without a body", () =>
     Effect.gen(function*() {
       const port = yield* serve((yield* make).server)
       const reply = yield* kit.send(port, { method: "HEAD" })
       expect([reply.status, reply.text]).toEqual([405, ""])
     }))
 
-  it.live("a body in many pieces, in the middle of a character, is read whole", () =>
+  it.live("reads a body in many pieces that are split within a character", () =>
     Effect.gen(function*() {
       const port = yield* serve((yield* make).server)
       const raw = yield* kit.raw(port)
@@ -326,7 +326,7 @@ describe.each(doors)("$name", ({ serve }) => {
       expect((yield* raw.closed).text).toContain("✓✓✓")
     }))
 
-  it.live("with CORS, the page of an allowed origin may ask and read, refusals too; any other hears nothing of it", () =>
+  it.live("lets the page of an allowed origin send and read with CORS, errors included, and no other page", () =>
     Effect.gen(function*() {
       const origin = "https://app.example.com"
       const port = yield* serve((yield* make).server, {
@@ -365,7 +365,7 @@ describe.each(doors)("$name", ({ serve }) => {
       expect([lone.status, lone.headers["allow"]]).toEqual([405, "GET, POST, DELETE, OPTIONS"])
     }))
 
-  it.live("when the server ends, subscriptions get their result, streams their end, and nobody waits", () =>
+  it.live("ends subscriptions with a result and streams cleanly at shutdown, and leaves no request waiting", () =>
     Effect.gen(function*() {
       const { server } = yield* make
       const outer = yield* Effect.scope

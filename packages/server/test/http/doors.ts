@@ -1,4 +1,4 @@
-/** The three doors of one endpoint, each on a free port, so that the same tests can go through all of them. */
+/** The three adapters of one endpoint, each on a free port, so that the same tests can run against all of them. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import type * as Catalog from "@skein/server/Catalog"
 import type * as Http from "@skein/server/Http"
@@ -19,19 +19,19 @@ import { Readable } from "node:stream"
 
 export type Server = Layer.Layer<McpServer.McpServer | Catalog.Catalog, unknown>
 
-/** Where a door leads to. */
+/** The address of a server behind an adapter. */
 export interface Port {
   readonly port: number
 }
 
-/** A way to serve an endpoint. */
+/** An adapter that serves an endpoint. */
 export interface Door {
   readonly name: string
-  /** Serves until the scope closes. The principal is whoever the `x-user` header names. */
+  /** Serves until the scope closes. The principal is the value of the `x-user` header. */
   readonly serve: (server: Server, options?: Http.Options) => Effect.Effect<Port, never, Scope.Scope>
 }
 
-/** A `Request` of what came to a `node:http` server, with a signal that says when the client left. */
+/** Converts a request of a `node:http` server to a `Request`, whose signal aborts when the client disconnects. */
 const requestOf = (message: IncomingMessage, left: AbortSignal): Request => {
   const headers = new Headers()
   for (const [name, value] of Object.entries(message.headersDistinct)) {
@@ -73,7 +73,7 @@ const answer = async (response: ServerResponse, web: Response): Promise<void> =>
   }
 }
 
-/** Web-standard handlers on `node:http`, as the adapters of frameworks do it. */
+/** Serves web-standard handlers on `node:http`, as the adapters of frameworks do. */
 export const bridge = (handle: (request: Request) => Promise<Response>): Effect.Effect<Port, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
@@ -109,7 +109,7 @@ const web: Door = {
   serve: (server, options) =>
     Effect.gen(function*() {
       const context = yield* Effect.orDie(Layer.build(server))
-      // The port outlives what is in flight, as a host would have it.
+      // The port stays open until the requests in flight have ended, as in an application.
       let handle: WebHttp.Handler | undefined = undefined as WebHttp.Handler | undefined
       const port = yield* bridge((request) => handle!(request))
       handle = yield* Effect.provideContext(

@@ -7,7 +7,7 @@ const echo = kit.modern("tools/call", { name: "echo", arguments: { text: "hi" } 
 const text = (reply: kit.Reply): string => reply.json?.result?.content[0].text
 
 describe("Express", () => {
-  it.live("has a server at a path, below a router, and behind its own parsers and middleware", () =>
+  it.live("serves at a path, below a router, and behind the application's own parsers and middleware", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* run("express.ts")
       for (const path of ["/mcp", "/api/v1/mcp", "/json", "/text", "/raw", "/auth"]) {
@@ -18,7 +18,7 @@ describe("Express", () => {
       const listening = yield* kit.open(at, kit.modern("subscriptions/listen", { notifications: {} }))
       expect((yield* listening.message).method).toBe("notifications/subscriptions/acknowledged")
 
-      // What a parser has read is held to the same bounds, and compared with the headers.
+      // A body that a parser has read is checked against the same bounds and compared with the headers.
       const large = kit.modern("tools/call", { name: "echo", arguments: { text: "x".repeat(1_000) } })
       expect((yield* kit.send(at, { ...large, path: "/json" })).status).toBe(413)
       const other = { ...echo, path: "/json", headers: { ...echo.headers, "Mcp-Name": "other" } }

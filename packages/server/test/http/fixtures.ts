@@ -1,6 +1,4 @@
-/**
- * The servers that the tests of HTTP put behind a port.
- */
+/** The servers that the HTTP tests serve. */
 import * as McpServer from "@skein/server/McpServer"
 import * as Progress from "@skein/server/Progress"
 import * as Tool from "@skein/server/Tool"
@@ -13,13 +11,13 @@ export const echo = Tool.layer(
   ({ text }) => Effect.succeed(text)
 )
 
-/** Reports progress three times and is done. */
+/** A tool that reports progress three times and returns. */
 export const report = Tool.layer(
   Tool.make("report", { description: "Tells how far it is." }),
   () => Effect.as(Effect.forEach([1, 2, 3], (progress) => Progress.report({ progress, total: 3 })), "done")
 )
 
-/** A tool that waits until it is told to go on, and what happened to its calls. */
+/** A tool that waits until the test lets it go on, and the state of its calls. */
 export const waiting = () => {
   const go = Deferred.makeUnsafe<void>()
   const started: Array<() => void> = []
@@ -48,7 +46,7 @@ export const waiting = () => {
 export const server = <const L extends ReadonlyArray<McpServer.Definitions>>(...definitions: L) =>
   McpServer.layer({ name: "test", version: "1.0.0" }, ...definitions)
 
-/** Repeats an effect, turn by turn of the event loop, until it gives true. Sockets take their time, and no fixed one. */
+/** Repeats an effect, once per turn of the event loop, until it returns true. Sockets need a varying time. */
 export const until = (condition: () => boolean): Effect.Effect<void> =>
   Effect.suspend(() =>
     condition()
@@ -57,7 +55,7 @@ export const until = (condition: () => boolean): Effect.Effect<void> =>
         until(condition))
   )
 
-/** A tool that nothing ends. */
+/** A tool that ignores interruption. */
 export const stubborn = () =>
   Tool.layer(
     Tool.make("stubborn", { description: "Goes on for ever." }),

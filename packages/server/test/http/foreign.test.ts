@@ -6,7 +6,7 @@ import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as fixtures from "./fixtures.ts"
 
-/** Asks with each of the headers, and gives the messages of the answers, and what was logged. */
+/** Sends a request with each of the headers, and returns the error messages and the log. */
 const ask = (...headers: ReadonlyArray<Record<string, string>>) =>
   Effect.gen(function*() {
     const lines: Array<string> = []
@@ -27,18 +27,18 @@ const ask = (...headers: ReadonlyArray<Record<string, string>>) =>
     return { answers, lines }
   })
 
-describe("a request for another name, or from another origin", () => {
+describe("a request for another host name, or from another origin", () => {
   const other = { host: "mcp.acme.com" }
   const host = "Forbidden: the Host of this request is not among the allowedHosts of the server"
   const origin = "Forbidden: the Origin of this request is not among the allowedOrigins of the server"
 
-  it.effect("is answered with the option that would let it in, and without what it sent", () =>
+  it.effect("is answered with the option that would allow it, and without the header's value", () =>
     Effect.gen(function*() {
       const { answers } = yield* ask(other, { host: "mcp.example.com", origin: "https://app.acme.com" })
       expect(answers).toEqual([[403, host], [403, origin]])
     }))
 
-  it.effect("warns in the log once for each option, since a client that is refused says no more than 403", () =>
+  it.effect("is logged as a warning once for each option, because a refused client sees only a 403", () =>
     Effect.gen(function*() {
       const page = { host: "mcp.example.com", origin: "https://app.acme.com" }
       const { lines } = yield* ask(other, { host: "scanner" }, page, other)
@@ -51,7 +51,7 @@ describe("a request for another name, or from another origin", () => {
       ])
     }))
 
-  it.effect("writes no line of its own into the log", () =>
+  it.effect("cannot write a line of its own into the log", () =>
     Effect.gen(function*() {
       const { lines } = yield* ask({ host: "a b\u001b[2J" }, { host: "x".repeat(1000) })
       expect(lines.join("")).toContain("\"a b")
@@ -60,8 +60,8 @@ describe("a request for another name, or from another origin", () => {
     }))
 })
 
-describe("what is refused before it is handled", () => {
-  it.effect("is told to the log at its level Debug, since no middleware sees it", () =>
+describe("a request that is refused before it is handled", () => {
+  it.effect("is logged at level Debug, because middleware does not see it", () =>
     Effect.gen(function*() {
       const host = "mcp.example.com"
       const { answers, lines } = yield* ask(

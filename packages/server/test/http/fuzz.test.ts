@@ -63,7 +63,7 @@ const mutate = (text: string, next: () => number): string => {
 }
 
 describe("hostile bytes", () => {
-  it.live("whatever is sent is answered or cut off, never with a fault of this side, and the next one is served", () =>
+  it.live("are answered or disconnected without an internal error, and the next request is served", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const at = yield* kit.serve(fixtures.server(fixtures.echo))
@@ -82,7 +82,7 @@ describe("hostile bytes", () => {
           }
           expect(text).not.toContain("_tag")
         }
-        // It reached more than the first guard.
+        // The input reached further than the first guard.
         expect(seen.get("200")).toBeGreaterThan(20)
         expect(seen.get("400")).toBeGreaterThan(50)
         expect(seen.size).toBeGreaterThan(5)

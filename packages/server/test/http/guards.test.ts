@@ -7,7 +7,7 @@ const server = fixtures.server(fixtures.echo)
 const call = kit.modern("tools/call", { name: "echo", arguments: { text: "hi" } })
 const with_ = (headers: kit.Request["headers"]): kit.Request => ({ ...call, headers: { ...call.headers, ...headers } })
 
-/** What each request is answered with. Every refusal is a JSON-RPC error without an id and without anything of ours in it. */
+/** The response to each request. Every refusal is a JSON-RPC error without an id and without internal details. */
 const statuses = (
   at: { readonly port: number },
   requests: ReadonlyArray<kit.Request>
@@ -23,7 +23,7 @@ const statuses = (
       return status
     }))
 
-/** The status of what is written to a bare connection. */
+/** The status of the response to bytes that are written to a bare connection. */
 const bare = (at: { readonly port: number }, text: string): Effect.Effect<string> =>
   Effect.scoped(Effect.flatMap(kit.raw(at), (raw) => {
     raw.write(text)
@@ -61,7 +61,7 @@ describe("Host and Origin", () => {
       expect(yield* statuses(at, good.map((origin) => with_({ origin })))).toEqual(good.map(() => 200))
     })))
 
-  it.live("a page that was rebound to this address is refused by its Host, on every verb and path", () =>
+  it.live("refuses a page after DNS rebinding by its Host, on every verb and path", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const evil = { host: "evil.example.com" }
@@ -76,7 +76,7 @@ describe("Host and Origin", () => {
       }
     })))
 
-  it.live("a Host is a name and a port, whatever its case, with or without the last dot", () =>
+  it.live("compares the name of Host regardless of its case, its port, and a trailing dot", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const good = [
@@ -105,25 +105,25 @@ describe("Host and Origin", () => {
       expect(yield* statuses(at, bad.map((host) => with_({ host })))).toEqual(bad.map(() => 403))
     })))
 
-  it.live("several Host headers, none at all, and a target with a host of its own", () =>
+  it.live("checks repeated and missing Host headers, and the host of an absolute target", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const good = "host: localhost\r\n"
       expect(yield* bare(at, written("POST /mcp HTTP/1.1", good))).toBe("HTTP/1.1 200")
       expect(yield* bare(at, written("POST /mcp HTTP/1.1", `${good}host: evil.com\r\n`))).toBe("HTTP/1.1 403")
       expect(yield* bare(at, written("POST /mcp HTTP/1.1", `host: evil.com\r\n${good}`))).toBe("HTTP/1.1 403")
-      // A request of HTTP/1.1 without a Host is none: Node's parser says so.
+      // Node's parser refuses an HTTP/1.1 request without a Host.
       expect(yield* bare(at, written("POST /mcp HTTP/1.1", ""))).toBe("HTTP/1.1 400")
       expect(yield* bare(at, written("POST /mcp HTTP/1.0", ""))).toBe("HTTP/1.1 403")
       expect(yield* bare(at, written("POST /mcp HTTP/1.0", good))).toBe("HTTP/1.1 200")
-      // RFC 9112, 3.2.2: the host of an absolute target counts, and the header does not.
+      // RFC 9112, 3.2.2: the host of an absolute target takes precedence over the header.
       expect(yield* bare(at, written("POST http://localhost/mcp HTTP/1.1", "host: evil.com\r\n"))).toBe("HTTP/1.1 200")
       expect(yield* bare(at, written("POST http://evil.com/mcp HTTP/1.1", good))).toBe("HTTP/1.1 403")
       expect(yield* bare(at, written("POST http://localhost@evil.com/mcp HTTP/1.1", good))).toBe("HTTP/1.1 403")
       expect(yield* bare(at, written("OPTIONS * HTTP/1.1", "host: evil.com\r\n"))).toBe("HTTP/1.1 403")
     })))
 
-  it.live("the hosts and origins that are served are options", () =>
+  it.live("takes the allowed hosts and origins from the options", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server, {
         allowedHosts: ["api.example.com", "internal:8080"],
@@ -146,7 +146,7 @@ describe("Host and Origin", () => {
 })
 
 describe("paths, verbs and media types", () => {
-  it.live("an unknown path is 404, a wrong verb 405 with Allow", () =>
+  it.live("responds with 404 to an unknown path, and with 405 and Allow to a wrong verb", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const paths = ["/", "/mcp/", "/MCP", "/mcpx", "//mcp", "/mcp/../mcp", "/%6dcp", "/x?/mcp"]
@@ -163,7 +163,7 @@ describe("paths, verbs and media types", () => {
       expect(yield* statuses(anywhere, [{ ...call, path: "/x" }, { ...call, path: "/" }])).toEqual([200, 200])
     })))
 
-  it.live("a web page can send text/plain unasked, and is refused: 415", () =>
+  it.live("refuses text/plain with 415, because a web page can send it without a preflight", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const bad = [
@@ -221,7 +221,7 @@ describe("paths, verbs and media types", () => {
 })
 
 describe("bodies", () => {
-  it.live("malformed JSON is 400 and -32700", () =>
+  it.live("refuses malformed JSON with 400 and -32700", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const deep = "[".repeat(100_000)
@@ -242,7 +242,7 @@ describe("bodies", () => {
       }
     })))
 
-  it.live("JSON that is no message is 400 and -32600, with the id that could be read", () =>
+  it.live("refuses JSON that is not a message with 400 and -32600, and the id if it can be read", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const bodies: ReadonlyArray<readonly [unknown, unknown]> = [
@@ -267,7 +267,7 @@ describe("bodies", () => {
       }
     })))
 
-  it.live("of duplicate members one counts, for the headers and for the call alike", () =>
+  it.live("uses the same one of duplicate members for the headers and for the call", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const twice = body.replace("\"name\":\"echo\"", "\"name\":\"other\",\"name\":\"echo\"")
@@ -287,14 +287,14 @@ describe("bodies", () => {
       }])
     })))
 
-  it.live("a body is counted while it is read: 413, and the connection is closed", () =>
+  it.live("counts a body while it is read, responds with 413 and closes the connection", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server, { maxBodyBytes: 1_000 })
       const padded = (size: number): string => body.padEnd(size, " ")
       expect(yield* statuses(at, [{ ...call, body: padded(1_000) }])).toEqual([200])
       const reply = yield* kit.send(at, { ...call, body: padded(1_001) })
       expect([reply.status, reply.headers.connection, reply.json.error.code]).toEqual([413, "close", -32600])
-      // Chunked bodies say nothing of their size.
+      // A chunked body does not declare its size.
       const raw = yield* kit.raw(at)
       raw.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}transfer-encoding: chunked\r\n\r\n`)
       raw.write(`200\r\n${"x".repeat(512)}\r\n`)
@@ -304,7 +304,7 @@ describe("bodies", () => {
       expect((yield* raw.closed).reset).toBe(false)
     })))
 
-  it.live("a refused upload of gigabytes is cut off, whatever it is refused for", () =>
+  it.live("disconnects a refused upload of gigabytes, for any reason of the refusal", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server, { maxBodyBytes: 1_000 })
       for (const line of ["POST /mcp HTTP/1.1", "POST /elsewhere HTTP/1.1", "PUT /mcp HTTP/1.1"]) {
@@ -324,7 +324,7 @@ describe("bodies", () => {
       }
     })))
 
-  it.live("a client that asks first whether it may send its body is told before it does", () =>
+  it.live("answers `Expect: 100-continue` before the client sends its body", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const lines = (line: string, length: number): string =>
@@ -343,7 +343,7 @@ describe("bodies", () => {
       }
     })))
 
-  it.live("an upload that is given up leaves nothing", () =>
+  it.live("leaves nothing behind after an aborted upload", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const raw = yield* kit.raw(at)

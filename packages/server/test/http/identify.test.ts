@@ -1,4 +1,6 @@
-/** Who makes a request is found out by an effect of the host's, which lives no longer than somebody waits for the answer. */
+/**
+ * An effect of the application finds the principal. It is interrupted when the client no longer waits for the response.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -14,7 +16,7 @@ import { modern } from "./kit.ts"
 const { body, headers } = modern("tools/call", { name: "t" })
 const init = { method: "POST", headers: headers as Record<string, string>, body: JSON.stringify(body) }
 
-/** A server, and a search for the principal that never ends by itself. */
+/** A server, and a search for the principal that never ends. */
 const make = () => {
   const heard: Array<string> = []
   const [begun, interrupted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -31,8 +33,8 @@ const make = () => {
   return { begun: begun.promise, heard, interrupted: interrupted.promise, principal, server }
 }
 
-describe("a client that leaves before it is known who it is", () => {
-  it("ends the search behind the web-standard door", async () => {
+describe("a client that disconnects before its principal is known", () => {
+  it("interrupts the search behind the web-standard adapter", async () => {
     const { begun, heard, interrupted, principal, server } = make()
     const { close, handler } = WebHttp.mount(server, { principal })
     const client = new AbortController()
@@ -45,7 +47,7 @@ describe("a client that leaves before it is known who it is", () => {
     await close()
   })
 
-  it("ends the search behind node:http", async () => {
+  it("interrupts the search behind node:http", async () => {
     const { begun, heard, interrupted, principal, server } = make()
     const { close, handler } = await NodeHttp.mount(server, { principal })
     const host = createServer((request, response) => handler(request, response))
@@ -64,7 +66,7 @@ describe("a client that leaves before it is known who it is", () => {
   })
 })
 
-describe("who makes a request", () => {
+describe("the principal of a request", () => {
   const asked = (search: () => undefined) => ({ principal: search, allowedOrigins: ["https://app.example"] })
 
   const foreign: ReadonlyArray<readonly [name: string, status: number, init: RequestInit, path: string]> = [
@@ -80,7 +82,7 @@ describe("who makes a request", () => {
   ]
 
   for (const [name, status, sent, path] of foreign) {
-    it(`is not looked for before the guards have passed: ${name}`, async () => {
+    it(`is not searched before the guards have passed: ${name}`, async () => {
       let searches = 0
       const options = asked(() => void searches++)
       const web = WebHttp.mount(make().server, options)

@@ -1,6 +1,6 @@
 /**
- * What the tests of HTTP share: a server on a free port, and a client that sends exactly what it is told, over `node:http` or over a
- * bare socket.
+ * Helpers of the HTTP tests: a server on a free port, and a client that sends exactly the given bytes, over `node:http`
+ * or over a bare socket.
  */
 import * as Header from "@skein/protocol/Header"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -20,7 +20,7 @@ import { watch, type Watcher } from "./watch.ts"
 
 export { type Json, meta } from "../kit.ts"
 
-/** A server that listens on a free port for the length of the test. */
+/** A server that listens on a free port for the duration of the test. */
 export const serve = (
   server: Layer.Layer<McpServer.McpServer | Catalog.Catalog, unknown>,
   options?: NodeHttp.Options
@@ -29,57 +29,57 @@ export const serve = (
   return Effect.map(Effect.orDie(Layer.build(listening)), (context) => Context.get(context, NodeHttp.Server))
 }
 
-/** What is to be sent. A header of `undefined` is left out. */
+/** A request to send. A header of `undefined` is left out. */
 export interface Request {
   readonly method?: string
   readonly path?: string
   readonly headers?: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
-  /** A string or bytes as they are; anything else as JSON. */
+  /** A string or bytes are sent as they are; any other value is sent as JSON. */
   readonly body?: unknown
 }
 
-/** One event of a stream. A comment has nothing but its text. */
+/** One event of a stream. A comment has only its text. */
 export interface Event {
   readonly id?: string
   readonly event?: string
   readonly retry?: number
   readonly data?: string
   readonly comment?: string
-  /** The data as JSON, where it is any. */
+  /** The data as JSON, if it is JSON. */
   readonly json?: Json
 }
 
-/** A whole answer. */
+/** A complete response. */
 export interface Reply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The body as JSON, where it is any. */
+  /** The body as JSON, if it is JSON. */
   readonly json: Json
   /** The events of a stream, and the messages in them. */
   readonly events: ReadonlyArray<Event>
   readonly messages: ReadonlyArray<Json>
 }
 
-/** An answer that is read as it comes. */
+/** A response that is read as it arrives. */
 export interface Stream {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The next event, comments left out. Dies when the stream ends before. */
+  /** Returns the next event, without comments. Dies if the stream ends before it. */
   readonly next: Effect.Effect<Event>
-  /** The next event or comment. */
+  /** Returns the next event or comment. */
   readonly nextRaw: Effect.Effect<Event>
-  /** The next message. */
+  /** Returns the next message. */
   readonly message: Effect.Effect<Json>
-  /** The whole body, where it is no stream. */
+  /** Returns the complete body of a response that is not a stream. */
   readonly text: Effect.Effect<string>
-  /** How it ended: as it should, or cut off. */
+  /** How the response ended: completely, or aborted. */
   readonly ended: Effect.Effect<"end" | "cut">
-  /** What came and was not taken yet. */
+  /** The received and unread events. */
   readonly waiting: () => ReadonlyArray<Event>
   readonly pause: () => void
   readonly resume: () => void
-  /** Goes away rudely. */
+  /** Destroys the connection. */
   readonly leave: () => void
 }
 
@@ -114,7 +114,7 @@ const bytesOf = (body: unknown): string | Uint8Array | undefined =>
 const start = (port: number, { body, headers, method = "POST", path = "/mcp" }: Request) => {
   const sent = Object.fromEntries(Object.entries(headers ?? {}).filter(([, value]) => value !== undefined))
   const bytes = bytesOf(body)
-  // Node would send the body of a GET without saying how long it is.
+  // Node would send the body of a GET without its length.
   const length = bytes === undefined || "transfer-encoding" in sent
     ? {}
     : { "content-length": Buffer.byteLength(bytes) }
@@ -138,7 +138,9 @@ const heard = (watcher: Watcher, { data, event, json }: Event): void => {
   watcher.message(json)
 }
 
-/** Sends a request and reads its whole answer; every request has a connection of its own. Dies when that breaks. */
+/**
+ * Sends a request and reads the complete response. Every request has its own connection. Dies if the connection breaks.
+ */
 export const send = ({ port }: { readonly port: number }, request: Request): Effect.Effect<Reply> =>
   Effect.callback<Reply>((resume) => {
     const watcher = watch(request)
@@ -168,7 +170,10 @@ export const send = ({ port }: { readonly port: number }, request: Request): Eff
     return Effect.sync(() => void sent.destroy())
   })
 
-/** Sends a request and reads its answer as it comes. The scope leaves, if nobody did. */
+/**
+ * Sends a request and reads its response as it arrives. The connection is destroyed with the scope, unless it is closed
+ * before.
+ */
 export const open = (
   { port }: { readonly port: number },
   request: Request
@@ -244,16 +249,16 @@ export const open = (
 /** A bare connection. */
 export interface Raw {
   readonly write: (bytes: string | Uint8Array) => void
-  /** Says that nothing more will come, and listens on. */
+  /** Ends the sending side and continues to read. */
   readonly end: () => void
-  /** Everything that came until the other side closed. */
+  /** Returns all received text once the other side has closed. */
   readonly closed: Effect.Effect<{ readonly text: string; readonly reset: boolean }>
-  /** Everything that came, once it contains the text. Dies when the connection is closed before. */
+  /** Returns all received text once it contains the given text. Dies if the connection is closed before. */
   readonly until: (text: string) => Effect.Effect<string>
   readonly socket: Socket
 }
 
-/** Opens a bare connection; the scope destroys it. */
+/** Opens a bare connection, which is destroyed with the scope. */
 export const raw = ({ port }: { readonly port: number }): Effect.Effect<Raw, never, Scope.Scope> =>
   Effect.flatMap(
     Effect.acquireRelease(
@@ -322,7 +327,7 @@ export const post = (
   headers?: Request["headers"]
 ): Effect.Effect<Reply> => send(server, { headers: { ...posting, ...headers }, body })
 
-/** A request of the request era, with all that belongs to it. */
+/** A request of the stateless revision, with its headers and its metadata. */
 export const modern = (
   method: string,
   params: JsonRpc.JsonObject = {},
@@ -344,13 +349,13 @@ export const modern = (
   body: { jsonrpc: "2.0", id, method, params: { ...params, _meta: { ...meta(), ..._meta } } }
 })
 
-/** An answer that nobody takes anywhere: what a door is told, in order. */
+/** A response without a connection: it records the calls of an adapter in order. */
 export class Told implements HttpAnswer {
   readonly said: Array<string> = []
   status: number | undefined = undefined
   over = false
   slow = false
-  /** Leaves, as a client does. */
+  /** Disconnects, as a client does. */
   leave: () => void = () => {}
   readonly drained = Effect.void
 
@@ -387,7 +392,7 @@ export class Told implements HttpAnswer {
   }
 }
 
-/** A request without a connection, for an endpoint that is tested with a clock of its own. */
+/** A request without a connection, for an endpoint that is tested with the test clock. */
 export const told = ({ body, headers = {}, method = "POST", path = "/mcp" }: Request): HttpRequest => {
   const sent = new Map(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value as string | undefined])

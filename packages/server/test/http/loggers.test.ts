@@ -1,4 +1,4 @@
-/** A server that is mounted in a host that is not written in Effect has its own loggers, and the door uses them. */
+/** A server that is mounted in an application without Effect has its own loggers, and its adapter uses them. */
 import { describe, expect, it } from "@effect/vitest"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -26,7 +26,7 @@ const { body, headers } = modern("tools/call", { name: "t" })
 const init = { method: "POST", headers: headers as Record<string, string>, body: JSON.stringify(body) }
 
 describe("a mounted server's loggers", () => {
-  it("hear what the web-standard door says", async () => {
+  it("receive the messages of the web-standard adapter", async () => {
     const { heard, server } = make()
     const { close, handler } = WebHttp.mount(server, { principal })
     expect((await handler(new Request("http://localhost/mcp", init))).status).toBe(500)
@@ -34,7 +34,7 @@ describe("a mounted server's loggers", () => {
     await close()
   })
 
-  it("hear what the door of node:http says", async () => {
+  it("receive the messages of the node:http adapter", async () => {
     const { heard, server } = make()
     const { close, handler } = await NodeHttp.mount(server, { principal })
     const host = createServer((request, response) => handler(request, response))

@@ -1,4 +1,4 @@
-/** A handler inside of somebody else's `node:http` server, when that ends. */
+/** A handler within an application's `node:http` server, at its shutdown. */
 import { describe, expect, it } from "@effect/vitest"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -11,7 +11,7 @@ import { modern } from "./kit.ts"
 const server = McpServer.layer({ name: "mounted", version: "1" }, Tool.layer(Tool.make("t"), () => Effect.succeed("t")))
 
 describe("a mounted server that is closed", () => {
-  it("leaves no connection behind that had a stream, for which its host would wait", async () => {
+  it("closes the connections of its streams, so that its application does not wait for them", async () => {
     const { close, handler } = await NodeHttp.mount(server)
     const host = createServer((request, response) => handler(request, response))
     host.keepAliveTimeout = 600_000
@@ -21,7 +21,7 @@ describe("a mounted server that is closed", () => {
     const answer = await fetch(`http://127.0.0.1:${(host.address() as AddressInfo).port}/mcp`, init)
     const closed = new Promise<void>((resolve) => void host.close(() => resolve()))
     await close()
-    // It ends with its result, and not with a reset.
+    // The stream ends with its result and without a reset.
     expect(await answer.text()).toMatch(/"id":1,"result"[^\n]*\n\n$/)
     await closed
   })

@@ -34,7 +34,7 @@ const head = Object.entries(echo.headers!).map(([name, value]) => `${name}: ${St
 const body = JSON.stringify(echo.body)
 const whole = `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}content-length: ${body.length}\r\n\r\n${body}`
 
-/** Listens with a server of the host's own. */
+/** Listens with a server of the application. */
 const host = (listener: RequestListener): Effect.Effect<{ readonly port: number }, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<{ readonly port: number; readonly own: Server }>((resume) => {
@@ -51,15 +51,15 @@ const host = (listener: RequestListener): Effect.Effect<{ readonly port: number 
       })
   )
 
-/** Builds the handler for the length of the test. */
+/** Builds the handler for the duration of the test. */
 const handler = (options?: NodeHttp.HandlerOptions): Effect.Effect<NodeHttp.Handler, never, Scope.Scope> =>
   Effect.flatMap(
     Effect.orDie(Layer.build(server)),
     (context) => Effect.provideContext(NodeHttp.handler(options), context)
   ) as Effect.Effect<NodeHttp.Handler, never, Scope.Scope>
 
-describe("inside of a host", () => {
-  it.live("a plain node:http server", () =>
+describe("within an application", () => {
+  it.live("serves on a plain node:http server", () =>
     Effect.scoped(Effect.gen(function*() {
       const mcp = yield* handler()
       const at = yield* host((request, response) =>
@@ -70,7 +70,7 @@ describe("inside of a host", () => {
       expect((yield* kit.send(at, { path: "/x" })).status).toBe(404)
     })))
 
-  it.live("a body that somebody read and kept is a fault of the host, and said so in the log", () =>
+  it.live("logs an error of the application if its parser has read the body without passing it on", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const mcp = yield* handler()
@@ -83,7 +83,7 @@ describe("inside of a host", () => {
       }))
     ))
 
-  it.live("Fastify, with its own parser", () =>
+  it.live("serves on Fastify, with its own parser", () =>
     Effect.scoped(Effect.gen(function*() {
       const mcp = yield* handler()
       const app = fastify()
@@ -100,7 +100,7 @@ describe("inside of a host", () => {
       listening.leave()
     })))
 
-  it.live("the principal comes from the host: with the request, from what its middleware left on it, or by an effect", () =>
+  it.live("takes the principal from the application: with the request, from its middleware, or by an effect", () =>
     Effect.scoped(Effect.gen(function*() {
       const mcp = yield* handler()
       const given = yield* host((request, response) => mcp(request, response, { principal: { id: "ada" } }))
@@ -116,14 +116,14 @@ describe("inside of a host", () => {
         principal: ({ headers }) => Effect.as(Effect.yieldNow, { id: `${String(headers["x-user"])}!` })
       })
       expect(text(yield* kit.send(yield* host(found), as("eve")))).toBe("eve!")
-      // Nothing that the client writes can set it.
+      // The client cannot set the principal with its message.
       const meta = { _meta: { principal: { id: "root" } } }
       expect(text(yield* kit.send(given, kit.modern("tools/call", { name: "whoami", arguments: {} }, meta)))).toBe(
         "ada"
       )
     })))
 
-  it.live("a principal that cannot be found out is 500, and its cause is in the log alone", () =>
+  it.live("responds with 500 if the principal cannot be determined, and reports the cause in the log only", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const failing: ReadonlyArray<NodeHttp.HandlerOptions["principal"]> = [
@@ -142,7 +142,7 @@ describe("inside of a host", () => {
       }))
     ))
 
-  it.live("a host that is not written in Effect mounts a server, and closes it", () =>
+  it.live("mounts and closes a server in an application without Effect", () =>
     Effect.scoped(Effect.gen(function*() {
       const mounted = yield* Effect.promise(() => NodeHttp.mount(server))
       const at = yield* host(mounted.handler)
@@ -157,8 +157,8 @@ describe("inside of a host", () => {
     })))
 })
 
-describe("a server of its own", () => {
-  it.live("listens on 127.0.0.1 and tells where", () =>
+describe("its own server", () => {
+  it.live("listens on 127.0.0.1 and returns its address", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       expect(at.url).toBe(`http://127.0.0.1:${at.port}/mcp`)
@@ -167,7 +167,7 @@ describe("a server of its own", () => {
       expect(wild.url).toBe(`http://localhost:${wild.port}/x`)
     })))
 
-  it.live("a port that is taken is a TransportError with the reason Open", () =>
+  it.live("fails with a TransportError and the reason OpenFailed if the port is in use", () =>
     Effect.scoped(Effect.gen(function*() {
       const { port } = yield* kit.serve(server)
       const second = Layer.build(Layer.provide(NodeHttp.layer({ port }), server))
@@ -187,7 +187,7 @@ describe("a server of its own", () => {
       expect([...all.matchAll(/"id":(\d)/g)].map(([, id]) => id)).toEqual(["1", "2", "3"])
     })))
 
-  it.live("what is no HTTP is refused with a JSON-RPC error as well", () =>
+  it.live("refuses bytes that are not HTTP with a JSON-RPC error", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const bad: ReadonlyArray<readonly [string, number]> = [
@@ -209,7 +209,7 @@ describe("a server of its own", () => {
       }
     })))
 
-  it.live("a head that does not end, and a body that does not come, are given up: 408", () =>
+  it.live("responds with 408 to an incomplete head and to a missing body", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server, { headersTimeout: 100, requestTimeout: 200 })
       for (const bytes of ["POST /mcp HTTP/1.1\r\nhost: local", whole.slice(0, -10)]) {
@@ -220,7 +220,7 @@ describe("a server of its own", () => {
       expect((yield* kit.send(at, echo)).status).toBe(200)
     })))
 
-  it.live("a connection that stays idle is closed", () =>
+  it.live("closes an idle connection", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server, { keepAliveTimeout: 50 })
       const raw = yield* kit.raw(at)
@@ -228,7 +228,7 @@ describe("a server of its own", () => {
       expect((yield* raw.closed).text).toContain("200 OK")
     })))
 
-  it.live("at maxConnections a new one is closed", () =>
+  it.live("closes a new connection at maxConnections", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server, { maxConnections: 1 })
       const first = yield* kit.raw(at)
@@ -240,7 +240,7 @@ describe("a server of its own", () => {
       expect(yield* first.until("hi")).toContain("200 OK")
     })))
 
-  it.live("upgrades and tunnels are not for it", () =>
+  it.live("refuses upgrades and CONNECT", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const upgrade = yield* kit.raw(at)
@@ -251,7 +251,7 @@ describe("a server of its own", () => {
       expect((yield* tunnel.closed).text).not.toContain("200")
     })))
 
-  it.live("2025-11-25 · mirrored headers are compared where they are sent, and demanded by an option", () =>
+  it.live("2025-11-25 · compares mirrored headers if they are sent, and requires them with an option", () =>
     Effect.scoped(Effect.gen(function*() {
       const region = Tool.layer(
         Tool.make("query", {
@@ -285,7 +285,7 @@ describe("a server of its own", () => {
         const { json, status } = yield* kit.post(at, query, { ...ada, ...headers })
         expect([status, json.error.code, json.id]).toEqual([400, -32600, 2])
       }
-      // Who may not see the tool does not learn by its headers that it is there.
+      // A caller without access to the tool cannot find out by its headers that it exists.
       const eve = { "mcp-session-id": (yield* open(at, "eve")).headers["mcp-session-id"] as string }
       const told = yield* kit.post(at, query, { ...eve, "mcp-param-region": "us" })
       expect(told.json ?? told.messages[0]).toMatchObject({ error: { code: -32602, message: "Unknown tool: query" } })
@@ -300,7 +300,7 @@ describe("a server of its own", () => {
       expect((yield* kit.post(strict, query, all)).status).toBe(200)
     })))
 
-  it.live("what is refused leaves no memory behind", () =>
+  it.live("leaves no memory behind after refused requests", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const raw = yield* kit.raw(at)
@@ -328,7 +328,7 @@ describe("a server of its own", () => {
       const before = yield* round(200)
       const after = yield* round(1_000)
       expect([...at.endpoint.requests]).toEqual([])
-      // What came back is held by the test: half a kilobyte each.
+      // The test retains the responses: half a kilobyte each.
       expect((after - before) / 5_000).toBeLessThan(1_000)
     })))
 })

@@ -9,7 +9,7 @@ const call = (name: string, args: object = {}): kit.Request => kit.modern("tools
 const listen = kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
 
 describe("a process that serves HTTP", () => {
-  it.live("tells on stderr where it listens, and nothing on stdout; SIGTERM ends it with 143, SIGINT with 130", () =>
+  it.live("prints its address on stderr and nothing on stdout; SIGTERM ends it with 143, SIGINT with 130", () =>
     Effect.scoped(Effect.gen(function*() {
       for (const [signal, code] of [["SIGTERM", 143], ["SIGINT", 130]] as const) {
         const server = yield* run()
@@ -21,7 +21,7 @@ describe("a process that serves HTTP", () => {
       }
     })))
 
-  it.live("what is in flight is finished", () =>
+  it.live("finishes the requests in flight", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* run()
       const [reply] = yield* Effect.all([
@@ -33,7 +33,7 @@ describe("a process that serves HTTP", () => {
       expect(yield* server.exit).toBe(143)
     })))
 
-  it.live("what does not finish within the grace is interrupted, and answered", () =>
+  it.live("interrupts and answers the requests that do not finish within shutdownTimeout", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* run({ grace: 200 })
       const [reply] = yield* Effect.all([
@@ -45,7 +45,7 @@ describe("a process that serves HTTP", () => {
       expect(server.stderr.all.join()).toContain("it was interrupted")
     })))
 
-  it.live("a second signal ends it at once", () =>
+  it.live("ends at once on a second signal", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* run()
       const stream = yield* kit.raw(server)
@@ -60,7 +60,7 @@ describe("a process that serves HTTP", () => {
       expect(["130", "143"]).toContain(String(yield* server.exit))
     })))
 
-  it.live("with 1,000 streams open SIGTERM waits for no grace, each ends with its result, and no client sees a reset", () =>
+  it.live("ends 1,000 open streams with a result and without a reset on SIGTERM, before shutdownTimeout", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* run()
       const streams = yield* Effect.forEach(Array.from({ length: 1_000 }), () => kit.open(server, listen), {
@@ -71,7 +71,7 @@ describe("a process that serves HTTP", () => {
       const told = performance.now()
       server.kill("SIGTERM")
       expect(yield* server.exit).toBe(143)
-      // It takes a tenth of a second, or a second where other tests have the machine. The graces are of 5.
+      // It takes a tenth of a second, or a second while other tests use the machine. The timeouts are 5 seconds.
       expect(performance.now() - told).toBeLessThan(4_000)
       for (const { ended, message } of streams) {
         expect((yield* message).result).toMatchObject({ resultType: "complete" })
@@ -80,7 +80,7 @@ describe("a process that serves HTTP", () => {
       expect((yield* idle.closed).reset).toBe(false)
     })))
 
-  it.live("a port that is taken, or none at all: one line on stderr, exit 1", () =>
+  it.live("prints one line on stderr and exits with 1 if the port is in use or invalid", () =>
     Effect.scoped(Effect.gen(function*() {
       const first = yield* run()
       const second = yield* run({ port: first.port })
@@ -91,7 +91,7 @@ describe("a process that serves HTTP", () => {
       expect(third.stderr.all).toEqual([expect.stringMatching(/^Cannot listen on 127.0.0.1:65536: /)])
     })))
 
-  it.live("a handler that rejects does not end it", () =>
+  it.live("keeps running after a handler rejects", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* run()
       expect((yield* kit.send(server, call("reject"))).json.error.code).toBe(-32603)

@@ -1,4 +1,7 @@
-/** The endpoint as a route of an application on Effect's `HttpRouter`: beside its routes, behind its middleware, in its life. */
+/**
+ * The endpoint as a route of an application on Effect's `HttpRouter`: beside its routes, behind its middleware, in its
+ * scope.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import * as HttpRoutes from "@skein/server/HttpRoutes"
 import * as McpServer from "@skein/server/McpServer"
@@ -57,7 +60,7 @@ const call = (name: string, progress = false) =>
 
 const json = (message: kit.Json) => JSON.parse(message.result.content[0].text)
 
-/** Every request belongs to the tenant that its header names. */
+/** Every request belongs to the tenant in its header. */
 const tenancy = HttpRouter.middleware<{ provides: Tenant }>()(Effect.succeed((route) =>
   Effect.flatMap(
     HttpServerRequest,
@@ -68,7 +71,7 @@ const tenancy = HttpRouter.middleware<{ provides: Tenant }>()(Effect.succeed((ro
 const mcp = (server: Server, options?: HttpRoutes.Options) => HttpRoutes.layer(options).pipe(Layer.provide(server))
 
 describe("the route", () => {
-  it.live("is one of an application, behind the middleware that it is provided with", () =>
+  it.live("is part of an application, behind the middleware that is provided to it", () =>
     Effect.gen(function*() {
       const { server } = yield* make
       const health = HttpRouter.add("GET", "/health", HttpServerResponse.text("well"))
@@ -85,7 +88,7 @@ describe("the route", () => {
       expect((yield* kit.send(port, { method: "PUT", path: "/ai/mcp" })).json.error.code).toBe(-32600)
     }))
 
-  it.live("2025-11-25 · its handlers find the services of the request that brought their message", () =>
+  it.live("2025-11-25 · provides its handlers with the services of the request that carried their message", () =>
     Effect.gen(function*() {
       const { server } = yield* make
       const port = yield* application(mcp(server).pipe(Layer.provide(tenancy.layer)))
@@ -142,7 +145,7 @@ describe("the route", () => {
       yield* Effect.promise(dispose)
     }))
 
-  it.live("logs nothing about a client that leaves", () =>
+  it.live("logs nothing about a client that disconnects", () =>
     Effect.gen(function*() {
       const { interrupted, server } = yield* make
       const log: Array<unknown> = []
@@ -159,8 +162,8 @@ describe("the route", () => {
     }))
 })
 
-describe("the end of the application", () => {
-  it.live("cuts what does not end when it is told to, after the grace and not before", () =>
+describe("shutdown of the application", () => {
+  it.live("aborts the responses that are still open after shutdownTimeout, and not before", () =>
     Effect.gen(function*() {
       const { interrupted, server, started } = yield* make
       const outer = yield* Effect.scope
@@ -177,7 +180,7 @@ describe("the end of the application", () => {
       yield* Deferred.succeed(interrupted, undefined)
     }))
 
-  it.live("without HttpRoutes.serve waits for open streams as long as the HTTP server does, and cuts them", () =>
+  it.live("without HttpRoutes.serve waits for open streams until the HTTP server's timeout, and aborts them", () =>
     Effect.gen(function*() {
       const { server } = yield* make
       const outer = yield* Effect.scope

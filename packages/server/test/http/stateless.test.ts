@@ -16,8 +16,8 @@ const call = (name: string, args: object = {}, options?: Parameters<typeof kit.m
   kit.modern("tools/call", { name, arguments: args }, options)
 
 const echo = call("echo", { text: "hi" })
-describe("answers", () => {
-  it.live("2026-07-28 · Content-Type: application/json (a single JSON object) where the result is the first thing to say", () =>
+describe("responses", () => {
+  it.live("2026-07-28 · Content-Type: application/json (a single JSON object) if the result is the first message", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo))
       const { headers, json, status } = yield* kit.send(at, echo)
@@ -27,7 +27,7 @@ describe("answers", () => {
       validate("2026-07-28", "tools/call", json)
     })))
 
-  it.live("2026-07-28 · a stream from the moment something comes before the result, which terminates it", () =>
+  it.live("2026-07-28 · responds with a stream if a message precedes the result, and ends it with the result", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.report))
       const reply = yield* kit.send(at, call("report", {}, { id: "r", _meta: { progressToken: "p" } }))
@@ -41,11 +41,11 @@ describe("answers", () => {
         "r"
       ])
       expect(reply.events.every(({ id }) => id === undefined)).toBe(true)
-      // Without a token there is nothing to say before the result.
+      // Without a token there is no message before the result.
       expect((yield* kit.send(at, call("report"))).headers["content-type"]).toBe("application/json")
     })))
 
-  it.live("alwaysStream answers with a stream in any case, and with a status where the specification demands one", () =>
+  it.live("responds with a stream with alwaysStream, and with a status where the specification demands one", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo), { alwaysStream: true })
       const reply = yield* kit.send(at, echo)
@@ -54,13 +54,13 @@ describe("answers", () => {
       expect((yield* kit.send(at, kit.modern("unknown/method"))).status).toBe(404)
     })))
 
-  it.live("alwaysStream of the session era alone changes nothing here", () =>
+  it.live("ignores the alwaysStream option of the session-based revisions", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo), { alwaysStream: "session" })
       expect((yield* kit.send(at, echo)).headers["content-type"]).toBe("application/json")
     })))
 
-  it.live("2026-07-28 · a notification that is accepted: 202 with no body", () =>
+  it.live("2026-07-28 · responds to an accepted notification with 202 and no body", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo))
       const version = { "mcp-protocol-version": "2026-07-28" }
@@ -71,7 +71,7 @@ describe("answers", () => {
       expect((yield* kit.post(at, notification, method)).status).toBe(202)
     })))
 
-  it.live("2026-07-28 · a notification that cannot be accepted: an error status", () =>
+  it.live("2026-07-28 · responds to a notification that cannot be accepted with an error status", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo))
       const of = (version: string) => ({
@@ -90,7 +90,7 @@ describe("answers", () => {
       }
     })))
 
-  it.live("requests with the same id at the same time are each answered for themselves", () =>
+  it.live("answers each of several concurrent requests with the same id", () =>
     Effect.scoped(Effect.gen(function*() {
       const open = Deferred.makeUnsafe<void>()
       const slow = Tool.layer(
@@ -129,7 +129,7 @@ describe("statuses", () => {
       }
     })))
 
-  it.live("2026-07-28 · metadata that is missing or malformed is 400 and -32602, with the request's id", () =>
+  it.live("2026-07-28 · responds to missing or malformed metadata with 400, -32602 and the request's id", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo))
       const headers = { ...kit.modern("server/discover").headers }
@@ -160,7 +160,7 @@ describe("statuses", () => {
       expect((yield* ask({ _meta: { ...version, ...capabilities } })).status).toBe(200)
     })))
 
-  it.live("2026-07-28 · a version that is not implemented: 400 and UnsupportedProtocolVersionError with those that are", () =>
+  it.live("2026-07-28 · responds to an unsupported version with 400 and UnsupportedProtocolVersionError", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo))
       for (const version of ["v999.0.0", "2025-11-25", "__proto__"]) {
@@ -175,7 +175,7 @@ describe("statuses", () => {
       }
     })))
 
-  it.live("what a handler fails with is a payload, 200; a capability that the client lacks is 400", () =>
+  it.live("responds to a handler's failure with 200, and to a missing client capability with 400", () =>
     Effect.scoped(Effect.gen(function*() {
       const failing = Tool.layer(
         Tool.make("fail", { description: "Fails.", input: { how: Schema.String } }),
@@ -198,7 +198,7 @@ describe("statuses", () => {
       expect((yield* kit.send(at, call("nobody"))).status).toBe(200)
     })))
 
-  it.live("a handler that dies is -32603 with a reference, whose cause is in the log; the next request is served", () =>
+  it.live("responds to a defect with -32603 and a reference, logs the cause, and serves the next request", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const dying = Tool.layer(
@@ -239,7 +239,7 @@ describe("streams", () => {
         raw.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}content-length: ${body.length}\r\n\r\n${body}`)
         yield* wait.running(count)
         const left = performance.now()
-        // By a reset, by the end of the connection, and by half of it.
+        // Closed by a reset, by the end of the connection, and by the end of the sending side.
         if (count === 1) raw.socket.resetAndDestroy()
         else if (count === 2) raw.socket.destroy()
         else raw.end()
@@ -249,7 +249,7 @@ describe("streams", () => {
       yield* fixtures.until(() => [...at.endpoint.requests].length === 0)
     })))
 
-  it.live("a request behind another one on its connection is cancelled too", () =>
+  it.live("cancels a request that is queued behind another one on its connection", () =>
     Effect.scoped(Effect.gen(function*() {
       const wait = fixtures.waiting()
       const at = yield* kit.serve(fixtures.server(wait.layer))
@@ -265,7 +265,7 @@ describe("streams", () => {
       yield* fixtures.until(() => wait.seen.interrupted === 3)
     })))
 
-  it.live("a handler that ends although it was cancelled is not answered, and nobody else is", () =>
+  it.live("does not answer a cancelled request whose handler still ends, and answers the others", () =>
     Effect.scoped(Effect.gen(function*() {
       const go = Deferred.makeUnsafe<void>()
       const stubborn = { started: false, ended: false }
@@ -293,7 +293,7 @@ describe("streams", () => {
       expect((yield* kit.send(at, echo)).json.result.content[0].text).toBe("hi")
     })))
 
-  it.live("a slow reader slows its own handler, in bounded memory, and nobody else", () =>
+  it.live("slows only the handler of a slow reader, in bounded memory", () =>
     Effect.scoped(Effect.gen(function*() {
       const sent = { count: 0, over: false }
       const message = "x".repeat(16 * 1024)
@@ -308,7 +308,7 @@ describe("streams", () => {
       const at = yield* kit.serve(fixtures.server(flood, fixtures.echo))
       const stream = yield* kit.open(at, call("flood", {}, { _meta: { progressToken: 1 } }))
       stream.pause()
-      // It stands still once the buffers of both sides are full; meanwhile others are served.
+      // The handler is suspended once the buffers of both sides are full. Other requests are served meanwhile.
       let before = -1
       while (before !== sent.count) {
         before = sent.count
@@ -321,7 +321,7 @@ describe("streams", () => {
       expect(sent.count).toBe(4_000)
     })))
 
-  it.live("a stalled reader that leaves frees its handler", () =>
+  it.live("frees the handler of a stalled reader that disconnects", () =>
     Effect.scoped(Effect.gen(function*() {
       const seen = { over: false }
       const flood = Tool.layer(Tool.make("flood", { description: "Says much." }), () =>
@@ -340,7 +340,7 @@ describe("streams", () => {
       )
     })))
 
-  it.live("what is in flight and what is open is in the tree", () =>
+  it.live("shows requests in flight and open streams in the tree of inspect", () =>
     Effect.scoped(Effect.gen(function*() {
       const wait = fixtures.waiting()
       const both = yield* Layer.build(fixtures.server(wait.layer))
@@ -372,7 +372,7 @@ describe("streams", () => {
 })
 
 describe("bounds", () => {
-  it.live("at maxRequests the next one is answered with 503 and Retry-After", () =>
+  it.live("responds with 503 and Retry-After at maxConcurrentRequests", () =>
     Effect.scoped(Effect.gen(function*() {
       const wait = fixtures.waiting()
       const at = yield* kit.serve(fixtures.server(wait.layer, fixtures.echo), { maxConcurrentRequests: 2 })
@@ -390,7 +390,7 @@ describe("bounds", () => {
       expect((yield* kit.send(at, echo)).status).toBe(200)
     })))
 
-  it.live("at maxStreams the next subscription is answered with 503 and Retry-After; requests keep their room", () =>
+  it.live("responds to a subscription with 503 and Retry-After at maxStreams, and still serves requests", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxStreams: 1, maxConcurrentRequests: 1 })
       const listen = kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })

@@ -1,16 +1,19 @@
-/** Everything that an HTTP server says in these tests is held against the official schemas, and against what a stream may hold. */
+/**
+ * Validates every message of an HTTP server in these tests against the official schemas, and checks that it is allowed
+ * on its stream.
+ */
 import * as Revision from "@skein/protocol/Revision"
 import { afterEach, expect } from "vitest"
 import { type Json, Talk } from "../oracle.ts"
 
-/** What was said wrong in this test. */
+/** The faults found in this test. */
 const faults: Array<string> = []
 
 afterEach(() => {
   expect(faults.splice(0)).toEqual([])
 })
 
-/** Does what may throw what is wrong with a message: the test fails with it at its end. */
+/** Runs a check and collects the fault that it throws. The test fails with it at its end. */
 export const watching = (look: () => void): void => {
   try {
     look()
@@ -19,17 +22,17 @@ export const watching = (look: () => void): void => {
   }
 }
 
-/** What is told to who watches an answer. */
+/** The observer of a response. */
 export interface Watcher {
-  /** The head came. */
+  /** Receives the head. */
   readonly head: (status: number, header: (name: string) => string | undefined) => void
-  /** A message, of the body or of an event. */
+  /** Receives a message, of the body or of an event. */
   readonly message: (message: Json) => void
-  /** The data of an event that has a name. */
+  /** Receives the data of an event that has a name. */
   readonly named: (event: string, data: string) => void
 }
 
-// By their ids, which nobody gives twice.
+// The talks by session id, which is unique.
 const sessions = new Map<string, Talk>()
 
 const listenId = "io.modelcontextprotocol/subscriptionId"
@@ -48,7 +51,10 @@ const parsed = (body: unknown): Json => {
 
 const versionOf = (message: Json): unknown => message?.params?._meta?.["io.modelcontextprotocol/protocolVersion"]
 
-/** What a stream of the request era may hold besides the answer: what belongs to its request. */
+/**
+ * Checks that a message other than the response may be on a stream of the stateless revision: it must belong to its
+ * request.
+ */
 const belongs = (asked: Json, message: Json, first: boolean): string | undefined => {
   const about = (message.params ?? message.result)?._meta?.[listenId]
   if (asked.method === "subscriptions/listen") {
@@ -71,7 +77,7 @@ const belongs = (asked: Json, message: Json, first: boolean): string | undefined
   }
 }
 
-/** Watches the answer to a request. */
+/** Watches the response to a request. */
 export const watch = (
   { body, headers = {}, method = "POST", path = "/mcp" }: {
     readonly method?: string
@@ -117,14 +123,15 @@ export const watch = (
       if (typeof message !== "object" || message === null) return
       if (!Array.isArray(message) && !("jsonrpc" in message)) return
       try {
-        // What is refused says so in its own terms, and leaves the session as it is.
+        // A refusal is a message of its own, and does not change the state of the session.
         const speaks = status === 200 ? legacy ?? talk : new Talk(lone.revision)
         if (status !== 200) speaks.ask(asked)
         speaks.hear(message)
       } catch (error) {
         fault("", (error as Error).message)
       }
-      // "The server MUST NOT send a JSON-RPC response on the stream unless resuming" (2025-03-26 to 2025-11-25, transports).
+      // "The server MUST NOT send a JSON-RPC response on the stream unless resuming" (2025-03-26 to 2025-11-25,
+      // transports).
       const listens = method === "GET" && status === 200 && legacy === undefined
       if (listens && message.method === undefined && header("last-event-id") === undefined) {
         fault("a stream that resumes none has no answers", message)

@@ -1,4 +1,6 @@
-/** The web-standard door, without a network: what it does with a `Request`, its signal and the reader of its `Response`. */
+/**
+ * The web-standard adapter without a network: how it handles a `Request`, its signal and the reader of its `Response`.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import * as McpServer from "@skein/server/McpServer"
 import * as Principal from "@skein/server/Principal"
@@ -71,7 +73,7 @@ const handlerOf = (server: Server, options: WebHttp.Options = {}) =>
   )
 
 describe("a request", () => {
-  it.live("is found on its path, whatever its query; without a path there is none", () =>
+  it.live("is served on its exact path, regardless of its query, and is answered with 404 on any other path", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server)
       const ask = (to: string) => Effect.promise(() => handler(new Request(to, { method: "PUT" })))
@@ -84,7 +86,7 @@ describe("a request", () => {
       }
     }))
 
-  it.live("is for the host in its header, and where it has none for that in its URL", () =>
+  it.live("is checked by its Host header, or by the host of its URL if it has none", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server, { allowedHosts: ["mcp.example.com"] })
       const ask = (to: string, headers: Record<string, string> = {}) =>
@@ -96,7 +98,7 @@ describe("a request", () => {
       expect(yield* ask("https://mcp.example.com/mcp", { host: "evil.example" })).toBe(403)
     }))
 
-  it.live("is known by what the host gives along: who makes it, and the services of its handlers", () =>
+  it.live("has the principal and the services of its handlers from the application", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server)
       const given = { principal: { id: "ada" }, context: Context.make(Tenant, "acme") }
@@ -106,7 +108,7 @@ describe("a request", () => {
       expect(yield* Effect.promise(() => textOf(unknown))).toBe("nobody of nowhere")
     }))
 
-  it.live("is known by an effect that finds out who makes it; where that fails, it is answered with 500", () =>
+  it.live("has the principal from an effect, and is answered with 500 if that fails", () =>
     Effect.gen(function*() {
       const principal = ({ headers }: Request) => {
         const user = headers.get("x-user")
@@ -132,7 +134,7 @@ describe("a request", () => {
       expect(log.length).toBe(2)
     }))
 
-  it.live("has a body that somebody has read: it is taken as it is given, and missed where it is not", () =>
+  it.live("uses the body that is passed along if it has been read, and is refused without one", () =>
     Effect.gen(function*() {
       const log: Array<unknown> = []
       const quiet = Logger.layer([Logger.make(({ message }) => void log.push(message))])
@@ -155,7 +157,7 @@ describe("a request", () => {
       expect(String(log[0])).toContain("reference")
     }))
 
-  it.live("is no longer waited for when its signal says that the client left, though nothing was answered", () =>
+  it.live("is interrupted when its signal aborts before the response begins", () =>
     Effect.gen(function*() {
       const { interrupted, server, waiting } = yield* make
       const handler = yield* handlerOf(server)
@@ -167,19 +169,19 @@ describe("a request", () => {
       expect((yield* Effect.promise(() => pending)).status).toBe(499)
     }))
 
-  it.live("whose client had left before it came is interrupted as well", () =>
+  it.live("is interrupted if its signal was aborted beforehand", () =>
     Effect.gen(function*() {
       const { interrupted, server } = yield* make
       const handler = yield* handlerOf(server)
       const sent = call("wait")
       const { body } = sent
-      // The body has been read, as on platforms that do that first.
+      // The body is already read, as on platforms that read it first.
       const request = requestOf({ ...sent, body: undefined }, { signal: AbortSignal.abort() })
       yield* Effect.promise(() => handler(request, { body }))
       yield* Deferred.await(interrupted)
     }))
 
-  it.live("whose body breaks off is over", () =>
+  it.live("ends with 499 if its body breaks off", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server)
       const body = new ReadableStream({
@@ -194,7 +196,7 @@ describe("a request", () => {
       expect([broken.status, broken.body]).toEqual([499, null])
     }))
 
-  it.live("is read no further than the limit", () =>
+  it.live("is read only up to the limit", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server, { maxBodyBytes: 10_000 })
       const log = { chunks: 0, cancelled: false }
@@ -217,7 +219,7 @@ describe("a request", () => {
 describe("a response", () => {
   const reader = (response: Response) => response.body!.getReader()
 
-  it.live("is a stream that its handler fills no faster than it is read", () =>
+  it.live("is a stream that its handler fills only as fast as it is read", () =>
     Effect.gen(function*() {
       const { interrupted, said, server } = yield* make
       const handler = yield* handlerOf(server)
@@ -225,11 +227,11 @@ describe("a response", () => {
       expect(response.headers.get("content-type")).toBe("text/event-stream")
       const chunks = reader(response)
       for (let read = 1; read <= 100; read++) {
-        // Time enough for the handler to say more than it should.
+        // Enough time for the handler to send more than it should.
         for (let turn = 0; read % 20 === 1 && turn < 100; turn++) yield* Effect.yieldNow
         const { value } = yield* Effect.promise(() => chunks.read())
         expect(new TextDecoder().decode(value)).toContain(`"progress":${read},`)
-        // 16 KiB of a kilobyte each, and the one that was being said.
+        // 16 KiB in messages of one kilobyte, and the message that is being sent.
         expect(said.count - read).toBeLessThan(20)
       }
       expect(said.count).toBeGreaterThanOrEqual(100)
@@ -237,7 +239,7 @@ describe("a response", () => {
       yield* Deferred.await(interrupted)
     }))
 
-  it.live("whose reader cancels, and whose signal aborts, ends its handler while that waits for room", () =>
+  it.live("interrupts its suspended handler when the reader cancels or the signal aborts", () =>
     Effect.gen(function*() {
       for (const how of ["cancel", "abort"]) {
         const { interrupted, server } = yield* make
@@ -251,7 +253,7 @@ describe("a response", () => {
       }
     }))
 
-  it.live("is not listened for any more once it is complete", () =>
+  it.live("no longer observes the signal once it is complete", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server, { alwaysStream: true })
       const left = new AbortController()
@@ -290,7 +292,7 @@ describe("mount", () => {
     )
   }
 
-  it("builds the server once, with the first request, and ends it", async () => {
+  it("builds the server once, at the first request, and closes it", async () => {
     builds.count = 0
     const ended: Array<string> = []
     const closing = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => void ended.push("server"))))
@@ -305,7 +307,7 @@ describe("mount", () => {
     expect(builds.count).toBe(1)
   })
 
-  it("fails a request with what the server fails with, and tries again with the next", async () => {
+  it("fails a request with the server's error, and tries again with the next request", async () => {
     let fails = true
     const { close, handler } = WebHttp.mount(server(() => fails), { allowedHosts: "any" })
     await expect(handler(requestOf(call("whoami")))).rejects.toBe("no database")
@@ -314,7 +316,7 @@ describe("mount", () => {
     await close()
   })
 
-  it("that is closed before it was built answers 503", async () => {
+  it("responds with 503 if it is closed before it is built", async () => {
     builds.count = 0
     const { close, handler } = WebHttp.mount(server(() => false))
     await close()
@@ -322,7 +324,7 @@ describe("mount", () => {
     expect(builds.count).toBe(0)
   })
 
-  it("goes into Hono as a route for all verbs", async () => {
+  it("serves a Hono route for all verbs", async () => {
     const { close, handler } = WebHttp.mount(server(() => false), { allowedHosts: "any" })
     const app = new Hono().all("/mcp", (c) => handler(c.req.raw))
     expect(await textOf(await app.request(requestOf(call("whoami"))))).toBe("me")
@@ -332,7 +334,7 @@ describe("mount", () => {
 })
 
 describe("platforms", () => {
-  it("runs where there is nothing but web standards, and no eval", async () => {
+  it("runs with web standards only, and without eval", async () => {
     const program = `
       import * as Cors from "@skein/server/Cors"
       import * as McpServer from "@skein/server/McpServer"

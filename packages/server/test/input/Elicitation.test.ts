@@ -1,4 +1,4 @@
-/** Forms: what a schema becomes, what it may not be, and how an answer is read. */
+/** Forms: the schemas that they are sent with, the schemas that they refuse, and how a response is read. */
 import { describe, expect, it } from "@effect/vitest"
 import type * as Revision from "@skein/protocol/Revision"
 import type { McpRequest } from "@skein/runtime/RequestContext"
@@ -70,7 +70,7 @@ const written = {
   }
 }
 
-/** Asks in a revision, and gives what was sent and what came of it. */
+/** Sends a form in a revision, and returns the sent request and its outcome. */
 const asking = <A>(
   revision: Revision.Revision,
   question: Effect.Effect<A, InputError, McpRequest>,
@@ -110,7 +110,7 @@ const content = {
 
 describe("a form", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · has every kind of field that the specification has`, () =>
+    it.effect(`${revision} · has every kind of field of the specification`, () =>
       Effect.gen(function*() {
         const { result, sent } = yield* asking(revision, Elicitation.form("?", fields), kit.accept(content))
         expect(sent).toMatchObject({ mode: "form", message: "?", requestedSchema: { type: "object" } })
@@ -157,13 +157,13 @@ describe("a form", () => {
         action: "accept",
         content: { people: 2, name: "Ann", plain: "a", single: "g", titled: ["r"], born: new Date(0), ok: true }
       }))
-      // @ts-expect-error a default is one of the values
+      // @ts-expect-error a default must be one of the values
       Schema.Literals(["a", "b"]).pipe(Elicitation.withDefault("c"))
       const wrong = yield* asking("2025-11-25", Elicitation.form("?", filled), kit.accept({ people: 10 }))
       expect(failure(wrong.result)?.reason._tag).toBe("InvalidResponse")
     }))
 
-  it.effect("2025-06-18 · is written as that revision has it: no defaults but of booleans, titles in enumNames", () =>
+  it.effect("2025-06-18 · is written in that revision's format: only booleans have defaults, titles are in enumNames", () =>
     Effect.gen(function*() {
       const { several: _several, titled: _titled, ...older } = fields
       const { several: _s, titled: _t, ...answers } = content
@@ -178,7 +178,7 @@ describe("a form", () => {
     }))
 
   for (const revision of ["2025-06-18", "2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · a choice is written with enumNames where its author wants it`, () =>
+    it.effect(`${revision} · has a choice with enumNames if its author asks for it`, () =>
       Effect.gen(function*() {
         const color = Elicitation.choice({ r: "Red", g: "Green" }, { enumNames: true }).annotate({ title: "Color" })
         const written = { type: "string", title: "Color", enum: ["r", "g"], enumNames: ["Red", "Green"] }
@@ -190,7 +190,7 @@ describe("a form", () => {
       }))
   }
 
-  it.effect("2025-06-18 · a choice of several is refused at once", () =>
+  it.effect("2025-06-18 · is refused at once if it has a choice of several values", () =>
     Effect.gen(function*() {
       const question = Elicitation.form("?", { several: fields.several })
       const { result, sent } = yield* asking("2025-06-18", question, kit.accept({}))
@@ -200,7 +200,7 @@ describe("a form", () => {
     }))
 
   for (const revision of ["2024-11-05", "2025-03-26"] as const) {
-    it.effect(`${revision} · there are none: refused at once`, () =>
+    it.effect(`${revision} · is refused at once, because the revision has no forms`, () =>
       Effect.gen(function*() {
         const { result, sent } = yield* asking(revision, Elicitation.form("?", { a: Schema.String }), kit.accept({}))
         expect(sent).toBe(undefined)
@@ -235,7 +235,7 @@ describe("a form", () => {
       }))
   }
 
-  it.effect("SHOULD validate received data matches the requested schema, also what the client was not told of", () =>
+  it.effect("SHOULD validate received data matches the requested schema, including constraints that the client was not sent", () =>
     Effect.gen(function*() {
       const code = Schema.String.check(Schema.isPattern(/^[A-Z]{3}$/))
       const bad: ReadonlyArray<readonly [Elicitation.Fields, kit.Json]> = [
@@ -262,7 +262,7 @@ describe("a form", () => {
       }
     }))
 
-  it.effect("asked again after an answer that does not fit is a new question", () =>
+  it.effect("is a new input request when it is sent a second time after an invalid response", () =>
     Effect.gen(function*() {
       for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         let turn = 0
@@ -289,7 +289,7 @@ describe("is limited to flat objects with primitive properties", () => {
     anything: [Schema.Unknown, "it is not a text, a number, a boolean, or a choice of texts"]
   }
   for (const [what, [schema, why]] of Object.entries(refused)) {
-    it.effect(`so it has no field for ${what}, and says which field that is`, () =>
+    it.effect(`refuses a field for ${what}, and names the field`, () =>
       Effect.gen(function*() {
         const message = `a form cannot have the field "bad": ${why}`
         const form = Elicitation.make({ good: Schema.String, bad: schema } as never)
@@ -302,7 +302,7 @@ describe("is limited to flat objects with primitive properties", () => {
       }))
   }
 
-  it("nor is it anything but a struct", () => {
+  it("refuses any schema other than a struct", () => {
     const union = Schema.Union([Schema.Struct({ a: Schema.String }), Schema.Struct({ b: Schema.String })])
     expect(Elicitation.make(union as never).requestedSchema).toEqual(
       Result.fail("a form must be a struct with at least one field")
@@ -310,17 +310,17 @@ describe("is limited to flat objects with primitive properties", () => {
     expect(Elicitation.make({}).requestedSchema).toEqual(Result.fail("a form must be a struct with at least one field"))
   })
 
-  it("and the types say so", () => {
+  it("refuses these schemas at compile time, too", () => {
     Elicitation.make({
       a: Schema.String,
       b: Schema.optionalKey(Schema.Finite),
       c: Schema.Array(Schema.Literals(["x"]))
     })
-    // @ts-expect-error a field with fields of its own
+    // @ts-expect-error a field cannot be a struct
     Elicitation.make({ a: Schema.Struct({ b: Schema.String }) })
-    // @ts-expect-error a list of numbers
+    // @ts-expect-error a field cannot be a list of numbers
     Elicitation.make({ a: Schema.Array(Schema.Finite) })
-    // @ts-expect-error a struct with such a field
+    // @ts-expect-error a struct cannot have such a field
     Elicitation.make(Schema.Struct({ a: Schema.Struct({ b: Schema.String }) }))
 
     const form = Elicitation.make({ n: Schema.NumberFromString, c: Elicitation.choice({ x: "X", y: "Y" }) })
@@ -334,7 +334,7 @@ describe("is limited to flat objects with primitive properties", () => {
   })
 })
 
-describe("an address to visit", () => {
+describe("a URL to visit", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     it.effect(`${revision} · MUST contain a valid URL`, () =>
       Effect.gen(function*() {
@@ -349,7 +349,7 @@ describe("an address to visit", () => {
       }))
   }
 
-  it.effect("2025-11-25 · has the elicitationId that was asked for, or a random one", () =>
+  it.effect("2025-11-25 · has the given elicitationId, or a random one", () =>
     Effect.gen(function*() {
       const id = (options?: Elicitation.UrlOptions) =>
         Effect.map(
@@ -360,7 +360,7 @@ describe("an address to visit", () => {
       expect(yield* id()).not.toBe(yield* id())
     }))
 
-  it.effect("2026-07-28 · has no elicitationId, and the same address is the same question", () =>
+  it.effect("2026-07-28 · has no elicitationId, and the same URL is the same input request", () =>
     Effect.gen(function*() {
       const question = Elicitation.url("?", "https://example.com")
       const { result, sent } = yield* asking("2026-07-28", question, { action: "accept" })

@@ -1,4 +1,7 @@
-/** The same handlers, unchanged, in all five revisions: what can be asked there is asked, and what cannot is refused. */
+/**
+ * The same handlers, unchanged, in all five revisions: they request all input that a revision has, and the rest is
+ * refused.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -56,7 +59,7 @@ const context = Effect.map(
 )
 const roots = Effect.map(Roots.list(), (roots) => roots.map(({ name, uri }) => `${name} ${uri}`).join())
 
-/** All at once: in parallel, then in sequence, with a side effect in between. */
+/** Requests in parallel, then in sequence, with a side effect in between. */
 const mixed = (runs: { count: number }) =>
   Effect.gen(function*() {
     const [a, b] = yield* Effect.all([sample, roots], { concurrency: "unbounded" })
@@ -121,7 +124,7 @@ const results = {
   roots: "home file:///home"
 }
 
-/** The ways to the handlers, and the text of what they answer, or the error. */
+/** The kinds of handlers, with the text of their result or the error. */
 const doors: { readonly [name: string]: (client: kit.Client, name: string) => Effect.Effect<string> } = {
   tool: (client, name) => client.call(name),
   prompt: (client, name) =>
@@ -144,7 +147,7 @@ const doors: { readonly [name: string]: (client: kit.Client, name: string) => Ef
 for (const revision of Revision.all) {
   describe(revision, () => {
     for (const [door, through] of Object.entries(doors)) {
-      it.effect(`a ${door} asks everything that the revision has, by one handler`, () =>
+      it.effect(`a ${door} requests every input that the revision has, with one handler`, () =>
         Effect.gen(function*() {
           const client = yield* kit.client(server(), { revision, answer })
           for (const [name, first] of Object.entries(since) as Array<[keyof typeof handlers, Revision.Revision]>) {
@@ -154,7 +157,7 @@ for (const revision of Revision.all) {
               expect([name, said]).toEqual([name, results[name]])
               expect(client.asked.length).toBe(before + (name === "loop" ? 2 : 1))
             } else {
-              // A tool that fails says so in its result; a prompt or a resource has a JSON-RPC error.
+              // A failed tool reports the failure in its result; a prompt or a resource responds with a JSON-RPC error.
               expect(said).toMatch(door === "tool" ? /^failed: / : /^-32603 /)
               expect(said).toContain(revision)
               expect(client.asked.length).toBe(before)
@@ -163,7 +166,7 @@ for (const revision of Revision.all) {
         }))
     }
 
-    it.effect("a side effect between questions happens once", () =>
+    it.effect("runs a side effect between input requests once", () =>
       Effect.gen(function*() {
         const runs = { count: 0 }
         const client = yield* kit.client(server(runs), { revision, answer })
@@ -176,7 +179,7 @@ for (const revision of Revision.all) {
         ])
       }))
 
-    it.effect("MUST NOT ask for what the client has not declared: it is refused at once, with what is missing", () =>
+    it.effect("MUST NOT ask for what the client has not declared: fails at once and names the missing capability", () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server(), { revision, answer, capabilities: {} })
         const modern = revision === "2026-07-28"

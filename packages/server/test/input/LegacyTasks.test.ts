@@ -1,4 +1,7 @@
-/** Questions that are asked as tasks (2025-11-25): what a requestor does, against clients that do what a test says. */
+/**
+ * Requests to a client that it runs as tasks (2025-11-25): the server as a requestor, against clients that the tests
+ * control.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import type { InputError } from "@skein/server/InputError"
@@ -33,10 +36,10 @@ const turns = Effect.gen(function*() {
   }
 })
 
-/** Lets a time pass, and everything that it wakes. */
+/** Advances the test clock, and runs all fibers that it wakes. */
 const pass = (time: Parameters<typeof TestClock.adjust>[0]) => Effect.andThen(TestClock.adjust(time), turns)
 
-/** A client with one task, whose status and result a test sets. */
+/** A client with one task, whose status and result are set by the test. */
 class Receiver {
   status = "working"
   pollInterval: number | undefined = 5000
@@ -73,7 +76,7 @@ class Receiver {
   }
 }
 
-/** Asks a client, and gives how the question ended, when it has. */
+/** Sends a request to the client, and returns its outcome once it has ended. */
 const asking = <A>(
   question: Effect.Effect<A, InputError, McpRequest>,
   receiver: Receiver,
@@ -99,7 +102,7 @@ const asking = <A>(
   })
 
 describe("2025-11-25 · a requestor", () => {
-  it.effect("sends the question with a task, respects the `pollInterval`, and fetches the result when the task is over", () =>
+  it.effect("sends the request with a task, respects the `pollInterval`, and fetches the result at the end", () =>
     Effect.gen(function*() {
       const receiver = new Receiver()
       const { answers, asked, client } = yield* asking(form({ task }), receiver)
@@ -120,7 +123,7 @@ describe("2025-11-25 · a requestor", () => {
       expect(client.asked.at(-1)!.params).toEqual({ taskId: "t1" })
     }))
 
-  it.effect("so for a model; without a `ttl` the client keeps it for as long as the question is asked", () =>
+  it.effect("does the same for sampling; without a `ttl` the client retains the task until the request's timeout", () =>
     Effect.gen(function*() {
       const receiver = new Receiver()
       receiver.status = "completed"
@@ -131,7 +134,7 @@ describe("2025-11-25 · a requestor", () => {
       expect(answers()).toMatchObject([{ content: [{ text: "Hi" }] }])
     }))
 
-  it.effect("waits for as long as the `ttl`, or the `timeout` where it is given; then the task is cancelled: TimedOut", () =>
+  it.effect("waits for the `ttl`, or for `timeout` if it is given, then cancels the task and fails with Timeout", () =>
     Effect.gen(function*() {
       for (
         const [options, minutes] of [[{ task }, 60], [{ task, timeout: "2 minutes" }, 2], [{ task: {} }, 10]] as const
@@ -148,7 +151,7 @@ describe("2025-11-25 · a requestor", () => {
       }
     }))
 
-  it.effect("a look that is not answered in time is no end: the next one may be", () =>
+  it.effect("polls again after a poll that is not answered in time", () =>
     Effect.gen(function*() {
       const receiver = new Receiver()
       const { answers, asked } = yield* asking(form({ task }), receiver)
@@ -176,7 +179,7 @@ describe("2025-11-25 · a requestor", () => {
       expect(answers()).toEqual(["Timeout"])
     }))
 
-  it.effect("a handler that is interrupted cancels the task, since no request is open that it could cancel", () =>
+  it.effect("cancels the task if the handler is interrupted, because no open request is left to cancel", () =>
     Effect.gen(function*() {
       const { asked, call, client } = yield* asking(form({ task }), new Receiver())
       client.notify("notifications/cancelled", { requestId: client.sent })
@@ -186,7 +189,7 @@ describe("2025-11-25 · a requestor", () => {
       yield* Fiber.interrupt(call)
     }))
 
-  it.effect("an error is Rejected, with what the client says: of the question, of its task, or when that has gone", () =>
+  it.effect("fails with ProtocolError and the client's error for the request, its task, and a missing task", () =>
     Effect.gen(function*() {
       const refused = { error: { code: -1, message: "Not today" } }
       const rejecting = [
@@ -202,7 +205,7 @@ describe("2025-11-25 · a requestor", () => {
       }
     }))
 
-  it.effect("a client that answers at once is heard; one that answers with nothing of the kind is not: InvalidAnswer", () =>
+  it.effect("accepts an immediate result, and fails with InvalidResponse if it has the wrong type", () =>
     Effect.gen(function*() {
       const direct = Object.assign(new Receiver(), { created: { action: "decline" } })
       expect((yield* asking(form({ task }), direct)).answers()).toEqual([{ action: "decline" }])
@@ -214,7 +217,7 @@ describe("2025-11-25 · a requestor", () => {
       expect((yield* asking(form({ task }), odd)).answers()).toEqual(["InvalidResponse"])
     }))
 
-  it.effect("a client that wants to be asked all the time is not: every 100 milliseconds at most, and every second for want of a word", () =>
+  it.effect("polls at most every 100 milliseconds, and every second without a `pollInterval`", () =>
     Effect.gen(function*() {
       for (const [pollInterval, wait] of [[0, 100], [-5, 100], [undefined, 1000]] as const) {
         const receiver = Object.assign(new Receiver(), { pollInterval })
@@ -227,7 +230,7 @@ describe("2025-11-25 · a requestor", () => {
     }))
 })
 
-describe("asked as always", () => {
+describe("without a task", () => {
   it.effect("2025-11-25 · If `capabilities.tasks` is not defined, the peer SHOULD NOT attempt to create tasks", () =>
     Effect.gen(function*() {
       const some = { ...capabilities, tasks: { requests: { sampling: { createMessage: {} } } } }

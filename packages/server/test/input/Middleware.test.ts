@@ -1,4 +1,4 @@
-/** Questions of what stands around the handlers. */
+/** Input requests of middleware. */
 import { describe, expect, it } from "@effect/vitest"
 import * as McpError from "@skein/protocol/McpError"
 import { toMcpError } from "@skein/server/InputError"
@@ -13,7 +13,7 @@ import * as kit from "./kit.ts"
 
 const form = Elicitation.make({ sure: Schema.Boolean })
 
-/** Nothing is done without approval, whatever `about` names; what is written down is written once per request. */
+/** Nothing runs without approval, regardless of the name in `about`. The record is written once per request. */
 const approval = (about: ReadonlyArray<string>, log: Array<string>) =>
   Middleware.layer((next) => (exchange) =>
     !about.includes(exchange.method) ? next(exchange) : Effect.gen(function*() {
@@ -35,7 +35,7 @@ const server = (about: ReadonlyArray<string>, log: Array<string> = []) =>
 
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   describe(revision, () => {
-    it.effect("a middleware may ask, before a handler that asks", () =>
+    it.effect("a middleware may request input, before a handler that requests input", () =>
       Effect.gen(function*() {
         for (const sure of [true, false]) {
           const log: Array<string> = []
@@ -54,7 +54,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
 }
 
 describe("2025-11-25", () => {
-  it.effect("the server SHOULD NOT send requests before the session is initialized: nobody is asked about initialize", () =>
+  it.effect("the server SHOULD NOT send requests before the session is initialized: input requests during initialize fail", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server(["initialize"]), {
         revision: "2025-11-25",
@@ -66,7 +66,7 @@ describe("2025-11-25", () => {
 })
 
 describe("2026-07-28", () => {
-  it.effect("servers MUST NOT send InputRequiredResult on any other request: a question about one is refused at once", () =>
+  it.effect("servers MUST NOT send InputRequiredResult on any other request: input requests during these fail at once", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const client = yield* kit.client(server(["tools/list", "server/discover"], log), {

@@ -1,4 +1,4 @@
-/** Side effects of handlers that ask: `once` means the same in both eras. */
+/** Side effects of handlers that request input: `once` means the same in both eras. */
 import { describe, expect, it } from "@effect/vitest"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -20,7 +20,7 @@ const ask = (message: string) => Effect.map(Elicitation.accepted(Elicitation.for
 const answer: kit.Answerer = ({ params }) => kit.accept({ text: params.message.toUpperCase() })
 const all = { concurrency: "unbounded" } as const
 
-/** A side effect that counts. */
+/** A side effect that counts its runs. */
 const counter = () => {
   const runs = { count: 0 }
   return { runs, tick: Effect.sync(() => ++runs.count) }
@@ -49,7 +49,7 @@ const inBoth = (
 }
 
 describe("once", () => {
-  inBoth("runs once, and gives its result in every round", (revision, call) =>
+  inBoth("runs once, and returns its result in every round", (revision, call) =>
     Effect.gen(function*() {
       const { runs, tick } = counter()
       let rounds = 0
@@ -63,7 +63,7 @@ describe("once", () => {
       expect([runs.count, rounds]).toEqual([1, revision === "2026-07-28" ? 3 : 1])
     }))
 
-  inBoth("gives back what its schema reads, not what it wrote", (_revision, call) =>
+  inBoth("returns the decoded value of its schema, not the encoded one", (_revision, call) =>
     Effect.gen(function*() {
       const day = new Date("2026-07-28T00:00:00Z")
       const handler = Effect.gen(function*() {
@@ -75,7 +75,7 @@ describe("once", () => {
     }))
 
   inBoth(
-    "two at the same time with one key run once, and both get the result",
+    "runs once for two concurrent calls with one key, and both return the result",
     (_revision, call) =>
       Effect.gen(function*() {
         const { runs, tick } = counter()
@@ -90,7 +90,7 @@ describe("once", () => {
   )
 
   inBoth(
-    "a failure reaches all that wait, is not remembered, and it runs again when it is asked for again",
+    "fails all waiting calls with its failure, does not store it, and runs again on the next call",
     (_revision, call) =>
       Effect.gen(function*() {
         const { runs, tick } = counter()
@@ -107,7 +107,7 @@ describe("once", () => {
           const [one, two] = yield* Effect.all([said, said], all)
           return `${one} ${two} ${yield* ask("a")} ${yield* flaky}`
         })
-        // In the request era it runs in the first round and fails; in the second it succeeds, and so does not fail.
+        // In the stateless revision it fails in the first round. It succeeds in the second round, and so does not fail.
         const retried = Effect.gen(function*() {
           return `${yield* Effect.retry(flaky, { times: 1 })} ${yield* ask("a")}`
         })
@@ -121,7 +121,7 @@ describe("once", () => {
   )
 
   inBoth(
-    "one that is interrupted leaves the work to the next one that waits",
+    "passes the work of an interrupted call on to the next waiting call",
     (_revision, call) =>
       Effect.gen(function*() {
         const { runs, tick } = counter()
@@ -139,7 +139,7 @@ describe("once", () => {
   )
 
   inBoth(
-    "a question inside of it is a defect that says so",
+    "dies with an explanation if the effect requests input",
     (_revision, call) =>
       base.logged((lines) =>
         Effect.gen(function*() {
@@ -157,7 +157,7 @@ describe("once", () => {
   )
 
   inBoth(
-    "one that waits for itself is a defect that says so; one inside of another is none",
+    "dies with an explanation if it waits for itself, and may be nested otherwise",
     (_revision, call) =>
       base.logged((lines) =>
         Effect.gen(function*() {
@@ -169,7 +169,7 @@ describe("once", () => {
       )
   )
 
-  inBoth("may take a minute by default, and is interrupted then", (_revision) =>
+  inBoth("is interrupted after a minute by default", (_revision) =>
     Effect.gen(function*() {
       let interrupted = 0
       const hanging = Effect.onInterrupt(Effect.never, () => Effect.sync(() => interrupted++))
@@ -186,7 +186,7 @@ describe("once", () => {
       }))
     }))
 
-  inBoth("or as long as was asked for", (_revision) =>
+  inBoth("is interrupted after the given time", (_revision) =>
     Effect.scoped(Effect.gen(function*() {
       const handler = Effect.as(once("slow", Schema.Void, Effect.never, { timeout: "2 seconds" }), "done")
       const client = yield* kit.client(kit.tool(handler), { revision: _revision, answer })
@@ -200,7 +200,7 @@ describe("once", () => {
 describe("2026-07-28", () => {
   const revision = "2026-07-28"
 
-  it.effect("a round does not end while it runs: its result goes with the questions", () =>
+  it.effect("does not end the round while it runs: its result is sent with the input requests", () =>
     Effect.gen(function*() {
       const { runs, tick } = counter()
       const gate = yield* Deferred.make<void>()
@@ -217,7 +217,7 @@ describe("2026-07-28", () => {
       expect([runs.count, client.sent]).toEqual([1, 2])
     }))
 
-  it.effect("a finalizer of the round may do it too", () =>
+  it.effect("may run in a finalizer of the round", () =>
     Effect.gen(function*() {
       const { runs, tick } = counter()
       const handler = Effect.ensuring(ask("a"), Effect.ignore(once("n", Schema.Int, tick)))
@@ -226,7 +226,7 @@ describe("2026-07-28", () => {
       expect(runs.count).toBe(1)
     }))
 
-  it.effect("what another version of the handler has left and the schema does not read is not done twice", () =>
+  it.effect("dies instead of running twice if the schema cannot read a result of another version", () =>
     base.logged((lines) =>
       Effect.gen(function*() {
         const { runs, tick } = counter()

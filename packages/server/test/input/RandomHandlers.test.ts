@@ -1,4 +1,7 @@
-/** Any program of questions comes to the same in both eras; and what was asked and never answered leaves nothing. */
+/**
+ * A random program of input requests has the same outcome in both eras. Input requests that are never answered leave
+ * nothing behind.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import type { InputError } from "@skein/server/InputError"
@@ -22,7 +25,7 @@ type Program =
   | { readonly _tag: "Loop"; readonly times: number; readonly part: Program }
   | { readonly _tag: "If"; readonly text: string; readonly yes: Program; readonly no: Program }
 
-/** A small generator of its own, so that a failure can be repeated by its seed. */
+/** A small generator of random numbers, so that a failure can be repeated by its seed. */
 const random = (seed: number) => () => {
   seed = (seed * 1_664_525 + 1_013_904_223) >>> 0
   return seed / 0x1_0000_0000
@@ -50,7 +53,7 @@ const ask = (message: string) => Effect.map(Elicitation.accepted(Elicitation.for
 
 type Handler = Effect.Effect<string, InputError, McpRequest>
 
-/** What a program does. Parallel questions of one text may change places, so their answers are the same. */
+/** The steps of a program. Parallel requests with one text may change places, so their responses are the same. */
 const interpret = (program: Program, effects: Map<string, number>): Handler => {
   const run = (part: Program) => interpret(part, effects)
   const joined = (parts: Effect.Effect<ReadonlyArray<string>, InputError, McpRequest>) =>
@@ -99,7 +102,7 @@ const answer: kit.Answerer = ({ method, params }) =>
 
 describe("a random program", () => {
   for (let seed = 1; seed <= 60; seed++) {
-    it.effect(`${seed} comes to the same in both eras, with the same questions, and each effect once`, () =>
+    it.effect(`${seed} has the same outcome and input requests in both eras, and runs each effect once`, () =>
       Effect.gen(function*() {
         const program = generate(random(seed), 3)
         const outcome = (revision: "2025-11-25" | "2026-07-28") =>
@@ -122,7 +125,7 @@ describe("a random program", () => {
   }
 })
 
-describe("what is left behind", () => {
+describe("memory", () => {
   const count = 10_000
   const heap = (): number => {
     globalThis.gc!()
@@ -130,7 +133,10 @@ describe("what is left behind", () => {
     return process.memoryUsage().heapUsed
   }
 
-  /** Runs the same work to warm up, and twice more, and gives the bytes that stay per turn: the less of the two. */
+  /**
+   * Runs the same work once to warm up and twice more, and returns the bytes that remain per turn: the smaller of the
+   * two.
+   */
   const growth = (work: Effect.Effect<void>) =>
     Effect.gen(function*() {
       const sizes: Array<number> = []
@@ -145,7 +151,7 @@ describe("what is left behind", () => {
   const cleaned = { count: 0 }
   const handler = Effect.ensuring(ask("a"), Effect.sync(() => void cleaned.count++))
 
-  it.effect(`2026-07-28 · ${count} requests that were cancelled while they asked leave nothing`, () =>
+  it.effect(`2026-07-28 · ${count} requests that were cancelled during input requests leave nothing behind`, () =>
     Effect.gen(function*() {
       cleaned.count = 0
       const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer })
@@ -165,7 +171,7 @@ describe("what is left behind", () => {
       expect(client.asked).toEqual([])
     }))
 
-  it.effect(`2026-07-28 · ${count} requests that were answered with questions, and never came again, leave nothing`, () =>
+  it.effect(`2026-07-28 · ${count} requests with input requests that were never retried leave nothing behind`, () =>
     Effect.gen(function*() {
       const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer })
       const work = Effect.gen(function*() {

@@ -1,4 +1,6 @@
-/** 2026-07-28, basic/patterns/mrtr: the state that travels with a request, and the answers that come with it. */
+/**
+ * 2026-07-28, basic/patterns/mrtr: `requestState`, which travels with a request, and the `inputResponses` beside it.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import type { Principal } from "@skein/runtime/Connection"
 import { McpRequest } from "@skein/runtime/RequestContext"
@@ -19,7 +21,7 @@ const key = (letter: string): string => letter.repeat(32)
 const text = Elicitation.make({ text: Schema.String })
 const ask = (message: string) => Effect.map(Elicitation.accepted(Elicitation.form(message, text)), ({ text }) => text)
 
-/** A tool that asks twice, and counts how often it runs. */
+/** A tool with two input requests, which counts its runs. */
 const asking = (runs: { count: number }) =>
   Effect.gen(function*() {
     runs.count++
@@ -35,7 +37,7 @@ interface Setup {
 const revision = "2026-07-28"
 const input = { x: Schema.optionalKey(Schema.Unknown) }
 
-/** A server with two tools that do the same, `t` and `u`; a client of it; and how often the handler ran. */
+/** A server with two equal tools, `t` and `u`; a client of it; and the number of the handler's runs. */
 const setup = ({ name = "test", options, principal }: Setup = {}) =>
   Effect.gen(function*() {
     const runs = { count: 0 }
@@ -62,7 +64,7 @@ const setup = ({ name = "test", options, principal }: Setup = {}) =>
     return { client, first, retry, runs }
   })
 
-/** That a retry is refused with `-32602` and this message, and that no handler ran for it. */
+/** Expects that a retry is refused with `-32602` and this message, without running the handler. */
 const refuses = (
   { retry, runs }: { readonly retry: (params: kit.Json) => Effect.Effect<kit.Json>; readonly runs: { count: number } },
   params: kit.Json,
@@ -116,7 +118,7 @@ describe("servers MUST reject state that fails verification", () => {
       expect((yield* server.retry(params)).result.resultType).toBe("input_required")
     }))
 
-  it.effect("of nobody, presented by a principal", () =>
+  it.effect("of an anonymous caller, presented by a principal", () =>
     Effect.gen(function*() {
       const server = yield* setup()
       const params = yield* server.first()
@@ -134,7 +136,7 @@ describe("servers MUST reject state that fails verification", () => {
       yield* refuses(server, params, "it has expired")
     }))
 
-  it.effect("presented after the expiry that was asked for", () =>
+  it.effect("presented after the configured expiry", () =>
     Effect.gen(function*() {
       const server = yield* setup({ options: { ttl: "1 second" } })
       const params = yield* server.first()
@@ -150,12 +152,12 @@ describe("servers MUST reject state that fails verification", () => {
       yield* refuses(server, { ...params, name: "u" }, other)
       yield* refuses(server, { ...params, arguments: {} }, other)
       yield* refuses(server, { ...params, arguments: { x: { a: 1, b: [2, 1] } } }, other)
-      // In whatever order members come, and whatever `_meta` says.
+      // In any order of members, and with any `_meta`.
       const again = { ...params, arguments: { x: { b: [1, 2], a: 1 } }, _meta: { progressToken: 7 } }
       expect((yield* server.retry(again)).result.resultType).toBe("input_required")
     }))
 
-  it.effect("of another server, whatever their keys", () =>
+  it.effect("of another server, regardless of their keys", () =>
     Effect.gen(function*() {
       const keys = [key("k")]
       const one = yield* setup({ options: { keys } })
@@ -167,7 +169,7 @@ describe("servers MUST reject state that fails verification", () => {
 })
 
 describe("keys", () => {
-  it.effect("the newest seals, all of them open", () =>
+  it.effect("seals with the newest key, and opens with all of them", () =>
     Effect.gen(function*() {
       const [a, b] = [key("a"), new TextEncoder().encode(key("b"))]
       const before = yield* setup({ options: { keys: [a] } })
@@ -180,7 +182,7 @@ describe("keys", () => {
       expect(kit.said(yield* after.retry(next))).toBe("AB")
     }))
 
-  it.effect("a key of fewer than 32 bytes is refused when the layer is built", () =>
+  it.effect("fails the layer for a key of fewer than 32 bytes", () =>
     Effect.gen(function*() {
       const layer = RequestState.layer({ keys: [key("a"), "short"] })
       const error = yield* base.failure(layer)
@@ -188,7 +190,7 @@ describe("keys", () => {
       expect(String(error)).not.toContain("short")
     }))
 
-  it.effect("two servers of one process do not know each other's state", () =>
+  it.effect("does not accept the state of another server in the same process", () =>
     Effect.gen(function*() {
       const params = yield* (yield* setup()).first()
       yield* refuses(yield* setup(), params, "this server has not issued it")
@@ -210,8 +212,8 @@ describe("bounds", () => {
       expect(client.asked).toHaveLength(expected)
     })
 
-  it.effect("16 rounds by default", () => count(undefined, 16))
-  it.effect("as many rounds as were asked for", () => count({ maxRounds: 3 }, 3))
+  it.effect("allows 16 rounds by default", () => count(undefined, 16))
+  it.effect("allows the configured number of rounds", () => count({ maxRounds: 3 }, 3))
 
   const sized = (options: RequestState.Options | undefined, length: number) =>
     Effect.gen(function*() {
@@ -224,14 +226,14 @@ describe("bounds", () => {
       return yield* client.request("tools/call", { name: "t" })
     })
 
-  it.effect("65,536 characters of state by default", () =>
+  it.effect("allows 65,536 characters of state by default", () =>
     Effect.gen(function*() {
       expect(kit.said(yield* sized(undefined, 48_000))).toBe("done")
       const { error } = yield* sized(undefined, 49_152)
       expect(error).toMatchObject({ code: -32603, message: expect.stringContaining("exceeds maxStateChars (65536)") })
     }))
 
-  it.effect("as many characters of state as were asked for", () =>
+  it.effect("allows the configured number of characters of state", () =>
     Effect.gen(function*() {
       expect((yield* sized({ maxStateChars: 1000 }, 1000)).error).toMatchObject({ code: -32603 })
       expect(kit.said(yield* sized({ maxStateChars: 100_000 }, 49_152))).toBe("done")
@@ -239,7 +241,7 @@ describe("bounds", () => {
 })
 
 describe("inputResponses", () => {
-  it.effect("what is missing is asked for again, and what has come is kept", () =>
+  it.effect("requests missing input again, and retains the received input", () =>
     Effect.gen(function*() {
       const handler = Effect.map(
         Effect.all([ask("a"), ask("b")], { concurrency: "unbounded" }),
@@ -248,7 +250,7 @@ describe("inputResponses", () => {
       let turn = 0
       const client = yield* kit.client(kit.tool(handler), {
         revision,
-        // In its first turn the client forgets to answer `b`.
+        // In its first turn the client does not answer `b`.
         answer: ({ params }) =>
           params.message === "b" && turn++ === 0 ? undefined : kit.accept({ text: params.message.toUpperCase() })
       })
@@ -268,7 +270,7 @@ describe("inputResponses", () => {
       const done = yield* retry({
         name: "t",
         requestState: second.result.requestState,
-        // An answer that is there already is not replaced.
+        // A stored response is not replaced.
         inputResponses: {
           ...Object.fromEntries(Object.keys(params.inputResponses).map((key) => [key, kit.accept({ text: "forged" })])),
           ...client.responses(second.result)
@@ -277,10 +279,10 @@ describe("inputResponses", () => {
       expect(kit.said(done)).toBe("AB")
     }))
 
-  it.effect("an answer to what nobody asked yet is not kept", () =>
+  it.effect("does not store a response to an input request that was not made yet", () =>
     Effect.gen(function*() {
       const server = yield* setup({ options: { keys: [key("k")] } })
-      // The key of the second question, from a request that went before.
+      // The key of the second input request, from an earlier request.
       const params = yield* server.first()
       const { result } = yield* server.retry(params)
       const [later] = Object.keys(result.inputRequests)
@@ -292,14 +294,14 @@ describe("inputResponses", () => {
       expect(Object.keys(second.result.inputRequests)).toEqual([later])
     }))
 
-  it.effect("without state they answer nothing", () =>
+  it.effect("are ignored without state", () =>
     Effect.gen(function*() {
       const { first, retry } = yield* setup()
       const { inputResponses } = yield* first()
       expect((yield* retry({ name: "t", inputResponses })).result.resultType).toBe("input_required")
     }))
 
-  it.effect("of a question that takes them unasked they answer it without state, and other keys are ignored", () =>
+  it.effect("are accepted without state by an input request with acceptUnsolicited, and other keys are ignored", () =>
     Effect.gen(function*() {
       const name = Elicitation.make({ name: Schema.String })
       const asking = (key: string, unasked = true) =>
@@ -319,16 +321,16 @@ describe("inputResponses", () => {
       }
       const first = yield* client.once("tools/call", { name: "t", inputResponses })
       expect(Object.keys(first.result.inputRequests)).toEqual(["other"])
-      // It is kept, as every other answer is.
+      // The response is stored, as every other response is.
       const { requestState } = first.result
       const second = { name: "t", requestState, inputResponses: client.responses(first.result) }
       expect(kit.said(yield* client.once("tools/call", second))).toBe("Alice Bob")
-      // One of another kind is none.
+      // A response of another kind is refused.
       const wrong = { name: "t", inputResponses: { user_name: { roots: [] }, wrong_key: kit.accept({}) } }
       expect(Object.keys((yield* client.once("tools/call", wrong)).result.inputRequests)).toEqual(["user_name"])
     }))
 
-  it.effect("of a question whose time is over they come too late: the handler hears of it, as in the session era", () =>
+  it.effect("are refused after the timeout of the input request: the handler fails with Timeout", () =>
     Effect.gen(function*() {
       const hurried = Effect.map(
         Elicitation.accepted(Elicitation.form("a", text, { timeout: "3 seconds" })),
@@ -352,14 +354,14 @@ describe("inputResponses", () => {
       expect(yield* retry).toBe("A,B")
       yield* TestClock.adjust("1 millis")
       expect(yield* retry).toBe("Timeout,B")
-      // Also where nobody has answered it.
+      // Also without any response.
       const unanswered = yield* client.once("tools/call", { name: "t", requestState })
       expect(Object.values<kit.Json>(unanswered.result.inputRequests).map(({ params }) => params.message)).toEqual([
         "b"
       ])
     }))
 
-  it.effect("SHOULD validate that the data is valid: what is malformed is -32602, and no handler runs", () =>
+  it.effect("SHOULD validate that the data is valid: malformed data is -32602, and no handler runs", () =>
     Effect.gen(function*() {
       const server = yield* setup()
       const params = yield* server.first()
@@ -375,7 +377,7 @@ describe("inputResponses", () => {
       for (const bad of [7, "x", null, []]) yield* refuses(server, { ...params, inputResponses: bad }, "inputResponses")
     }))
 
-  it.effect("the accepted answer that does not fit its form is the handler's business", () =>
+  it.effect("reach the handler as an error if an accepted form does not match its schema", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(kit.tool(ask("a")), { revision, answer: () => kit.accept({ text: 7 }) })
       expect(yield* client.call("t")).toMatch(/^failed: invalid form content: .*text/s)
@@ -383,7 +385,7 @@ describe("inputResponses", () => {
 })
 
 describe("the state", () => {
-  it.effect("tells the client nothing: neither answers nor results", () =>
+  it.effect("hides input responses and results from the client", () =>
     Effect.gen(function*() {
       const handler = Effect.andThen(once("k", Schema.String, Effect.succeed("the secret")), ask("a"))
       const client = yield* kit.client(kit.tool(handler), { revision, answer: () => undefined })
@@ -395,7 +397,7 @@ describe("the state", () => {
       expect(again.result.requestState).not.toBe(result.requestState)
     }))
 
-  it.effect("is not asked for by what never asks, and nothing is made for it", () =>
+  it.effect("is not created for a handler that never requests input", () =>
     Effect.gen(function*() {
       const seen: Array<unknown> = []
       const server = base.server(
@@ -411,7 +413,7 @@ describe("the state", () => {
       expect(seen).toEqual([undefined, "Running", "function"])
     }))
 
-  it.effect("of params that nest deep is that of any others, or is refused", () =>
+  it.effect("accepts deeply nested params, or refuses them with -32602", () =>
     Effect.gen(function*() {
       const nested = (depth: number): kit.Json => depth === 0 ? 1 : JSON.parse("[".repeat(depth) + "]".repeat(depth))
       const { first, retry } = yield* setup()
@@ -424,7 +426,7 @@ describe("the state", () => {
       )
     }))
 
-  it.effect("of a method that may not ask is none of its business", () =>
+  it.effect("is ignored on a method that cannot request input", () =>
     Effect.gen(function*() {
       const { client } = yield* setup()
       const { result } = yield* client.once("tools/list", { requestState: "whatever" })

@@ -1,17 +1,17 @@
-/** The small parts: the digest of a question, the one form of its text, and the seal. */
+/** The parts of the codec: the digest of an input request, the canonical form of its text, and the seal. */
 import { describe, expect, it } from "@effect/vitest"
 import { createHash, randomBytes } from "node:crypto"
 import { RequestStateCodec } from "../../src/internal/input/requestStateCodec.ts"
 import { canonicalJson, sha256 } from "../../src/internal/input/digest.ts"
 
 describe("sha256", () => {
-  it("is what FIPS 180-4 says", () => {
+  it("returns the values of FIPS 180-4", () => {
     const hex = (text: string) => Buffer.from(sha256(text)).toString("hex")
     expect(hex("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
     expect(hex("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
   })
 
-  it("is that of node:crypto, whatever the length", () => {
+  it("returns the same as node:crypto, for any length", () => {
     for (let length = 0; length < 300; length++) {
       const text = randomBytes(length).toString("base64")
       expect(Buffer.from(sha256(text)).equals(createHash("sha256").update(text).digest())).toBe(true)
@@ -22,7 +22,7 @@ describe("sha256", () => {
 })
 
 describe("canonical", () => {
-  it("is the same for the same value, and for no other", () => {
+  it("is the same for equal values, and differs for others", () => {
     expect(canonicalJson({ b: 1, a: { d: [1, { f: 1, e: 2 }], c: null } })).toBe(
       canonicalJson({ a: { c: null, d: [1, { e: 2, f: 1 }] }, b: 1 })
     )
@@ -36,7 +36,7 @@ describe("canonical", () => {
 describe("a seal", () => {
   const secret = randomBytes(32)
 
-  it("opens what it sealed, and nothing else", async () => {
+  it("opens the sealed text only", async () => {
     const seal = new RequestStateCodec("s", [secret])
     const sealed = await seal.seal("text €")
     expect(await seal.open(sealed)).toBe("text €")
@@ -45,12 +45,12 @@ describe("a seal", () => {
     }
   })
 
-  it("never looks the same", async () => {
+  it("differs every time", async () => {
     const seal = new RequestStateCodec("s", [secret])
     expect(await seal.seal("text")).not.toBe(await seal.seal("text"))
   })
 
-  it("is of one server, and of its keys", async () => {
+  it("is bound to one server and its keys", async () => {
     const sealed = await new RequestStateCodec("s", [secret]).seal("text")
     expect(await new RequestStateCodec("t", [secret]).open(sealed)).toBe(undefined)
     expect(await new RequestStateCodec("s", [randomBytes(32)]).open(sealed)).toBe(undefined)

@@ -1,4 +1,4 @@
-/** How a round ends in the request era, whatever the handler does around its questions. */
+/** How a round ends in the stateless revision, for any control flow around the input requests of a handler. */
 import { describe, expect, it } from "@effect/vitest"
 import type { InputError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -13,7 +13,7 @@ import * as kit from "./kit.ts"
 
 const text = Elicitation.make({ text: Schema.String })
 
-/** Asks, and gives what was entered; the client says the question back, in capitals. */
+/** Requests input and returns the entered text; the client answers with the message in capitals. */
 const ask = (message: string, options?: Elicitation.Options): Effect.Effect<string, InputError, McpRequest> =>
   Effect.map(Elicitation.accepted(Elicitation.form(message, text, options)), ({ text }) => text)
 
@@ -21,7 +21,7 @@ const answer: kit.Answerer = ({ params }) => kit.accept({ text: params.message.t
 
 const all = { concurrency: "unbounded" } as const
 
-/** What a handler comes to in both eras, and how many requests the client has sent for it. */
+/** The outcome of a handler in both eras, and the number of requests that the client sent for it. */
 const both = (handler: Effect.Effect<string, InputError, McpRequest>, answerer: kit.Answerer = answer) =>
   Effect.gen(function*() {
     const session = yield* kit.client(kit.tool(handler), { revision: "2025-11-25", answer: answerer })
@@ -31,7 +31,7 @@ const both = (handler: Effect.Effect<string, InputError, McpRequest>, answerer: 
     return { said, requests: modern.sent }
   })
 
-/** The same in the request era alone, with the client. */
+/** The same in the stateless revision only, with the client. */
 const replayed = (handler: Effect.Effect<string, InputError, McpRequest>, answerer: kit.Answerer = answer) =>
   Effect.gen(function*() {
     const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer: answerer })
@@ -41,7 +41,7 @@ const replayed = (handler: Effect.Effect<string, InputError, McpRequest>, answer
 const immediate = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 const microtask = Effect.promise(() => Promise.resolve())
 
-describe("questions in parallel go out together", () => {
+describe("sends parallel input requests together", () => {
   const handlers = {
     plain: Effect.all([ask("a"), ask("b"), ask("c")], all),
     "behind a fork": Effect.gen(function*() {
@@ -62,7 +62,7 @@ describe("questions in parallel go out together", () => {
       }))
   }
 
-  it.effect("one more turn, where somebody asked meanwhile", () =>
+  it.effect("takes one more turn if a fiber requested input meanwhile", () =>
     Effect.gen(function*() {
       const after = (turns: number, message: string) =>
         Effect.andThen(Effect.repeat(Effect.yieldNow, { times: turns - 1 }), ask(message))
@@ -71,7 +71,7 @@ describe("questions in parallel go out together", () => {
       expect([said, requests]).toEqual(["ABCDE", 2])
     }))
 
-  it.effect("bounded concurrency costs rounds", () =>
+  it.effect("takes more rounds with bounded concurrency", () =>
     Effect.gen(function*() {
       const handler = Effect.forEach(["a", "b", "c"], (message) => ask(message), { concurrency: 2 })
       const { requests, said } = yield* both(Effect.map(handler, (answers) => answers.join("")))
@@ -79,8 +79,8 @@ describe("questions in parallel go out together", () => {
     }))
 })
 
-describe("one question after the other", () => {
-  it.effect("is a round for each", () =>
+describe("sequential input requests", () => {
+  it.effect("take one round each", () =>
     Effect.gen(function*() {
       const handler = Effect.gen(function*() {
         return (yield* ask("a")) + (yield* ask("b")) + (yield* ask("c"))
@@ -88,7 +88,7 @@ describe("one question after the other", () => {
       expect(yield* both(handler)).toEqual({ said: "ABC", requests: 4 })
     }))
 
-  it.effect("in a loop with the same text is another question each time", () =>
+  it.effect("in a loop with the same text are different input requests", () =>
     Effect.gen(function*() {
       let n = 0
       const handler = Effect.map(Effect.forEach([1, 2, 3], () => ask("again?")), (answers) => answers.join())
@@ -100,7 +100,7 @@ describe("one question after the other", () => {
       expect([modern.said, modern.requests]).toEqual(["1,2,3", 4])
     }))
 
-  it.effect("after an asynchronous step", () =>
+  it.effect("may follow an asynchronous step", () =>
     Effect.gen(function*() {
       const handler = Effect.gen(function*() {
         yield* immediate
@@ -111,14 +111,14 @@ describe("one question after the other", () => {
       expect(yield* both(handler)).toEqual({ said: "AB", requests: 3 })
     }))
 
-  it.effect("depends on the answers before", () =>
+  it.effect("may depend on the earlier responses", () =>
     Effect.gen(function*() {
       const handler = Effect.flatMap(ask("a"), (a) => a === "A" ? ask("yes") : ask("no"))
       expect(yield* both(handler)).toEqual({ said: "YES", requests: 3 })
     }))
 })
 
-describe("nothing recovers from the end of a round", () => {
+describe("a handler cannot recover from the end of a round", () => {
   const handlers: { readonly [name: string]: Effect.Effect<string, InputError, McpRequest> } = {
     catchCause: ask("a").pipe(Effect.catchCause(() => Effect.succeed("recovered"))),
     exit: Effect.map(Effect.exit(ask("a")), (exit) => exit._tag === "Success" ? exit.value : "recovered"),
@@ -150,7 +150,7 @@ describe("nothing recovers from the end of a round", () => {
       }))
   }
 
-  it.effect("but an uninterruptible region around a recovery, which goes on without the answer to its own end", () =>
+  it.effect("except in an uninterruptible region around a recovery, which continues without the input", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const recovering = Effect.gen(function*() {
@@ -168,7 +168,7 @@ describe("nothing recovers from the end of a round", () => {
 })
 
 describe("the end of a round", () => {
-  it.effect("finalizers run before the round is answered", () =>
+  it.effect("runs finalizers before the response", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const note = (line: string) => Effect.sync(() => void log.push(line))
@@ -183,7 +183,7 @@ describe("the end of a round", () => {
       expect(log).toEqual(["acquired", "slow finalizer", "released"])
     }))
 
-  it.effect("a finalizer that asks when the round is over ends there, and the round is answered", () =>
+  it.effect("ends a finalizer that requests input after the round has ended, and sends the response", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const late = Effect.onExit(Effect.orDie(ask("late")), (exit) => Effect.sync(() => void log.push(exit._tag)))
@@ -192,7 +192,7 @@ describe("the end of a round", () => {
       expect(client.asked.map(({ params }) => params.message)).toEqual(["a"])
     }))
 
-  it.effect("siblings that are in flight are interrupted, and run again", () =>
+  it.effect("interrupts siblings in flight, which run again in the next round", () =>
     Effect.gen(function*() {
       const seen = { started: 0, interrupted: 0 }
       const slow = Effect.suspend(() => {
@@ -207,7 +207,7 @@ describe("the end of a round", () => {
       expect(seen).toEqual({ started: 2, interrupted: 1 })
     }))
 
-  it.effect("one that asks and is detached does not outlive it", () =>
+  it.effect("interrupts a detached fiber that requests input", () =>
     Effect.gen(function*() {
       const fibers: Array<Fiber.Fiber<string, InputError>> = []
       const handler = Effect.gen(function*() {
@@ -216,13 +216,13 @@ describe("the end of a round", () => {
       })
       const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer })
       const first = yield* client.once("tools/call", { name: "t" })
-      // It asked in time, so its question went out too.
+      // It was in time, so its input request was sent too.
       expect(Object.keys(first.result.inputRequests)).toHaveLength(2)
       const exit = yield* Fiber.await(fibers[0]!)
       expect(exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause)).toBe(true)
     }))
 
-  it.effect("the final answer comes first: a stray question is not asked, and does not wait for ever", () =>
+  it.effect("prefers the final result: a stray input request is not sent, and does not wait", () =>
     Effect.gen(function*() {
       const fibers: Array<Fiber.Fiber<string, InputError>> = []
       const handler = Effect.gen(function*() {
@@ -235,7 +235,7 @@ describe("the end of a round", () => {
       expect(exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause)).toBe(true)
     }))
 
-  it.effect("a failure comes first too", () =>
+  it.effect("prefers a failure, too", () =>
     Effect.gen(function*() {
       const failing = Effect.andThen(Effect.yieldNow, Effect.fail({ message: "broken" }))
       const client = yield* kit.client(
@@ -246,11 +246,11 @@ describe("the end of a round", () => {
       expect(client.asked).toEqual([])
     }))
 
-  it.effect("a question that lost a race is withdrawn", () =>
+  it.effect("withdraws an input request that lost a race", () =>
     Effect.gen(function*() {
       const handler = Effect.gen(function*() {
         const first = yield* Effect.race(ask("slow"), Effect.andThen(Effect.yieldNow, Effect.succeed("fast")))
-        // With nobody left who waits the round goes on, for as long as it takes.
+        // When no fiber waits for input, the round continues for as long as it takes.
         yield* Effect.repeat(immediate, { times: 9 })
         return first + (yield* ask("then"))
       })
@@ -259,7 +259,7 @@ describe("the end of a round", () => {
       expect(client.asked.map(({ params }) => params.message)).toEqual(["then"])
     }))
 
-  it.effect("of two questions that race, both are asked, and either answer will do", () =>
+  it.effect("sends both of two racing input requests, and accepts either response", () =>
     Effect.gen(function*() {
       const handler = Effect.race(ask("a"), ask("b"))
       expect((yield* both(handler)).requests).toBe(2)
@@ -270,7 +270,7 @@ describe("the end of a round", () => {
       expect([said, client.sent]).toEqual(["B", 2])
     }))
 
-  it.effect("a defect of a finalizer is a defect", () =>
+  it.effect("dies with a defect of a finalizer", () =>
     base.logged((lines) =>
       Effect.gen(function*() {
         const { requests, said } = yield* replayed(Effect.ensuring(ask("a"), Effect.die(new Error("torn"))))
@@ -280,14 +280,14 @@ describe("the end of a round", () => {
     ))
 })
 
-describe("what a question is known by", () => {
-  it.effect("a key, where the text varies with time", () =>
+describe("the identity of an input request", () => {
+  it.effect("is its key, if its text varies with time", () =>
     Effect.gen(function*() {
       let now = 0
       const varying = (options?: Elicitation.Options) => Effect.suspend(() => ask(`It is ${++now}`, options))
       const { client, said } = yield* replayed(varying({ key: "time" }))
       expect([said, client.asked[0]!.key]).toEqual(["IT IS 1", "time"])
-      // Without one it is asked until the rounds are over.
+      // Without a key it is requested until the rounds are used up.
       const endless = yield* replayed(varying())
       expect(endless.said).toBe(
         "failed: tools/call was answered with input requests 16 times (maxRounds): elicitation/create was not sent"
@@ -295,7 +295,7 @@ describe("what a question is known by", () => {
       expect(endless.requests).toBe(17)
     }))
 
-  it.effect("a form that has changed is another question, whatever its key", () =>
+  it.effect("changes with its form, regardless of its key", () =>
     Effect.gen(function*() {
       let first = true
       const number = Elicitation.make({ number: Schema.Int })

@@ -1,4 +1,4 @@
-/** Sampling: what may be sent, and both shapes of content. */
+/** Sampling: the messages that may be sent, and both shapes of content. */
 import { describe, expect, it } from "@effect/vitest"
 import type { InputError } from "@skein/server/InputError"
 import * as Content from "@skein/server/Content"
@@ -10,7 +10,7 @@ import * as kit from "./kit.ts"
 const revisions = ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"] as const
 const said = (content: kit.Json, stopReason = "endTurn") => ({ role: "assistant", model: "m", content, stopReason })
 
-/** Asks in a revision, and gives what was sent and what came of it. */
+/** Requests sampling in a revision, and returns the sent request and its outcome. */
 const asking = (revision: typeof revisions[number], request: Sampling.Request, answer: kit.Json) =>
   Effect.gen(function*() {
     const seen: Array<Result.Result<Sampling.Answer, InputError>> = []
@@ -31,7 +31,7 @@ const tools = [{ name: "f", description: "F", inputSchema: { type: "object" as c
 
 describe("sampling", () => {
   for (const revision of revisions) {
-    it.effect(`${revision} · content is one block or several, and is read as a list`, () =>
+    it.effect(`${revision} · reads one block or several as a list`, () =>
       Effect.gen(function*() {
         const request = {
           messages: [Sampling.user("Hi"), Sampling.assistant([Content.text("one")])],
@@ -57,7 +57,7 @@ describe("sampling", () => {
         }
       }))
 
-    it.effect(`${revision} · images and sounds`, () =>
+    it.effect(`${revision} · sends and reads images and audio`, () =>
       Effect.gen(function*() {
         const image = Content.image(new Uint8Array([1]), "image/png")
         const { result, sent } = yield* asking(
@@ -69,7 +69,7 @@ describe("sampling", () => {
         expect(Result.isSuccess(result) && result.success.content).toEqual([image])
       }))
 
-    it.effect(`${revision} · an answer that is none is InvalidAnswer, or -32602 where it comes with a request`, () =>
+    it.effect(`${revision} · fails with InvalidResponse for a malformed result, or -32602 within a request`, () =>
       Effect.gen(function*() {
         const handler = Effect.map(Sampling.createMessage({ messages: "?", maxTokens: 1 }), Sampling.text)
         const client = yield* kit.client(kit.tool(handler), { revision, answer: () => ({ role: "assistant" }) })
@@ -80,7 +80,7 @@ describe("sampling", () => {
       }))
   }
 
-  it.effect("what is no request of the specification is not sent", () =>
+  it.effect("does not send a request that the specification does not allow", () =>
     Effect.gen(function*() {
       const { result, sent } = yield* asking("2026-07-28", { messages: "?", maxTokens: 1.5 }, said([]))
       expect(failure(result)).toMatchObject({ reason: { _tag: "InvalidRequest" } })
@@ -88,7 +88,7 @@ describe("sampling", () => {
       expect(sent).toBe(undefined)
     }))
 
-  it.effect("2025-06-18 · tools, and several blocks in a message, are refused at once", () =>
+  it.effect("2025-06-18 · refuses tools, and several blocks in a message, at once", () =>
     Effect.gen(function*() {
       const requests: ReadonlyArray<Sampling.Request> = [
         { messages: "?", maxTokens: 1, tools },
@@ -103,7 +103,7 @@ describe("sampling", () => {
     }))
 
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · tools, what they were used for, and what came of it`, () =>
+    it.effect(`${revision} · sends tools, tool uses and tool results`, () =>
       Effect.gen(function*() {
         const request: Sampling.Request = {
           messages: [

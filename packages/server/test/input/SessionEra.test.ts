@@ -1,4 +1,4 @@
-/** Questions of the session era: requests of the server's, on behalf of a request of the client's. */
+/** Input requests in session-based revisions: requests of the server, on behalf of a request of the client. */
 import { describe, expect, it } from "@effect/vitest"
 import type { InputError } from "@skein/server/InputError"
 import * as Elicitation from "@skein/server/Elicitation"
@@ -17,7 +17,7 @@ const revision = "2025-11-25"
 const form = (options?: Elicitation.Options) => Elicitation.form("?", { a: Schema.String }, options)
 const sample = (options?: Sampling.Options) => Sampling.createMessage({ messages: "?", maxTokens: 1 }, options)
 
-/** A client that is asked and does not answer; how the question ended, when it has. */
+/** A client that does not answer an input request, and the outcome of the request once it has ended. */
 const waiting = <A>(question: Effect.Effect<A, InputError, McpRequest>, answer: kit.Answerer = () => undefined) =>
   Effect.gen(function*() {
     const seen: Array<Result.Result<A, InputError>> = []
@@ -37,7 +37,7 @@ const waiting = <A>(question: Effect.Effect<A, InputError, McpRequest>, answer: 
   })
 
 describe("2025-11-25", () => {
-  it.effect("waits 10 minutes for people, and says that it does not wait any more", () =>
+  it.effect("waits 10 minutes for people, and cancels the request afterwards", () =>
     Effect.gen(function*() {
       const questions = [form(), form({ timeout: undefined }), Elicitation.url("?", "https://example.com"), sample()]
       for (const question of questions) {
@@ -52,7 +52,7 @@ describe("2025-11-25", () => {
       }
     }))
 
-  it.effect("as long as was asked for, and as long as the connection says for roots", () =>
+  it.effect("waits for the given timeout, and for roots as long as the connection's timeout", () =>
     Effect.gen(function*() {
       for (const [question, wait] of [[form({ timeout: "3 seconds" }), 3000], [Roots.list(), 60_000]] as const) {
         const { call, reason } = yield* waiting<unknown>(question)
@@ -64,7 +64,7 @@ describe("2025-11-25", () => {
       }
     }))
 
-  it.effect("a handler that is cancelled cancels its questions", () =>
+  it.effect("cancels the input requests of a cancelled handler", () =>
     Effect.gen(function*() {
       const { call, client } = yield* waiting<unknown>(
         Effect.all([form(), sample()], { concurrency: "unbounded" }) as Effect.Effect<unknown, InputError, McpRequest>
@@ -78,7 +78,7 @@ describe("2025-11-25", () => {
       yield* Fiber.interrupt(call)
     }))
 
-  it.effect("an error of the client's is Rejected, with the error", () =>
+  it.effect("fails with ProtocolError and the client's error", () =>
     Effect.gen(function*() {
       const error = { code: -1, message: "User rejected sampling request" }
       const { call, reason, seen } = yield* waiting<unknown>(sample(), () => ({ error }))
@@ -92,14 +92,14 @@ describe("2025-11-25", () => {
       })
     }))
 
-  it.effect("an answer that is none is InvalidAnswer", () =>
+  it.effect("fails with InvalidResponse for a malformed response", () =>
     Effect.gen(function*() {
       const { call, reason } = yield* waiting<unknown>(form(), () => ({ action: "perhaps" }))
       yield* Fiber.join(call)
       expect(reason()).toEqual(["InvalidResponse"])
     }))
 
-  it.effect("the end of the connection is Closed", () =>
+  it.effect("fails with Closed when the connection ends", () =>
     Effect.gen(function*() {
       const { call, client, reason } = yield* waiting<unknown>(form())
       yield* client.connection.close
@@ -108,7 +108,7 @@ describe("2025-11-25", () => {
       yield* Fiber.interrupt(call)
     }))
 
-  it.effect("parallel questions are out at the same time", () =>
+  it.effect("sends parallel input requests at the same time", () =>
     Effect.gen(function*() {
       const { call, client } = yield* waiting<unknown>(
         Effect.all([form(), form(), Roots.list()], { concurrency: "unbounded" }) as never
@@ -117,7 +117,7 @@ describe("2025-11-25", () => {
       yield* Fiber.interrupt(call)
     }))
 
-  it.effect("the visit may be completed after the request is over, while the session lives", () =>
+  it.effect("completes a visit after the end of its request, while the session is open", () =>
     Effect.gen(function*() {
       const visits: Array<Elicitation.Visit> = []
       const question = Effect.map(
@@ -134,7 +134,7 @@ describe("2025-11-25", () => {
       }])
     }))
 
-  it.effect("2026-07-28 · has no such notice", () =>
+  it.effect("2026-07-28 · has no notification of a completed visit", () =>
     Effect.gen(function*() {
       const handler = Effect.flatMap(
         Elicitation.accepted(Elicitation.url("?", "https://example.com")),

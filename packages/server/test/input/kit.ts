@@ -1,6 +1,7 @@
 /**
- * What the tests of asking share: a client that answers the same questions in both eras, by answering requests of the server's and
- * by sending its own again. All that the server says is held against the official schemas of the revision.
+ * Helpers of the tests of input requests: a client that gives the same input in both eras, by responding to requests of
+ * the server and by retrying its own. Every message of the server is validated against the official schemas of the
+ * revision.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
@@ -21,15 +22,15 @@ import * as kit from "../kit.ts"
 
 export type Json = kit.Json
 
-/** A question as the client sees it, in both eras. */
+/** An input request as the client receives it, in both eras. */
 export interface Question {
   readonly method: string
   readonly params: Json
-  /** In the request era. */
+  /** Its key in the stateless revision. */
   readonly key?: string
 }
 
-/** Answers a question with a result; with an error (session era only); or not at all. */
+/** Answers an input request with a result, with an error (session era only), or not at all. */
 export type Answerer = (question: Question) => Json | { readonly error: JsonRpc.ErrorObject } | undefined
 
 /** Accepts every form, with the content. */
@@ -41,7 +42,7 @@ export const everything = {
   roots: { listChanged: true }
 }
 
-/** What clients could say in a revision. */
+/** The capabilities that clients can declare in a revision. */
 export const capabilitiesOf = (revision: Revision.Revision): JsonRpc.JsonObject => {
   const { elicitation, roots, sampling } = everything
   if (revision >= "2026-07-28") return { elicitation, sampling, roots: {} }
@@ -58,7 +59,7 @@ const requests: { readonly [method: string]: string } = {
   "tasks/cancel": "CancelTaskRequest"
 }
 
-/** Throws what the official schema has against a value. */
+/** Throws the faults of a value by the official schema. */
 export const conform = (revision: Revision.Revision, definition: string, value: unknown): void => {
   if (!Spec.present) return
   const refusal = Validate.refusal(Exceptions.load(revision), definition, value)
@@ -72,18 +73,18 @@ export interface Options {
   readonly principal?: Principal
 }
 
-/** A client that is asked. */
+/** A client that answers input requests. */
 export class Client {
   readonly peer: Peer.Peer
   readonly revision: Revision.Revision
   readonly capabilities: JsonRpc.JsonObject
   answer: Answerer
   principal: Principal | undefined
-  /** What the server asked, in order. */
+  /** The input requests of the server, in order. */
   readonly asked: Array<Question> = []
-  /** All that came, in order. */
+  /** All received messages, in order. */
   readonly received: Array<Json> = []
-  /** How many requests of the client's were sent. */
+  /** The number of the client's requests. */
   sent = 0
   readonly #connection: Effect.Success<ReturnType<typeof InMemoryTransport.make>>[1]
   readonly #waiting = new Map<JsonRpc.Id, (message: Json) => void>()
@@ -127,7 +128,7 @@ export class Client {
     return this.answer(question)
   }
 
-  /** Sends a request with what the revision wants in it, and does not wait. */
+  /** Sends a request with the metadata of the revision, and does not wait. */
   send(method: string, params: Json = {}): JsonRpc.Id {
     const id = ++this.sent
     const session = Revision.era(this.revision) === "session"
@@ -144,7 +145,7 @@ export class Client {
     this.#connection.send({ _tag: "Notification", method, params })
   }
 
-  /** Sends a request, and gives the message that comes back, whatever it is. */
+  /** Sends a request, and returns its response of any kind. */
   once(method: string, params?: Json): Effect.Effect<Json> {
     return Effect.callback<Json>((resume) => {
       const id = this.send(method, params)
@@ -166,13 +167,13 @@ export class Client {
     return message
   }
 
-  /** Answers the questions of an `input_required` result. */
+  /** Answers the input requests of an `input_required` result. */
   responses({ inputRequests }: Json): Json {
     const entries = Object.entries<Json>(inputRequests).map(([key, request]) => [key, this.#ask(request, key)])
     return Object.fromEntries(entries.filter(([, answer]) => answer !== undefined))
   }
 
-  /** Sends a request, and sends it again with answers until it is done. */
+  /** Sends a request, and retries it with the requested input until it is done. */
   request(method: string, params: Json = {}): Effect.Effect<Json> {
     return Effect.gen({ self: this }, function*() {
       let message = yield* this.once(method, params)
@@ -184,7 +185,7 @@ export class Client {
     })
   }
 
-  /** The result of a tool's call: its text, or what is wrong with it. */
+  /** The text of a tool's result, or its error. */
   call(name: string, args?: Json): Effect.Effect<string> {
     return Effect.map(
       this.request("tools/call", { name, ...(args === undefined ? undefined : { arguments: args }) }),
@@ -200,13 +201,13 @@ export class Client {
 /** Before 2025-11-25 the official schemas describe a request without the envelope. */
 const bare = ({ method, params }: Json): Json => params === undefined ? { method } : { method, params }
 
-/** What a call came to, in one line. */
+/** The outcome of a call in one line. */
 export const said = ({ error, result }: Json): string =>
   error !== undefined
     ? `${error.code} ${error.message}`
     : `${result.isError === true ? "failed: " : ""}${result.content.map(({ text }: Json) => text).join("")}`
 
-/** A connection whose host knows who is at the other end. */
+/** A connection whose application knows the principal. */
 const identified = (connection: Connection, principal: () => Principal | undefined): Connection => ({
   open: (receiver) =>
     connection.open({
@@ -218,7 +219,7 @@ const identified = (connection: Connection, principal: () => Principal | undefin
   close: Effect.suspend(() => connection.close)
 })
 
-/** Connects a client to a server that is at hand. */
+/** Connects a client to a server that is already built. */
 export const connect = (options: Options): Effect.Effect<Client, never, McpServer.McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const server = yield* McpServer.McpServer
@@ -231,7 +232,7 @@ export const connect = (options: Options): Effect.Effect<Client, never, McpServe
     return client
   })
 
-/** Builds a server for the length of a test, and connects a client to it. */
+/** Builds a server for the duration of a test, and connects a client to it. */
 export const client = (server: kit.Server, options: Options): Effect.Effect<Client, never, Scope.Scope> =>
   Effect.flatMap(Effect.orDie(Layer.build(server)), (context) => Effect.provide(connect(options), context))
 

@@ -112,7 +112,7 @@ for (const revision of support.eras) {
         expect(cut.all[0]!.arguments).toBe("cut")
       }))
 
-    it.effect("loses the entry and sends the answer if the sink dies or a function throws", () =>
+    it.effect("loses the entry and sends the response if the sink dies or a function throws", () =>
       kit.logged((lines) =>
         Effect.gen(function*() {
           const client = yield* kit.client(

@@ -14,7 +14,7 @@ import { ConcurrencyLimiter } from "../../src/internal/limits/concurrencyLimiter
 import * as kit from "../kit.ts"
 import * as support from "./support.ts"
 
-/** A tool that waits at a gate of its argument's name, and what came and went. */
+/** A tool that waits at a gate named by its argument, and a record of started and finished calls. */
 const gated = Effect.sync(() => {
   const gates = new Map<string, Deferred.Deferred<void>>()
   const gate = (name: string) => {

@@ -64,7 +64,7 @@ for (const revision of support.eras) {
         expect(answers[1]).toBe(encoded)
       }))
 
-    it.effect("an answer that is not an object, or has no JSON form, is a defect as without a limit", () =>
+    it.effect("a result that is not an object, or has no JSON form, is a defect as without a limit", () =>
       Effect.gen(function*() {
         const odd = Middleware.layer((next) => (exchange) => {
           const name = exchange.params?.["name"]

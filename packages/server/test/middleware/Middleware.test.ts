@@ -56,7 +56,7 @@ for (const revision of support.eras) {
         expect(seen).toEqual(["alice", revision, "echo", "browser"])
       }))
 
-    it.effect("answers without calling next, refuses, and changes answers, which become complete results", () =>
+    it.effect("answers without calling next, refuses, and changes results, which become complete results", () =>
       Effect.gen(function*() {
         const own = Middleware.layer((next) => (exchange) => {
           switch (exchange.params?.["name"]) {

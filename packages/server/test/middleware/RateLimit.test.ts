@@ -13,7 +13,7 @@ import * as support from "./support.ts"
 const echo = Tool.layer(Tool.make("echo"), () => Effect.succeed("said"))
 const other = Tool.layer(Tool.make("other"), () => Effect.succeed("said"))
 
-/** How many of so many calls are let through. */
+/** The number of calls that are allowed, of the given number. */
 const let_ = (client: kit.Client, count: number, name = "echo") =>
   Effect.map(
     Effect.forEach(Array.from({ length: count }), () => client.request("tools/call", { name })),

@@ -29,7 +29,7 @@ const spanId = "00f067aa0ba902b7"
 const traceparent = `00-${traceId}-${spanId}-01`
 const httpTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01"
 
-/** A tracer that keeps its spans, as a layer. */
+/** A tracer that stores its spans, as a layer. */
 const double = () => {
   const spans: Array<Tracer.Span> = []
   const tracer = Tracer.make({

@@ -11,7 +11,7 @@ import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as kit from "../kit.ts"
 
-/** A collector that keeps what it is sent, by path. */
+/** A collector that stores the received bodies by path. */
 const collector = Effect.acquireRelease(
   Effect.promise(() => {
     const received: Array<{ readonly path: string; readonly body: any }> = []

@@ -102,7 +102,7 @@ for (const revision of support.eras) {
         expect((yield* client.answer(dies!)).error.code).toBe(-32603)
       }))
 
-    it.effect("interrupts the handler of a cancelled request without an answer", () =>
+    it.effect("interrupts the handler of a cancelled request without a response", () =>
       Effect.gen(function*() {
         const events: Array<string> = []
         const client = yield* kit.client(kit.server(Timeout.layer(), never("slow", events)), revision)

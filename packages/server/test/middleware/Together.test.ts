@@ -1,4 +1,4 @@
-/** All of them on one server, in every revision, around a handler that asks the client something. */
+/** All middleware on one server, in every revision, around a handler with an input request. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as AuditLog from "@skein/server/AuditLog"

@@ -1,4 +1,4 @@
-/** What the tests of middleware share: clients that the host knows, and the eras. */
+/** Helpers of the middleware tests: clients with a principal, and the eras. */
 import type * as Revision from "@skein/protocol/Revision"
 import type { Connection, Origin } from "@skein/runtime/Connection"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
@@ -11,7 +11,7 @@ import * as kit from "../kit.ts"
 
 export const eras: ReadonlyArray<Revision.Revision> = ["2025-11-25", "2026-07-28"]
 
-/** Builds a server for the length of a test. */
+/** Builds a server for the duration of a test. */
 export const build = (server: kit.Server): Effect.Effect<McpServer.McpServer["Service"], never, Scope.Scope> =>
   Effect.map(Effect.orDie(Layer.build(server)), (context) => Context.get(context, McpServer.McpServer))
 
@@ -27,7 +27,7 @@ const from = (connection: Connection, origin: Origin): Connection => ({
   close: connection.close
 })
 
-/** Connects a client to a server, and shakes hands in the session era. */
+/** Connects a client to a server, and initializes a session in session-based revisions. */
 export const connect = (
   server: McpServer.McpServer["Service"],
   revision: Revision.Revision,

@@ -1,13 +1,11 @@
-/**
- * A process to look at from outside: lines in, lines out, and how it ended.
- */
+/** A process observed from outside: its input lines, its output lines, and its exit. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 
 export const fixture = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url))
 
-/** Lines of a stream, and a way to wait for one. */
+/** The lines of a stream, and a way to wait for one. */
 export class Lines {
   readonly all: Array<string> = []
   readonly #waiters = new Set<() => void>()
@@ -17,7 +15,7 @@ export class Lines {
       for (const waiter of [...this.#waiters]) waiter()
     })
   }
-  /** Resolves with the first line, from now or before, that holds the text. */
+  /** Resolves with the first line, received or to come, that contains the text. */
   until(text: string): Promise<string> {
     return this.when(() => this.all.find((line) => line.includes(text)))
   }
@@ -41,11 +39,11 @@ export interface Child {
   readonly stderr: Lines
   readonly exit: Promise<number | string>
   readonly send: (id: number, method: string) => void
-  /** The messages on stdout, each of which must be one. */
+  /** The messages on stdout. Every line must be one. */
   readonly messages: () => Array<{ id?: number; result?: { method?: string }; error?: { code: number } }>
 }
 
-/** Runs a fixture under this very Node. `readStdout: false` leaves its stdout unread. */
+/** Runs a fixture with the Node of this process. `readStdout: false` leaves its stdout unread. */
 export const run = (name: string, args: ReadonlyArray<string> = [], readStdout = true): Child => {
   const process_ = spawn(process.execPath, ["--conditions=@skein/source", fixture(name), ...args], {
     stdio: ["pipe", "pipe", "pipe"]

@@ -28,7 +28,7 @@ describe("a stdio server's process", () => {
     ])
   })
 
-  it("drains what is in flight when stdin ends, and exits with 0", async () => {
+  it("finishes requests in flight when stdin ends, and exits with 0", async () => {
     const child = run("server.ts")
     child.send(1, "slow")
     child.send(2, "slow")
@@ -37,7 +37,7 @@ describe("a stdio server's process", () => {
     expect(child.messages().map((message) => message.id)).toEqual([3, 1, 2])
   })
 
-  it("an answer that is written last is flushed before the process exits, however long it is", async () => {
+  it("flushes a last response of any length before the process exits", async () => {
     const child = run("server.ts", [], false)
     child.send(1, "late")
     child.send(2, "late")
@@ -50,7 +50,7 @@ describe("a stdio server's process", () => {
     expect(child.stderr.all).toContain("slow")
   })
 
-  it("an answer that nobody reads is waited for as long as close waits, and no more", async () => {
+  it("waits for an unread response only as long as close does", async () => {
     const child = run("server.ts", [], false)
     child.send(1, "late")
     child.process.stdin!.end()
@@ -72,7 +72,7 @@ describe("a stdio server's process", () => {
     }
   )
 
-  it("a cleanup that hangs is given its grace and no more", async () => {
+  it("aborts a hanging cleanup after its timeout", async () => {
     const child = run("server.ts", ["hang"])
     await child.stderr.until("ready")
     child.process.kill("SIGTERM")
@@ -83,7 +83,7 @@ describe("a stdio server's process", () => {
     ])
   })
 
-  it("the grace of a cleanup is 5 seconds by default", async () => {
+  it("allows a cleanup 5 seconds by default", async () => {
     const child = run("server.ts", ["hang", "default"])
     await child.stderr.until("ready")
     child.process.kill("SIGTERM")
@@ -94,7 +94,7 @@ describe("a stdio server's process", () => {
     expect(child.stderr.all.at(-1)).toBe("SIGTERM: the cleanup took longer than shutdownTimeout (5000 ms)")
   })
 
-  it("a second signal exits at once", async () => {
+  it("exits at once on a second signal", async () => {
     const child = run("server.ts", ["hang"])
     await child.stderr.until("ready")
     child.process.kill("SIGTERM")
@@ -104,7 +104,7 @@ describe("a stdio server's process", () => {
     expect(child.stderr.all.at(-1)).toBe("cleaning up")
   })
 
-  it("a closed stdout ends it quietly", async () => {
+  it("ends without an error when stdout is closed", async () => {
     const child = run("server.ts", [], false)
     await child.stderr.until("ready")
     child.process.stdout!.destroy()
@@ -113,7 +113,7 @@ describe("a stdio server's process", () => {
     expect(child.stderr.all.slice(2)).toEqual(["end Ended", "drained", "cleaning up", "cleaned up"])
   })
 
-  it("a closed stderr does not hurt it", async () => {
+  it("continues when stderr is closed", async () => {
     const child = run("server.ts")
     await child.stderr.until("ready")
     child.process.stderr!.destroy()
@@ -125,7 +125,7 @@ describe("a stdio server's process", () => {
     expect(await child.exit).toBe(0)
   })
 
-  it("a malformed line gets a parse error and the next line still works", async () => {
+  it("responds to a malformed line with a parse error, and serves the next line", async () => {
     const child = run("server.ts")
     child.process.stdin!.write("{\"jsonrpc\":\n\u0000\u0001\n")
     child.send(1, "echo")
@@ -133,7 +133,7 @@ describe("a stdio server's process", () => {
     expect(child.messages().map((message) => message.error?.code ?? message.id)).toEqual([-32700, -32700, 1])
   })
 
-  it("a line over 4 MiB is skipped with an error that has its id, and the next line still works", async () => {
+  it("skips a line over 4 MiB with an error that has its id, and serves the next line", async () => {
     const child = run("server.ts")
     const params = { text: "x".repeat(5 * 1024 * 1024) }
     child.process.stdin!.write(`${JSON.stringify({ jsonrpc: "2.0", id: 8, method: "echo", params })}\n`)
@@ -168,7 +168,7 @@ describe("a stdio server's process", () => {
     expect(noise.some((line) => line.includes("to Effect.log"))).toBe(true)
   })
 
-  it("stdout has one owner", async () => {
+  it("refuses a second connection on stdout, and keeps other output off it", async () => {
     const child = run("server.ts")
     child.send(1, "second")
     await child.stdout.until("\"id\":1")
@@ -178,7 +178,7 @@ describe("a stdio server's process", () => {
     expect(child.messages().map((message) => message.id)).toEqual([1, 2])
   })
 
-  it("a defect is reported on stderr and exits with 1", async () => {
+  it("reports a defect on stderr and exits with 1", async () => {
     const child = run("server.ts")
     child.send(1, "die")
     expect(await child.exit).toBe(1)
@@ -187,7 +187,7 @@ describe("a stdio server's process", () => {
     expect(child.stdout.all).toEqual([])
   })
 
-  it("a failure is reported on stderr and exits with 1", async () => {
+  it("reports a failure on stderr and exits with 1", async () => {
     const child = run("server.ts")
     child.send(1, "fail")
     expect(await child.exit).toBe(1)
@@ -195,14 +195,14 @@ describe("a stdio server's process", () => {
     expect(child.stdout.all).toEqual([])
   })
 
-  it("a definition that cannot be offered is told in one line, without a stack that is not its author's", async () => {
+  it("reports an invalid definition in one line without a stack", async () => {
     const child = run("twice.ts")
     expect(await child.exit).toBe(1)
     expect(child.stderr.all).toEqual(["A tool with the name \"twice\" exists already"])
     expect(child.stdout.all).toEqual([])
   })
 
-  it("an exception that nobody catches is reported on stderr and not on stdout", async () => {
+  it("reports an uncaught exception on stderr and not on stdout", async () => {
     const child = run("server.ts")
     child.send(1, "throw")
     expect(await child.exit).toBe(1)
@@ -210,7 +210,7 @@ describe("a stdio server's process", () => {
     expect(child.stdout.all).toEqual([])
   })
 
-  it("reads nothing while its output is backed up, and goes on when it is read", async () => {
+  it("reads no input while its output is backed up, and continues when it is read", async () => {
     const child = run("server.ts", ["count"], false)
     const total = 2_000
     for (let id = 1; id <= total; id++) child.send(id, "big")
@@ -227,7 +227,7 @@ describe("a stdio server's process", () => {
     expect(received()).toBe(total)
   })
 
-  it("gives stdout back when the connection is closed, and leaves nothing that keeps the process", async () => {
+  it("releases stdout when the connection is closed, and leaves nothing that keeps the process running", async () => {
     const child = run("natural.ts")
     child.send(1, "hello")
     expect(await child.exit).toBe(0)

@@ -24,8 +24,8 @@ interface Life {
 }
 
 /**
- * Calls tools of the server one after the other, without waiting, closes its stdin (after the first answer to a call, with
- * `wait`), and says how it went.
+ * Calls tools of the server in order without waiting, closes its stdin (after the first response to a call, with
+ * `wait`), and returns the outcome.
  */
 const life = (tools: ReadonlyArray<string>, stdout: "pipe" | number = "pipe", wait = false) =>
   new Promise<Life>((resolve) => {
@@ -53,7 +53,7 @@ const life = (tools: ReadonlyArray<string>, stdout: "pipe" | number = "pipe", wa
   })
 
 describe("a server whose handlers misbehave", () => {
-  it("prints and throws: stdout is clean, the others are answered, exit 0", async () => {
+  it("with handlers that print and throw keeps stdout clean, answers the other requests and exits with 0", async () => {
     const { exit, messages, stderr } = await life(["prints", "throws", "echo"])
     expect(exit).toBe(0)
     expect(messages.map(({ id, error }) => error?.code ?? id)).toEqual([0, 1, -32603, 3])
@@ -61,27 +61,30 @@ describe("a server whose handlers misbehave", () => {
     expect(stderr).toContain("thrown inside")
   })
 
-  it("leaves a rejection that nobody handles: the cause goes to stderr, exit 1", async () => {
+  it("with an unhandled rejection reports the cause on stderr and exits with 1", async () => {
     const { exit, stderr } = await life(["rejects"])
     expect(exit).toBe(1)
     expect(stderr).toContain("rejected outside")
   })
 
-  it("asks on stdin, and pauses it: the end of stdin is heard all the same", async () => {
+  it("with a handler that reads and pauses stdin still detects the end of stdin", async () => {
     const { exit, messages } = await life(["prompts"], "pipe", true)
     expect(exit).toBe(0)
     expect(messages.map(({ id }) => id)).toEqual([0, 1])
   })
 
-  it("exits: with its own code", async () => {
+  it("with a handler that exits has the handler's exit code", async () => {
     expect((await life(["exits"])).exit).toBe(3)
   })
 })
 
 describe("a server that loses its connection", () => {
-  it.skipIf(process.platform !== "linux")("stdout breaks: the cause goes to stderr, exit 1", async () => {
-    const { exit, stderr } = await life(["echo"], openSync("/dev/full", "w"))
-    expect(exit).toBe(1)
-    expect(stderr).toContain("the output failed: ENOSPC")
-  })
+  it.skipIf(process.platform !== "linux")(
+    "reports the cause on stderr and exits with 1 if stdout breaks",
+    async () => {
+      const { exit, stderr } = await life(["echo"], openSync("/dev/full", "w"))
+      expect(exit).toBe(1)
+      expect(stderr).toContain("the output failed: ENOSPC")
+    }
+  )
 })

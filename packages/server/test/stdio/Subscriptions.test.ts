@@ -17,7 +17,7 @@ const said = (): ReadonlyArray<string | number | undefined> =>
   child.stdout.all.map((line) => JSON.parse(line)).map(({ id, method }) => method ?? id)
 
 describe("a stdio server with an open subscription", () => {
-  it("2026-07-28 · stdin's end ends it with its result at once, and the process exits, whatever drainTimeout is", async () => {
+  it("2026-07-28 · ends it with its result and exits at once when stdin ends, regardless of drainTimeout", async () => {
     child = run("listening.ts")
     send("s", "subscriptions/listen", { notifications: { toolsListChanged: true } })
     await child.stdout.until("acknowledged")
@@ -36,7 +36,7 @@ describe("a stdio server with an open subscription", () => {
       resultType: "complete",
       _meta: { "io.modelcontextprotocol/subscriptionId": "s" }
     })
-    // The host's own loggers hear what the client hears, and never on stdout.
+    // The application's own loggers receive the same messages as the client, and never write to stdout.
     expect(child.stderr.all.join("\n")).toContain("growing")
   })
 

@@ -29,7 +29,7 @@ describe("subscriptions/listen", () => {
       ])
     }))
 
-  it.effect("2026-07-28 · omitting a field is equivalent to not subscribing; an empty filter hears nothing", () =>
+  it.effect("2026-07-28 · omitting a field is equivalent to not subscribing; an empty filter has no events", () =>
     Effect.gen(function*() {
       const { connect, offer, run } = yield* set()
       const client = yield* connect()
@@ -42,7 +42,7 @@ describe("subscriptions/listen", () => {
     }))
 
   for (const asked of [7, 0, "7", "", "a b"]) {
-    it.effect(`2026-07-28 · the value is the JSON-RPC ID of the listen request, as it is: ${JSON.stringify(asked)}`, () =>
+    it.effect(`2026-07-28 · the value is the JSON-RPC ID of the listen request, unchanged: ${JSON.stringify(asked)}`, () =>
       Effect.gen(function*() {
         const { connect, offer, run } = yield* set()
         const client = yield* connect()
@@ -70,7 +70,7 @@ describe("subscriptions/listen", () => {
       yield* pass(50)
       const heard = client.received.slice(3).map(({ method, params }) => [method, params._meta[id]])
       expect(heard).toEqual([[updated, watch], [updated, again], [kinds.tools[1], tools]])
-      // The client cancels one: nothing more is sent of it, not even an answer.
+      // The client cancels one: nothing more is sent for it, not even a response.
       client.notify("notifications/cancelled", { requestId: watch })
       yield* kit.settle
       expect([...subscriptions.listens].map(({ request }) => request.id)).toEqual([tools, again])
@@ -97,12 +97,12 @@ describe("subscriptions/listen", () => {
       yield* pass(50)
       expect(client.notices(kinds.tools[1])).toEqual([])
       expect([...subscriptions.listens]).toEqual([])
-      // One that comes now ends at once, acknowledged all the same.
+      // A new subscription is acknowledged and ends at once.
       const late = yield* listen(client, filter("tools"), "late")
       expect(client.received.slice(-2).map(({ id, method }) => method ?? id)).toEqual([acknowledged, late])
     }))
 
-  it.effect("2026-07-28 · a server that closes ends its subscriptions with their result", () =>
+  it.effect("2026-07-28 · ends the subscriptions of a closing server with their result", () =>
     Effect.gen(function*() {
       const { context, subscriptions } = yield* set()
       const scope = yield* Scope.make()
@@ -114,7 +114,7 @@ describe("subscriptions/listen", () => {
       expect([...subscriptions.listens]).toEqual([])
     }))
 
-  it.effect("2026-07-28 · a server whose layer goes before its connections ends its subscriptions too", () =>
+  it.effect("2026-07-28 · ends subscriptions, too, if the server's layer is released before its connections", () =>
     Effect.gen(function*() {
       const { close, connect } = yield* set()
       const client = yield* connect()
@@ -124,7 +124,7 @@ describe("subscriptions/listen", () => {
       expect(client.answers(asked).map(({ result }) => result.resultType)).toEqual(["complete"])
     }))
 
-  it.effect("when the client has said all that it has to say, a subscription does not keep the connection for a grace", () =>
+  it.effect("ends a subscription at once when the client has closed its sending side", () =>
     Effect.gen(function*() {
       const { subscriptions, server } = yield* set()
       const [near, far] = yield* InMemoryTransport.make()
@@ -142,13 +142,13 @@ describe("subscriptions/listen", () => {
       const asked = yield* listen(client, filter("tools"))
       expect([...subscriptions.listens].length).toBe(1)
       end()
-      // No time passes: the clock is the test's, and stands.
+      // No time passes, because the test clock is not advanced.
       expect(yield* peer.ended).toEqual({ _tag: "Ended" })
       yield* kit.settle
       expect(client.answers(asked).length).toBe(1)
     }))
 
-  it.effect("of a filter the first 1,000 resources are honoured, and the acknowledgment says which; maxResources is the option", () =>
+  it.effect("honours the first 1,000 resources of a filter, or maxResources, and acknowledges those", () =>
     Effect.gen(function*() {
       const uris = Array.from({ length: 1001 }, (_, i) => `notes://${i}`)
       for (const [max, options] of [[1000, {}], [2, { subscriptions: { maxResources: 2 } }]] as const) {
@@ -162,7 +162,7 @@ describe("subscriptions/listen", () => {
       }
     }))
 
-  it.effect("at maxListens the next one is refused, until one ends", () =>
+  it.effect("refuses a subscription at maxListens, until another one ends", () =>
     Effect.gen(function*() {
       const { connect, subscriptions } = yield* set({ subscriptions: { maxListens: 2 } })
       const client = yield* connect()
@@ -178,7 +178,7 @@ describe("subscriptions/listen", () => {
       expect(client.notices(acknowledged).length).toBe(3)
     }))
 
-  it.effect("at maxListensPerPrincipal one's next one is refused, and nobody else's", () =>
+  it.effect("refuses a principal's subscription at maxListensPerPrincipal, and accepts those of other principals", () =>
     Effect.gen(function*() {
       const { subscriptions, server } = yield* set({ subscriptions: { maxListensPerPrincipal: 1 } })
       const ann = yield* kit.linkAs(server, { id: "ann" })
@@ -200,7 +200,7 @@ describe("subscriptions/listen", () => {
     }))
 
   for (const revision of Revision.sessionEra) {
-    it.effect(`${revision} · is not found there: -32601`, () =>
+    it.effect(`${revision} · responds with -32601 to subscriptions/listen`, () =>
       Effect.gen(function*() {
         const client = yield* Effect.flatMap(set(), ({ connect }) => connect(revision))
         expect((yield* client.error("subscriptions/listen", { notifications: {} })).code).toBe(-32601)
@@ -208,8 +208,8 @@ describe("subscriptions/listen", () => {
   }
 })
 
-describe("a lone request", () => {
-  /** An endpoint that serves lone requests, and what it has said. */
+describe("a stateless request", () => {
+  /** An endpoint that serves stateless requests, and the messages that it has sent. */
   const endpoint = Effect.gen(function*() {
     const { context, subscriptions, run, server: { [internals]: core } } = yield* set({
       subscriptions: { maxListens: 100_000 }
@@ -235,7 +235,7 @@ describe("a lone request", () => {
     return { context, subscriptions, open, run, said }
   })
 
-  it.effect("2026-07-28 · the same: acknowledged before start returns, told, and ended with a result when it is released", () =>
+  it.effect("2026-07-28 · is acknowledged before start returns, is notified, and has a result on release", () =>
     Effect.gen(function*() {
       const { subscriptions, open, run, said } = yield* endpoint
       const exchange = open(1)

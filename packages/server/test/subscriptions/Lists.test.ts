@@ -42,7 +42,7 @@ describe("list changed", () => {
           yield* Scope.close(scope, Exit.void)
           yield* pass(50)
           expect(client.notices(method).length).toBe(2)
-          // And nothing else was said.
+          // And no other message was sent.
           expect(client.received.filter((message) => message.method !== undefined).length).toBe(2)
         }))
     }
@@ -50,7 +50,7 @@ describe("list changed", () => {
 
   for (const kind of all) {
     const [, method] = kinds[kind]
-    it.effect(`2026-07-28 · it SHOULD be sent to those who listen, and to them alone: ${kind}`, () =>
+    it.effect(`2026-07-28 · it SHOULD be sent to subscribed clients, and to no others: ${kind}`, () =>
       Effect.gen(function*() {
         const { connect, offer } = yield* set()
         const client = yield* connect("2026-07-28")
@@ -65,7 +65,7 @@ describe("list changed", () => {
       }))
   }
 
-  it.effect("many changes are one notice, from the first one on; each kind has its own", () =>
+  it.effect("sends one notification for many changes, after a delay from the first; each kind has its own", () =>
     Effect.gen(function*() {
       const { connect, offer } = yield* set({ listChangedDebounce: "1 second" })
       const client = yield* connect("2025-11-25")
@@ -75,7 +75,7 @@ describe("list changed", () => {
         if (i === 15) yield* offer("prompts", "late")
         yield* pass(50)
       }
-      // 1.5 seconds of changes: one notice after one second, the next is on its way.
+      // 1.5 seconds of changes: one notification was sent after one second, and the next one is scheduled.
       expect(client.notices(kinds.tools[1]).length).toBe(1)
       expect(client.notices(kinds.prompts[1]).length).toBe(0)
       yield* pass("1 second")
@@ -85,7 +85,7 @@ describe("list changed", () => {
       expect(client.received.filter(({ method }) => method !== undefined).length).toBe(3)
     }))
 
-  it.effect("templates are of the resources", () =>
+  it.effect("sends changes of templates as those of resources", () =>
     Effect.gen(function*() {
       const { connect, context } = yield* set({}, [resource("r://r")])
       const client = yield* connect("2025-11-25")
@@ -110,7 +110,7 @@ describe("list changed", () => {
       expect(client.notices(kinds.tools[1]).length).toBe(1)
     }))
 
-  it.effect("no notices of a kind that was not declared to the session; offers declares it from the start", () =>
+  it.effect("sends only kinds that were declared to the session, or are in declareListChanged", () =>
     Effect.gen(function*() {
       for (const offers of [[], ["prompts"]] as const) {
         const { connect, offer } = yield* set({ declareListChanged: offers }, [tool("t")])
@@ -119,7 +119,7 @@ describe("list changed", () => {
         yield* offer("prompts", "p")
         yield* pass(50)
         expect(client.notices(kinds.prompts[1]).length).toBe(offers.length)
-        // A later session is told of it.
+        // A later session is notified, because the kind was declared to it.
         const later = yield* connect("2025-11-25")
         yield* kit.settle
         yield* offer("prompts", "q")
@@ -128,7 +128,7 @@ describe("list changed", () => {
       }
     }))
 
-  it.effect("while nobody is there nothing is started for a change", () =>
+  it.effect("starts no timer for a change while no client is connected", () =>
     Effect.gen(function*() {
       const { connect, offer } = yield* set()
       yield* offer("tools", "a")
@@ -140,7 +140,7 @@ describe("list changed", () => {
 
 describe("slow readers", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · who does not read delays nobody, and hears once of what changed often`, () =>
+    it.effect(`${revision} · do not delay other clients, and receive one notification for many changes`, () =>
       Effect.gen(function*() {
         const { connect, subscriptions, offer, run, server } = yield* set({}, [...one, resource("r://s")])
         const [near, far] = yield* InMemoryTransport.make({ highWaterMark: 1 })
@@ -173,7 +173,7 @@ describe("slow readers", () => {
         far.resume!()
         yield* kit.settle
         const heard = slow.received.slice(before).map(({ method, params }) => params?.uri ?? method)
-        // The first was on its way; of each of the others one more.
+        // The first was already being sent. Each of the other kinds has one more.
         expect(heard.toSorted()).toEqual(["r://r", "r://r", "r://s", kinds.tools[1]].toSorted())
         yield* run(Catalog.updated("r://s"))
         yield* kit.settle
@@ -184,7 +184,7 @@ describe("slow readers", () => {
 })
 
 describe("the bus", () => {
-  it.effect("what changes in one process is heard by those who listen to another", () =>
+  it.effect("carries changes of one process to the subscribers of another", () =>
     Effect.gen(function*() {
       const bus = yield* EventBus.make
       const build = Effect.gen(function*() {
@@ -205,7 +205,7 @@ describe("the bus", () => {
       }
     }))
 
-  it.effect("a process hears of its own changes once", () =>
+  it.effect("delivers a process its own changes once", () =>
     Effect.gen(function*() {
       const layer = Layer.provide(
         McpServer.layer({ name: "t", version: "1" }, ...one) as kit.Server,
@@ -221,7 +221,7 @@ describe("the bus", () => {
       expect(other.notices(updated).length).toBe(1)
     }))
 
-  it.effect("a server that is closed hears nothing more", () =>
+  it.effect("delivers nothing to a closed server", () =>
     Effect.gen(function*() {
       let heard = 0
       const listeners = new Set<(change: EventBus.Change) => void>()

@@ -35,7 +35,7 @@ describe("resources/subscribe", () => {
         expect(client.notices(updated).length).toBe(2)
       }))
 
-    it.effect(`${revision} · Resource not found: -32002, for one that nobody reads; -32601 where there are no resources`, () =>
+    it.effect(`${revision} · Resource not found: -32002, for an unknown resource; -32601 without resources`, () =>
       Effect.gen(function*() {
         const { connect } = yield* set()
         const client = yield* connect(revision)
@@ -49,7 +49,7 @@ describe("resources/subscribe", () => {
       }))
   }
 
-  it.effect("a session may watch 1,000 resources; one more is refused, until one is given up; maxResources is the option", () =>
+  it.effect("refuses a session's subscription beyond 1,000 resources, or maxResources, until it gives one up", () =>
     Effect.gen(function*() {
       for (const [max, options] of [[1000, {}], [2, { subscriptions: { maxResources: 2 } }]] as const) {
         const { connect, run } = yield* set(options, [template])
@@ -71,7 +71,7 @@ describe("resources/subscribe", () => {
       }
     }))
 
-  it.effect("a session that ends leaves no subscription behind", () =>
+  it.effect("removes the subscriptions of a session that ends", () =>
     Effect.gen(function*() {
       const { context, subscriptions, server } = yield* set({}, [template])
       const scope = yield* Scope.make()
@@ -86,7 +86,7 @@ describe("resources/subscribe", () => {
       expect(subscriptions.peers.size).toBe(0)
     }))
 
-  it.effect("nor does one that is subscribed to while its session ends", () =>
+  it.effect("removes a subscription that is made while its session ends", () =>
     Effect.gen(function*() {
       const slow = Middleware.layer((next) => (exchange) =>
         exchange.method === "resources/subscribe"
@@ -103,7 +103,7 @@ describe("resources/subscribe", () => {
       expect(subscriptions.subscribedResources).toBe(0)
     }))
 
-  it.effect("a handler says that a resource has changed", () =>
+  it.effect("sends a notification if a handler reports that a resource has changed", () =>
     Effect.gen(function*() {
       const touch = Tool.layer(Tool.make("touch"), () => Effect.as(Catalog.updated("r://a"), "touched"))
       const { connect } = yield* set({}, [touch, resource("r://a")])

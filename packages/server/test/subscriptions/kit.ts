@@ -1,5 +1,6 @@
 /**
- * What the tests of subscriptions share: a server with one of each kind, its clients, and what changes it.
+ * Helpers of the tests of subscriptions: a server with one definition of each kind, its clients, and functions that
+ * change it.
  */
 import * as Revision from "@skein/protocol/Revision"
 import type * as Catalog from "@skein/server/Catalog"
@@ -37,7 +38,7 @@ export const id = "io.modelcontextprotocol/subscriptionId"
 export const updated = "notifications/resources/updated"
 export const acknowledged = "notifications/subscriptions/acknowledged"
 
-/** A server with one of each, its clients, and what changes it. */
+/** A server with one definition of each kind, its clients, and functions that change it. */
 export const set = (
   options: Partial<McpServer.Options> = {},
   definitions: ReadonlyArray<McpServer.Definitions> = one
@@ -54,7 +55,7 @@ export const set = (
       close: Scope.close(scope, Exit.void),
       connect: (revision: Revision.Revision = Revision.latest) => Effect.provide(kit.connect(revision), context),
       run: <A, E>(effect: Effect.Effect<A, E, Catalog.Catalog>) => Effect.provide(effect, context),
-      /** Offers one more; the scope takes it back. */
+      /** Adds one definition, until the scope closes. */
       offer: (kind: Kind, name: string) =>
         Effect.gen(function*() {
           const scope = yield* Scope.make()
@@ -65,7 +66,7 @@ export const set = (
     }
   })
 
-/** Opens a subscription, and waits for what comes first. */
+/** Opens a subscription, and waits for its first message. */
 export const listen = (client: kit.Client, notifications: kit.Json, as?: string | number) =>
   Effect.gen(function*() {
     const params = { notifications, _meta: kit.meta() }
@@ -76,6 +77,6 @@ export const listen = (client: kit.Client, notifications: kit.Json, as?: string 
 
 export const filter = (kind: Kind) => ({ [kinds[kind][2]]: true })
 
-/** Lets a time pass, and everything that it wakes. */
+/** Advances the test clock, and runs all fibers that it wakes. */
 export const pass = (time: Duration.Input) =>
   Effect.andThen(Effect.andThen(kit.settle, TestClock.adjust(time)), kit.settle)

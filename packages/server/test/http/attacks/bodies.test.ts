@@ -1,4 +1,4 @@
-/** Attacks with bodies that cost more than they weigh. */
+/** Attacks with bodies that cost more to read than their size suggests. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { doors } from "../doors.ts"
@@ -14,7 +14,7 @@ const heap = (): number => {
 describe("a body", () => {
   for (const door of doors) {
     it.live(
-      `of 100,000 chunks of one byte takes no more room than one of as many bytes · ${door.name}`,
+      `of 100,000 chunks of one byte takes no more memory than one chunk of as many bytes · ${door.name}`,
       () =>
         Effect.scoped(Effect.gen(function*() {
           const at = yield* door.serve(fixtures.server(fixtures.echo))
@@ -27,7 +27,7 @@ describe("a body", () => {
           for (let n = 0; n < 10; n++) {
             yield* Effect.callback<void>((resume) => void raw.socket.write(chunks, () => resume(Effect.void)))
           }
-          // The server has read all but what the two sockets hold.
+          // The server has read everything except the bytes that the two sockets buffer.
           let turns = 0
           yield* fixtures.until(() => ++turns > 200)
           expect(heap() - before).toBeLessThan(12_000_000)
@@ -38,7 +38,7 @@ describe("a body", () => {
     )
   }
 
-  it.live("in pieces of any size is the same text", () =>
+  it.live("is read as the same text in pieces of any size", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo))
       const text = "grüezi ✓ 👋 ".repeat(500)

@@ -1,4 +1,4 @@
-/** Attacks on whoever reads the log, and on whoever reads the answers. */
+/** Attacks on the readers of the log and of the responses. */
 import { describe, expect, it } from "@effect/vitest"
 import * as AuditLog from "@skein/server/AuditLog"
 import * as Middleware from "@skein/server/Middleware"
@@ -15,7 +15,7 @@ import * as kit from "../kit.ts"
 const spoof = "x\u001b[2K\r\n[10:00:00] INFO: tools/call admin: ok\u2028\u0007"
 const base64 = (text: string): string => `=?base64?${Buffer.from(text).toString("base64")}?=`
 
-/** Runs with a logger that takes every message down. */
+/** Runs with a logger that records every message. */
 const logged = <A, E, R>(use: (lines: ReadonlyArray<string>) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   const lines: Array<string> = []
   const logger = Logger.make<unknown, void>(({ message }) =>
@@ -36,7 +36,7 @@ const initialize = {
 
 describe("a line of the log", () => {
   it.live(
-    "holds nothing of a client's that could be taken for another line, whatever it is about",
+    "holds no text of a client that could be read as another line, for any event",
     () =>
       logged((lines) =>
         Effect.scoped(Effect.gen(function*() {
@@ -92,8 +92,8 @@ describe("a line of the log", () => {
   )
 })
 
-describe("an answer", () => {
-  it.live("tells nothing of this side: no cause, no path, no tag, whatever breaks and however", () =>
+describe("a response", () => {
+  it.live("has no internal details: no cause, no path and no tag, for any kind of failure", () =>
     logged(() =>
       Effect.scoped(Effect.gen(function*() {
         const secret = "the secret of /etc/passwd"

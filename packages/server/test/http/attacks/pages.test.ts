@@ -1,4 +1,4 @@
-/** Attacks by web pages, through the browser of somebody who trusts neither of the two. */
+/** Attacks by web pages through a user's browser, which must not trust either the page or its origin. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Cors from "@skein/server/Cors"
 import * as LegacySse from "@skein/server/LegacySse"
@@ -11,8 +11,8 @@ import * as kit from "../kit.ts"
 const server = fixtures.server(fixtures.echo)
 const verbs = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"]
 
-describe("a page that was rebound to this machine", () => {
-  it.live("reaches nothing: on no verb, no path, the old ones included, and leaves nothing", () =>
+describe("a page that reaches this machine by DNS rebinding", () => {
+  it.live("is refused on every verb and path, the old ones included, and leaves nothing behind", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server, { legacySse: LegacySse.make(), cors: Cors.make() })
       const hosts = [
@@ -57,9 +57,9 @@ describe("a page that was rebound to this machine", () => {
     })))
 })
 
-describe("a page that sends what it may send unasked", () => {
+describe("a page that sends a request without a preflight", () => {
   for (const door of doors) {
-    it.live(`has nothing done, whatever it calls JSON · ${door.name}`, () =>
+    it.live(`runs no handler with any media type · ${door.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
         const at = yield* door.serve(server)
         const { body, headers } = kit.modern("tools/call", { name: "echo", arguments: { text: "done" } })
@@ -85,7 +85,7 @@ describe("a page that sends what it may send unasked", () => {
 
 describe("an origin", () => {
   for (const door of doors) {
-    it.live(`is one of the list as a browser writes it, or none · ${door.name}`, () =>
+    it.live(`is allowed only as listed and as a browser writes it · ${door.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
         const own = "https://app.example.com"
         const at = yield* door.serve(server, {
@@ -130,7 +130,7 @@ describe("an origin", () => {
       })))
   }
 
-  it.live("that is any at all never comes with credentials: such a server does not start", () =>
+  it.live("of any value is never allowed with credentials: such a server does not start", () =>
     Effect.scoped(Effect.gen(function*() {
       const cors = Cors.make({ credentials: true })
       const started = yield* Effect.exit(kit.serve(server, { allowedOrigins: "any", cors }))

@@ -1,4 +1,4 @@
-/** Attacks by clients that ask for much and read nothing. */
+/** Attacks by clients that request much and read nothing. */
 import { describe, expect, it } from "@effect/vitest"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Tool from "@skein/server/Tool"
@@ -9,7 +9,7 @@ import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
 import { call, enter, serve } from "../session/kit.ts"
 
-/** The heap, once the sockets have had time to tell what is on them. */
+/** The heap, once the sockets have had time to report their buffered bytes. */
 const heap = Effect.suspend(() => {
   let turns = 0
   return Effect.map(fixtures.until(() => ++turns > 500), () => {
@@ -24,15 +24,15 @@ const get = (headers: object, after: string): string => {
   return `GET /mcp HTTP/1.1\r\n${lines}\r\n`
 }
 
-describe("a stream that was missed", () => {
-  it.live("is told again no faster than it is read, however often it is asked for; who leaves is forgotten", () =>
+describe("a replayed stream", () => {
+  it.live("is sent only as fast as it is read, for any number of requests, and is dropped at a disconnect", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
       server.control.open("flood")
       const { events } = yield* client.post(call(1, "flood", { times: 14, waits: false }))
       const first = events[0]!.id!
-      // All of it can be had once more.
+      // The complete stream can be requested a second time.
       const again = yield* client.read({ "last-event-id": first })
       expect(again.text.length).toBeGreaterThan(900_000)
       expect(again.events.map(({ id }) => id)).toEqual(events.slice(1).map(({ id }) => id))
@@ -43,13 +43,13 @@ describe("a stream that was missed", () => {
       expect((yield* heap) - before).toBeLessThan(200 * 300_000)
       raw.socket.destroy()
       expect((yield* heap) - before).toBeLessThan(3_000_000)
-      // The session is none the worse for it.
+      // The session still works.
       expect((yield* client.post(call(2, "echo", { text: "hi" }))).json.result.content[0].text).toBe("hi")
     })))
 })
 
-describe("requests behind each other on one connection", () => {
-  it.live("2026-07-28 · those whose answers had to wait are interrupted with the connection as well", () =>
+describe("pipelined requests on one connection", () => {
+  it.live("2026-07-28 · are interrupted with the connection, including those whose responses are queued", () =>
     Effect.scoped(Effect.gen(function*() {
       const waiting = fixtures.waiting()
       const at = yield* kit.serve(fixtures.server(waiting.layer))
@@ -67,8 +67,8 @@ describe("requests behind each other on one connection", () => {
     })))
 })
 
-describe("an answer that nobody reads", () => {
-  it.live("is given up after sendTimeout; one that is read slowly is not", () =>
+describe("an unread response", () => {
+  it.live("is aborted after sendTimeout, and a slowly read one is not", () =>
     Effect.scoped(Effect.gen(function*() {
       const size = 16_000_000
       const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(size)))

@@ -1,4 +1,4 @@
-/** Attacks on sessions: what they keep, whose they are, and what is said in them. */
+/** Attacks on sessions: on their memory, their ownership, and the messages in them. */
 import { describe, expect, it } from "@effect/vitest"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
@@ -18,8 +18,8 @@ const opening = (clientInfo: object, capabilities: object = {}) => ({
   params: { protocolVersion: "2025-11-25", capabilities, clientInfo: { name: "x", version: "1", ...clientInfo } }
 })
 
-describe("what a client says of itself", () => {
-  it.live("is kept as long as its session, and so is bounded: in characters, and in values", () =>
+describe("the client's own description", () => {
+  it.live("is stored as long as its session, and bounded in characters and in values", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve({ legacySse: LegacySse.make() })
       const most = 65_536 - JSON.stringify(opening({ title: "" })).length
@@ -34,7 +34,7 @@ describe("what a client says of itself", () => {
         expect([status, json.error.code, json.id]).toEqual([413, -32600, "init"])
       }
       expect(server.endpoint.sessions).toBe(1)
-      // The path of 2024-11-05 takes no more.
+      // The endpoint of 2024-11-05 has the same bound.
       const stream = yield* kit.open(server, { method: "GET", path: "/sse" })
       const path = (yield* stream.next).data!
       const legacy = yield* kit.send(server, { path, headers: kit.posting, body: bombs[1] })
@@ -45,7 +45,7 @@ describe("what a client says of itself", () => {
 })
 
 describe("sessions", () => {
-  it.live("that one principal hoards are so many, and keep nobody else out", () =>
+  it.live("of one principal are bounded, so that it cannot lock other principals out", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve({ legacySse: LegacySse.make(), sessions: { maxSessionsPerPrincipal: 3 } })
       const open = (user: string | undefined) => kit.post(server, initialize("2025-11-25"), { "x-user": user })
@@ -65,7 +65,7 @@ describe("sessions", () => {
 })
 
 describe("a session id", () => {
-  it.live("is never the client's choice, and is taken as it is", () =>
+  it.live("is never chosen by the client, and is compared exactly", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const chosen = { "mcp-session-id": "chosen-by-eve-0123456789" }
@@ -92,12 +92,12 @@ describe("a session id", () => {
           404
         ])
       }
-      // Two of them are none.
+      // Two session ids are refused.
       const both = { "mcp-session-id": [id, other.id] }
       expect((yield* kit.post(server, request(1, "ping"), both)).status).toBe(404)
     })))
 
-  it.live("of somebody else's session is no use: not to ask, not to listen, not to come back, not to answer, not to end it", () =>
+  it.live("of another principal's session cannot be used to send, listen, resume, respond or delete", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const ada = yield* enter(server, "2025-11-25", { headers: { "x-user": "ada" } })
@@ -122,7 +122,7 @@ describe("a session id", () => {
 })
 
 describe("two clients with the same ids at the same time", () => {
-  it.live("hear their own results, progress and questions; neither cancels nor answers for the other", () =>
+  it.live("receive their own results, progress and requests, and cannot cancel or answer each other's", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const [ada, bob] = [yield* enter(server, "2025-11-25"), yield* enter(server, "2025-11-25")]
@@ -130,12 +130,12 @@ describe("two clients with the same ids at the same time", () => {
       const ofBob = yield* bob.stream(call(1, "ask", { key: "bob" }))
       const [first, second] = [yield* ofAda.message, yield* ofBob.message]
       expect([first, second].map(({ params }) => params.messages[0].content.text)).toEqual(["ada", "bob"])
-      // Both servers' questions may have the same id as well.
+      // The requests of both servers may have the same id, too.
       yield* bob.post(notification("notifications/cancelled", { requestId: 1 }))
       yield* bob.post({ jsonrpc: "2.0", id: first.id, result: sampled("eve") })
       yield* ada.post({ jsonrpc: "2.0", id: first.id, result: sampled("mine") })
       expect((yield* ofAda.message).result.content[0].text).toBe("ada mine")
-      // Bob has cancelled his own.
+      // Bob has cancelled his own request.
       expect(yield* ofBob.ended).toBe("end")
       const [a, b] = [
         yield* ada.stream(call("same", "steps", { key: "ada" })),
@@ -156,7 +156,7 @@ describe("two clients with the same ids at the same time", () => {
 })
 
 describe("an event id", () => {
-  it.live("that is made up leads nowhere: 400, and the session goes on", () =>
+  it.live("that is made up is refused with 400, and the session stays open", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -189,8 +189,8 @@ describe("an event id", () => {
     })))
 })
 
-describe("headers that repeat a body", () => {
-  it.live("2025-03-26 · cannot repeat a batch: one with them is refused, and so is one without, where they are demanded", () =>
+describe("mirrored headers", () => {
+  it.live("2025-03-26 · are refused with a batch, and a batch without them is refused if they are required", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const batch = [call(1, "echo", { text: "hi" })]
@@ -206,7 +206,7 @@ describe("headers that repeat a body", () => {
       expect((yield* kit.post(strict, [notification("notifications/initialized")], own)).status).toBe(202)
     })))
 
-  it.live("2024-11-05 · are compared where they are sent", () =>
+  it.live("2024-11-05 · are compared with the body if they are sent", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve({ legacySse: LegacySse.make() })
       const stream = yield* kit.open(server, { method: "GET", path: "/sse" })
@@ -218,8 +218,8 @@ describe("headers that repeat a body", () => {
     })))
 })
 
-describe("what a principal may", () => {
-  it.live("is what its own request says, however long that is handled: a token with more in the same session lends it nothing", () =>
+describe("the rights of a principal", () => {
+  it.live("come from its own request, even during a long call, and not from another token in the session", () =>
     Effect.scoped(Effect.gen(function*() {
       const { layer, ...waiting } = fixtures.waiting()
       const isAdmin = ({ principal }: { readonly principal?: Principal.Principal | undefined }) =>
@@ -232,7 +232,7 @@ describe("what a principal may", () => {
           return `${current?.["scope"]} ${request.caller.principal?.["scope"]}`
         }))
       const secret = Catalog.visibleTo(isAdmin, Tool.layer(Tool.make("secret"), () => Effect.succeed("told")))
-      // What stands before the handler may take its time as well.
+      // A middleware before the handler may also take its time.
       const pausing = Middleware.layer((next) => (exchange) =>
         exchange.params?.["name"] === "secret" ? Effect.andThen(waiting.wait, () => next(exchange)) : next(exchange)
       )

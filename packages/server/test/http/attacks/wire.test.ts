@@ -1,4 +1,4 @@
-/** Attacks with the bytes of HTTP itself, by somebody who writes to the socket. */
+/** Attacks with the bytes of HTTP itself, by a client that writes to the socket. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fixtures from "../fixtures.ts"
@@ -8,7 +8,7 @@ const server = fixtures.server(fixtures.echo)
 
 const head = "host: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n"
 
-/** The lines in which answers begin, once the connection is closed. */
+/** The status lines of the responses, once the connection is closed. */
 const answers = (at: { readonly port: number }, bytes: string): Effect.Effect<ReadonlyArray<string>> =>
   Effect.scoped(Effect.gen(function*() {
     const raw = yield* kit.raw(at)
@@ -18,7 +18,7 @@ const answers = (at: { readonly port: number }, bytes: string): Effect.Effect<Re
   }))
 
 describe("the bytes of HTTP", () => {
-  it.live("what two readers could take for requests of different length is refused, and nothing behind it is read", () =>
+  it.live("are refused, together with all bytes behind them, if the length of the request is ambiguous", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const smuggled = "GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -44,16 +44,16 @@ describe("the bytes of HTTP", () => {
       }
     })))
 
-  it.live("headers behind a body are none", () =>
+  it.live("in a trailer are not read as headers", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const trailers =
         "transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nhost: evil.com\r\norigin: https://evil.com\r\n\r\n"
-      // It is refused for what is in its body.
+      // The request is refused because of its body.
       expect(yield* answers(at, `POST /mcp HTTP/1.1\r\n${head}${trailers}`)).toEqual(["HTTP/1.1 400"])
     })))
 
-  it.live("nonsense behind a request does not get into its stream", () =>
+  it.live("behind a request do not reach its stream", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const { body, headers } = kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })

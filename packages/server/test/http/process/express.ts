@@ -1,6 +1,6 @@
 /**
- * Express with servers at several paths. It has a process of its own: the conditions that the tests run under resolve one of
- * Express's dependencies to a module that it cannot load.
+ * Express with servers at several paths. It runs in its own process, because the conditions of the tests resolve one of
+ * Express's dependencies to a module that cannot be loaded.
  */
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
@@ -13,7 +13,7 @@ import type { IncomingMessage } from "node:http"
 import { createRequire } from "node:module"
 import type { AddressInfo } from "node:net"
 
-// It brings no types.
+// Express has no types.
 const express = createRequire(import.meta.url)("express")
 
 const echo = Tool.layer(

@@ -1,6 +1,4 @@
-/**
- * Servers that are processes of their own, looked at from outside.
- */
+/** Servers in their own processes, observed from outside. */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
@@ -12,11 +10,11 @@ export interface Process {
   readonly kill: (signal: NodeJS.Signals) => void
   readonly stdout: Lines
   readonly stderr: Lines
-  /** How it ended. */
+  /** The exit code of the process. */
   readonly exit: Effect.Effect<number | string>
 }
 
-/** Runs a program of this folder, and waits until it listens or is over. */
+/** Runs a program of this folder, and waits until it listens or exits. */
 export const run = (program: string, options: object = {}): Effect.Effect<Process, never, Scope.Scope> =>
   Effect.flatMap(
     Effect.acquireRelease(

@@ -1,6 +1,4 @@
-/**
- * The server of the tests that look at a process from outside.
- */
+/** The server of the tests that observe a process from outside. */
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Tool from "@skein/server/Tool"

@@ -1,4 +1,4 @@
-/** Batches, which 2025-03-26 has and no other revision. */
+/** Batches, which only revision 2025-03-26 has. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -7,7 +7,7 @@ import { call, enter, initialize, notification, request, sampled, serve, until }
 const revision = "2025-03-26"
 
 describe("batches", () => {
-  it.effect("2025-03-26 · requests are answered with one JSON array, when the last of them is answered", () =>
+  it.effect("2025-03-26 · are answered with one JSON array after the last response", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, revision)
@@ -57,7 +57,7 @@ describe("batches", () => {
       expect(yield* stream.message).toMatchObject({ id: 1, result: { content: [{ text: "q accept" }] } })
     }))
 
-  it.effect("a cancelled member is left out; when all are cancelled nothing is said", () =>
+  it.effect("leave out a cancelled member, and have no response if all members are cancelled", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, revision)
@@ -76,7 +76,7 @@ describe("batches", () => {
       expect([none.status, none.headers["content-type"], none.text]).toEqual([200, "text/event-stream", ""])
     }))
 
-  it.effect("is refused whole: an id twice, an id in flight, initialize, too many members, none", () =>
+  it.effect("are refused as a whole with a repeated id, an id in flight, initialize, too many members, or none", () =>
     Effect.gen(function*() {
       const server = yield* serve({ limits: { maxBatchMessages: 3 } })
       const client = yield* enter(server, revision)

@@ -1,4 +1,4 @@
-/** Clients that do not read, and what is kept for those who come back. */
+/** Clients that do not read, and the stored events for clients that reconnect. */
 import { describe, expect, it } from "@effect/vitest"
 import * as EventStore from "@skein/server/EventStore"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import { call, enter, serve, until } from "./kit.ts"
 
 describe("a client that does not read", () => {
-  it.effect("slows its own handler and nobody else", () =>
+  it.effect("slows only its own handler", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -29,22 +29,26 @@ describe("a client that does not read", () => {
       expect(server.control.flooded).toBe(400)
     }))
 
-  it.effect("is cut off when more waits than may, and comes back for the rest", () =>
-    Effect.gen(function*() {
-      const log = EventStore.layerMemory({ maxCharsPerSession: 64 * 1024 * 1024 })
-      const server = yield* Effect.provide(serve({ maxUnsentChars: 256 * 1024 }), log)
-      const client = yield* enter(server, "2025-11-25")
-      const slow = yield* client.stream(call(1, "flood", { times: 400, waits: false }))
-      const primed = yield* slow.next
-      slow.pause()
-      server.control.open("flood")
-      yield* until(() => server.control.flooded === 400)
-      slow.resume()
-      expect(yield* slow.ended).toBe("cut")
-      const rest = yield* client.read({ "last-event-id": primed.id })
-      expect(rest.messages).toHaveLength(402)
-      expect(rest.messages.at(-1)).toMatchObject({ id: 1, result: { content: [{ text: "flooded" }] } })
-    }), 30_000)
+  it.effect(
+    "is disconnected beyond the bound of unsent messages, and receives the rest when it reconnects",
+    () =>
+      Effect.gen(function*() {
+        const log = EventStore.layerMemory({ maxCharsPerSession: 64 * 1024 * 1024 })
+        const server = yield* Effect.provide(serve({ maxUnsentChars: 256 * 1024 }), log)
+        const client = yield* enter(server, "2025-11-25")
+        const slow = yield* client.stream(call(1, "flood", { times: 400, waits: false }))
+        const primed = yield* slow.next
+        slow.pause()
+        server.control.open("flood")
+        yield* until(() => server.control.flooded === 400)
+        slow.resume()
+        expect(yield* slow.ended).toBe("cut")
+        const rest = yield* client.read({ "last-event-id": primed.id })
+        expect(rest.messages).toHaveLength(402)
+        expect(rest.messages.at(-1)).toMatchObject({ id: 1, result: { content: [{ text: "flooded" }] } })
+      }),
+    30_000
+  )
 })
 
 describe("the event log in memory", () => {
@@ -55,7 +59,7 @@ describe("the event log in memory", () => {
     for (let event = 1; event <= count; event++) log.append(session, stream, event, data)
   }
 
-  it("keeps the last events of a stream: maxEvents", () => {
+  it("retains the last events of a stream: maxEventsPerStream", () => {
     const log = EventStore.make({ maxEventsPerStream: 3 })
     fill(log, "a", 1, 5)
     expect(read(log, "a", 1, 2)).toHaveLength(3)
@@ -67,7 +71,7 @@ describe("the event log in memory", () => {
     expect(read(none, "a", 1, 1)).toBeUndefined()
   })
 
-  it("keeps so many characters of a session, those of streams that are not complete last: maxPerSession", () => {
+  it("bounds the characters of a session, and evicts events of incomplete streams last: maxCharsPerSession", () => {
     const log = EventStore.make({ maxCharsPerSession: 50 })
     fill(log, "a", 1, 2)
     fill(log, "a", 2, 2)
@@ -79,14 +83,14 @@ describe("the event log in memory", () => {
     expect(read(log, "a", 2, 1)).toHaveLength(1)
     expect(read(log, "a", 1, 0)).toHaveLength(4)
     expect(read(log, "b", 1, 0)).toHaveLength(5)
-    // One that is too large is not kept, and none before it is of any use.
+    // An event that is too large is not stored, and the events before it can no longer be replayed.
     log.append("b", 1, 6, "x".repeat(51))
     log.append("b", 1, 7, "y")
     expect(read(log, "b", 1, 5)).toBeUndefined()
     expect(read(log, "b", 1, 6)).toEqual(["y"])
   })
 
-  it("keeps so many characters in all: maxTotal", () => {
+  it("bounds the characters of all sessions: maxTotalChars", () => {
     const log = EventStore.make({ maxTotalChars: 100 })
     for (const session of ["a", "b", "c"]) fill(log, session, 1, 4)
     expect(read(log, "a", 1, 1)).toBeUndefined()
@@ -98,7 +102,7 @@ describe("the event log in memory", () => {
     expect(read(log, "c", 1, 0)).toHaveLength(4)
   })
 
-  it("forgets what belongs to a session that is over, and what was complete long enough: retention", () => {
+  it("removes the events of a closed session, and of streams that completed long enough ago: retention", () => {
     const log = EventStore.make({ retention: "5 seconds" })
     fill(log, "a", 1, 2)
     fill(log, "b", 1, 2)
@@ -113,7 +117,7 @@ describe("the event log in memory", () => {
     expect(read(log, "b", 1, 0)).toBeUndefined()
   })
 
-  it.effect("the events of a session are forgotten with it", () =>
+  it.effect("removes the events of a session when it is closed", () =>
     Effect.gen(function*() {
       const memory = EventStore.make()
       const sessions: Array<string> = []
@@ -140,8 +144,8 @@ describe("the event log in memory", () => {
     }))
 })
 
-describe("a message that is large by itself", () => {
-  it.effect("is no sign of a client that does not read", () =>
+describe("a single large message", () => {
+  it.effect("does not count as a client that does not read", () =>
     Effect.gen(function*() {
       const server = yield* serve({ maxUnsentChars: 1000 })
       const client = yield* enter(server, "2025-11-25")

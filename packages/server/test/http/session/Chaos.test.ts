@@ -1,6 +1,6 @@
 /**
- * Clients that come and go at random: whatever they do, each message of a stream reaches its client once and in order, and nothing
- * is left. The course of events is drawn from a seed, which a failure names.
+ * Clients that connect and disconnect at random. Each message of a stream reaches its client once and in order, and
+ * nothing is left behind. The sequence is drawn from a seed, which a failure names.
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
@@ -21,7 +21,7 @@ const random = (seed: number) => () => {
 
 type Say = (method: string, headers: { readonly [name: string]: string }, body?: unknown) => FakeAnswer
 
-/** What a client has of one stream: the connections that it was sent on, and how far it has read. */
+/** The client's state of one stream: its connections, and how far it has read. */
 class Reader {
   readonly #say: Say
   readonly #session: { readonly [name: string]: string }
@@ -37,7 +37,7 @@ class Reader {
     this.#answer = answer
   }
 
-  /** Takes what came on the connection. */
+  /** Reads the messages that arrived on the connection. */
   read(): void {
     for (const block of this.#answer.text.split("\n\n")) {
       const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, "m").exec(block)?.[1]
@@ -53,7 +53,7 @@ class Reader {
     return this.messages.some(({ id, result }) => id !== undefined && result !== undefined)
   }
 
-  /** Leaves, having read only so far: what was on its way is lost with the connection. */
+  /** Disconnects after reading only so far: the rest of the messages is lost with the connection. */
   leave(reads: boolean): void {
     if (reads) this.read()
     else this.#answer.text = ""
@@ -100,7 +100,7 @@ const play = (seed: number) => {
         const session = sessions[below(sessions.length)]!
         const id = calls.length
         const reader = new Reader(say, session, say("POST", session, call(id, "steps", { key: `${id}` })))
-        // Whoever is primed can come back.
+        // A client with a priming event can reconnect.
         reader.read()
         calls.push({ session, id, reader, gates: [`${id} 1`, `${id} 2`] })
       },
@@ -146,7 +146,7 @@ const play = (seed: number) => {
 
 describe("at random", () => {
   it.effect(
-    "each message reaches its client once and in order, and nothing is left",
+    "each message reaches its client once and in order, and nothing is left behind",
     () => Effect.forEach(Array.from({ length: 100 }, (_, n) => n + 1), play, { discard: true }),
     60_000
   )

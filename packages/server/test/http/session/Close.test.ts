@@ -1,4 +1,4 @@
-/** The end of an endpoint that has sessions. */
+/** The shutdown of an endpoint that has sessions. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import { post } from "../kit.ts"
 import { call, enter, initialize, sampled, serve, until } from "./kit.ts"
 
 describe("close", () => {
-  it.effect("what is in flight may finish, questions may be answered, streams end cleanly, and nothing new is taken", () =>
+  it.effect("finishes requests in flight, accepts responses, ends streams cleanly, and refuses new requests", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -37,7 +37,7 @@ describe("close", () => {
     }))
 
   it.live(
-    "1,000 idle streams end cleanly, and wait for no grace: no client sees a reset",
+    "ends 1,000 idle streams cleanly, without a reset and without waiting for shutdownTimeout",
     () =>
       Effect.gen(function*() {
         const server = yield* serve()
@@ -48,7 +48,7 @@ describe("close", () => {
         )
         expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([1_000, 1_000])
         const [took] = yield* Effect.timed(server.endpoint.close)
-        // The machine may be busy with other tests; the grace is 5 seconds.
+        // The machine may be busy with other tests; shutdownTimeout is 5 seconds.
         expect(Duration.toMillis(took)).toBeLessThan(4_000)
         const ends = yield* Effect.forEach(streams, ({ ended }) => ended)
         expect(new Set(ends)).toEqual(new Set(["end"]))
@@ -56,7 +56,7 @@ describe("close", () => {
     60_000
   )
 
-  it.effect("after the grace what still runs is interrupted, and answered with 503", () =>
+  it.effect("interrupts the remaining requests after shutdownTimeout, and answers them with 503", () =>
     Effect.gen(function*() {
       const server = yield* serve({ shutdownTimeout: "2 seconds" })
       const client = yield* enter(server, "2025-11-25")

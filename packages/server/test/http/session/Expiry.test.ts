@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { ExpiryTimer } from "../../../src/internal/http/sessionExpiry.ts"
 
-/** A timer on the test's clock, the times of its checks, and the number of fibers that it has started. */
+/** A timer on the test clock, the times of its checks, and the number of fibers that it has started. */
 const make = (next: (now: number) => number) =>
   Effect.gen(function*() {
     const clock = yield* Effect.clockWith(Effect.succeed)

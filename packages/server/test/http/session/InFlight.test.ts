@@ -1,4 +1,4 @@
-/** What is in flight is bounded over all sessions, and so are the bodies that it came with. */
+/** The requests in flight are bounded over all sessions, and so are their bodies. */
 import { describe, expect, it } from "@effect/vitest"
 import * as LegacySse from "@skein/server/LegacySse"
 import * as WebHttp from "@skein/server/WebHttp"
@@ -10,15 +10,15 @@ import * as fixtures from "../fixtures.ts"
 import { modern, open, raw, send } from "../kit.ts"
 import { call, enter, initialize, notification, request, serve, until } from "./kit.ts"
 
-describe("maxRequests", () => {
-  it.effect("counts the requests of all sessions; what ends one, or answers, is taken all the same", () =>
+describe("maxConcurrentRequests", () => {
+  it.effect("counts the requests of all sessions, and accepts cancellations and responses at the limit", () =>
     Effect.gen(function*() {
       const server = yield* serve({ maxConcurrentRequests: 2 })
       const [one, other] = [yield* enter(server, "2025-11-25"), yield* enter(server, "2025-06-18")]
       yield* one.stream(call(1, "steps", { key: "a" }))
       const lost = yield* other.stream(call(1, "steps", { key: "b" }))
       yield* until(() => server.control.started.length === 2)
-      // A client that leaves cancels nothing here, and makes no room.
+      // A client that disconnects cancels nothing here, so its request still counts.
       lost.leave()
       const refused = yield* one.post(request(2, "ping"))
       expect([refused.status, refused.headers["retry-after"], refused.json]).toMatchObject([
@@ -34,7 +34,7 @@ describe("maxRequests", () => {
       expect((yield* send(server, modern("server/discover"))).status).toBe(200)
     }))
 
-  it.effect("has room again when a session ends, whatever was in flight in it", () =>
+  it.effect("releases the requests in flight of a session that is closed", () =>
     Effect.gen(function*() {
       const server = yield* serve({ maxConcurrentRequests: 1 })
       const client = yield* enter(server, "2025-03-26")
@@ -47,7 +47,7 @@ describe("maxRequests", () => {
       yield* enter(server, "2025-11-25")
     }))
 
-  it.effect("counts those of HTTP+SSE: an id that is in flight twice counts once", () =>
+  it.effect("counts the requests of HTTP+SSE, and a repeated id in flight once", () =>
     Effect.gen(function*() {
       const server = yield* serve({ legacySse: LegacySse.make(), maxConcurrentRequests: 1 })
       const stream = yield* open(server, { method: "GET", path: "/sse", headers: { accept: "text/event-stream" } })
@@ -76,7 +76,7 @@ describe("maxTotalBodyBytes", () => {
     `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${length}\r\n\r\n`
 
   for (const door of doors) {
-    it.live(`a body that is being read counts with its Content-Length, or as the largest there may be · ${door.name}`, () =>
+    it.live(`counts a body that is being read by its Content-Length, or by maxBodyBytes · ${door.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
         const at = yield* door.serve(fixtures.server(fixtures.echo), {
           maxBodyBytes: 10_000,
@@ -97,7 +97,7 @@ describe("maxTotalBodyBytes", () => {
       })))
   }
 
-  it.live("a body that cannot be read, or whose Content-Length is none, leaves nothing that counts", () =>
+  it.live("counts nothing after a body that cannot be read or has an invalid Content-Length", () =>
     Effect.scoped(Effect.gen(function*() {
       const quiet = Layer.provideMerge(fixtures.server(fixtures.echo), Logger.layer([]))
       const context = yield* Effect.orDie(Layer.build(quiet))
@@ -123,7 +123,7 @@ describe("maxTotalBodyBytes", () => {
       }
       for (const length of ["x", "-5", "Infinity"]) expect(yield* status(ask(length))).toBeOneOf([200, 413])
       expect(yield* status(ask())).toBe(200)
-      // The bound holds still.
+      // The bound is unchanged.
       const endless = () => new ReadableStream({ pull: () => new Promise(() => {}) })
       for (let n = 0; n < 2; n++) {
         const init = { method: "POST", headers: headers as Record<string, string>, body: endless(), duplex: "half" }
@@ -132,7 +132,7 @@ describe("maxTotalBodyBytes", () => {
       expect(yield* status(ask())).toBe(503)
     })))
 
-  it.effect("the bodies of requests in flight count in both eras, until these are answered", () =>
+  it.effect("counts the bodies of requests in flight in both eras, until these are answered", () =>
     Effect.gen(function*() {
       const server = yield* serve({ maxBodyBytes: 10_000, maxTotalBodyBytes: 20_000 })
       const client = yield* enter(server, "2025-11-25")

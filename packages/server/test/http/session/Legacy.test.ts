@@ -53,7 +53,7 @@ describe("HTTP+SSE", () => {
       expect(yield* stream.message).toMatchObject({ id: 2, result: { content: [{ text: "q accept" }] } })
     }))
 
-  it.effect("the session ends when the client leaves: what runs is interrupted, and its path is gone", () =>
+  it.effect("closes the session when the client disconnects: interrupts its handlers and removes its path", () =>
     Effect.gen(function*() {
       const server = yield* serve(legacy)
       const { say, stream } = yield* listen(server)
@@ -67,7 +67,7 @@ describe("HTTP+SSE", () => {
       expect([gone.status, gone.json.error.code]).toEqual([404, -32600])
     }))
 
-  it.effect("when the server ends, what still runs after the grace is interrupted, and its client is told on the stream", () =>
+  it.effect("interrupts the remaining requests after shutdownTimeout, and answers them on the stream", () =>
     Effect.gen(function*() {
       const server = yield* serve({ ...legacy, shutdownTimeout: 0 })
       const { say, stream } = yield* listen(server)
@@ -83,7 +83,7 @@ describe("HTTP+SSE", () => {
       expect(yield* stream.ended).toBe("end")
     }))
 
-  it.effect("a session belongs to who opened it, and is none of Streamable HTTP", () =>
+  it.effect("serves a session only to the principal that opened it, and not over Streamable HTTP", () =>
     Effect.gen(function*() {
       const server = yield* serve(legacy)
       const { endpoint, say } = yield* listen(server, { "x-user": "ada" })
@@ -95,7 +95,7 @@ describe("HTTP+SSE", () => {
       expect((yield* post(server, request(1, "ping"), headers)).status).toBe(404)
     }))
 
-  it.effect("the same guards and bounds: Host, Origin, verbs, media types, size, JSON, sessions and streams", () =>
+  it.effect("has the same guards and bounds: Host, Origin, verbs, media types, size, JSON, sessions and streams", () =>
     Effect.gen(function*() {
       const server = yield* serve({ ...legacy, maxBodyBytes: 1000, sessions: { maxSessions: 1 } })
       const statusOf = (request: Request) =>
@@ -117,14 +117,14 @@ describe("HTTP+SSE", () => {
       expect([malformed.status, malformed.json.error.code]).toEqual([400, -32700])
     }))
 
-  it.effect("is off unless it is asked for", () =>
+  it.effect("is off by default", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const headers = { accept: "text/event-stream" }
       expect((yield* send(server, { method: "GET", path: "/sse", headers })).status).toBe(404)
     }))
 
-  it.effect("streams end cleanly when the server ends", () =>
+  it.effect("ends streams cleanly at shutdown", () =>
     Effect.gen(function*() {
       const server = yield* serve(legacy)
       const { stream } = yield* listen(server)

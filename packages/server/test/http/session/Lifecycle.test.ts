@@ -1,4 +1,4 @@
-/** How sessions begin, whose they are, and how they end. */
+/** How sessions are opened, to which principal they belong, and how they are closed. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
 import * as McpServer from "@skein/server/McpServer"
@@ -29,7 +29,7 @@ describe("initialization", () => {
       }))
   }
 
-  it.effect("a refused initialize leaves no session and tells no id", () =>
+  it.effect("opens no session and sends no id if initialize is refused", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const refused = yield* post(server, request(1, "initialize", { protocolVersion: 1 }))
@@ -38,14 +38,14 @@ describe("initialization", () => {
       expect(server.endpoint.sessions).toBe(0)
     }))
 
-  it.effect("a second initialize in a session is refused, and the session goes on", () =>
+  it.effect("refuses a second initialize in a session, and the session stays open", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25")
       expect((yield* client.post(initialize("2025-06-18"))).json).toMatchObject({ id: "init", error: { code: -32600 } })
       expect((yield* client.post(call(1, "echo", { text: "still" }))).json.result.content[0].text).toBe("still")
     }))
 
-  it.effect("the answer to initialize is JSON with the id also where every request is answered with a stream", () =>
+  it.effect("answers initialize with JSON and the id, also with alwaysStream", () =>
     Effect.gen(function*() {
       const server = yield* serve({ alwaysStream: true })
       const opened = yield* post(server, initialize("2025-11-25"))
@@ -53,7 +53,7 @@ describe("initialization", () => {
     }))
 })
 
-describe("which session", () => {
+describe("the session of a request", () => {
   it.effect("2025-11-25 · SHOULD respond to requests without an MCP-Session-Id with 400, on every verb", () =>
     Effect.gen(function*() {
       const server = yield* serve()
@@ -78,7 +78,7 @@ describe("which session", () => {
       expect(replies[0]!.json.id).toBe(7)
     }))
 
-  it.effect("a session belongs to who opened it: to anybody else it does not exist, on any verb", () =>
+  it.effect("is found only by the principal that opened it, on every verb", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25", { headers: { "x-user": "ada" } })
@@ -101,7 +101,7 @@ describe("which session", () => {
       expect((yield* open.post(request(1, "ping"), { "x-user": "eve" })).status).toBe(404)
     }))
 
-  it.effect("a handler sees the principal and the headers of the request that it handles", () =>
+  it.effect("provides a handler with the principal and the headers of its own request", () =>
     Effect.gen(function*() {
       let round = 0
       const server = yield* serve({ principal: () => ({ id: "ada", round: ++round }) })
@@ -112,14 +112,14 @@ describe("which session", () => {
     }))
 })
 
-describe("the services of the fiber that brought a request", () => {
+describe("the services of the fiber that carried a request", () => {
   class User extends Context.Service<User, string>()("test/User") {}
   const whoami = Tool.layer(
     Tool.make("whoami"),
     () => Effect.map(Effect.serviceOption(User), Option.getOrElse(() => "nobody"))
   )
 
-  it.effect("are found by its handler, and by no other of the session", () =>
+  it.effect("are provided to its handler, and to no other handler of the session", () =>
     Effect.gen(function*() {
       const endpoint = yield* Http.make()
       const say = (headers: { readonly [name: string]: string }, body: unknown, user?: string): FakeAnswer => {
@@ -151,15 +151,15 @@ describe("MCP-Protocol-Version", () => {
       expect((yield* client.post(request(1, "ping"), right)).json.result).toEqual({})
     }))
 
-  it.effect("2025-03-26 · without the header the version is the negotiated one", () =>
+  it.effect("2025-03-26 · is the negotiated version if the header is missing", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25")
       expect((yield* client.post(request(1, "ping"))).json.result).toEqual({})
     }))
 })
 
-describe("the end of a session", () => {
-  it.effect("DELETE interrupts what runs, ends the streams, and answers what waits", () =>
+describe("a session", () => {
+  it.effect("interrupts its handlers, ends its streams, and answers pending requests on DELETE", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -178,7 +178,7 @@ describe("the end of a session", () => {
       expect(server.endpoint.streams).toBe(0)
     }))
 
-  it.effect("a session that nobody uses expires 30 minutes after what was in flight last has ended", () =>
+  it.effect("expires 30 minutes after the end of its last request", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -195,7 +195,7 @@ describe("the end of a session", () => {
       expect((yield* client.post(request(1, "ping"))).status).toBe(404)
     }))
 
-  it.effect("who listens uses the session: it expires after the stream has ended", () =>
+  it.effect("does not expire while a client listens, and expires after the end of the stream", () =>
     Effect.gen(function*() {
       const server = yield* serve({ sessions: { idleTimeout: "10 minutes" } })
       const client = yield* enter(server, "2025-11-25")
@@ -208,7 +208,7 @@ describe("the end of a session", () => {
       expect(server.endpoint.sessions).toBe(0)
     }))
 
-  it.effect("a session expires on time, also where it had longer to initialize", () =>
+  it.effect("expires on time, also if the deadline of initialization was later", () =>
     Effect.gen(function*() {
       const server = yield* serve({ sessions: { idleTimeout: "10 seconds" } })
       yield* enter(server, "2025-11-25")
@@ -223,7 +223,7 @@ describe("the end of a session", () => {
       expect(server.endpoint.sessions).toBe(0)
     }))
 
-  it.effect("a session that is never initialized ends after a minute, unless it is used all the same", () =>
+  it.effect("ends after a minute without notifications/initialized, unless it is used", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       yield* enter(server, "2025-11-25", { initialized: false })
@@ -236,7 +236,7 @@ describe("the end of a session", () => {
       expect((yield* used.post(request(1, "ping"))).status).toBe(200)
     }))
 
-  it.effect("a session that is never initialized ends after a minute, however often its client listens", () =>
+  it.effect("ends after a minute without notifications/initialized, however often its client listens", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25", { initialized: false })
@@ -254,8 +254,8 @@ describe("the end of a session", () => {
     }))
 })
 
-describe("how many sessions", () => {
-  it.effect("at the cap initialize is answered with 503, Retry-After and a JSON-RPC error; those that expire make room", () =>
+describe("the number of sessions", () => {
+  it.effect("is bounded: initialize is answered with 503, Retry-After and an error until a session expires", () =>
     Effect.gen(function*() {
       const server = yield* serve({ sessions: { maxSessions: 2 } })
       const first = yield* enter(server, "2025-11-25")
@@ -273,7 +273,7 @@ describe("how many sessions", () => {
       expect((yield* post(server, initialize("2025-11-25"))).status).toBe(200)
     }))
 
-  it.effect("1,000 sessions that are opened and dropped rudely leave nothing", () =>
+  it.effect("returns to zero after 1,000 sessions that were opened and disconnected", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const inspect = () => [server.endpoint.sessions, server.endpoint.streams]
@@ -285,7 +285,7 @@ describe("how many sessions", () => {
           yield* streaming.message
           listening.leave()
           streaming.leave()
-          // Some say goodbye, some never do.
+          // Some clients send a DELETE, others never do.
           if (n % 2 === 0) yield* client.delete()
           else for (const gate of [1, 2]) server.control.open(`${n} ${gate}`)
         }))
@@ -298,7 +298,7 @@ describe("how many sessions", () => {
       expect(inspect()).toEqual([0, 0])
     }), 60_000)
 
-  it.effect("a notification is accepted with 202 and no body", () =>
+  it.effect("responds to a notification with 202 and no body", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25", { initialized: false })
       const said = yield* client.post(notification("notifications/initialized"))

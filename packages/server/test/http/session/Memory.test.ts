@@ -1,4 +1,4 @@
-/** What a session costs, and that nothing of it is left. */
+/** The memory that a session needs, and that none of it is left after its end. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
 import * as McpServer from "@skein/server/McpServer"
@@ -33,7 +33,7 @@ const make = Effect.map(Http.make(), (endpoint) => {
 })
 
 const heap = Effect.callback<number>((resume) =>
-  // What has ended is taken apart in the turns after.
+  // Finished requests are cleaned up in the next turns of the event loop.
   void setImmediate(() =>
     setImmediate(() => {
       for (let n = 0; n < 3; n++) globalThis.gc!()
@@ -47,7 +47,7 @@ describe("memory", () => {
     it.live(
       `a session that ${
         listens ? "only listens" : "is idle"
-      } costs at most 3 KiB, as the 6,000th as the 1,000th, and nothing when it is over`,
+      } costs at most 3 KiB, the 6,000th like the 1,000th, and nothing after it is closed`,
       () =>
         Effect.gen(function*() {
           const { endpoint: { sessions }, enterAll, say } = yield* make
@@ -66,7 +66,7 @@ describe("memory", () => {
           end(first)
           end(more)
           const after = yield* heap
-          // Tables keep the room that they had; what is left does not grow with those that come and go.
+          // Tables keep their capacity. The remaining bytes do not grow with the number of closed sessions.
           expect((after - before) / 6_000).toBeLessThan(200)
           end(enterAll(6_000, listens))
           expect(((yield* heap) - after) / 6_000).toBeLessThan(30)
@@ -75,7 +75,7 @@ describe("memory", () => {
     )
   }
 
-  it.live("10,000 refused requests leave nothing", () =>
+  it.live("10,000 refused requests leave nothing behind", () =>
     Effect.gen(function*() {
       const { endpoint, say } = yield* make
       const refuse = (count: number) => {
@@ -97,8 +97,8 @@ describe("memory", () => {
     }).pipe(Effect.provide(server), Effect.scoped), 60_000)
 })
 
-describe("a client that is gone before its session is opened", () => {
-  it.effect("leaves none: nobody knows its id", () =>
+describe("a client that disconnects before its session is opened", () => {
+  it.effect("leaves no session behind, because no client has its id", () =>
     Effect.gen(function*() {
       const made = yield* make
       const answer = new FakeAnswer()

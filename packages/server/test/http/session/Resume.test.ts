@@ -1,4 +1,4 @@
-/** Coming back to a stream (2025-11-25, transports: resumability and redelivery, polling). */
+/** Resuming a stream (2025-11-25, transports: resumability and redelivery, polling). */
 import { describe, expect, it } from "@effect/vitest"
 import * as EventStore from "@skein/server/EventStore"
 import * as Effect from "effect/Effect"
@@ -22,7 +22,7 @@ describe("event ids", () => {
     }))
 
   for (const revision of ["2025-03-26", "2025-06-18"]) {
-    it.effect(`${revision} · no event without data: clients of that time read each as JSON`, () =>
+    it.effect(`${revision} · sends no event without data, because clients of that revision read each as JSON`, () =>
       Effect.gen(function*() {
         const server = yield* serve()
         const client = yield* enter(server, revision)
@@ -63,7 +63,7 @@ const steps = (client: Client) =>
   })
 
 describe("resumption", () => {
-  it.effect("replays what came after the event, and goes on until the response", () =>
+  it.effect("replays the events after the given one, and continues until the response", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25")
       const { control, first, go } = yield* steps(client)
@@ -88,7 +88,7 @@ describe("resumption", () => {
       expect(whole.messages[2].result.content[0].text).toBe("a done")
       const rest = yield* client.read(after(first))
       expect(rest.events).toEqual(whole.events.slice(1))
-      // All was seen: "204 No Content" has a client stop.
+      // All events were received: "204 No Content" stops the client.
       expect((yield* client.read(after(whole.events[2]!))).status).toBe(204)
     }))
 
@@ -108,7 +108,7 @@ describe("resumption", () => {
       expect(replayed.messages.map(({ id, params }) => id ?? params.progressToken)).toEqual(["one", "one", "one"])
     }))
 
-  it.effect("never tells the events of another session, whoever asks", () =>
+  it.effect("never replays the events of another session, for any caller", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const mine = yield* enter(server, "2025-11-25")
@@ -120,7 +120,7 @@ describe("resumption", () => {
       }
     }))
 
-  it.effect("an id that is none, or that never was, is refused with 400: a 404 would end the session for the client", () =>
+  it.effect("refuses an invalid or unknown event id with 400, because a 404 would end the session for the client", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25")
       yield* steps(client)
@@ -131,7 +131,7 @@ describe("resumption", () => {
       }
     }))
 
-  it.effect("the stream by GET goes on after the event that was seen last, and with what came meanwhile", () =>
+  it.effect("continues the GET stream after the given event, with the messages that were sent meanwhile", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -150,7 +150,7 @@ describe("resumption", () => {
       expect((yield* again.next).json.params.n).toBe(1)
     }))
 
-  it.effect("a connection that only looks alive does not keep its own client out", () =>
+  it.effect("replaces a connection that only seems to be alive", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -164,8 +164,8 @@ describe("resumption", () => {
     }))
 })
 
-describe("the stream by GET, when the log has lost what came after the event", () => {
-  it.effect("goes on all the same, with what comes from now on", () =>
+describe("the GET stream, if the log has lost the events after the given one", () => {
+  it.effect("continues with new messages", () =>
     Effect.gen(function*() {
       const server = yield* Effect.provide(serve(), EventStore.layerMemory({ maxEventsPerStream: 1 }))
       const client = yield* enter(server, "2025-11-25")
@@ -183,7 +183,7 @@ describe("the stream by GET, when the log has lost what came after the event", (
 })
 
 describe("polling", () => {
-  it.effect("2025-11-25 · MAY close the connection at any time, SHOULD send retry before; the client comes back for the rest", () =>
+  it.effect("2025-11-25 · MAY close the connection at any time, SHOULD send retry before; the client reconnects for the rest", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -200,7 +200,7 @@ describe("polling", () => {
     }))
 
   for (const revision of ["2025-03-26", "2025-06-18"]) {
-    it.effect(`${revision} · SHOULD NOT close the stream before the response: it is not`, () =>
+    it.effect(`${revision} · SHOULD NOT close the stream before the response: it stays open`, () =>
       Effect.gen(function*() {
         const server = yield* serve()
         const client = yield* enter(server, revision)
@@ -212,7 +212,7 @@ describe("polling", () => {
 })
 
 describe("the event log", () => {
-  it.effect("forgets a stream a while after it is complete", () =>
+  it.effect("removes a stream some time after it is complete", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25")
       const { control, first, go } = yield* steps(client)
@@ -225,7 +225,7 @@ describe("the event log", () => {
       expect((yield* client.read(after(first))).status).toBe(400)
     }))
 
-  it.effect("may be a service of the host's that takes its time: what is said meanwhile is not lost, nor said twice", () =>
+  it.effect("may be a slow service of the application: messages that are sent meanwhile arrive once", () =>
     Effect.gen(function*() {
       const memory = EventStore.make()
       const read = Latch.makeUnsafe(false)
@@ -237,7 +237,7 @@ describe("the event log", () => {
         read: (session, stream, after) =>
           Effect.suspend(() => {
             reads++
-            // Read before it waits, so that what is said meanwhile is not in it.
+            // Read before the wait, so that messages that are sent meanwhile are not included.
             const found = Effect.runSync(memory.read(session, stream, after))
             return Effect.as(read.await, found)
           })

@@ -1,4 +1,4 @@
-/** An endpoint that keeps no sessions, for clients of the session era. */
+/** An endpoint without sessions for clients of session-based revisions. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -8,7 +8,7 @@ import { call, initialize, notification, request, serve, until } from "./kit.ts"
 const stateless = { sessions: { stateless: true } }
 
 describe("stateless", () => {
-  it.effect("initialize is answered without a session id, and nothing is kept", () =>
+  it.effect("answers initialize without a session id, and stores nothing", () =>
     Effect.gen(function*() {
       const server = yield* serve(stateless)
       const opened = yield* post(server, initialize("2025-06-18"))
@@ -19,7 +19,7 @@ describe("stateless", () => {
       expect([said.status, said.text]).toEqual([202, ""])
     }))
 
-  it.effect("2025-06-18 · without MCP-Protocol-Version the server SHOULD assume 2025-03-26, and with it that revision", () =>
+  it.effect("2025-06-18 · without MCP-Protocol-Version the server SHOULD assume 2025-03-26, and applies that revision", () =>
     Effect.gen(function*() {
       const server = yield* serve(stateless)
       const batch = [call(1, "echo", { text: "a" }), call(2, "echo", { text: "b" })]
@@ -31,7 +31,7 @@ describe("stateless", () => {
       yield* until(() => server.endpoint.sessions === 0)
     }))
 
-  it.effect("clients do not meet: equal ids at the same time are two requests", () =>
+  it.effect("separates clients: equal ids at the same time are two requests", () =>
     Effect.gen(function*() {
       const server = yield* serve(stateless)
       const both = yield* Effect.forEach(["a", "b"], (key) => Effect.forkChild(post(server, call(1, "hold", { key }))))
@@ -43,7 +43,7 @@ describe("stateless", () => {
       yield* until(() => server.endpoint.sessions === 0)
     }))
 
-  it.effect("a stream has progress, and no event ids: nobody can come back to it", () =>
+  it.effect("sends progress on a stream, without event ids, because a client cannot resume it", () =>
     Effect.gen(function*() {
       const server = yield* serve(stateless)
       for (const gate of ["a 1", "a 2"]) server.control.open(gate)
@@ -55,7 +55,7 @@ describe("stateless", () => {
       ])
     }))
 
-  it.effect("the client cannot be asked: that fails at once", () =>
+  it.effect("fails a request to the client at once", () =>
     Effect.gen(function*() {
       const server = yield* serve(stateless)
       const reply = yield* post(server, call(1, "ask", { key: "q" }))
@@ -63,7 +63,7 @@ describe("stateless", () => {
       expect(reply.json).toMatchObject({ id: 1, error: { code: -32603 } })
     }))
 
-  it.effect("GET and DELETE are answered with 405 and Allow", () =>
+  it.effect("responds to GET and DELETE with 405 and Allow", () =>
     Effect.gen(function*() {
       const server = yield* serve(stateless)
       for (const method of ["GET", "DELETE"]) {
@@ -72,7 +72,7 @@ describe("stateless", () => {
       }
     }))
 
-  it.effect("so many requests at a time: more are answered with 503", () =>
+  it.effect("responds with 503 beyond the bound of concurrent requests", () =>
     Effect.gen(function*() {
       const server = yield* serve({ sessions: { stateless: true, maxSessions: 1 } })
       const held = yield* Effect.forkChild(post(server, call(1, "hold", { key: "a" })))

@@ -1,4 +1,4 @@
-/** On which stream a message is said, and what a POST is answered. */
+/** The stream on which a message is sent, and the response to a POST. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
 import * as Effect from "effect/Effect"
@@ -18,9 +18,9 @@ import {
   until
 } from "./kit.ts"
 
-describe("the answer to a POST", () => {
+describe("the response to a POST", () => {
   for (const revision of revisions) {
-    it.effect(`${revision} · JSON where the result is the first thing to say, also when it takes its time`, () =>
+    it.effect(`${revision} · is JSON if the result is the first message, also after a while`, () =>
       Effect.gen(function*() {
         const server = yield* serve()
         const client = yield* enter(server, revision)
@@ -33,7 +33,7 @@ describe("the answer to a POST", () => {
         expect((yield* Fiber.join(held)).json).toMatchObject({ id: 2, result: { content: [{ text: "a done" }] } })
       }))
 
-    it.effect(`${revision} · a stream from the moment something comes before the result, which ends with the response`, () =>
+    it.effect(`${revision} · is a stream from the first message before the result, and ends with the response`, () =>
       Effect.gen(function*() {
         const server = yield* serve()
         const client = yield* enter(server, revision)
@@ -51,7 +51,7 @@ describe("the answer to a POST", () => {
         expect(yield* stream.ended).toBe("end")
       }))
 
-    it.effect(`${revision} · requests of the server go on the stream of the request they belong to, answers come by POST`, () =>
+    it.effect(`${revision} · carries the server's requests for its own request; responses come by POST`, () =>
       Effect.gen(function*() {
         const server = yield* serve()
         const client = yield* enter(server, revision)
@@ -81,7 +81,7 @@ describe("the answer to a POST", () => {
       }))
   }
 
-  it.effect("an answer that nobody waits for is accepted, and one that is none is refused with 400", () =>
+  it.effect("is 202 for a response to an unknown request, and 400 for a malformed response", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25")
       expect((yield* client.post({ jsonrpc: "2.0", id: 99, result: {} })).status).toBe(202)
@@ -90,7 +90,7 @@ describe("the answer to a POST", () => {
       expect(bad.json).toEqual({ jsonrpc: "2.0", error: { code: -32600, message: expect.any(String) } })
     }))
 
-  it.effect("a malformed answer fails the question that it is for, at once", () =>
+  it.effect("fails the server's request at once if the client's response is malformed", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25")
       const stream = yield* client.stream(call(1, "ask", { key: "one" }))
@@ -99,7 +99,7 @@ describe("the answer to a POST", () => {
       expect(yield* stream.message).toMatchObject({ id: 1, error: { code: -32603 } })
     }))
 
-  it.effect("the refusal of an id that is in flight reaches the POST that brought it, and the first one is answered", () =>
+  it.effect("refuses an id in flight on the POST that repeats it, and still answers the first request", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -110,13 +110,13 @@ describe("the answer to a POST", () => {
       expect(second.json).toMatchObject({ id: 1, error: { code: -32600 } })
       server.control.open("a")
       expect((yield* Fiber.join(first)).json.result.content[0].text).toBe("a done")
-      // An id whose request is over may be used again.
+      // The id of a finished request may be used a second time.
       expect((yield* client.post(call(1, "echo", { text: "third" }))).json.result.content[0].text).toBe("third")
     }))
 })
 
 describe("cancellation and disconnection", () => {
-  it.effect("2025-11-25 · cancelled: no response is sent; what waits for JSON gets a stream in which nothing is said", () =>
+  it.effect("2025-11-25 · cancelled: no response is sent; a POST that waits for JSON gets an empty stream", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -129,7 +129,7 @@ describe("cancellation and disconnection", () => {
       expect(server.control.interrupted).toEqual(["a"])
     }))
 
-  it.effect("2025-11-25 · cancelled: a stream ends without a response, and coming back to it is answered with 204", () =>
+  it.effect("2025-11-25 · cancelled: a stream ends without a response, and resuming it is answered with 204", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -156,7 +156,7 @@ describe("cancellation and disconnection", () => {
       server.control.open("b 1")
       yield* until(() => server.control.started.length === 3)
       for (const gate of ["a", "b 2"]) server.control.open(gate)
-      // They have ended, so that their ids are free.
+      // The requests have ended, so that their ids are free.
       yield* client.post(request(4, "ping"))
       expect((yield* client.post(call(1, "echo", { text: "x" }))).status).toBe(200)
       expect((yield* client.post(call(2, "echo", { text: "x" }))).status).toBe(200)
@@ -164,8 +164,8 @@ describe("cancellation and disconnection", () => {
     }))
 })
 
-describe("a question that nobody can hear any more", () => {
-  it.effect("fails at once: who left before anything was said has no event id to come back with", () => {
+describe("a request to a client that cannot be reached", () => {
+  it.effect("fails at once: a client that disconnected before the first message has no event id to resume with", () => {
     const control = new Control()
     return Effect.gen(function*() {
       const endpoint = yield* Http.make()
@@ -185,8 +185,8 @@ describe("a question that nobody can hear any more", () => {
   })
 })
 
-describe("the stream by GET", () => {
-  it.effect("has what belongs to no request, and what came before the client listened", () =>
+describe("the GET stream", () => {
+  it.effect("has the messages that belong to no request, and those sent before the client listened", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-06-18")
       yield* client.post(call(1, "announce", { times: 2, same: false }))
@@ -199,7 +199,7 @@ describe("the stream by GET", () => {
       expect((yield* listening.message).params).toEqual({ n: 1 })
     }))
 
-  it.effect("what waits for it is bounded: the oldest is lost, and what is the same is kept once", () =>
+  it.effect("has a bounded queue: the oldest message is dropped, and equal messages are queued once", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve({ sessions: { maxPendingMessages: 3 } }), "2025-06-18")
       yield* client.post(call(1, "announce", { times: 5, same: false }))
@@ -209,7 +209,7 @@ describe("the stream by GET", () => {
       expect(said.map(({ params }) => params)).toEqual([{ n: 4 }, { n: 5 }, {}])
     }))
 
-  it.effect("the one that came last has it: the one before ends, and each message is said once", () =>
+  it.effect("moves to the newest connection: the previous one ends, and each message is sent once", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-06-18")
@@ -222,7 +222,7 @@ describe("the stream by GET", () => {
       expect(old.waiting()).toEqual([])
     }))
 
-  it.effect("at the endpoint's bound of streams it is answered with 503 and Retry-After, and taking over one's own is none more", () =>
+  it.effect("is answered with 503 and Retry-After at maxStreams, unless it replaces the session's own stream", () =>
     Effect.gen(function*() {
       const server = yield* serve({ maxStreams: 1 })
       const [first, second] = [yield* enter(server, "2025-06-18"), yield* enter(server, "2025-06-18")]

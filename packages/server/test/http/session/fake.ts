@@ -1,4 +1,4 @@
-/** A door without sockets, for what has to be counted exactly. */
+/** An adapter without sockets, for tests that need exact counts. */
 import type { Body, Headers, HttpAnswer, HttpRequest } from "@skein/server/Http"
 import * as Effect from "effect/Effect"
 
@@ -73,7 +73,7 @@ export class FakeAnswer implements HttpAnswer {
     this.left = left
   }
 
-  /** The client goes away. */
+  /** Disconnects the client. */
   leave(): void {
     this.over = true
     this.left?.()

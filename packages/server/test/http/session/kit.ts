@@ -1,4 +1,6 @@
-/** What the tests of HTTP sessions share: a server whose tools do what a test tells them, and a client that speaks in a session. */
+/**
+ * Helpers of the tests of HTTP sessions: a server whose tools are controlled by the test, and a client with a session.
+ */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
@@ -13,7 +15,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { type Json, open, posting, type Reply, type Request, send, serve as listen, type Stream } from "../kit.ts"
 
-/** What the tools of a server wait for, and what became of them. */
+/** Controls the tools of a server, and records their outcome. */
 export class Control {
   readonly #gates = new Map<string, Latch.Latch>()
   #released = false
@@ -21,7 +23,7 @@ export class Control {
   readonly started: Array<string> = []
   readonly principals: Array<Json> = []
   readonly failures: Array<unknown> = []
-  /** How many of its messages a tool that floods has sent. */
+  /** The number of messages that the `flood` tool has sent. */
   flooded = 0
 
   gate(key: string): Latch.Latch {
@@ -30,13 +32,13 @@ export class Control {
     return gate
   }
 
-  /** Lets every tool go on: on the test's clock no grace ever ends by itself. */
+  /** Lets every tool go on: on the test clock no timeout passes otherwise. */
   release(): void {
     this.#released = true
     for (const gate of this.#gates.values()) gate.openUnsafe()
   }
 
-  /** Lets a tool go on that waits. */
+  /** Lets a waiting tool go on. */
   open(key: string): void {
     this.gate(key).openUnsafe()
   }
@@ -44,20 +46,20 @@ export class Control {
 
 const key = { key: Schema.String }
 
-/** Waits for the test, and says so when it is interrupted. */
+/** Waits for the test, and records an interruption. */
 const wait = (control: Control, key: string): Effect.Effect<void> =>
   Effect.suspend(() => {
     control.started.push(key)
     return control.gate(key).await
   }).pipe(Effect.onInterrupt(() => Effect.sync(() => void control.interrupted.push(key))))
 
-/** What is asked of a client: every revision of the session era has it. */
+/** A request to the client that every session-based revision has. */
 const question = (text: string): JsonRpc.JsonObject => ({
   messages: [{ role: "user", content: { type: "text", text } }],
   maxTokens: 1
 })
 
-/** What a client answers to that. */
+/** The client's result for it. */
 export const sampled = (model: string): Json => ({ role: "assistant", content: { type: "text", text: "" }, model })
 
 /** The server. */
@@ -100,7 +102,7 @@ export const layer = (control: Control, limits?: McpServer.Options["limits"]) =>
         yield* wait(control, key)
         return `${key} done`
       })),
-    // What belongs to no request: to the peer as a whole.
+    // A message that belongs to no request is sent to the peer.
     Tool.layer(Tool.make("announce", { input: { times: Schema.Int, same: Schema.Boolean } }), ({ same, times }) =>
       Effect.gen(function*() {
         const request = yield* McpRequest
@@ -110,7 +112,7 @@ export const layer = (control: Control, limits?: McpServer.Options["limits"]) =>
         }
         return "announced"
       })),
-    // Messages of about 64 Ki characters, as many as are wanted, as fast as the client takes them or without waiting.
+    // Messages of about 64 Ki characters, in the given number, as fast as the client reads them or without waiting.
     Tool.layer(Tool.make("flood", { input: { times: Schema.Int, waits: Schema.Boolean } }), ({ times, waits }) =>
       Effect.gen(function*() {
         const request = yield* McpRequest
@@ -126,7 +128,7 @@ export const layer = (control: Control, limits?: McpServer.Options["limits"]) =>
       }))
   )
 
-/** Puts the server on a free port. A header `x-user` says who makes a request. */
+/** Serves on a free port. The `x-user` header names the principal of a request. */
 export const serve = (
   options?: NodeHttp.Options & { readonly limits?: McpServer.Options["limits"] }
 ): Effect.Effect<NodeHttp.Server["Service"] & { readonly control: Control }, never, Scope.Scope> =>
@@ -181,12 +183,12 @@ export class Client {
     }
   }
 
-  /** Posts and reads the whole answer. */
+  /** Posts and reads the complete response. */
   post(body: Json, headers?: Request["headers"]): Effect.Effect<Reply> {
     return send(this.server, this.#request("POST", body, headers))
   }
 
-  /** Posts and reads the answer as it comes. */
+  /** Posts and reads the response as it arrives. */
   stream(body: Json, headers?: Request["headers"]): Effect.Effect<Stream, never, Scope.Scope> {
     return open(this.server, this.#request("POST", body, headers))
   }
@@ -195,7 +197,7 @@ export class Client {
     return open(this.server, this.#request("GET", undefined, headers))
   }
 
-  /** Reads the whole answer to a GET. */
+  /** Reads the complete response to a GET. */
   read(headers?: Request["headers"]): Effect.Effect<Reply> {
     return send(this.server, this.#request("GET", undefined, headers))
   }
@@ -205,7 +207,7 @@ export class Client {
   }
 }
 
-/** Shakes hands. */
+/** Initializes a session. */
 export const enter = (
   server: Server,
   revision: string,
@@ -220,7 +222,7 @@ export const enter = (
     return client
   })
 
-/** Waits until something holds that the server does in its own time. */
+/** Waits until the condition holds for the server's state, which changes asynchronously. */
 export const until = (holds: () => boolean, turns = 2000): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (holds()) return Effect.void
@@ -231,5 +233,5 @@ export const until = (holds: () => boolean, turns = 2000): Effect.Effect<void> =
     )
   })
 
-/** The session-era revisions that have Streamable HTTP. */
+/** The session-based revisions that have Streamable HTTP. */
 export const revisions = ["2025-03-26", "2025-06-18", "2025-11-25"] as const
