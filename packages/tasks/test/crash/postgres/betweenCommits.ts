@@ -70,7 +70,7 @@ export const whileCancelled = async (fleet: Fleet): Promise<void> => {
   await fleet.openDoor()
   await age(fleet, task.id)
   fleet.same(`${what}: what the caller hears`, ["cancelled", "unknown"].includes(await cancelled), true)
-  fleet.same(`${what}: its end`, await endOf(task), "Cancelled")
+  fleet.same(`${what}: its end`, await endOf(task), "TaskCancelled")
   await fleet.settled(task.id, what)
   fleet.same(`${what}: its traces`, await fleet.traces(task.id), {
     outside: "one effect",

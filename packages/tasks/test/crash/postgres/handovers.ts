@@ -38,7 +38,7 @@ export const whileUndoing = async (fleet: Fleet, signal: "SIGTERM" | "SIGKILL"):
   await outside.until(() => outside.at(gate).find((pid) => pid !== old), `${what}: an heir`)
   outside.open(gate)
   await left
-  fleet.same(`${what}: its end`, await endOf(task), "Cancelled")
+  fleet.same(`${what}: its end`, await endOf(task), "TaskCancelled")
   await fleet.eventually(`${what}: undone`, async () => "inside out" in await fleet.traces(task.id))
   fleet.same(`${what}: its traces`, await fleet.traces(task.id), {
     outside: "one effect",
