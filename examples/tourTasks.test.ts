@@ -124,7 +124,7 @@ describe.concurrent("the durable task of the tea house", { timeout: 120_000 }, (
         const line of [
           /^Task [\w-]{32}$/m,
           /^working: Waiting six seconds for the water$/m,
-          /^Declined, for there is no terminal to answer on: Would you like cake\?$/m,
+          /^Declined, because there is no terminal to answer on: Would you like cake\?$/m,
           /^The user declined$/m
         ]
       ) expect(call.err()).toMatch(line)

@@ -134,7 +134,9 @@ export const featureTests = (
 
   it("returns each content type", async () => {
     if (pairing.server === "effect-ai" && agreed < "2025-06-18") {
-      await expect(connected().call("gallery", {})).rejects.toMatchObject({ error: { code: -32602 } })
+      await expect(connected().call("gallery", {})).rejects.toMatchObject({
+        reason: { _tag: "ProtocolError", error: { code: -32602 } }
+      })
       return
     }
     const { content } = await connected().call("gallery", {})

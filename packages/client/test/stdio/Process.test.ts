@@ -204,7 +204,7 @@ describe("a server that exits", () => {
       call(1, "exit")
       const error = lost(yield* ended)
       expect(error.reason._tag).toBe("ConnectionLost")
-      expect(error.message).toBe("The server exited with code 7; the last of its stderr: old last words")
+      expect(error.message).toBe("The server exited with code 7; the end of its stderr: old last words")
       expect(error.cause).toBeInstanceOf(Stdio.ServerExited)
       expect(error.cause).toMatchObject({ code: 7, signal: undefined, pid: connection.pid, stderr: "old last words\n" })
       expect(connection.send({ _tag: "Notification", method: "late", params: undefined })).toBe(true)
@@ -300,7 +300,7 @@ describe("a server that exits", () => {
       const { call, ended, until } = yield* open("closes-stdin")
       yield* until("ready")
       expect(call(1)).toBe(true)
-      expect(lost(yield* ended).message).toBe("The server does not read its stdin any more")
+      expect(lost(yield* ended).message).toBe("The server no longer reads its stdin")
     }).pipe(Effect.scoped))
 
   it.live("send never throws", () =>
