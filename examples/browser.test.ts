@@ -53,7 +53,7 @@ const userScript = (query: string): string => `
   call("book")
   await question()
   press("Decline")
-  const declined = await until("result", "said no")
+  const declined = await until("result", "The user declined")
   call("brew")
   await until("result", "steeping the leaves")
   press("Cancel")

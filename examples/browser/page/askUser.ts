@@ -26,7 +26,7 @@ const valueOf = ({ checked, type, value, valueAsNumber }: HTMLInputElement): Val
   return type === "number" ? valueAsNumber : value
 }
 
-const showDialog = ({ asker, defaults, message, problem, requestedSchema }: Elicitation.FormRequest) =>
+const showDialog = ({ defaults, message, problem, requestedSchema, server }: Elicitation.FormRequest) =>
   Effect.callback<Elicitation.FormAnswer>((resume) => {
     const dialog = byId("question", HTMLDialogElement)
     const fields = byId("fields", HTMLElement)
@@ -35,7 +35,7 @@ const showDialog = ({ asker, defaults, message, problem, requestedSchema }: Elic
     )
     const content = (): Elicitation.Content =>
       Object.fromEntries(Array.from(fields.querySelectorAll("input"), (input) => [input.name, valueOf(input)]))
-    setText("asker", asker.server?.title ?? asker.server?.name ?? "A server")
+    setText("asker", server.info?.title ?? server.info?.name ?? "A server")
     setText("message", message)
     fields.replaceChildren(...inputs)
     // Shows what is wrong with the input while the user can still correct it.
