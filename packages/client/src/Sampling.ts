@@ -21,13 +21,14 @@ import * as Codec from "@skein/protocol/Codec"
 import * as McpError from "@skein/protocol/McpError"
 import { CreateMessage } from "@skein/protocol/Method"
 import * as Wire from "@skein/protocol/Sampling"
+import { hasToolUse } from "@skein/protocol/SamplingMessages"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type { RequestingServer } from "./RequestingServer.ts"
 import { capture, type Needed } from "./internal/input/captureServices.ts"
-import { imbalance, usesTools } from "./internal/input/messages.ts"
+import { imbalance } from "./internal/input/messages.ts"
 import { invalidRequest, type Refusal, Sampling, undeclaredFeature } from "./internal/input/services.ts"
 
 /** A sampling request, and the server that sent it. */
@@ -80,7 +81,7 @@ const unsent = (why: string) => Effect.die(new Error(`the response to ${CreateMe
 const check = (request: Request, answer: Answer): Effect.Effect<Answer> => {
   const read = Codec.decode(Wire.CreateMessageResult, "2026-07-28", answer, "result")
   if (Result.isFailure(read)) return unsent(read.failure)
-  if (!usesTools(answer.content)) return Effect.succeed(answer)
+  if (!hasToolUse(answer.content)) return Effect.succeed(answer)
   if (request.tools === undefined) return unsent("it uses a tool, but the request has no tools")
   // "`{mode: "none"}`: Model MUST NOT use any tools"
   return request.toolChoice?.mode === "none" ? unsent("it uses a tool, but toolChoice is none") : Effect.succeed(answer)

@@ -17,6 +17,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
 import type * as Wire from "@skein/protocol/Sampling"
+import * as SamplingMessages from "@skein/protocol/SamplingMessages"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -96,40 +97,13 @@ export const toolResult = (
   rest: Pick<Wire.ToolResultContent, "isError" | "structuredContent"> = {}
 ): Wire.ToolResultContent => ({ type: "tool_result", toolUseId: use.id, content: Content.blocks(content), ...rest })
 
-const isUse = (block: Block): block is Wire.ToolUseContent => block.type === "tool_use"
-const isResult = (block: Block): block is Wire.ToolResultContent => block.type === "tool_result"
-
 /** Returns the uses of tools in an answer. */
 export const toolUses = ({ content }: Pick<Answer, "content">): ReadonlyArray<Wire.ToolUseContent> =>
-  content.filter(isUse)
+  content.filter(SamplingMessages.isToolUse)
 
 /** Returns the concatenated text blocks of an answer. */
 export const text = ({ content }: Pick<Answer, "content">): string =>
   content.map((block) => block.type === "text" ? block.text : "").join("")
-
-const blocksOf = ({ content }: { readonly content: Wire.SamplingContent }): ReadonlyArray<Block> =>
-  Array.isArray(content) ? content as ReadonlyArray<Block> : [content as Block]
-
-/**
- * "Every assistant message containing `ToolUseContent` blocks MUST be followed by a user message that consists entirely
- * of `ToolResultContent` blocks, with each tool use … matched by a corresponding tool result" (2025-11-25 and later).
- */
-const imbalance = (messages: ReadonlyArray<Message>): string | undefined => {
-  let open: ReadonlyArray<string> = []
-  for (const message of messages) {
-    const blocks = blocksOf(message)
-    const results = blocks.filter(isResult).map(({ toolUseId }) => toolUseId)
-    const uses = blocks.filter(isUse).map(({ id }) => id)
-    if (results.length > 0 && (message.role !== "user" || results.length < blocks.length)) {
-      return "a message with tool results must be a user message without other content"
-    }
-    if (uses.length > 0 && message.role !== "assistant") return "only assistant messages may contain tool uses"
-    const unmatched = open.find((id) => !results.includes(id)) ?? results.find((id) => !open.includes(id))
-    if (unmatched !== undefined) return `the tool use and tool result ${JSON.stringify(unmatched)} do not match`
-    open = uses
-  }
-  return open.length > 0 ? `the tool use ${JSON.stringify(open[0])} has no result` : undefined
-}
 
 /**
  * Whether the client must support tools: "Servers MUST NOT send tool-enabled sampling requests to Clients that have not
@@ -137,7 +111,7 @@ const imbalance = (messages: ReadonlyArray<Message>): string | undefined => {
  */
 const hasTools = ({ toolChoice, tools }: Request, messages: ReadonlyArray<Message>): boolean =>
   tools !== undefined || toolChoice !== undefined ||
-  messages.some((message) => blocksOf(message).some((block) => isUse(block) || isResult(block)))
+  messages.some(({ content }) => SamplingMessages.hasTools(content))
 
 /**
  * Requests a message from the client's model (`sampling/createMessage`).
@@ -170,10 +144,10 @@ export const createMessage = (request: Request, options?: Options): Effect.Effec
     method: Method.CreateMessage,
     params: { ...request, messages },
     missing,
-    problem: imbalance(messages)
+    problem: SamplingMessages.problemOf(messages)
   }
   return Effect.map(
     requestInput(inputRequest, options, true),
-    (result): Answer => ({ ...result, content: blocksOf(result) })
+    (result): Answer => ({ ...result, content: SamplingMessages.blocksOf(result.content) })
   )
 }

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { createHash, randomBytes } from "node:crypto"
 import { RequestStateCodec } from "../../src/internal/input/requestStateCodec.ts"
-import { canonicalJson, sha256 } from "../../src/internal/input/digest.ts"
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
+import { sha256 } from "../../src/internal/input/digest.ts"
 
 describe("sha256", () => {
   it("returns the values of FIPS 180-4", () => {
@@ -23,13 +24,13 @@ describe("sha256", () => {
 
 describe("canonical", () => {
   it("is the same for equal values, and differs for others", () => {
-    expect(canonicalJson({ b: 1, a: { d: [1, { f: 1, e: 2 }], c: null } })).toBe(
-      canonicalJson({ a: { c: null, d: [1, { e: 2, f: 1 }] }, b: 1 })
+    expect(CanonicalJson.stringify({ b: 1, a: { d: [1, { f: 1, e: 2 }], c: null } })).toBe(
+      CanonicalJson.stringify({ a: { c: null, d: [1, { e: 2, f: 1 }] }, b: 1 })
     )
-    expect(canonicalJson([1, 2])).not.toBe(canonicalJson([2, 1]))
-    expect(canonicalJson({ a: undefined })).toBe(canonicalJson({}))
-    expect(canonicalJson(undefined)).toBe("null")
-    expect(canonicalJson(JSON.parse(`{"__proto__":1}`))).toBe(`{"__proto__":1}`)
+    expect(CanonicalJson.stringify([1, 2])).not.toBe(CanonicalJson.stringify([2, 1]))
+    expect(CanonicalJson.stringify({ a: undefined })).toBe(CanonicalJson.stringify({}))
+    expect(CanonicalJson.stringify(undefined)).toBe("null")
+    expect(CanonicalJson.stringify(JSON.parse(`{"__proto__":1}`))).toBe(`{"__proto__":1}`)
   })
 })
 

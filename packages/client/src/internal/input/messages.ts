@@ -2,14 +2,8 @@
  * Checks the order of tool uses and tool results in sampling messages (2025-11-25 and later, sampling, message content
  * constraints).
  */
-import type { SamplingContent, SamplingMessage, SamplingMessageContentBlock } from "@skein/protocol/Sampling"
-
-const blocksOf = (content: SamplingContent): ReadonlyArray<SamplingMessageContentBlock> =>
-  Array.isArray(content) ? content : [content as SamplingMessageContentBlock]
-
-/** Whether the content has a tool use. */
-export const usesTools = (content: SamplingContent): boolean =>
-  blocksOf(content).some(({ type }) => type === "tool_use")
+import type { SamplingMessage } from "@skein/protocol/Sampling"
+import { blocksOf } from "@skein/protocol/SamplingMessages"
 
 /** Describes the first violation of the order. `undefined` for a valid order. */
 export const imbalance = (messages: ReadonlyArray<SamplingMessage>): string | undefined => {

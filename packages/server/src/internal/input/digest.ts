@@ -1,10 +1,6 @@
 /**
- * Digests of JSON values: a canonical text, and its SHA-256.
- *
- * SHA-256 is computed synchronously here. WebCrypto computes it asynchronously, but an input request needs its key
- * before it waits.
+ * SHA-256, computed synchronously. WebCrypto is asynchronous, but an input request needs its key before it waits.
  */
-import { isObject } from "@skein/protocol/JsonRpc"
 
 // The first 32 bits of the fractional parts of the roots of the first primes (FIPS 180-4, 4.2.2 and 5.3.3).
 const fraction = (x: number): number => ((x - Math.floor(x)) * 0x100000000) | 0
@@ -70,15 +66,3 @@ export const sha256 = (text: string): Uint8Array => {
   for (let i = 0; i < 8; i++) out.setInt32(i * 4, state[i]!)
   return digest
 }
-
-const sorted = (_key: string, value: unknown): unknown =>
-  // `Object.fromEntries` can create a member `__proto__`, which an assignment cannot.
-  isObject(value)
-    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1))
-    : value
-
-/**
- * Returns the canonical JSON of a value: the same text for equal values, regardless of the order of members. Throws if
- * the value is nested too deeply for `JSON.stringify`.
- */
-export const canonicalJson = (value: unknown): string => JSON.stringify(value, sorted) ?? "null"

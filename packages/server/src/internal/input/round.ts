@@ -8,6 +8,7 @@
  * another failure; while a fiber is interrupted, operators that recover from failures (`catchCause`, `retry`, `orElse`,
  * …) are skipped.
  */
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
@@ -20,7 +21,7 @@ import * as Base64Url from "effect/encoding/Base64Url"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import { OnceStore } from "./onceStore.ts"
-import { canonicalJson, sha256 } from "./digest.ts"
+import { sha256 } from "./digest.ts"
 
 /** The state of a request between two of its rounds. */
 export interface RoundState {
@@ -156,7 +157,7 @@ export class Round extends OnceStore implements Contract {
    * the author, which the client sees unchanged, only the method and the form have to stay the same.
    */
   #identify(method: string, params: JsonObject | undefined, given: string | undefined): InputIdentity {
-    const asked = digest(canonicalJson([method, given === undefined ? params : params?.["requestedSchema"]]))
+    const asked = digest(CanonicalJson.stringify([method, given === undefined ? params : params?.["requestedSchema"]]))
     const name = given ?? asked
     let times = this.#asked.get(name) ?? 0
     let key = times === 0 ? name : `${name}.${times}`

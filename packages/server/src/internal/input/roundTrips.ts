@@ -2,6 +2,7 @@
  * The rounds of the stateless requests of one server. The `requestState` of a repeated request is verified before its
  * handler runs, and a round that ends with input requests is answered with them and with the state for the next round.
  */
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import type { InputRequests } from "@skein/protocol/InputRequired"
 import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
@@ -16,7 +17,6 @@ import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
 import { bytesOf, type Options } from "../../RequestState.ts"
 import type { MethodTable } from "../methods/methodTable.ts"
-import { canonicalJson } from "./digest.ts"
 import { RequestStateCodec } from "./requestStateCodec.ts"
 import { type Answered, Round, type RoundOwner, type RoundState } from "./round.ts"
 
@@ -54,7 +54,7 @@ const refused = (problem: string): Effect.Effect<never, McpError.McpError> =>
 /** A digest of a request: it must be repeated with the same params, in any order of their members. */
 const digestOf = async ({ method, params }: RequestContext): Promise<string> => {
   const { _meta, inputResponses: _answers, requestState: _state, ...salient } = params ?? {}
-  const bytes = new TextEncoder().encode(canonicalJson([method, salient]))
+  const bytes = new TextEncoder().encode(CanonicalJson.stringify([method, salient]))
   return Base64Url.encode(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes)))
 }
 

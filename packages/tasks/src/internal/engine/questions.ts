@@ -2,7 +2,8 @@
  * The questions of a task: requests for input that the store keeps until they are answered, independently of the
  * process that asked.
  */
-import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { CallOptions } from "@skein/runtime/RequestContext"
 import { Closed, RequestError, Timeout } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
@@ -12,13 +13,6 @@ import { awaitStore, fingerprint } from "./engineContext.ts"
 import { misplacedInStep, type Run } from "./run.ts"
 import { timerOf } from "./sleep.ts"
 import { answerSignal } from "./workflow.ts"
-
-/** JSON with sorted members: the same text for equal values. */
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_key, value: unknown) =>
-    isObject(value)
-      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1))
-      : value)
 
 /**
  * The params that identify a question: without the `elicitationId` of a URL elicitation (2025-11-25), which is new each
@@ -41,7 +35,9 @@ const questionKey = (
   given: string | undefined
 ): Effect.Effect<string> =>
   Effect.map(
-    given === undefined ? fingerprint(run.engine, canonical([method, stableParams(params)])) : Effect.succeed(given),
+    given === undefined
+      ? fingerprint(run.engine, CanonicalJson.stringify([method, stableParams(params)]))
+      : Effect.succeed(given),
     (name) => {
       let count = run.counts.get(`question/${name}`) ?? 0
       let key = count === 0 ? name : `${name}.${count}`
@@ -76,7 +72,7 @@ export const ask = (
     )
     return options?.key === undefined
       ? asked
-      : exclusively(run, options.key, canonical([method, stableParams(params)]), asked)
+      : exclusively(run, options.key, CanonicalJson.stringify([method, stableParams(params)]), asked)
   })
 
 /**
