@@ -12,7 +12,7 @@ import * as Fiber from "effect/Fiber"
 import type * as LogLevel from "effect/LogLevel"
 import * as Stream from "effect/Stream"
 import type { Client } from "./Client.ts"
-import { printable } from "./internal/text.ts"
+import { printable } from "@skein/protocol/Text"
 import type { LoggingMessage } from "./Notification.ts"
 
 /** The options of {@link forward}. */
@@ -24,7 +24,7 @@ export interface Options {
    */
   readonly level?: LoggingLevel | undefined
   /**
-   * How long a text of the server may be, in UTF-16 units. Default 4,096. A longer text is cut off and ends with "…".
+   * How long a text of the server may be, in UTF-16 units: 4,096 by default. A longer text is cut off and ends with "…".
    */
   readonly maxLength?: number | undefined
 }

@@ -27,7 +27,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { ClientError } from "./ClientError.ts"
-import { clip } from "./internal/text.ts"
+import { clip } from "@skein/protocol/Text"
 
 /** The options of the telemetry. */
 export interface Options {

@@ -4,32 +4,25 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ContentBlock } from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
+import { printable } from "@skein/protocol/Text"
 import type { Tool } from "@skein/protocol/Tool"
-
-// Control characters, invisible characters and marks of direction, line and paragraph separators, unpaired surrogates.
-const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
-
-/** Cuts the text at `max` UTF-16 units, and escapes each character that is not printable, line ends included. */
-const escape = (text: string, max: number): string =>
-  (text.length <= max ? text : `${text.slice(0, max)}…`)
-    .replace(unsafe, (char) => `\\u{${char.codePointAt(0)!.toString(16)}}`)
 
 // How much of one line from a server is shown, in characters.
 const maxLine = 8_192
 
 /** A text with its lines and tabs, in which no character controls the terminal. */
 export const sanitize = (text: string): string =>
-  text.split(/\r?\n/).map((line) => line.split("\t").map((part) => escape(part, maxLine)).join("\t")).join("\n")
+  text.split(/\r?\n/).map((line) => line.split("\t").map((part) => printable(part, maxLine)).join("\t")).join("\n")
 
 // How much of a name is shown, in characters. A longer one would wrap into lines that look like those of this program.
 const maxName = 200
 
 /** A name from a server, within a line of this program: without line ends, and without gaps. */
 export const quoteName = (text: string): string =>
-  escape(text.slice(0, 4 * maxName).replace(/\s+/g, " ").trim(), maxName)
+  printable(text.slice(0, 4 * maxName).replace(/\s+/g, " ").trim(), maxName)
 
 /** A value from a server, within a line of this program: each character of it can be recognized. */
-export const quoteLine = (text: string): string => escape(text, maxLine)
+export const quoteLine = (text: string): string => printable(text, maxLine)
 
 /**
  * A text from a server, after the start of a line of this program. Its further lines are marked, so that none can pass
@@ -95,5 +88,5 @@ export const toolLine = ({ description, inputSchema, name, title }: Tool): strin
   )
   if (named.length > maxArguments) shown.push("…")
   const about = (description ?? title ?? "").trim().split(/\r?\n/, 1)[0]!
-  return escape(`${name}(${shown.join(", ")})${about === "" ? "" : `  ${about}`}`, 512)
+  return printable(`${name}(${shown.join(", ")})${about === "" ? "" : `  ${about}`}`, 512)
 }

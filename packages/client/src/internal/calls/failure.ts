@@ -2,6 +2,7 @@
  * Converts the failure of a request to a `ClientError`.
  */
 import * as McpError from "@skein/protocol/McpError"
+import { printableLines } from "@skein/protocol/Text"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type { RequestError } from "@skein/runtime/RequestError"
 import type { SessionEnd } from "@skein/runtime/Session"
@@ -17,7 +18,6 @@ import {
   Unauthorized,
   Unsupported
 } from "../../ClientError.ts"
-import { legible } from "../text.ts"
 
 // How many characters of a server's message an error message contains.
 const maxSaid = 4_096
@@ -28,7 +28,7 @@ export const endText = (end: SessionEnd | undefined): string => {
     case "Lost":
       return `: ${end.cause.message}`
     case "Refused":
-      return `: ${legible(end.message, maxSaid)}`
+      return `: ${printableLines(end.message, maxSaid)}`
     case "Ended":
       return ": the server ended it"
     case "Closed":
@@ -41,7 +41,7 @@ export const endText = (end: SessionEnd | undefined): string => {
 /** The `ClientError` for the failure of a request. */
 export const fromRequest = (method: string, error: McpError.McpError | RequestError): ClientError => {
   if (McpError.isMcpError(error)) {
-    const message = `${method}: ${legible(error.message, maxSaid)}`
+    const message = `${method}: ${printableLines(error.message, maxSaid)}`
     return new ClientError({ reason: new ProtocolError({ message, error, cause: error }), method })
   }
   const { undelivered } = error

@@ -7,7 +7,7 @@
  */
 import type { Icon } from "@skein/protocol/BaseMetadata"
 import * as Method from "@skein/protocol/Method"
-import { printable } from "../text.ts"
+import { printable } from "@skein/protocol/Text"
 
 /** An object that may have icons. */
 interface Bearer {

@@ -2,10 +2,10 @@
  * Decodes the result of a typed tool call.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import { printableLines } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ClientError, InvalidResponse, ToolFailed } from "../../ClientError.ts"
-import { legible } from "../text.ts"
 
 const method = "tools/call"
 
@@ -39,7 +39,7 @@ export const decode = <A, RD>(
     const message = firstText(result) ?? "it says no more"
     return Effect.fail(
       new ClientError({
-        reason: new ToolFailed({ message: `The tool ${name} failed: ${legible(message, 1_024)}`, result }),
+        reason: new ToolFailed({ message: `The tool ${name} failed: ${printableLines(message, 1_024)}`, result }),
         method
       })
     )
@@ -52,7 +52,9 @@ export const decode = <A, RD>(
   const unexpected = (cause: Error) =>
     new ClientError({
       reason: new InvalidResponse({
-        message: `The tool ${name} answered with something else than was expected: ${legible(cause.message, 4_096)}`,
+        message: `The tool ${name} answered with something else than was expected: ${
+          printableLines(cause.message, 4_096)
+        }`,
         result,
         cause
       }),

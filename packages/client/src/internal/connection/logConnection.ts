@@ -5,11 +5,11 @@
 import type { ClientCapabilities } from "@skein/protocol/Capabilities"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
+import { printable } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
 import { type NegotiatedConnection, serverOf } from "./connection.ts"
-import { printable } from "../text.ts"
 
 // The bound of a name or a version that the server sent.
 const maxName = 128

@@ -3,8 +3,8 @@
  */
 import { isTransient, serverErrorOf } from "../errors.ts"
 import * as Method from "@skein/protocol/Method"
+import { printableLines } from "@skein/protocol/Text"
 import { ClientError, Closed, TaskCancelled, TaskNotFound, Timeout } from "../../ClientError.ts"
-import { legible } from "../text.ts"
 import type { Handle } from "./handle.ts"
 
 const method = Method.CallTool.name
@@ -12,16 +12,16 @@ const method = Method.CallTool.name
 /** The server does not have the task. */
 export const taskNotFound = (id: string, why: string, cause?: ClientError): ClientError =>
   new ClientError({
-    reason: new TaskNotFound({ message: `The task ${legible(id, 128)} is gone: ${why}`, cause }),
+    reason: new TaskNotFound({ message: `The task ${printableLines(id, 128)} is gone: ${why}`, cause }),
     method
   })
 
 /** The task was cancelled. */
 export const taskCancelled = (id: string, said: string | undefined, byUs: boolean): ClientError => {
   const who = byUs ? "as this client asked" : "and not by this client"
-  const why = said === undefined ? "" : `: ${legible(said, 1_024)}`
+  const why = said === undefined ? "" : `: ${printableLines(said, 1_024)}`
   return new ClientError({
-    reason: new TaskCancelled({ message: `The task ${legible(id, 128)} was cancelled, ${who}${why}` }),
+    reason: new TaskCancelled({ message: `The task ${printableLines(id, 128)} was cancelled, ${who}${why}` }),
     method
   })
 }
@@ -29,14 +29,16 @@ export const taskCancelled = (id: string, said: string | undefined, byUs: boolea
 /** The task took too long. */
 export const taskTimedOut = (id: string): ClientError =>
   new ClientError({
-    reason: new Timeout({ message: `The task ${legible(id, 128)} was not over in time (maxTimeout)` }),
+    reason: new Timeout({ message: `The task ${printableLines(id, 128)} was not over in time (maxTimeout)` }),
     method
   })
 
 /** The client has ended. */
 export const clientClosed = (id: string): ClientError =>
   new ClientError({
-    reason: new Closed({ message: `The task ${legible(id, 128)} is not followed any more: the client has ended` }),
+    reason: new Closed({
+      message: `The task ${printableLines(id, 128)} is not followed any more: the client has ended`
+    }),
     method
   })
 
