@@ -104,11 +104,8 @@ const members = (path: string): ReadonlyArray<{ readonly name: string; readonly 
     ([, doc = "", name = ""]) => ({ name, doc: doc.replaceAll(/\s*\n\s*\* ?/g, " ").trim() })
   )
 
-/** How a doc comment writes a default: "5 seconds by default", or "Default 5 seconds". */
-const quantity = "[\\d,]+(?: (?:MiB|Mi|Ki|ms|millisecond|time|\\w*second|\\w*minute|\\w*hour)s?)?|one minute"
-
 const isBound =
-  /^(max[A-Z]?\w*|limit|window|after|timeout|\w+Timeout|keepAliveInterval|retry|retention|pageSize|stableAfter|maxWait|\w+Debounce)$/
+  /^(max[A-Z]?\w*|limit|window|after|timeout|\w+Timeout|keepAliveInterval|retry|retention|pageSize|stableAfter|ttl|\w+Debounce)$/
 
 describe.each(tables)("limits.md, $declared", ({ code, declared, rows }) => {
   it("lists the defaults of the code", () => {
@@ -123,19 +120,19 @@ describe.each(tables)("limits.md, $declared", ({ code, declared, rows }) => {
   it("lists the defaults of the doc comments", () => {
     const declared_ = new Map(members(declared).map(({ doc, name }) => [name, doc]))
     for (const { option, stated } of rows) {
-      const doc = declared_.get(option) ?? ""
-      const before = new RegExp(`(${quantity})(?: characters)? by default`).exec(doc)?.[1]
-      const after = new RegExp(`Default (${quantity})`).exec(doc)?.[1]
-      expect([option, amount(before ?? after ?? "")]).toEqual([option, amount(stated)])
+      const said =
+        /([\d,]+(?: (?:MiB|Mi|Ki|ms|time|\w*second|\w*minute|\w*hour)s?)?|one minute)(?: characters)? by default/
+          .exec(
+            declared_.get(option) ?? ""
+          )?.[1]
+      expect([option, amount(said ?? "")]).toEqual([option, amount(stated)])
     }
   })
 
   it("lists every bound", () => {
     const known = new Set(rows.map(({ option }) => option))
     expect(
-      members(declared).filter(({ doc, name }) =>
-        isBound.test(name) && /by default|Default /.test(doc) && !known.has(name)
-      )
+      members(declared).filter(({ doc, name }) => isBound.test(name) && /by default/.test(doc) && !known.has(name))
     )
       .toEqual([])
   })
@@ -158,7 +155,7 @@ describe("limits.md", () => {
     const sources = globSync("packages/{server,client,sql,tasks}/src/**/*.ts", { cwd: root })
     const missing = sources.filter((path) =>
       !told.has(path) && !others.has(path) &&
-      members(path).some(({ doc, name }) => isBound.test(name) && /\d.*by default|by default.*\d|Default \d/.test(doc))
+      members(path).some(({ doc, name }) => isBound.test(name) && /\d.*by default|by default.*\d/.test(doc))
     )
     expect(missing).toEqual([])
   })

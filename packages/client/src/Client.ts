@@ -81,7 +81,7 @@ export interface Options {
    */
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
   /**
-   * How long the client waits for the response to `server/discover` before it sends `initialize`. Default 3 seconds. A
+   * How long the client waits for the response to `server/discover` before it sends `initialize`: 3 seconds by default. A
    * server that starts slowly loses nothing by it, since the probe is not cancelled. If `revisions` has no
    * session-based revision, the request timeout applies instead.
    */
@@ -94,20 +94,20 @@ export interface Options {
    */
   readonly enforceCapabilities?: boolean | undefined
   /**
-   * How many pages `listTools` and the other lists request. Default 1,000. A longer list fails with `LimitExceeded`.
+   * How many pages `listTools` and the other lists request: 1,000 by default. A longer list fails with `LimitExceeded`.
    */
   readonly maxPages?: number | undefined
   /**
-   * How many items `listTools` and the other lists collect. Default 10,000. A longer list fails with `LimitExceeded`.
+   * How many items `listTools` and the other lists collect: 10,000 by default. A longer list fails with `LimitExceeded`.
    */
   readonly maxItems?: number | undefined
   /**
-   * How large the collected pages may be, in UTF-16 units of JSON. Default 64 Mi. The first eight pages are not
+   * How large the collected pages may be, in UTF-16 units of JSON: 64 Mi by default. The first eight pages are not
    * measured. A larger list fails with `LimitExceeded`.
    */
   readonly maxListingChars?: number | undefined
   /**
-   * How many notifications wait for each reader of `notifications`, `logs` or `changes`. Default 256. A full buffer
+   * How many notifications wait for each reader of `notifications`, `logs` or `changes`: 256 by default. A full buffer
    * drops its oldest notification; a stream of `changes` then has a `Gap`.
    */
   readonly maxBufferedNotifications?: number | undefined
@@ -122,18 +122,18 @@ export interface Options {
   readonly label?: string | undefined
   /**
    * How many times one request may be answered with input requests (`input_required`) before it fails with
-   * `LimitExceeded`. Default 10. The host answers input requests with the services `Elicitation`, `Sampling` and
+   * `LimitExceeded`: 10 by default. The host answers input requests with the services `Elicitation`, `Sampling` and
    * `Roots`.
    */
   readonly maxRounds?: number | undefined
   /**
-   * How many input requests one response may contain. Default 32. A request whose response has more fails with
+   * How many input requests one response may contain: 32 by default. A request whose response has more fails with
    * `LimitExceeded`, and the host receives none of them. An error that lists more URLs to visit than that (2025-11-25,
    * `-32042`) is passed on unchanged.
    */
   readonly maxInputRequests?: number | undefined
   /**
-   * How many input requests of one response are passed to the host at the same time. Default 8. The others wait until
+   * How many input requests of one response are passed to the host at the same time: 8 by default. The others wait until
    * one of them is answered. Input requests that a server of a session-based revision sends as requests are bounded by
    * `limits.maxInFlightRequests`.
    */
@@ -153,12 +153,12 @@ export interface Options {
   readonly validateOutput?: boolean | SchemaValidation.Options | undefined
   /**
    * For how many tools the client remembers the definition: the `outputSchema`, the parameters that are repeated in
-   * headers, and whether a call is repeatable. Default 10,000. Beyond that, the tool that was listed first is
+   * headers, and whether a call is repeatable: 10,000 by default. Beyond that, the tool that was listed first is
    * forgotten.
    */
   readonly maxTools?: number | undefined
   /**
-   * How large all remembered `outputSchema`s may be together, in UTF-16 units of JSON. Default 16 Mi. Results of tools
+   * How large all remembered `outputSchema`s may be together, in UTF-16 units of JSON: 16 Mi by default. Results of tools
    * beyond that are not validated, which is logged. A schema that is too large for `validateOutput` is not remembered
    * at all.
    */
@@ -170,7 +170,7 @@ export interface Options {
    */
   readonly reconnect?: Reconnect.Policy | boolean | undefined
   /**
-   * How many times a request whose response was lost is sent again. Default 3; then it fails. Only requests that did
+   * How many times a request whose response was lost is sent again: 3 by default; then it fails. Only requests that did
    * not reach the server or that are repeatable are sent again (see {@link RequestOptions}), within the timeouts of the
    * request.
    */

@@ -14,11 +14,11 @@ import * as Duration from "effect/Duration"
 
 /** How a lost connection is reopened. All members are optional. */
 export interface Policy {
-  /** The delay before the first attempt. Default 500 milliseconds. */
+  /** The delay before the first attempt: 500 milliseconds by default. */
   readonly initialDelay?: Duration.Input | undefined
-  /** The factor by which the delay grows with each attempt. Default 2. */
+  /** The factor by which the delay grows with each attempt: 2 by default. */
   readonly factor?: number | undefined
-  /** The longest delay. Default 30 seconds. */
+  /** The longest delay: 30 seconds by default. */
   readonly maxDelay?: Duration.Input | undefined
   /**
    * Which part of each delay is random, so that the clients of one server do not reconnect at the same time: all of it
@@ -26,13 +26,13 @@ export interface Policy {
    */
   readonly jitter?: "full" | "half" | "none" | undefined
   /**
-   * How many attempts are made in a row. Default 8. After the last one the client ends with {@link ReconnectExhausted}.
+   * How many attempts are made in a row: 8 by default. After the last one the client ends with {@link ReconnectExhausted}.
    */
   readonly maxAttempts?: number | undefined
-  /** How long a connection must stay open to reset the count of attempts. Default 30 seconds. */
+  /** How long a connection must stay open to reset the count of attempts: 30 seconds by default. */
   readonly stableAfter?: Duration.Input | undefined
   /**
-   * The longest delay that the server may request (`Retry-After`). Default 10 minutes. The client waits as long as the
+   * The longest delay that the server may request (`Retry-After`): 10 minutes by default. The client waits as long as the
    * server requests even if that is longer than `maxDelay`, but not longer than this.
    */
   readonly maxRetryAfter?: Duration.Input | undefined

@@ -174,30 +174,30 @@ export interface ResumeOptions extends Pick<TaskOptions, "leaveRunning"> {
 
 /** How a client follows tasks. All members are optional. */
 export interface Options {
-  /** The poll interval if the server suggests none. Default 1 second. */
+  /** The poll interval if the server suggests none: 1 second by default. */
   readonly pollInterval?: Duration.Input | undefined
-  /** The shortest poll interval; a shorter suggestion of the server is raised to it. Default 100 milliseconds. */
+  /** The shortest poll interval; a shorter suggestion of the server is raised to it: 100 milliseconds by default. */
   readonly minPollInterval?: Duration.Input | undefined
-  /** The longest poll interval; a longer suggestion of the server is reduced to it. Default 5 minutes. */
+  /** The longest poll interval; a longer suggestion of the server is reduced to it: 5 minutes by default. */
   readonly maxPollInterval?: Duration.Input | undefined
   /**
-   * How many polls in a row may fail with a transient failure before the task fails with the last one. Default 10. The
+   * How many polls in a row may fail with a transient failure before the task fails with the last one: 10 by default. The
    * delay doubles with each failure, up to 30 seconds.
    */
   readonly maxFailures?: number | undefined
   /**
-   * How many input requests one task may make in total, including those that it withdraws. Default 1,000. A task that
+   * How many input requests one task may make in total, including those that it withdraws: 1,000 by default. A task that
    * makes more fails with `LimitExceeded`. The client's `maxInputRequests` bounds the requests that are open at once,
    * and `inputRequestConcurrency` those that the host handles at once.
    */
   readonly maxTaskInputRequests?: number | undefined
   /**
-   * How many tasks are subscribed to at the same time, in the stateless revision, all with one `subscriptions/listen`.
-   * Default 100; 0 for none. Other tasks are polled at the normal interval.
+   * How many tasks are subscribed to at the same time, in the stateless revision, all with one `subscriptions/listen`:
+   * 100 by default; 0 for none. Other tasks are polled at the normal interval.
    */
   readonly maxSubscriptions?: number | undefined
   /**
-   * How long an interrupted call waits until the server has received the cancellation of its task. Default 5 seconds.
+   * How long an interrupted call waits until the server has received the cancellation of its task: 5 seconds by default.
    */
   readonly cancelTimeout?: Duration.Input | undefined
 }

@@ -20,22 +20,22 @@ import type * as Duration from "effect/Duration"
 /** The bounds of tasks. They apply to each connection separately. */
 export interface Options {
   /**
-   * How many tasks may run at the same time. Default 100. Input requests beyond that are refused (`-32603`), and the
+   * How many tasks may run at the same time: 100 by default. Input requests beyond that are refused (`-32603`), and the
    * host does not receive them.
    */
   readonly maxLive?: number | undefined
   /**
-   * How many tasks are stored, running or ended. Default 1,000. For a new one, the oldest task is deleted that was
+   * How many tasks are stored, running or ended: 1,000 by default. For a new one, the oldest task is deleted that was
    * cancelled or whose result was fetched. Without such a task, the input request is refused (`-32603`).
    */
   readonly maxRetained?: number | undefined
   /**
-   * How long a task is stored after its creation, at most. Default 24 hours. It also applies if the server requests a
+   * How long a task is stored after its creation, at most: 24 hours by default. It also applies if the server requests a
    * longer time or none. After that time the task is deleted, and its handler is interrupted if it still runs.
    */
   readonly maxTtl?: Duration.Input | undefined
-  /** How long a server should wait between two status requests. Default 1 second. */
+  /** How long a server should wait between two status requests: 1 second by default. */
   readonly pollInterval?: Duration.Input | undefined
-  /** How many tasks one page of `tasks/list` has. Default 100. Further pages are requested with `nextCursor`. */
+  /** How many tasks one page of `tasks/list` has: 100 by default. Further pages are requested with `nextCursor`. */
   readonly pageSize?: number | undefined
 }

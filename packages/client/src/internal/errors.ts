@@ -21,7 +21,7 @@ export const statusOf = ({ reason }: ClientError): number | undefined =>
 const transientStatuses: ReadonlySet<number> = new Set([408, 425, 429])
 
 /** Whether the same request may be answered otherwise later, by the HTTP status of its response. */
-export const isTransientStatus = (status: number): boolean => status >= 500 || transientStatuses.has(status)
+const isTransientStatus = (status: number): boolean => status >= 500 || transientStatuses.has(status)
 
 /**
  * Whether another attempt may succeed: no response came, nothing looked at the request, or the server or a gateway

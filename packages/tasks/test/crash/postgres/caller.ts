@@ -2,7 +2,6 @@
  * A client with promises, for the scenarios.
  */
 import * as Client from "@skein/client/Client"
-import type { ClientError } from "@skein/client/ClientError"
 import * as Elicitation from "@skein/client/Elicitation"
 import * as NodeHttp from "@skein/client/NodeHttp"
 import type { Handle, RemoteTask } from "@skein/client/RemoteTask"
@@ -12,8 +11,8 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { Gate } from "./tools.ts"
 
-/** The end of a call: its text, or why it failed. */
-export type Ended = string | ClientError["reason"]
+/** The end of a call: its text, or the tag of the reason why it failed. */
+export type Ended = string
 
 /** A client of the front server. */
 export class Caller {
