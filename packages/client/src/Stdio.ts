@@ -181,7 +181,7 @@ class ChildConnection implements StdioConnection {
       message: (message) => receiver.message(message),
       end: (end) => {
         this.#stdoutOpen = false
-        if (end._tag === "Ended") this.#settle()
+        if (end._tag === "ClosedByPeer") this.#settle()
         else this.#finish(end)
       }
     })
@@ -253,7 +253,7 @@ class ChildConnection implements StdioConnection {
       return this.#lost(cause.message, cause)
     }
     if (status === undefined && this.#stdinBroken) return this.#lost("The server no longer reads its stdin")
-    this.#finish({ _tag: "Ended" })
+    this.#finish({ _tag: "ClosedByPeer" })
   }
 
   #lost(message: string, cause?: unknown): void {
@@ -282,7 +282,8 @@ class ChildConnection implements StdioConnection {
  * daemon does, is not ended.
  *
  * Fails with `OpenFailed` if the process cannot be started. A server that exits with code 0, or closes its stdout, ends
- * the connection as `Ended`. Any other exit ends it as `Lost`, with a {@link ServerExited} as the cause of the error.
+ * the connection as `ClosedByPeer`. Any other exit ends it as `Lost`, with a {@link ServerExited} as the cause of the
+ * error.
  *
  * @example
  * const connection = yield* Stdio.connect({ command: "node", args: ["server.js"], stderr: "capture" })

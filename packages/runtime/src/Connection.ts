@@ -8,12 +8,12 @@ import type * as Scope from "effect/Scope"
 import type { TransportError } from "./TransportError.ts"
 
 /**
- * Why no further messages will arrive. `Closed`: this side closed the connection. `Ended`: the peer has stopped
- * sending, and may still read. `Lost`: the transport broke.
+ * Why no further messages will arrive. `ClosedByUs`: this side closed the connection. `ClosedByPeer`: the peer has
+ * stopped sending, and may still read. `Lost`: the transport broke.
  */
 export type End =
-  | { readonly _tag: "Closed" }
-  | { readonly _tag: "Ended" }
+  | { readonly _tag: "ClosedByUs" }
+  | { readonly _tag: "ClosedByPeer" }
   | { readonly _tag: "Lost"; readonly cause: TransportError }
 
 /**
@@ -71,9 +71,9 @@ export interface Connection {
    * transport with several streams can choose one.
    *
    * Returns `false` while the peer is slow to read: the message was accepted all the same, and callers that can wait
-   * should wait for `drained`. After `Ended` it still sends if the peer can still read (a client that has closed a
-   * server's stdin still reads its stdout), so that responses to requests in flight get out before `close`. After
-   * `Closed` or `Lost` it does nothing and returns `true`. It throws only what `JsonRpc.encode` throws, and then
+   * should wait for `drained`. After `ClosedByPeer` it still sends if the peer can still read (a client that has closed
+   * a server's stdin still reads its stdout), so that responses to requests in flight get out before `close`. After
+   * `ClosedByUs` or `Lost` it does nothing and returns `true`. It throws only what `JsonRpc.encode` throws, and then
    * nothing was sent.
    */
   readonly send: (message: JsonRpc.Outbound, about?: JsonRpc.Id, headers?: Headers) => boolean

@@ -71,8 +71,8 @@ class Side implements Connection {
 
   get close(): Effect.Effect<void> {
     return Effect.sync(() => {
-      this.#finish({ _tag: "Closed" })
-      this.other.#finish({ _tag: "Ended" })
+      this.#finish({ _tag: "ClosedByUs" })
+      this.other.#finish({ _tag: "ClosedByPeer" })
     })
   }
 
@@ -90,7 +90,7 @@ class Side implements Connection {
   #finish(end: End): void {
     if (this.#end !== undefined) return
     this.#end = end
-    if (end._tag === "Closed") this.#inbox.length = 0
+    if (end._tag === "ClosedByUs") this.#inbox.length = 0
     this.#schedule()
     this.#wakeWriters()
   }

@@ -54,8 +54,8 @@ const hangUps = new Set(["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STR
 /** Whether an error of a stream means that the peer has closed it; any other error is a fault. */
 const isHangUp = (error: Error): boolean => hangUps.has((error as { readonly code?: string | undefined }).code ?? "")
 
-const ended: End = { _tag: "Ended" }
-const closed: End = { _tag: "Closed" }
+const ended: End = { _tag: "ClosedByPeer" }
+const closed: End = { _tag: "ClosedByUs" }
 
 /** Ignores the errors of writes that were pending when the stream was released. */
 const ignore = (): void => {}
@@ -261,8 +261,8 @@ class StreamConnection implements Connection {
  * `endOutput`, and destroys neither. It removes all its listeners, except one that ignores the errors of an output with
  * unwritten data.
  *
- * The end of the input is `Ended`, and messages are still sent. An output that the peer has closed is `Ended` too, and
- * then nothing is sent. Bytes after the last line break are read as a line when the input ends, and dropped when it is
+ * The end of the input is `ClosedByPeer`, and messages are still sent. An output that the peer has closed is
+ * `ClosedByPeer` too, and then nothing is sent. Bytes after the last line break are read as a line when the input ends, and dropped when it is
  * closed without an end.
  */
 export const make = (

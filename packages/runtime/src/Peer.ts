@@ -147,14 +147,14 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
 
   close(end: SessionEnd, stopping = false): void {
     if (this.#end !== undefined) {
-      if (!this.#draining || end._tag === "Ended") return
+      if (!this.#draining || end._tag === "ClosedByPeer") return
       this.#draining = false
       this.#stopping &&= stopping
       this.#awaitingIdle?.(Effect.void)
       return
     }
     this.#end = end
-    this.#draining = end._tag === "Ended"
+    this.#draining = end._tag === "ClosedByPeer"
     this.#stopping = stopping
     this.#flow()
     this.#calls?.end(end)
@@ -403,7 +403,7 @@ export const make = <R = never>(
     ),
     (peer) =>
       Effect.suspend(() => {
-        peer.close({ _tag: "Closed" }, true)
+        peer.close({ _tag: "ClosedByUs" }, true)
         return peer.ended
       })
   )

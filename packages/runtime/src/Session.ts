@@ -6,8 +6,8 @@ import type * as Revision from "@skein/protocol/Revision"
 import type { End } from "./Connection.ts"
 
 /**
- * Why a session has ended: `Closed` by this side, `Ended` by the peer, `Lost` with its transport, `Refused` because the
- * two sides could not agree, or `Expired` because it was idle for too long.
+ * Why a session has ended: `ClosedByUs`, `ClosedByPeer`, `Lost` with its transport, `Refused` because the two sides could
+ * not agree, or `Expired` because it was idle for too long.
  */
 export type SessionEnd =
   | End

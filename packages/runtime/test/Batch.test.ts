@@ -197,9 +197,9 @@ describe("batches", () => {
       const { handlers, other, peer } = yield* raw({ revision, limits: { drainTimeout: 100 } })
       other.json([request(1), request(2)])
       handlers.end(1)
-      other.end({ _tag: "Ended" })
+      other.end({ _tag: "ClosedByPeer" })
       yield* TestClock.adjust(100)
-      expect(yield* peer.ended).toEqual({ _tag: "Ended" })
+      expect(yield* peer.ended).toEqual({ _tag: "ClosedByPeer" })
       expect(other.messages).toEqual([[{ jsonrpc: "2.0", id: 1, result: { done: 1 } }]])
     }))
 

@@ -151,9 +151,9 @@ describe("InMemoryTransport.make", () => {
       yield* b.close
       yield* settle
       expect(numbers(right.received)).toEqual([1])
-      expect(right.ends).toEqual([{ _tag: "Ended" }])
+      expect(right.ends).toEqual([{ _tag: "ClosedByPeer" }])
       expect(left.received).toEqual([])
-      expect(left.ends).toEqual([{ _tag: "Closed" }])
+      expect(left.ends).toEqual([{ _tag: "ClosedByUs" }])
       expect([a.send(note(3)), b.send(note(4))]).toEqual([true, true])
       yield* settle
       expect([left.received.length, right.received.length]).toEqual([0, 1])
@@ -170,19 +170,19 @@ describe("InMemoryTransport.make", () => {
       a.send(note(1))
       yield* a.close
       yield* settle
-      expect(left.ends).toEqual([{ _tag: "Closed" }])
+      expect(left.ends).toEqual([{ _tag: "ClosedByUs" }])
       expect([right.received, right.ends]).toEqual([[], []])
       b.resume!()
       yield* settle
       expect(numbers(right.received)).toEqual([1])
-      expect(right.ends).toEqual([{ _tag: "Ended" }])
+      expect(right.ends).toEqual([{ _tag: "ClosedByPeer" }])
       const [c, d] = yield* InMemoryTransport.make()
       const idle = listen(d)
       yield* settle
       d.pause!()
       yield* c.close
       yield* settle
-      expect(idle.ends).toEqual([{ _tag: "Ended" }])
+      expect(idle.ends).toEqual([{ _tag: "ClosedByPeer" }])
     }))
 
   it.effect("resumes drained when either side closes", () =>
@@ -219,7 +219,7 @@ describe("InMemoryTransport.make", () => {
       const right = listen(b)
       yield* Scope.close(scope, Exit.void)
       yield* settle
-      expect([left.ends, right.ends]).toEqual([[{ _tag: "Closed" }], [{ _tag: "Ended" }]])
+      expect([left.ends, right.ends]).toEqual([[{ _tag: "ClosedByUs" }], [{ _tag: "ClosedByPeer" }]])
     }))
 
   it.live("does not starve timers while both sides send continuously", () =>

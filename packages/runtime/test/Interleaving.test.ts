@@ -216,10 +216,10 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
     }
     // A connection reports its end once. This side may close it any number of times.
     const end = (end: Parameters<Peer.Peer["close"]>[0]) => {
-      const transport = end._tag === "Ended" || end._tag === "Lost"
+      const transport = end._tag === "ClosedByPeer" || end._tag === "Lost"
       if (transport && model.end !== undefined) return
       model.close(end)
-      if (end._tag === "Ended" || end._tag === "Lost") other.end(end)
+      if (end._tag === "ClosedByPeer" || end._tag === "Lost") other.end(end)
       else peer.close(end)
     }
 
@@ -344,13 +344,13 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
           yield* settle
           break
         case "ended":
-          end({ _tag: "Ended" })
+          end({ _tag: "ClosedByPeer" })
           break
         case "lost":
           end({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message: "broken" }) }) })
           break
         case "close":
-          end({ _tag: "Closed" })
+          end({ _tag: "ClosedByUs" })
           break
       }
       expect(other.messages.map(text)).toEqual(model.wire)
@@ -360,7 +360,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
     }
 
     // The scope closes. Handlers that ignore the interruption are ended afterwards, and then nothing remains.
-    model.close({ _tag: "Closed" })
+    model.close({ _tag: "ClosedByUs" })
     const closing = yield* fork(Scope.close(scope, Exit.void))
     yield* TestClock.adjust(1000)
     yield* settle

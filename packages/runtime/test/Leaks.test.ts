@@ -195,7 +195,7 @@ describe("after 10,000 sessions with random calls, cancellations and disconnects
         expect(alive.size).toBe(0)
         expect(listeners()).toBe(before.listeners)
         expect(peers).toHaveLength(20_000)
-        for (const tag of ["Closed", "Ended", "Expired", "Refused"]) expect(ends[tag]).toBeGreaterThan(100)
+        for (const tag of ["ClosedByUs", "ClosedByPeer", "Expired", "Refused"]) expect(ends[tag]).toBeGreaterThan(100)
         // No peer is referenced any more. The last ones may still be in a queue of the JavaScript engine, which needs
         // some turns.
         const held = () => peers.reduce((sum, peer) => peer.deref() === undefined ? sum : sum + 1, 0)

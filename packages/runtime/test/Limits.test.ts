@@ -138,16 +138,16 @@ describe("maxInFlightRequests", () => {
 
   it.effect("handles queued requests after the peer has ended, and discards them when the session is closed", () =>
     Effect.gen(function*() {
-      for (const _tag of ["Ended", "Closed"] as const) {
+      for (const _tag of ["ClosedByPeer", "ClosedByUs"] as const) {
         const { handlers, other, peer } = yield* raw({ limits: { maxInFlightRequests: 1 } })
         for (const id of [1, 2, 3]) other.request(id)
-        if (_tag === "Ended") other.end({ _tag })
+        if (_tag === "ClosedByPeer") other.end({ _tag })
         else peer.close({ _tag })
         yield* settle
-        for (const id of _tag === "Ended" ? [1, 2, 3] : []) handlers.end(id)
+        for (const id of _tag === "ClosedByPeer" ? [1, 2, 3] : []) handlers.end(id)
         expect((yield* peer.ended)._tag).toBe(_tag)
-        expect(handlers.started).toEqual(_tag === "Ended" ? [1, 2, 3] : [1])
-        expect(other.messages).toHaveLength(_tag === "Ended" ? 3 : 0)
+        expect(handlers.started).toEqual(_tag === "ClosedByPeer" ? [1, 2, 3] : [1])
+        expect(other.messages).toHaveLength(_tag === "ClosedByPeer" ? 3 : 0)
         expect(peer.queued).toBe(0)
       }
     }))

@@ -77,7 +77,7 @@ describe("NodeStreams", () => {
       input.end(line("a").trim())
       yield* tick
       expect(seen).toEqual(["a"])
-      expect(ends).toEqual([{ _tag: "Ended" }])
+      expect(ends).toEqual([{ _tag: "ClosedByPeer" }])
       output.holding = true
       connection.send(note("answer one, which is slow"))
       yield* tick
@@ -101,7 +101,7 @@ describe("NodeStreams", () => {
       input.destroy()
       yield* tick
       expect(seen).toEqual(["a"])
-      expect(ends).toEqual([{ _tag: "Ended" }])
+      expect(ends).toEqual([{ _tag: "ClosedByPeer" }])
       yield* connection.close
     }))
 
@@ -130,7 +130,7 @@ describe("NodeStreams", () => {
           const { ends } = listen(streams.connection)
           streams[which].destroy(Object.assign(new Error(code), { code }))
           yield* tick
-          expect(ends).toEqual([{ _tag: "Ended" }])
+          expect(ends).toEqual([{ _tag: "ClosedByPeer" }])
           if (which === "output") expect(streams.connection.send(note("late"))).toBe(true)
           yield* streams.connection.drained
           yield* streams.connection.close
@@ -143,7 +143,7 @@ describe("NodeStreams", () => {
       const { connection, output } = yield* setup()
       output.destroy()
       yield* tick
-      expect(listen(connection).ends).toEqual([{ _tag: "Ended" }])
+      expect(listen(connection).ends).toEqual([{ _tag: "ClosedByPeer" }])
       yield* connection.close
     }))
 
@@ -212,7 +212,7 @@ describe("NodeStreams", () => {
         yield* tick
         yield* tick
       }
-      expect(seen).toEqual(["a", "b", "c", "Ended"])
+      expect(seen).toEqual(["a", "b", "c", "ClosedByPeer"])
       expect(input.closed).toBe(true)
       yield* connection.close
     }))
@@ -266,7 +266,7 @@ describe("NodeStreams", () => {
       input.pause()
       input.end()
       yield* tick
-      expect(ends).toEqual([{ _tag: "Ended" }])
+      expect(ends).toEqual([{ _tag: "ClosedByPeer" }])
       yield* connection.close
     }))
 
@@ -296,7 +296,7 @@ describe("NodeStreams", () => {
       connection.send(note("a"))
       const closing = yield* Effect.forkChild(connection.close)
       yield* TestClock.adjust("1999 millis")
-      expect(ends).toEqual([{ _tag: "Closed" }])
+      expect(ends).toEqual([{ _tag: "ClosedByUs" }])
       expect(output.taken).toEqual([line("a")])
       expect(closing.pollUnsafe()).toBe(undefined)
       yield* TestClock.adjust("1 millis")
@@ -328,7 +328,7 @@ describe("NodeStreams", () => {
         const { ends } = listen(connection)
         connection.send(note("a"))
         yield* Scope.close(scope, Exit.void)
-        expect(ends).toEqual([{ _tag: "Closed" }])
+        expect(ends).toEqual([{ _tag: "ClosedByUs" }])
       }
       expect([listenerCount(input), listenerCount(output)]).toEqual(before)
       expect(output.taken.length).toBe(20)
@@ -359,7 +359,7 @@ describe("NodeStreams", () => {
       })
       expect(reply).toBe("hello!")
       yield* client.close
-      expect(yield* Fiber.join(ended)).toEqual({ _tag: "Ended" })
+      expect(yield* Fiber.join(ended)).toEqual({ _tag: "ClosedByPeer" })
       yield* service.close
       yield* Effect.promise(() => new Promise((resolve) => server.close(resolve)))
       if (!near.closed) yield* Effect.promise(() => once(near, "close"))

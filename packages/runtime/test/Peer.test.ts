@@ -386,10 +386,10 @@ describe("outbound requests", () => {
       const { other, peer } = yield* raw().pipe(Effect.provideService(Metric.FiberRuntimeMetrics, service))
       other.onSend = (json) => {
         if (json.method !== "a") return
-        other.end({ _tag: "Ended" })
+        other.end({ _tag: "ClosedByPeer" })
       }
       const error = yield* Effect.flip(peer.request("a"))
-      expect(error).toMatchObject({ _tag: "RequestError", reason: { _tag: "Closed", end: { _tag: "Ended" } } })
+      expect(error).toMatchObject({ _tag: "RequestError", reason: { _tag: "Closed", end: { _tag: "ClosedByPeer" } } })
       expect([...peer.calls]).toEqual([])
       expect(other.notices("notifications/cancelled")).toEqual([])
       yield* peer.ended

@@ -20,8 +20,8 @@ const stubborn: RequestContext.Dispatcher = () => Effect.uninterruptible(Effect.
 
 describe("the end of a session", () => {
   const reasons: ReadonlyArray<SessionEnd> = [
-    { _tag: "Closed" },
-    { _tag: "Ended" },
+    { _tag: "ClosedByUs" },
+    { _tag: "ClosedByPeer" },
     lost,
     { _tag: "Refused", message: "no common revision" },
     { _tag: "Expired" }
@@ -41,7 +41,7 @@ describe("the end of a session", () => {
         const call = yield* fork(peer.request("a"))
         const ended = yield* fork(peer.ended)
         expect(poll(ended)).toBe("running")
-        if (end._tag === "Ended" || end._tag === "Lost") other.end(end)
+        if (end._tag === "ClosedByPeer" || end._tag === "Lost") other.end(end)
         else peer.close(end)
         expect(yield* Fiber.join(ended)).toEqual(end)
         expect(failureOf(call)).toMatchObject({ _tag: "RequestError", reason: { _tag: "Closed", end }, method: "a" })
@@ -57,10 +57,10 @@ describe("the end of a session", () => {
       for (const id of [1, 2]) other.json({ jsonrpc: "2.0", id, method: "a" })
       other.json({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } })
       expect(other.forgotten).toEqual([1])
-      peer.close({ _tag: "Ended" })
+      peer.close({ _tag: "ClosedByPeer" })
       other.json({ jsonrpc: "2.0", id: 3, method: "a" })
       expect(other.forgotten).toEqual([1, 3])
-      peer.close({ _tag: "Closed" })
+      peer.close({ _tag: "ClosedByUs" })
       yield* peer.ended
       expect(other.forgotten).toEqual([1, 3, 2])
       expect(other.messages).toEqual([])
@@ -70,10 +70,10 @@ describe("the end of a session", () => {
   const ways: ReadonlyArray<[string, boolean, (end: (end: SessionEnd) => void, scope: Scope.Closeable) => unknown]> = [
     ["its scope closes", true, (_, scope) => Effect.runFork(stop(scope))],
     ["the other side ends, and then its scope closes", false, (end, scope) => {
-      end({ _tag: "Ended" })
+      end({ _tag: "ClosedByPeer" })
       Effect.runFork(stop(scope))
     }],
-    ["it is closed", false, (end) => end({ _tag: "Closed" })],
+    ["it is closed", false, (end) => end({ _tag: "ClosedByUs" })],
     ["its transport is lost", false, (end) => end(lost)]
   ]
   for (const [what, stopped, way] of ways) {
@@ -99,7 +99,7 @@ describe("the end of a session", () => {
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       peer.close({ _tag: "Expired" })
-      peer.close({ _tag: "Closed" })
+      peer.close({ _tag: "ClosedByUs" })
       other.end(lost)
       expect(yield* peer.ended).toEqual({ _tag: "Expired" })
       expect(other.closes).toBe(1)
@@ -108,12 +108,12 @@ describe("the end of a session", () => {
   it.effect("runs and sends nothing afterwards", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
-      peer.close({ _tag: "Closed" })
+      peer.close({ _tag: "ClosedByUs" })
       yield* peer.ended
       other.request(1)
       yield* peer.notify("notifications/message")
       expect(yield* Effect.flip(peer.request("a"))).toMatchObject({
-        reason: { _tag: "Closed", end: { _tag: "Closed" } }
+        reason: { _tag: "Closed", end: { _tag: "ClosedByUs" } }
       })
       expect(handlers.started).toEqual([])
       expect(other.messages).toEqual([])
@@ -122,7 +122,7 @@ describe("the end of a session", () => {
 
   it.effect("interrupts requests in flight when the session is closed, expires or is lost, and answers none", () =>
     Effect.gen(function*() {
-      for (const end of reasons.filter((end) => end._tag !== "Ended")) {
+      for (const end of reasons.filter((end) => end._tag !== "ClosedByPeer")) {
         const { handlers, other, peer } = yield* raw()
         other.request(1)
         other.request(2)
@@ -141,9 +141,9 @@ describe("the end of a session", () => {
         onNotification: () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (interrupted = true)))
       })
       other.notify("notifications/a")
-      peer.close({ _tag: "Closed" })
+      peer.close({ _tag: "ClosedByUs" })
       expect(interrupted).toBe(true)
-      expect(yield* peer.ended).toEqual({ _tag: "Closed" })
+      expect(yield* peer.ended).toEqual({ _tag: "ClosedByUs" })
     }))
 
   it.effect("waits for the finalizers of interrupted handlers", () =>
@@ -157,7 +157,7 @@ describe("the end of a session", () => {
       for (let id = 0; id < 5; id++) other.request(id)
       yield* Scope.addFinalizer(peer.scope, Effect.andThen(Effect.sleep(150), Effect.sync(() => finalized++)))
       const ended = yield* fork(peer.ended)
-      peer.close({ _tag: "Closed" })
+      peer.close({ _tag: "ClosedByUs" })
       yield* TestClock.adjust(149)
       expect([finalized, poll(ended), other.closes]).toEqual([5, "running", 0])
       yield* TestClock.adjust(1)
@@ -171,7 +171,7 @@ describe("the end of a session", () => {
       other.request(1)
       yield* Scope.close(scope, Exit.void)
       expect(handlers.interrupted).toEqual([1])
-      expect(yield* peer.ended).toEqual({ _tag: "Closed" })
+      expect(yield* peer.ended).toEqual({ _tag: "ClosedByUs" })
       expect(other.closes).toBe(1)
     }))
 })
@@ -183,12 +183,12 @@ describe("when the peer has ended", () => {
       const ended = yield* fork(peer.ended)
       other.request(1)
       other.request(2)
-      other.end({ _tag: "Ended" })
+      other.end({ _tag: "ClosedByPeer" })
       handlers.end(1)
       yield* settle
       expect([poll(ended), other.closes]).toEqual(["running", 0])
       handlers.end(2)
-      expect(yield* Fiber.join(ended)).toEqual({ _tag: "Ended" })
+      expect(yield* Fiber.join(ended)).toEqual({ _tag: "ClosedByPeer" })
       expect(other.messages).toEqual([
         { jsonrpc: "2.0", id: 1, result: { done: 1 } },
         { jsonrpc: "2.0", id: 2, result: { done: 2 } }
@@ -202,7 +202,7 @@ describe("when the peer has ended", () => {
         for (const outcome of [Effect.succeed({}), Effect.die("broken")]) {
           const { handlers, other, peer } = yield* raw()
           other.request(1)
-          other.end({ _tag: "Ended" })
+          other.end({ _tag: "ClosedByPeer" })
           handlers.end(1, outcome)
           yield* peer.ended
           expect(other.answers(1)).toHaveLength(1)
@@ -215,12 +215,12 @@ describe("when the peer has ended", () => {
       const { handlers, other, peer } = yield* raw()
       const ended = yield* fork(peer.ended)
       other.request(1)
-      other.end({ _tag: "Ended" })
+      other.end({ _tag: "ClosedByPeer" })
       yield* TestClock.adjust("4999 millis")
       expect(handlers.interrupted).toEqual([])
       yield* TestClock.adjust("1 millis")
       expect(handlers.interrupted).toEqual([1])
-      expect(yield* Fiber.join(ended)).toEqual({ _tag: "Ended" })
+      expect(yield* Fiber.join(ended)).toEqual({ _tag: "ClosedByPeer" })
       expect(other.messages).toEqual([])
     }))
 
@@ -228,7 +228,7 @@ describe("when the peer has ended", () => {
     Effect.gen(function*() {
       const { handlers, other } = yield* raw()
       other.request(1, "a", { _meta: { progressToken: 1 } })
-      other.end({ _tag: "Ended" })
+      other.end({ _tag: "ClosedByPeer" })
       const exchange = handlers.exchanges.get(1)!
       yield* exchange.progress({ progress: 1 })
       expect(other.notices("notifications/progress")).toHaveLength(1)
@@ -239,12 +239,12 @@ describe("when the peer has ended", () => {
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({ limits: { drainTimeout: "1 hour" } })
       other.request(1)
-      other.end({ _tag: "Ended" })
+      other.end({ _tag: "ClosedByPeer" })
       yield* settle
       expect(handlers.interrupted).toEqual([])
-      peer.close({ _tag: "Closed" })
+      peer.close({ _tag: "ClosedByUs" })
       expect(handlers.interrupted).toEqual([1])
-      expect(yield* peer.ended).toEqual({ _tag: "Ended" })
+      expect(yield* peer.ended).toEqual({ _tag: "ClosedByPeer" })
     }))
 
   it.effect("stops waiting for them when the scope of the peer closes", () =>
@@ -254,7 +254,7 @@ describe("when the peer has ended", () => {
         Effect.provideService(Scope.Scope, scope)
       )
       other.request(1)
-      other.end({ _tag: "Ended" })
+      other.end({ _tag: "ClosedByPeer" })
       yield* Scope.close(scope, Exit.void)
       expect(handlers.interrupted).toEqual([1])
     }))
@@ -263,8 +263,8 @@ describe("when the peer has ended", () => {
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ dispatch: echo })
       other.request(1, "ping")
-      other.end({ _tag: "Ended" })
-      expect(yield* peer.ended).toEqual({ _tag: "Ended" })
+      other.end({ _tag: "ClosedByPeer" })
+      expect(yield* peer.ended).toEqual({ _tag: "ClosedByPeer" })
     }))
 })
 
@@ -279,11 +279,11 @@ describe("a handler that ignores its interruption", () => {
         other.request(1, "tools/call")
         other.notify("notifications/stubborn")
         const ended = yield* fork(peer.ended)
-        peer.close({ _tag: "Closed" })
+        peer.close({ _tag: "ClosedByUs" })
         yield* TestClock.adjust("4999 millis")
         expect([poll(ended), other.closes, lines.length]).toEqual(["running", 0, 0])
         yield* TestClock.adjust("1 millis")
-        expect(yield* Fiber.join(ended)).toEqual({ _tag: "Closed" })
+        expect(yield* Fiber.join(ended)).toEqual({ _tag: "ClosedByUs" })
         expect(other.closes).toBe(1)
         expect(lines.map((line) => [line.level, line.text])).toEqual([
           ["Warn", "tools/call did not stop within interruptTimeout (5000 ms)"],
@@ -299,7 +299,7 @@ describe("a handler that ignores its interruption", () => {
         other.request(1)
         yield* Scope.addFinalizer(peer.scope, Effect.never)
         const ended = yield* fork(peer.ended)
-        peer.close({ _tag: "Closed" })
+        peer.close({ _tag: "ClosedByUs" })
         yield* TestClock.adjust(99)
         expect(poll(ended)).toBe("running")
         yield* TestClock.adjust(1)
@@ -320,7 +320,7 @@ describe("a handler that ignores its interruption", () => {
           limits: { interruptTimeout: 10 }
         })
         other.request(1)
-        peer.close({ _tag: "Closed" })
+        peer.close({ _tag: "ClosedByUs" })
         yield* TestClock.adjust(10)
         yield* peer.ended
         expect([...peer.requests]).toHaveLength(1)
@@ -336,7 +336,7 @@ describe("a handler that ignores its interruption", () => {
         const { other, peer } = yield* raw({ dispatch: stubborn, limits: { drainTimeout: 30, interruptTimeout: 20 } })
         other.request(1)
         const ended = yield* fork(peer.ended)
-        other.end({ _tag: "Ended" })
+        other.end({ _tag: "ClosedByPeer" })
         yield* TestClock.adjust(49)
         expect(poll(ended)).toBe("running")
         yield* TestClock.adjust(1)
@@ -441,9 +441,9 @@ describe("a paused reader", () => {
       const { other, peer } = yield* raw({ limits: { maxInFlightRequests: 1, maxQueuedRequests: 0 } })
       other.request(1)
       expect(other.paused).toBe(true)
-      peer.close({ _tag: "Closed" })
+      peer.close({ _tag: "ClosedByUs" })
       expect(other.paused).toBe(false)
-      expect(yield* peer.ended).toEqual({ _tag: "Closed" })
+      expect(yield* peer.ended).toEqual({ _tag: "ClosedByUs" })
     }))
 
   it.effect("receives the end after all messages before it, over an in-memory transport", () =>
@@ -456,7 +456,7 @@ describe("a paused reader", () => {
       yield* fork(Effect.ignore(left.request("a")))
       yield* fork(Effect.ignore(left.request("b")))
       yield* settle
-      left.close({ _tag: "Closed" })
+      left.close({ _tag: "ClosedByUs" })
       yield* left.ended
       yield* settle
       expect(handlers.started).toEqual([1])
@@ -464,7 +464,7 @@ describe("a paused reader", () => {
       yield* settle
       expect(handlers.started).toEqual([1, 2])
       handlers.end(2)
-      expect(yield* right.ended).toEqual({ _tag: "Ended" })
+      expect(yield* right.ended).toEqual({ _tag: "ClosedByPeer" })
     }))
 })
 

@@ -94,7 +94,7 @@ export class Counterpart implements Connection.MultiStreamConnection {
 
   readonly close = Effect.sync(() => {
     this.closes++
-    this.end({ _tag: "Closed" })
+    this.end({ _tag: "ClosedByUs" })
     this.drain()
   })
 

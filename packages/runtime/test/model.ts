@@ -192,14 +192,14 @@ export class Model {
 
   close(end: SessionEnd): void {
     if (this.end !== undefined) {
-      if (!this.#draining || end._tag === "Ended") return
+      if (!this.#draining || end._tag === "ClosedByPeer") return
       this.#draining = false
       // A handler that starts while calls are failed may close the session too, so all calls are failed first.
       if (!this.#failing) this.#interrupt()
       return
     }
     this.end = end
-    this.#draining = end._tag === "Ended"
+    this.#draining = end._tag === "ClosedByPeer"
     this.#starting++
     this.#failing = true
     for (const id of [...this.calls.keys()]) this.#called(id, "Closed")

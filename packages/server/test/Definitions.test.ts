@@ -251,7 +251,7 @@ describe("scopes", () => {
       expect((yield* inspect).sessions.length).toBe(1)
       yield* Scope.close(scope, Exit.void)
       expect((yield* inspect).sessions.length).toBe(0)
-      expect(yield* client.peer.ended).toEqual({ _tag: "Closed" })
+      expect(yield* client.peer.ended).toEqual({ _tag: "ClosedByUs" })
       const other = yield* Effect.provide(kit.connect("2025-11-25"), context)
       expect(text(yield* other.call("a"))).toBe("ok")
     }))

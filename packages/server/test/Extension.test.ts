@@ -165,7 +165,7 @@ describe("an extension", () => {
       expect(yield* run(Extension.session(callers[1]!))).toBe(undefined)
       yield* kit.settle
       expect(closed).toBe(false)
-      old.peer.close({ _tag: "Closed" })
+      old.peer.close({ _tag: "ClosedByUs" })
       yield* old.peer.ended
       expect(closed).toBe(true)
     }))

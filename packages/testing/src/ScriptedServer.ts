@@ -127,7 +127,7 @@ export const make = (script: Script, options: Options = {}): ScriptedServer => {
     if (message._tag !== "Request") return
     const reply = script(message, server)
     if (reply === undefined || reply === "no response") return
-    if (reply === "disconnect") return sender.end({ _tag: "Ended" })
+    if (reply === "disconnect") return sender.end({ _tag: "ClosedByPeer" })
     const { id } = message
     // Several clients may be connected: the response goes to the one that asked.
     sender.deliver(
@@ -184,7 +184,7 @@ export const make = (script: Script, options: Options = {}): ScriptedServer => {
     send: (message) => current().deliver(JsonRpc.encode(message)),
     notify: (method, params) => server.send(JsonRpc.notification(method, params)),
     sendText: (text) => current().deliver(text),
-    disconnect: () => current().end({ _tag: "Ended" }),
+    disconnect: () => current().end({ _tag: "ClosedByPeer" }),
     lose: (cause = lost()) => current().lose(cause),
     refuse: (id, error) => current().refuse(id, error),
     reportGap: (error) => current().reportGap(error),

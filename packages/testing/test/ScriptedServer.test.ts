@@ -53,7 +53,7 @@ describe("make", () => {
       const { client } = yield* connected(() => "disconnect")
       expect((yield* Effect.flip(client.listToolsPage())).reason).toMatchObject({
         _tag: "Closed",
-        end: { _tag: "Ended" }
+        end: { _tag: "ClosedByPeer" }
       })
     }))
 

@@ -54,7 +54,7 @@ describe("a closed client", () => {
         const after = server.methods.length
         for (const [name, asked] of Object.entries(every(client))) {
           const { end, message, reason, undelivered } = fieldsOf(yield* Effect.flip(asked))
-          assert.deepStrictEqual([name, reason, end?._tag, undelivered], [name, "Closed", "Closed", true], message)
+          assert.deepStrictEqual([name, reason, end?._tag, undelivered], [name, "Closed", "ClosedByUs", true], message)
         }
         assert.isAtLeast(after, sent)
         assert.strictEqual(server.methods.length, after)

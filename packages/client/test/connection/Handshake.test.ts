@@ -367,7 +367,7 @@ describe("a server that ends during the handshake", () => {
       const server = ScriptedServer.make(() => "disconnect")
       const error = yield* failureOf(Client.make(server.transport))
       assert.strictEqual(error.reason._tag, "Closed")
-      assert.strictEqual(fieldsOf(error).end?._tag, "Ended")
+      assert.strictEqual(fieldsOf(error).end?._tag, "ClosedByPeer")
       assert.strictEqual(error.method, "initialize")
       assert.strictEqual(server.connections, 2)
     }))
@@ -414,7 +414,7 @@ describe("the layer", () => {
         yield* client.ping()
         return { ended: client.ended }
       }).pipe(Effect.provide(Client.layer(server.transport)))
-      assert.strictEqual((yield* ended)._tag, "Closed")
+      assert.strictEqual((yield* ended)._tag, "ClosedByUs")
     }))
 })
 
@@ -427,7 +427,7 @@ describe("many clients", () => {
         const client = yield* Effect.scoped(
           Client.make(ScriptedServer.make(ScriptedServer.handshake("2025-11-25")).transport)
         )
-        assert.strictEqual((yield* client.ended)._tag, "Closed")
+        assert.strictEqual((yield* client.ended)._tag, "ClosedByUs")
       }
       assert.isAtMost(timers(), before + 1)
     }))

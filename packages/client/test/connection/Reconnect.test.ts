@@ -266,8 +266,8 @@ describe("a lost connection", () => {
   it.effect("is not reopened when the client closed it", () =>
     Effect.gen(function*() {
       const { client, line } = yield* open({ reconnect: true })
-      peerOf(client).close({ _tag: "Closed" })
-      assert.strictEqual((yield* client.ended)._tag, "Closed")
+      peerOf(client).close({ _tag: "ClosedByUs" })
+      assert.strictEqual((yield* client.ended)._tag, "ClosedByUs")
       yield* TestClock.adjust("1 hour")
       assert.strictEqual(line.attempts, 1)
     }))
@@ -299,8 +299,8 @@ describe("a client that closes", () => {
       yield* close
       const error = yield* Fiber.join(waiting)
       assert.strictEqual(error.reason._tag, "Closed")
-      assert.deepStrictEqual(fieldsOf(error).end, { _tag: "Closed" })
-      assert.deepStrictEqual(yield* client.ended, { _tag: "Closed" })
+      assert.deepStrictEqual(fieldsOf(error).end, { _tag: "ClosedByUs" })
+      assert.deepStrictEqual(yield* client.ended, { _tag: "ClosedByUs" })
       yield* TestClock.adjust("1 hour")
       assert.strictEqual(line.attempts, 1)
       yield* seen.done
@@ -317,7 +317,7 @@ describe("a client that closes", () => {
       yield* until(() => line.openConnections === 1)
       yield* close
       assert.strictEqual(line.openConnections, 0)
-      assert.deepStrictEqual(yield* client.ended, { _tag: "Closed" })
+      assert.deepStrictEqual(yield* client.ended, { _tag: "ClosedByUs" })
     }))
 
   it.effect("fails pending calls with Closed and does not retry them", () =>
@@ -328,7 +328,7 @@ describe("a client that closes", () => {
       yield* close
       const error = yield* Fiber.join(waiting)
       assert.strictEqual(error.reason._tag, "Closed")
-      assert.deepStrictEqual(fieldsOf(error).end, { _tag: "Closed" })
+      assert.deepStrictEqual(fieldsOf(error).end, { _tag: "ClosedByUs" })
       assert.strictEqual(error.undelivered, undefined)
       assert.strictEqual(line.attempts, 1)
     }))

@@ -261,7 +261,7 @@ describe("the end of a session", () => {
       last!.respond(202)
       yield* Fiber.join(closing)
       expect(server.byMethod("DELETE").length).toBe(1)
-      expect(told.ends).toEqual([{ _tag: "Closed" }])
+      expect(told.ends).toEqual([{ _tag: "ClosedByUs" }])
     }))
 
   for (const status of [405, 500]) {
@@ -273,7 +273,7 @@ describe("the end of a session", () => {
         )
         const { connection, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
         yield* connection.close
-        expect(told.ends).toEqual([{ _tag: "Closed" }])
+        expect(told.ends).toEqual([{ _tag: "ClosedByUs" }])
       }))
   }
 
@@ -290,7 +290,7 @@ describe("the end of a session", () => {
       expect(told.ends).toEqual([])
       yield* TestClock.adjust("1 millis")
       yield* Fiber.join(closing)
-      expect(told.ends).toEqual([{ _tag: "Closed" }])
+      expect(told.ends).toEqual([{ _tag: "ClosedByUs" }])
       yield* until(() => server.exchanges.filter(({ closedByClient }) => closedByClient).length === 2)
       expect(connection.send({ _tag: "Notification", method: "x", params: {} })).toBe(true)
     }))

@@ -114,7 +114,7 @@ describe("closing a server", () => {
       yield* until(1)
       yield* Scope.close(scope, Exit.void)
       expect(yield* connection.exited).toEqual({ code: 0, signal: undefined })
-      expect(ends).toEqual([{ _tag: "Closed" }])
+      expect(ends).toEqual([{ _tag: "ClosedByUs" }])
       expect(gone(connection.pid)).toBe(true)
     }))
 
@@ -252,7 +252,7 @@ describe("a server that exits", () => {
   it.live("2025-11-25 · MAY initiate shutdown by closing its output stream to the client and exiting: Ended", () =>
     Effect.gen(function*() {
       const { ended, messages } = yield* open("brief", { with: ["0"] })
-      expect(yield* ended).toEqual({ _tag: "Ended" })
+      expect(yield* ended).toEqual({ _tag: "ClosedByPeer" })
       expect(messages.map((message) => (message as JsonRpc.Notification).method)).toEqual(["m0", "m1", "m2"])
     }).pipe(Effect.scoped))
 
@@ -274,7 +274,7 @@ describe("a server that exits", () => {
   it.live("ends with Ended if it closes stdout and keeps running", () =>
     Effect.gen(function*() {
       const { connection, ended } = yield* open("closes-stdout")
-      expect(yield* ended).toEqual({ _tag: "Ended" })
+      expect(yield* ended).toEqual({ _tag: "ClosedByPeer" })
       expect(gone(connection.pid)).toBe(false)
     }).pipe(Effect.scoped))
 
@@ -290,7 +290,7 @@ describe("a server that exits", () => {
       yield* TestClock.adjust(499)
       expect(ends).toEqual([])
       yield* TestClock.adjust(1)
-      expect(ends).toEqual([{ _tag: "Ended" }])
+      expect(ends).toEqual([{ _tag: "ClosedByPeer" }])
       process.kill(connection.pid, "SIGKILL")
       yield* connection.exited
     }).pipe(Effect.scoped))
@@ -367,7 +367,7 @@ describe("starting a server", () => {
         args: ["-e", "process.exit(process.argv[1] === '$(true); \"*' ? 0 : 9)", "$(true); \"*"]
       })
       call(1)
-      expect(yield* ended).toEqual({ _tag: "Ended" })
+      expect(yield* ended).toEqual({ _tag: "ClosedByPeer" })
     }).pipe(Effect.scoped))
 })
 

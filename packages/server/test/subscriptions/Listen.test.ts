@@ -131,7 +131,7 @@ describe("subscriptions/listen", () => {
       let end = (): void => {}
       const peer = yield* server.serve({
         open: (receiver) => {
-          end = () => receiver.end({ _tag: "Ended" })
+          end = () => receiver.end({ _tag: "ClosedByPeer" })
           near.open(receiver)
         },
         send: (message) => near.send(message),
@@ -143,7 +143,7 @@ describe("subscriptions/listen", () => {
       expect([...subscriptions.listens].length).toBe(1)
       end()
       // No time passes, because the test clock is not advanced.
-      expect(yield* peer.ended).toEqual({ _tag: "Ended" })
+      expect(yield* peer.ended).toEqual({ _tag: "ClosedByPeer" })
       yield* kit.settle
       expect(client.answers(asked).length).toBe(1)
     }))

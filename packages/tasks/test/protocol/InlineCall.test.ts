@@ -141,7 +141,7 @@ describe("a call that waits for its task", () => {
       }))
 
     const broken = new TransportError({ reason: new ConnectionLost({ message: "broken" }) })
-    for (const end of [{ _tag: "Ended" }, { _tag: "Lost", cause: broken }] as const) {
+    for (const end of [{ _tag: "ClosedByPeer" }, { _tag: "Lost", cause: broken }] as const) {
       it.effect(`${revision} · the end of a client's connection (${end._tag}) cancels the task of its call`, () =>
         Effect.gen(function*() {
           const { definition, seen } = tools.gated()
@@ -153,7 +153,7 @@ describe("a call that waits for its task", () => {
           yield* kit.settle
           // A client that has sent its last message may still receive for a while.
           const [row] = [...fake.rows.values()]
-          if (end._tag === "Ended") expect(row!.state.status).toBe("working")
+          if (end._tag === "ClosedByPeer") expect(row!.state.status).toBe("working")
           yield* TestClock.adjust("5 seconds")
           yield* kit.settle
           expect([row!.state.status, seen]).toEqual(["cancelled", { runs: 1, interrupted: 1 }])

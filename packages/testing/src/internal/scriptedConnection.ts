@@ -78,7 +78,7 @@ export class ScriptedConnection implements Connection {
 
   readonly close: Effect.Effect<void> = Effect.sync(() => {
     this.#texts.length = 0
-    this.end({ _tag: "Closed" })
+    this.end({ _tag: "ClosedByUs" })
   })
 
   /** Sends a text to the client. */

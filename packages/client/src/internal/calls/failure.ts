@@ -29,9 +29,9 @@ export const endText = (end: SessionEnd | undefined): string => {
       return `: ${end.cause.message}`
     case "Refused":
       return `: ${printableLines(end.message, maxSaid)}`
-    case "Ended":
+    case "ClosedByPeer":
       return ": the server ended it"
-    case "Closed":
+    case "ClosedByUs":
       return ": this side closed it"
     default:
       return ""

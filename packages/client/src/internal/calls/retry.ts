@@ -95,7 +95,7 @@ class RetryLoop {
     const again = isPassing(error, connection) && (isRepeatable || surfaced.undelivered === true)
     // If no connection follows, the first failure describes the cause best.
     const end = endOf(error)
-    const over = end !== undefined && (end._tag === "Closed" || !supervisor.willReconnect(connection))
+    const over = end !== undefined && (end._tag === "ClosedByUs" || !supervisor.willReconnect(connection))
     if (!again || over || this.#replays >= supervisor.timeouts.maxRetries) return Effect.fail(surfaced)
     this.#replays++
     const now = supervisor.now()

@@ -135,7 +135,7 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
   /** Closes it with that scope. The finalizer does not retain objects that only the handshake needs. */
   closeWith(scope: Scope.Scope): Effect.Effect<void> {
     return Scope.addFinalizerExit(scope, () => {
-      this.peer.close({ _tag: "Closed" })
+      this.peer.close({ _tag: "ClosedByUs" })
       return this.peer.ended
     })
   }

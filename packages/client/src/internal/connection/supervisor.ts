@@ -110,9 +110,9 @@ const messageOf = (cause: SessionEnd | ClientError): string => {
       return cause.message
     case "Lost":
       return cause.cause.message
-    case "Ended":
+    case "ClosedByPeer":
       return "the server ended the connection"
-    case "Closed":
+    case "ClosedByUs":
       return "this side closed the connection"
     case "Expired":
       return "the session has expired"
@@ -247,7 +247,7 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
       if (connection.isAssumed === true) this.#fresh = true
       if (policy !== undefined && this.now() - this.#since >= policy.stableAfter) this.#attempts = 0
       yield* Effect.uninterruptible(Scope.close(this.#scope!, Exit.void))
-      if (!doubted && (policy === undefined || end._tag === "Closed" || end._tag === "Refused")) {
+      if (!doubted && (policy === undefined || end._tag === "ClosedByUs" || end._tag === "Refused")) {
         this.finish(end, closedError(messageOf(end), end))
         return undefined
       }
@@ -374,7 +374,7 @@ const closedError = (message: string, end: SessionEnd, cause?: unknown): ClientE
 const isPermanent = (cause: SessionEnd | ClientError): boolean =>
   cause._tag === "ClientError" && cause.reason._tag === "Unauthorized"
 
-const closed: SessionEnd = { _tag: "Closed" }
+const closed: SessionEnd = { _tag: "ClosedByUs" }
 
 /** Opens the first connection. The hook `opened` runs for each connection, in a scope that closes with it. */
 export const make = (settings: SupervisorOptions): Effect.Effect<ConnectionSupervisor, ClientError, Scope.Scope> =>

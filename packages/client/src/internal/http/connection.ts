@@ -92,7 +92,7 @@ export class HttpConnection implements Connection, StreamableChannel {
         this.#end === undefined && this.#settings.closeTimeout > 0
           ? Effect.timeoutOption(this.#protocol.close, this.#settings.closeTimeout) :
           Effect.void,
-        Effect.andThen(Effect.sync(() => this.end({ _tag: "Closed" })), this.#client.close)
+        Effect.andThen(Effect.sync(() => this.end({ _tag: "ClosedByUs" })), this.#client.close)
       ))
       return Effect.asVoid(Fiber.await(this.#closing))
     })

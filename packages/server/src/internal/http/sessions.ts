@@ -148,7 +148,7 @@ export class Sessions implements SessionOwner {
   delete(request: HttpRequest, answer: HttpAnswer): void {
     const session = this.#sessionOf(request)
     if (!(session instanceof StreamableSession)) return this.refuse(answer, session)
-    this.end(session, { _tag: "Closed" })
+    this.end(session, { _tag: "ClosedByUs" })
     answer.reply(204, {}, "")
   }
 
@@ -194,7 +194,7 @@ export class Sessions implements SessionOwner {
       for (const session of [...this.#open.values()]) session.drain()
       return Effect.timeoutOption(this.#allEnded, this.options.shutdownTimeout).pipe(
         Effect.andThen(() => {
-          for (const session of [...this.#open.values()]) this.end(session, { _tag: "Closed" }, true)
+          for (const session of [...this.#open.values()]) this.end(session, { _tag: "ClosedByUs" }, true)
           return this.#allEnded
         }),
         Effect.andThen(Scope.close(this.#scope, Exit.void))
@@ -241,7 +241,7 @@ export class Sessions implements SessionOwner {
     const revision = (request.header(Header.keys.protocolVersion) ?? "2025-03-26") as Revision.Revision
     session.peer.session = new ServerSession(session.peer, revision, undefined, {}, request.principal)
     session.post(message, request, answer)
-    if (!session.busy) this.end(session, { _tag: "Closed" })
+    if (!session.busy) this.end(session, { _tag: "ClosedByUs" })
   }
 
   /** The session that a request names, or why it cannot use one. */

@@ -272,7 +272,7 @@ export class StreamableSession extends HttpSessionBase implements StreamOwner {
       !this.owner.options.sessions.stateless
     post.respond(message, isOpened ? { ...json, "mcp-session-id": this.id } : json)
     this.#remove(post)
-    if (post.isOpening && !isOpened) this.owner.end(this, { _tag: "Closed" })
+    if (post.isOpening && !isOpened) this.owner.end(this, { _tag: "ClosedByUs" })
     return true
   }
 
@@ -345,7 +345,7 @@ export class StreamableSession extends HttpSessionBase implements StreamOwner {
   }
 
   drain(): void {
-    if (this.#posts === undefined) this.owner.end(this, { _tag: "Closed" })
+    if (this.#posts === undefined) this.owner.end(this, { _tag: "ClosedByUs" })
   }
 
   /**

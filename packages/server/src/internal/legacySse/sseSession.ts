@@ -38,7 +38,7 @@ export class SseSession extends HttpSessionBase {
     this.#answer.write(sse.named("endpoint", `${messages}?sessionId=${this.id}`))
     this.#keepAliveSlot = this.owner.keepAlive.add(this.#answer)
     this.owner.streamOpened(true)
-    const left = () => this.owner.end(this, { _tag: "Closed" })
+    const left = () => this.owner.end(this, { _tag: "ClosedByUs" })
     if (this.#answer.over) left()
     else this.#answer.onClose(left)
   }
@@ -79,7 +79,7 @@ export class SseSession extends HttpSessionBase {
 
   #endUnread(): true {
     this.#answer.abort()
-    this.owner.end(this, { _tag: "Closed" })
+    this.owner.end(this, { _tag: "ClosedByUs" })
     const message =
       `ended a session: its client does not read, and ${this.#buffer.size} characters are unsent (maxUnsentChars)`
     this.owner.fork(Effect.logWarning(message))
@@ -88,7 +88,7 @@ export class SseSession extends HttpSessionBase {
 
   /** Its requests may finish as if the client had closed the session. */
   drain(): void {
-    this.peer.close({ _tag: "Ended" }, true)
+    this.peer.close({ _tag: "ClosedByPeer" }, true)
   }
 
   /** If this side ends, the client receives an error. */

@@ -239,7 +239,7 @@ describe("2025-11-25 · isolation", () => {
       const { connect } = yield* kit.set()
       const one = yield* connect({ principal: { id: "ann" } })
       const taskId = yield* kit.make(one, "sum", { a: 1, b: 2 })
-      one.peer.close({ _tag: "Closed" })
+      one.peer.close({ _tag: "ClosedByUs" })
       const other = yield* connect({ principal: { id: "ann" } })
       expect((yield* other.result("tasks/result", { taskId })).structuredContent).toEqual({ sum: 3 })
     }))

@@ -119,7 +119,7 @@ describe("2025-11-25 · notifications of a task", () => {
       const taskId = yield* kit.make(client, "sleep")
       yield* kit.settle
       expect(fake.watching).toBe(1)
-      client.peer.close({ _tag: "Closed" })
+      client.peer.close({ _tag: "ClosedByUs" })
       yield* client.peer.ended
       yield* kit.settle
       expect(fake.watching).toBe(0)

@@ -153,7 +153,7 @@ describe("2025-11-25 · input_required", () => {
       other.send("tasks/result", { taskId })
       yield* kit.settle
       const before = kit.asked(one).length
-      other.peer.close({ _tag: "Closed" })
+      other.peer.close({ _tag: "ClosedByUs" })
       yield* other.peer.ended
       yield* kit.settle
       expect(kit.asked(one).length).toBe(before + 1)
@@ -322,7 +322,7 @@ describe("2025-11-25 · input_required", () => {
       const one = yield* connect(form.as)
       const taskId = yield* kit.make(one, "book")
       yield* kit.settle
-      one.peer.close({ _tag: "Closed" })
+      one.peer.close({ _tag: "ClosedByUs" })
       yield* one.peer.ended
       const other = yield* connect(form.as)
       const waiting = other.send("tasks/result", { taskId })
