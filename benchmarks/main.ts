@@ -1,6 +1,6 @@
 /**
- * Benchmarks against other libraries: `npm run bench -- <benchmark> [--quick]`. Each prints ratios of one interleaved
- * run. Nothing is asserted.
+ * Benchmarks against other libraries, and of two checkouts against each other: `npm run bench -- <benchmark> [--quick]`.
+ * Each prints ratios of one interleaved run. Nothing is asserted.
  */
 const benchmarks: Readonly<
   Record<string, () => Promise<{ readonly main: (args: ReadonlyArray<string>) => Promise<void> }>>
@@ -8,7 +8,8 @@ const benchmarks: Readonly<
   stdio: () => import("./stdio/main.ts"),
   http: () => import("./http/main.ts"),
   client: () => import("./client/main.ts"),
-  tasks: () => import("./tasks/main.ts")
+  tasks: () => import("./tasks/main.ts"),
+  compare: () => import("./compare/main.ts")
 }
 
 const [name = "", ...args] = process.argv.slice(2)

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, type ChildProcessByStdio, spawn, type SpawnOptions, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { availableParallelism } from "node:os"
+import { cpus } from "node:os"
 import type { Readable, Writable } from "node:stream"
 
 export type Child = ChildProcessByStdio<Writable, Readable, null>
@@ -34,7 +34,7 @@ let pinned = false
  * which halves the figure of a peer. Returns whether the system supports it (Linux with `taskset`).
  */
 export const pin = (): boolean => {
-  if (availableParallelism() < 2) return false
+  if (cpus().length < 2) return false
   pinned = spawnSync("taskset", ["-a", "-p", "-c", "0", String(process.pid)]).status === 0
   return pinned
 }
