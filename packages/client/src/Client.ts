@@ -76,8 +76,9 @@ export interface Options {
   /** Name and version of this client, as it sends them to the server. Default `{ name: "skein", version: "0.1.0" }`. */
   readonly info?: Implementation | undefined
   /**
-   * The revisions that the client may negotiate. Default: all. Without the stateless revision the client does not probe
-   * the server; without a session-based one it never sends `initialize`.
+   * The revisions that the client accepts. Default: all. A server that speaks none of them is refused with
+   * `NegotiationFailed`, also with a stored `serverProfile`. Without the stateless revision the client does not probe the
+   * server; without a session-based one it never sends `initialize`.
    */
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
   /**
