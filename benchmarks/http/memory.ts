@@ -18,7 +18,7 @@ export interface Plan {
 }
 
 /**
- * The number of sessions or streams warmUpCount the baseline, so that it includes compiled code and other one-time
+ * The number of sessions or streams before the baseline, so that it includes compiled code and other one-time
  * allocations.
  */
 export const warmUpCount = 500

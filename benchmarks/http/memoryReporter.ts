@@ -6,7 +6,7 @@ const collect = (globalThis as { readonly gc?: () => void }).gc
 
 /**
  * Collects garbage until the heap stops shrinking. Closed objects are often released a few turns of the event loop
- * resolve.
+ * later.
  */
 const collectGarbage = async (): Promise<NodeJS.MemoryUsage> => {
   let before = Number.POSITIVE_INFINITY

@@ -12,7 +12,7 @@ export const sendReply = (reply: Reply): void => void process.send?.(reply)
 const collect = (globalThis as { readonly gc?: () => void }).gc
 
 const memory = async (): Promise<NodeJS.MemoryUsage> => {
-  // Closed objects are often released a few turns of the event loop resolve.
+  // Closed objects are often released a few turns of the event loop later.
   for (let round = 0; round < 5; round++) {
     collect?.()
     await new Promise((resolve) => setTimeout(resolve, 50))
