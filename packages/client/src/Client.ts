@@ -411,6 +411,12 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
  *
  * A server that ends while it is probed is connected to again, and receives `initialize` first: some servers exit when
  * they get a request that they do not support.
+ *
+ * @example
+ * const program = Effect.gen(function*() {
+ *   const client = yield* Client.make(Http.transport({ url: "https://mcp.example.com/mcp" }))
+ *   return yield* client.callTool("greet", { name: "Ada" })
+ * }).pipe(Effect.scoped)
  */
 export const make = (transport: Transport, options: Options = {}): Effect.Effect<Client, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
@@ -421,13 +427,24 @@ export const make = (transport: Transport, options: Options = {}): Effect.Effect
     return new ClientImpl(context)
   })
 
-/** A layer that opens a client and closes it. The errors are those of {@link make}. */
+/**
+ * A layer that opens a client and closes it. The errors are those of {@link make}.
+ *
+ * @example
+ * const ClientLive = Client.layer(Http.transport({ url: "https://mcp.example.com/mcp" }))
+ * const program = Effect.flatMap(Client.Client, (client) => client.listTools())
+ * Effect.runPromise(Effect.provide(program, ClientLive))
+ */
 export const layer = (transport: Transport, options: Options = {}): Layer.Layer<Client, ClientError> =>
   Layer.effect(Client, make(transport, options))
 
 /**
  * Makes a toolkit for a language model from the tools of a client, of several clients by name, or of a pool. See
  * `Toolkit`. Its module and `effect/ai` are loaded when this effect runs.
+ *
+ * @example
+ * const toolkit = yield* Client.toolkit({ files, search })
+ * const answer = yield* LanguageModel.generateText({ prompt: "Which of my notes mention tea?", toolkit })
  */
 export const toolkit = <Mode extends "error" | "return" = "return">(
   source: Toolkit.ToolSource,

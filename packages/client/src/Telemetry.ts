@@ -80,7 +80,12 @@ const toolFailed = Exit.fail(
   Object.assign(new Error("The tool failed"), { name: Conventions.toolError, stack: undefined })
 )
 
-/** Records the requests of each client that has it as its option `telemetry`. */
+/**
+ * Records the requests of each client that has it as its option `telemetry`.
+ *
+ * @example
+ * const client = yield* Client.make(transport, { telemetry: Telemetry.make() })
+ */
 export const make = (options: Options = {}): Telemetry => {
   const attributesOf = ({ http, method, revision }: Sent, target: string | undefined) => ({
     ...options.attributes,

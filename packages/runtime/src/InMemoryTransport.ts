@@ -155,6 +155,10 @@ export const make = (options: Options = {}): Effect.Effect<readonly [Connection,
 /**
  * A transport to a server in this process. `serve` receives the other side of each connection. The scope of a
  * connection closes it and stops serving it.
+ *
+ * @example
+ * const server = yield* McpServer.McpServer
+ * const client = yield* Client.make(InMemoryTransport.transport(server.serve))
  */
 export const transport = (
   serve: (connection: Connection) => Effect.Effect<unknown, never, Scope.Scope>,

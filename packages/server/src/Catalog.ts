@@ -133,6 +133,9 @@ export const remove = (kind: Kind, name: string): Change =>
  * Disables an entry until the scope closes: no list contains it, and a request for its name is answered as if it did
  * not exist. The name stays taken. Requests in progress continue. Fails with `DefinitionError` `NotFound` if no entry
  * has the name.
+ *
+ * @example
+ * const maintenance = Effect.scoped(Effect.andThen(Catalog.disable("tool", "search"), rebuildIndex))
  */
 export const disable = (kind: Kind, name: string): Change =>
   Effect.flatMap(Catalog, (catalog) => registryOf(catalog, kind).enable(name, false))

@@ -43,7 +43,12 @@ export const text = (text: string, options?: BlockOptions): Wire.TextContent => 
   ...(options && omitUndefined(options))
 })
 
-/** Makes an image block. The MIME type is `image/png`, for example. */
+/**
+ * Makes an image block. The MIME type is `image/png`, for example.
+ *
+ * @example
+ * Content.image(yield* fileSystem.readFile("chart.png"), "image/png")
+ */
 export const image = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.ImageContent => ({
   type: "image",
   data: base64(data),
@@ -62,12 +67,22 @@ export const audio = (data: Bytes, mimeType: string, options?: BlockOptions): Wi
   ...(options && omitUndefined(options))
 })
 
-/** Makes a link to a resource that the client can read. Clients before 2025-06-18 receive its title and URI as text. */
+/**
+ * Makes a link to a resource that the client can read. Clients before 2025-06-18 receive its title and URI as text.
+ *
+ * @example
+ * Content.resourceLink({ uri: "file:///report.pdf", name: "report.pdf", mimeType: "application/pdf" })
+ */
 export const resourceLink = (
   link: Omit<Wire.ResourceLink, "type">
 ): Wire.ResourceLink => ({ type: "resource_link", ...link })
 
-/** Makes an embedded resource: with text if the contents are a string, and with bytes otherwise. */
+/**
+ * Makes an embedded resource: with text if the contents are a string, and with bytes otherwise.
+ *
+ * @example
+ * Content.resource("file:///notes.md", "# Notes", { mimeType: "text/markdown" })
+ */
 export const resource = (
   uri: string,
   contents: string | Uint8Array,
@@ -80,6 +95,10 @@ export const resource = (
 /**
  * Makes one item of the `contents` of `resources/read`: with text if the contents are a string, and with bytes
  * otherwise.
+ *
+ * @example
+ * Resource.layer(Resource.make("app://notes"), () =>
+ *   Effect.succeed([Content.resourceContents("app://notes", "# Notes", "text/markdown")]))
  */
 export const resourceContents = (
   uri: string,

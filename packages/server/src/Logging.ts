@@ -73,10 +73,20 @@ export const Withheld: Context.Reference<boolean> = Context.Reference("@skein/se
 export const as = (level: Level) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentLevel, level)
 
-/** Sets the `logger` that clients receive for the logs of an effect. "Servers SHOULD use consistent logger names." */
+/**
+ * Sets the `logger` that clients receive for the logs of an effect. "Servers SHOULD use consistent logger names."
+ *
+ * @example
+ * const search = Effect.logInfo("index opened").pipe(Logging.named("search"))
+ */
 export const named = (logger: string) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, CurrentName, logger)
 
-/** Hides the logs of an effect from clients. The loggers of the application receive them. */
+/**
+ * Hides the logs of an effect from clients. The loggers of the application receive them.
+ *
+ * @example
+ * const charge = Effect.logDebug("charged", { card }).pipe(Logging.withheld)
+ */
 export const withheld = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.provideService(effect, Withheld, true)

@@ -18,6 +18,9 @@ import * as Effect from "effect/Effect"
  *
  * It may be called repeatedly; each call closes the connection on which the client has reconnected. It does nothing on
  * stdio and in other revisions.
+ *
+ * @example
+ * const report = Tool.layer(Tool.make("report"), () => Effect.andThen(Polling.disconnect("30 seconds"), writeReport))
  */
 export const disconnect = (retry?: Duration.Input): Effect.Effect<void, never, McpRequest> =>
   Effect.flatMap(

@@ -18,7 +18,13 @@ import * as Option from "effect/Option"
 
 export type { Principal }
 
-/** The principal of the current request. `None` for an anonymous caller. */
+/**
+ * The principal of the current request. `None` for an anonymous caller.
+ *
+ * @example
+ * const whoami = Tool.layer(Tool.make("whoami"), () =>
+ *   Effect.map(Principal.current, Option.match({ onNone: () => "anonymous", onSome: ({ id }) => id })))
+ */
 export const current: Effect.Effect<Option.Option<Principal>, never, McpRequest> = /* @__PURE__ */ Effect.map(
   McpRequest,
   ({ caller }) => Option.fromUndefinedOr(caller.principal)

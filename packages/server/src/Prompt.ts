@@ -86,7 +86,12 @@ export type Answer = string | ReadonlyArray<Message> | Wire.GetPromptResult
 /** Makes a message of the user. */
 export const user = (content: string | Content.ContentBlock): Message => message("user", content)
 
-/** Makes a message of the assistant. */
+/**
+ * Makes a message of the assistant.
+ *
+ * @example
+ * const messages = [Prompt.user("Review this code"), Prompt.assistant("Which file?")]
+ */
 export const assistant = (content: string | Content.ContentBlock): Message => message("assistant", content)
 
 const message = (role: Role, content: string | Content.ContentBlock): Message => ({

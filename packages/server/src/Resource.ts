@@ -68,7 +68,12 @@ export type Answer = ResourceBody
  */
 export const make = (uri: string, options: Options = {}): Resource => ({ uri, options })
 
-/** Makes the error for a resource that does not exist: `-32002` up to 2025-11-25, `-32602` since 2026-07-28. */
+/**
+ * Makes the error for a resource that does not exist: `-32002` up to 2025-11-25, `-32602` since 2026-07-28.
+ *
+ * @example
+ * const note = (uri: string) => notes.has(uri) ? Effect.succeed(notes.get(uri)!) : Effect.fail(Resource.notFound(uri))
+ */
 export const notFound: (uri: string) => McpError.McpError = McpError.resourceNotFound
 
 /**

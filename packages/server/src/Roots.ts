@@ -29,6 +29,9 @@ export type Root = Wire.Root
  * Requests the roots of the client (`roots/list`), in all revisions. `Elicitation` describes what an input request
  * means for a handler. Fails with `InputError`: `MissingCapability` if the client has not declared `roots`, `Timeout`,
  * `LimitExceeded`, `Closed`, `ProtocolError`, `InvalidResponse`.
+ *
+ * @example
+ * const folders = (yield* Roots.list()).map(({ uri }) => uri)
  */
 export const list = (options?: Options): Effect.Effect<ReadonlyArray<Root>, InputError, McpRequest> =>
   Effect.map(

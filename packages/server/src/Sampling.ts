@@ -90,6 +90,10 @@ export const toMessage = ({ content, role }: Answer): Message => ({
 /**
  * Makes the result of a tool that the model has used. Answer all uses of one message with one message: `user` with a
  * list.
+ *
+ * @example
+ * const results = Sampling.toolUses(answer).map((use) => Sampling.toolResult(use, run(use.name, use.input)))
+ * const next = [...messages, Sampling.toMessage(answer), Sampling.user(results)]
  */
 export const toolResult = (
   use: Pick<Wire.ToolUseContent, "id">,
