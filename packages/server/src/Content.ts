@@ -97,8 +97,7 @@ export const resource = (
  * otherwise.
  *
  * @example
- * Resource.layer(Resource.make("app://notes"), () =>
- *   Effect.succeed([Content.resourceContents("app://notes", "# Notes", "text/markdown")]))
+ * Resource.layer(notes, Effect.succeed([Content.resourceContents("app://notes", "# Notes", "text/markdown")]))
  */
 export const resourceContents = (
   uri: string,
