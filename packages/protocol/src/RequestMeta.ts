@@ -50,15 +50,6 @@ export interface RequestMeta {
   readonly logLevel: LoggingLevel | undefined
 }
 
-/** The reason why the metadata could not be read. The response to both kinds is an error with code `-32602`. */
-export interface MetaProblem {
-  readonly _tag: "Missing" | "Invalid"
-  /** The missing or invalid key. */
-  readonly key: string
-  /** One line that names the path. */
-  readonly message: string
-}
-
 const metaOf = (params: JsonObject | undefined): JsonObject | undefined => {
   const meta = params?.["_meta"]
   return isObject(meta) ? meta : undefined
@@ -78,13 +69,9 @@ export const versionOf = (params: JsonObject | undefined): string | undefined =>
 
 const revision: Revision = "2026-07-28"
 
-const invalid = (key: string, message: string): Result.Result<never, MetaProblem> =>
-  Result.fail({ _tag: "Invalid", key, message })
-
-const missing = (key: string): Result.Result<never, MetaProblem> =>
-  Result.fail({ _tag: "Missing", key, message: `params._meta[${JSON.stringify(key)}]: missing` })
-
-const shown = (key: string): string => `params._meta[${JSON.stringify(key)}]`
+/** One line that names the path. */
+const problem = (key: string, what: string): Result.Result<never, string> =>
+  Result.fail(`params._meta[${JSON.stringify(key)}]: ${what}`)
 
 const levels: ReadonlySet<unknown> = new Set(LoggingLevel.literals)
 
@@ -95,21 +82,21 @@ const levels: ReadonlySet<unknown> = new Set(LoggingLevel.literals)
  * with it. This does not use the schema, because every request carries the metadata. It only requires the capabilities
  * to be an object; code that needs one of them checks its shape.
  */
-export const read = (params: JsonObject | undefined): Result.Result<RequestMeta, MetaProblem> => {
+export const read = (params: JsonObject | undefined): Result.Result<RequestMeta, string> => {
   const meta = metaOf(params)
-  if (meta === undefined || meta[protocolVersion] === undefined) return missing(protocolVersion)
+  if (meta === undefined || meta[protocolVersion] === undefined) return problem(protocolVersion, "missing")
   const version = meta[protocolVersion]
-  if (typeof version !== "string") return invalid(protocolVersion, `${shown(protocolVersion)}: Expected string`)
+  if (typeof version !== "string") return problem(protocolVersion, "Expected string")
   const capabilities = meta[clientCapabilities]
-  if (capabilities === undefined) return missing(clientCapabilities)
-  if (!isObject(capabilities)) return invalid(clientCapabilities, `${shown(clientCapabilities)}: Expected an object`)
+  if (capabilities === undefined) return problem(clientCapabilities, "missing")
+  if (!isObject(capabilities)) return problem(clientCapabilities, "Expected an object")
   const info = meta[clientInfo]
   if (info !== undefined && !isImplementation(info)) {
-    return invalid(clientInfo, `${shown(clientInfo)}: Expected an object with a "name" and a "version"`)
+    return problem(clientInfo, "Expected an object with a \"name\" and a \"version\"")
   }
   const level = meta[logLevel]
   if (level !== undefined && !levels.has(level)) {
-    return invalid(logLevel, `${shown(logLevel)}: Expected one of ${LoggingLevel.literals.join(", ")}`)
+    return problem(logLevel, `Expected one of ${LoggingLevel.literals.join(", ")}`)
   }
   return Result.succeed({
     protocolVersion: version,

@@ -38,28 +38,21 @@ describe("the metadata of a request", () => {
   it("2026-07-28 · requires protocolVersion and clientCapabilities", () => {
     const problem = (meta: object | undefined) =>
       Result.getOrThrow(Result.flip(RequestMeta.read(meta === undefined ? undefined : { _meta: meta })))
-    expect(problem(undefined)).toMatchObject({ _tag: "Missing", key: RequestMeta.protocolVersion })
-    expect(problem({})).toMatchObject({ _tag: "Missing", key: RequestMeta.protocolVersion })
-    expect(problem({ [RequestMeta.protocolVersion]: 7 })).toMatchObject({
-      _tag: "Invalid",
-      key: RequestMeta.protocolVersion
-    })
-    expect(problem({ [RequestMeta.protocolVersion]: "x" })).toMatchObject({
-      _tag: "Missing",
-      key: RequestMeta.clientCapabilities
-    })
+    const message = (key: string, what: string) => `params._meta[${JSON.stringify(key)}]: ${what}`
+    expect(problem(undefined)).toBe(message(RequestMeta.protocolVersion, "missing"))
+    expect(problem({})).toBe(message(RequestMeta.protocolVersion, "missing"))
+    expect(problem({ [RequestMeta.protocolVersion]: 7 })).toBe(message(RequestMeta.protocolVersion, "Expected string"))
+    expect(problem({ [RequestMeta.protocolVersion]: "x" })).toBe(message(RequestMeta.clientCapabilities, "missing"))
     const valid = { [RequestMeta.protocolVersion]: "x", [RequestMeta.clientCapabilities]: {} }
-    expect(problem({ ...valid, [RequestMeta.clientInfo]: { name: "a" } })).toEqual({
-      _tag: "Invalid",
-      key: RequestMeta.clientInfo,
-      message:
-        "params._meta[\"io.modelcontextprotocol/clientInfo\"]: Expected an object with a \"name\" and a \"version\""
-    })
-    expect(problem({ ...valid, [RequestMeta.logLevel]: "loud" })).toMatchObject({
-      _tag: "Invalid",
-      key: RequestMeta.logLevel
-    })
-    expect(problem({ ...valid, [RequestMeta.clientCapabilities]: [] })).toMatchObject({ _tag: "Invalid" })
+    expect(problem({ ...valid, [RequestMeta.clientInfo]: { name: "a" } })).toBe(
+      message(RequestMeta.clientInfo, "Expected an object with a \"name\" and a \"version\"")
+    )
+    expect(problem({ ...valid, [RequestMeta.logLevel]: "loud" })).toContain(
+      message(RequestMeta.logLevel, "Expected one of")
+    )
+    expect(problem({ ...valid, [RequestMeta.clientCapabilities]: [] })).toBe(
+      message(RequestMeta.clientCapabilities, "Expected an object")
+    )
     expect(Result.isSuccess(RequestMeta.read({ _meta: valid }))).toBe(true)
   })
 

@@ -1,6 +1,6 @@
 /** JSON that is nested 100,000 levels deep, deeper than the stack: it is read or refused, and nothing throws. */
 import * as Codec from "@skein/protocol/Codec"
-import * as Definitions from "@skein/protocol/Definitions"
+import * as Definitions from "./oracle/Definitions.ts"
 import * as Initialize from "@skein/protocol/Initialize"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as JsonRpc from "@skein/protocol/JsonRpc"

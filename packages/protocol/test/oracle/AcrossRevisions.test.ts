@@ -2,7 +2,7 @@
  * A message that was read in one revision can be written in another one: its official schema accepts it, or writing
  * refuses.
  */
-import * as Definitions from "@skein/protocol/Definitions"
+import * as Definitions from "./Definitions.ts"
 import * as Revision from "@skein/protocol/Revision"
 import * as Result from "effect/Result"
 import { expect, it } from "vitest"

@@ -1,7 +1,7 @@
 /**
  * The properties of the model that the oracle checks. Each check returns a description of a problem, or `undefined`.
  */
-import type * as Definitions from "@skein/protocol/Definitions"
+import type * as Definitions from "./Definitions.ts"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

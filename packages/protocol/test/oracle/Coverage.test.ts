@@ -1,4 +1,4 @@
-import * as Definitions from "@skein/protocol/Definitions"
+import * as Definitions from "./Definitions.ts"
 import { expect, it } from "vitest"
 import * as Spec from "./Spec.ts"
 

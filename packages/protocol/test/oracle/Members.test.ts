@@ -4,7 +4,7 @@
  * schemas allow.
  */
 import * as Annotate from "@skein/protocol/Annotate"
-import * as Definitions from "@skein/protocol/Definitions"
+import * as Definitions from "./Definitions.ts"
 import * as Revision from "@skein/protocol/Revision"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"

@@ -1,4 +1,4 @@
-import * as Definitions from "@skein/protocol/Definitions"
+import * as Definitions from "./Definitions.ts"
 import * as Revision from "@skein/protocol/Revision"
 import { expect, it } from "vitest"
 import * as Check from "./Check.ts"

@@ -1,5 +1,5 @@
 /** Checks the oracle itself: each of its checks fails for an invalid model. */
-import * as Definitions from "@skein/protocol/Definitions"
+import * as Definitions from "./Definitions.ts"
 import type * as Revision from "@skein/protocol/Revision"
 import * as Result from "effect/Result"
 import { expect, it } from "vitest"

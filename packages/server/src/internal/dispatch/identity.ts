@@ -50,7 +50,7 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
       if (spoken === undefined || Revision.era(spoken) !== "request") return unsupported(requested, Revision.latest)
     }
     const meta = RequestMeta.read(request.params)
-    if (Result.isFailure(meta)) return invalid(meta.failure.message, Revision.latest)
+    if (Result.isFailure(meta)) return invalid(meta.failure, Revision.latest)
     const { clientInfo, clientCapabilities, logLevel } = meta.success
     const revision = meta.success.protocolVersion as Revision.Revision
     return {

@@ -1,11 +1,11 @@
 /** The official definitions that are JSON-RPC messages. `JsonRpc` reads and writes them. */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as JsonRpc from "../JsonRpc.ts"
-import { RequestId } from "../Message.ts"
-import { AnyObject } from "../Primitive.ts"
-import { ErrorObject } from "../Task.ts"
-import type { Source } from "./messages.ts"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
+import { RequestId } from "@skein/protocol/Message"
+import { AnyObject } from "@skein/protocol/Primitive"
+import { ErrorObject } from "@skein/protocol/Task"
+import type { Source } from "./Messages.ts"
 
 /** A schema to generate the envelope from, and the functions that read and write it. */
 export interface Envelope {

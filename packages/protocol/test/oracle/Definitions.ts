@@ -10,11 +10,11 @@
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import * as Codec from "./Codec.ts"
-import { envelopes } from "./internal/envelopes.ts"
-import { messages, type Source } from "./internal/messages.ts"
-import { shapes } from "./internal/shapes.ts"
-import { latest, type Revision } from "./Revision.ts"
+import * as Codec from "@skein/protocol/Codec"
+import { envelopes } from "./Envelopes.ts"
+import { messages, type Source } from "./Messages.ts"
+import { shapes } from "./Shapes.ts"
+import { latest, type Revision } from "@skein/protocol/Revision"
 
 export type { Source }
 
