@@ -91,24 +91,19 @@ export interface Connection {
    * `connectWith` the next time. It is final when the handshake is over.
    */
   readonly httpMode?: string | undefined
-}
-
-/** A connection that sends the messages about each request on a stream of its own: HTTP, on the server. */
-export interface MultiStreamConnection extends Connection {
-  /** Succeeds as soon as the transport takes more messages about a request. */
-  readonly drainedAbout: (about: JsonRpc.Id) => Effect.Effect<void>
+  /**
+   * Succeeds as soon as the transport takes more messages about a request. Only a connection that sends the messages
+   * about each request on a stream of its own has this member and the next two: HTTP, on the server.
+   */
+  readonly drainedAbout?: ((about: JsonRpc.Id) => Effect.Effect<void>) | undefined
   /** No response to a request will follow: it was cancelled, or arrived after the end. */
-  readonly discardRequest: (about: JsonRpc.Id) => void
+  readonly discardRequest?: ((about: JsonRpc.Id) => void) | undefined
   /**
    * Ends the HTTP connection on which a request waits, but not the request: the client reconnects after `retry`
    * milliseconds.
    */
-  readonly endStream: (about: JsonRpc.Id, retry: number | undefined) => void
+  readonly endStream?: ((about: JsonRpc.Id, retry: number | undefined) => void) | undefined
 }
-
-/** Whether a connection has a stream for each request. */
-export const isMultiStream = (connection: Connection): connection is MultiStreamConnection =>
-  "discardRequest" in connection
 
 /** Opens connections. */
 export interface Transport {

@@ -7,6 +7,7 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { Connection, End, Origin, Principal, Receiver, Transport } from "./Connection.ts"
 
@@ -27,7 +28,8 @@ class Side implements Connection {
   readonly #highWaterMark: number
   readonly #origin: Origin | undefined
   readonly #inbox: Array<string> = []
-  #waiting: Set<() => void> | undefined = undefined
+  /** Opened when this side takes more; set while somebody waits for that. */
+  #drained: Latch.Latch | undefined = undefined
   #receiver: Receiver | undefined = undefined
   #end: End | undefined = undefined
   #paused = false
@@ -51,13 +53,11 @@ class Side implements Connection {
   }
 
   get drained(): Effect.Effect<void> {
-    return Effect.callback((resume) => {
-      if (this.#end !== undefined || this.other.#acceptsMore) return resume(Effect.void)
-      const wake = () => resume(Effect.void)
-      const waiting = (this.other.#waiting ??= new Set())
-      waiting.add(wake)
-      return Effect.sync(() => void waiting.delete(wake))
-    })
+    return Effect.suspend(() =>
+      this.#end !== undefined || this.other.#acceptsMore
+        ? Effect.void
+        : (this.other.#drained ??= Latch.makeUnsafe(false)).await
+    )
   }
 
   pause(): void {
@@ -96,10 +96,8 @@ class Side implements Connection {
   }
 
   #wakeWriters(): void {
-    const waiting = this.#waiting
-    if (waiting === undefined) return
-    this.#waiting = undefined
-    for (const wake of waiting) wake()
+    this.#drained?.openUnsafe()
+    this.#drained = undefined
   }
 
   /**
@@ -109,16 +107,12 @@ class Side implements Connection {
   #schedule(): void {
     if (this.#scheduled || this.#receiver === undefined || (this.#paused && this.#end === undefined)) return
     this.#scheduled = true
-    if (++this.#turns % maxMicrotasks === 0) later(this.#turn)
-    else queueMicrotask(this.#turn)
+    if (++this.#turns % maxMicrotasks === 0) later(this.#deliver)
+    else queueMicrotask(this.#deliver)
   }
 
-  readonly #turn = (): void => {
+  readonly #deliver = (): void => {
     this.#scheduled = false
-    this.#deliver()
-  }
-
-  #deliver(): void {
     const receiver = this.#receiver
     if (receiver === undefined) return
     while (!this.#paused && this.#inbox.length > 0) {

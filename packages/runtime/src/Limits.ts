@@ -9,7 +9,8 @@
  * callers, by their own scopes. A request that is answered synchronously, or refused, leaves nothing behind; a request
  * whose handler ignores its cancellation counts for as long as it runs.
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
+import * as Options from "./Options.ts"
 
 /** The bounds. Every member is optional and has a default. */
 export interface Limits {
@@ -60,29 +61,16 @@ export interface Limits {
 }
 
 /** The bounds with their defaults; durations in milliseconds. */
-export interface Resolved {
-  readonly maxInFlightRequests: number
-  readonly maxQueuedRequests: number
-  readonly maxPendingRequests: number
-  readonly maxRunningNotifications: number
-  readonly maxBatchMessages: number
-  readonly timeout: number
-  readonly maxTimeout: number
-  readonly drainTimeout: number
-  readonly interruptTimeout: number
-}
+export type Resolved = Options.Resolved<Limits>
 
-const fill = (limits: Limits): Resolved => ({
-  maxInFlightRequests: limits.maxInFlightRequests ?? 1024,
-  maxQueuedRequests: limits.maxQueuedRequests ?? 256,
-  maxPendingRequests: limits.maxPendingRequests ?? 1024,
-  maxRunningNotifications: limits.maxRunningNotifications ?? 256,
-  maxBatchMessages: limits.maxBatchMessages ?? 100,
-  timeout: Duration.toMillis(limits.timeout ?? 60_000),
-  maxTimeout: Duration.toMillis(limits.maxTimeout ?? 3_600_000),
-  drainTimeout: Duration.toMillis(limits.drainTimeout ?? 5_000),
-  interruptTimeout: Duration.toMillis(limits.interruptTimeout ?? 5_000)
-})
+const fill = (limits: Limits): Resolved =>
+  Options.resolve(limits, {
+    maxInFlightRequests: 1024,
+    maxQueuedRequests: 256,
+    maxPendingRequests: 1024,
+    maxRunningNotifications: 256,
+    maxBatchMessages: 100
+  }, { timeout: 60_000, maxTimeout: 3_600_000, drainTimeout: 5_000, interruptTimeout: 5_000 })
 
 const defaults = fill({})
 

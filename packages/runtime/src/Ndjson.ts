@@ -1,8 +1,10 @@
 /**
  * One JSON-RPC message per line: the framing of stdio, and of any other reliable byte stream (revision 2026-07-28,
- * basic/transports/stdio). It uses neither fibers nor Node.
+ * basic/transports/stdio). It does not use Node.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import { IdPeeker } from "./internal/peekId.ts"
 
 /** The default of `maxLineBytes`: 4 MiB. */
@@ -51,8 +53,7 @@ export interface ReaderOptions {
  */
 export class Reader {
   readonly maxLineBytes: number
-  readonly #message: (message: JsonRpc.Inbound) => void
-  readonly #end: (() => void) | undefined
+  readonly #options: ReaderOptions
   #chunks: Array<Uint8Array> = []
   #head = 0
   #offset = 0
@@ -64,8 +65,7 @@ export class Reader {
   #state: "reading" | "ending" | "over" = "reading"
 
   constructor(options: ReaderOptions) {
-    this.#message = options.message
-    this.#end = options.end
+    this.#options = options
     this.maxLineBytes = options.maxLineBytes ?? defaultMaxLineBytes
   }
 
@@ -119,7 +119,7 @@ export class Reader {
           else if (this.#partialLength > 0) this.#line(this.#partial!, 0, this.#takePartial())
           else {
             this.stop()
-            this.#end?.()
+            this.#options.end?.()
           }
         }
       }
@@ -179,13 +179,13 @@ export class Reader {
     let text = decode(bytes, start, end)
     if (text.charCodeAt(0) === 0xfeff) text = text.slice(1)
     if (!(text.charCodeAt(0) > space) && text.trim() === "") return
-    this.#message(JsonRpc.parseText(text))
+    this.#options.message(JsonRpc.parseText(text))
   }
 
   #tooLong(): void {
     const { answer, id, notification } = this.#oversized!
     this.#oversized = undefined
-    this.#message({
+    this.#options.message({
       _tag: "Invalid",
       answer,
       notification,
@@ -229,10 +229,7 @@ const joinAt = 1024
  */
 export class Writer {
   readonly maxBufferedChars: number
-  readonly #write: (text: string) => boolean
-  readonly #waiting: () => number
-  readonly #overflow: (maxBufferedChars: number) => void
-  readonly #atTurnEnd: ((callback: () => void) => unknown) | undefined
+  readonly #options: WriterOptions
   #pending = ""
   // The lines that are collected while the peer is slow, after the pending text.
   #parts: Array<string> = []
@@ -241,14 +238,12 @@ export class Writer {
   #scheduled = false
   #congested = false
   #isStopped = false
-  #waiters: Set<() => void> | undefined
+  // Opened when the peer takes more; set while somebody waits for that.
+  #drained: Latch.Latch | undefined
 
   constructor(options: WriterOptions) {
-    this.#write = options.write
-    this.#waiting = options.waiting ?? (() => 0)
+    this.#options = options
     this.maxBufferedChars = options.maxBufferedChars ?? defaultMaxBufferedChars
-    this.#overflow = options.overflow ?? (() => {})
-    this.#atTurnEnd = options.atTurnEnd
   }
 
   /** Whether the peer is slow: it has not yet taken the written text. */
@@ -261,8 +256,8 @@ export class Writer {
     if (this.#isStopped) return true
     const text = JsonRpc.encode(message)
     if (this.#congested) {
-      if (this.#pending.length + this.#collected + this.#waiting() >= this.maxBufferedChars) {
-        this.#overflow(this.maxBufferedChars)
+      if (this.#pending.length + this.#collected + (this.#options.waiting?.() ?? 0) >= this.maxBufferedChars) {
+        this.#options.overflow?.(this.maxBufferedChars)
         return true
       }
       this.#collect(text)
@@ -273,7 +268,7 @@ export class Writer {
     else if (!this.#scheduled) {
       this.#scheduled = true
       queueMicrotask(this.#onTick)
-      this.#atTurnEnd?.(this.#onTurnEnd)
+      this.#options.atTurnEnd?.(this.#onTurnEnd)
     }
     return !this.#congested
   }
@@ -300,7 +295,7 @@ export class Writer {
   }
 
   readonly #onTick = (): void => {
-    if (this.#atTurnEnd === undefined) this.#scheduled = false
+    if (this.#options.atTurnEnd === undefined) this.#scheduled = false
     this.flush()
   }
 
@@ -313,7 +308,7 @@ export class Writer {
   flush(): void {
     if (this.#congested) return
     const text = this.#take()
-    if (text !== "") this.#congested = !this.#write(text)
+    if (text !== "") this.#congested = !this.#options.write(text)
   }
 
   /** The peer takes more. */
@@ -323,7 +318,7 @@ export class Writer {
     if (!this.#congested) this.#wake()
   }
 
-  /** Stops writing. Returns the waiting text, and calls the waiting callbacks. */
+  /** Stops writing. Returns the waiting text, and resumes everything that waits for `drained`. */
   stop(): string {
     const rest = this.#take()
     this.#isStopped = true
@@ -332,23 +327,13 @@ export class Writer {
     return rest
   }
 
-  /** Calls back once the peer takes more, or now if it does. Returns a function that removes the callback. */
-  onDrained(callback: () => void): () => void {
-    if (!this.#congested) {
-      callback()
-      return () => {}
-    }
-    const waiters = this.#waiters ??= new Set()
-    waiters.add(callback)
-    return () => {
-      waiters.delete(callback)
-    }
+  /** Succeeds once the peer takes more, or will take nothing any more. */
+  get drained(): Effect.Effect<void> {
+    return Effect.suspend(() => this.#congested ? (this.#drained ??= Latch.makeUnsafe(false)).await : Effect.void)
   }
 
   #wake(): void {
-    const waiters = this.#waiters
-    if (waiters === undefined) return
-    this.#waiters = undefined
-    for (const waiter of waiters) waiter()
+    this.#drained?.openUnsafe()
+    this.#drained = undefined
   }
 }

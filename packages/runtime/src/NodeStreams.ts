@@ -60,6 +60,8 @@ const closed: End = { _tag: "ClosedByUs" }
 /** Ignores the errors of writes that were pending when the stream was released. */
 const ignore = (): void => {}
 
+type Listeners = ReadonlyArray<readonly [event: string, listener: (error: Error) => unknown]>
+
 class StreamConnection implements Connection {
   readonly #input: Readable
   readonly #output: Writable
@@ -92,13 +94,8 @@ class StreamConnection implements Connection {
       overflow: (maxBufferedChars) =>
         this.#fail(`the peer does not read: more than ${maxBufferedChars} characters are waiting (maxBufferedChars)`)
     })
-    input.on("error", this.#onInputError)
-    input.on("resume", this.#onInputResume)
-    input.on("pause", this.#onInputPause)
-    input.on("close", this.#onInputClose)
-    output.on("error", this.#onOutputError)
-    output.on("close", this.#onOutputClose)
-    output.on("drain", this.#onDrain)
+    for (const [event, listener] of this.#inputListeners) input.on(event, listener)
+    for (const [event, listener] of this.#outputListeners) output.on(event, listener)
   }
 
   open(receiver: Receiver): void {
@@ -113,10 +110,9 @@ class StreamConnection implements Connection {
     return this.#writer.send(message)
   }
 
-  readonly drained: Effect.Effect<void> = Effect.callback<void>((resume) => {
-    const withdraw = this.#writer.onDrained(() => resume(Effect.void))
-    return Effect.sync(withdraw)
-  })
+  get drained(): Effect.Effect<void> {
+    return this.#writer.drained
+  }
 
   pause(): void {
     this.#paused = true
@@ -152,13 +148,8 @@ class StreamConnection implements Connection {
 
   #release(): void {
     this.#outputClosed = true
-    this.#input.off("error", this.#onInputError)
-    this.#input.off("resume", this.#onInputResume)
-    this.#input.off("pause", this.#onInputPause)
-    this.#input.off("close", this.#onInputClose)
-    this.#output.off("error", this.#onOutputError)
-    this.#output.off("close", this.#onOutputClose)
-    this.#output.off("drain", this.#onDrain)
+    for (const [event, listener] of this.#inputListeners) this.#input.off(event, listener)
+    for (const [event, listener] of this.#outputListeners) this.#output.off(event, listener)
     if (this.#output.writableLength > 0) this.#output.on("error", ignore)
   }
 
@@ -172,7 +163,7 @@ class StreamConnection implements Connection {
     return taken
   }
 
-  readonly #onDrain = (): void => {
+  #onDrain(): void {
     if (this.#outputClosed) return
     this.#writer.drain()
     if (this.#throttled && !this.#writer.congested) {
@@ -196,34 +187,29 @@ class StreamConnection implements Connection {
     }
   }
 
-  // Node resumes the output of a child when the child exits, even if nothing reads it.
-  readonly #onInputResume = (): void => {
-    if (this.#end === undefined && !this.#reading) this.#input.pause()
-  }
-
-  // Other code may pause stdin, for example when it closes a prompt, and nothing else would resume it. Not immediately,
-  // since the pause is still in progress.
-  readonly #onInputPause = (): void => {
-    if (this.#end === undefined && this.#reading) queueMicrotask(() => this.#flow())
-  }
-
   readonly #onData = (chunk: Uint8Array): void => this.#reader.push(chunk)
 
   readonly #onInputEnd = (): void => this.#reader.end()
 
-  // Without an "end" before it, the rest of a line is not a message: it may be truncated.
-  readonly #onInputClose = (): void => {
-    if (!this.#input.readableEnded) this.#finish(ended)
-  }
+  readonly #inputListeners: Listeners = [
+    [
+      "error",
+      (error) => isHangUp(error) ? this.#finish(ended) : this.#fail(`the input failed: ${error.message}`, error)
+    ],
+    // Node resumes the output of a child when the child exits, even if nothing reads it.
+    ["resume", () => this.#end === undefined && !this.#reading && this.#input.pause()],
+    // Other code may pause stdin, for example when it closes a prompt, and nothing else would resume it. Not
+    // immediately, since the pause is still in progress.
+    ["pause", () => this.#end === undefined && this.#reading && queueMicrotask(() => this.#flow())],
+    // Without an "end" before it, the rest of a line is not a message: it may be truncated.
+    ["close", () => this.#input.readableEnded || this.#finish(ended)]
+  ]
 
-  readonly #onInputError = (error: Error): void => {
-    if (isHangUp(error)) this.#finish(ended)
-    else this.#fail(`the input failed: ${error.message}`, error)
-  }
-
-  readonly #onOutputError = (error: Error): void => this.#broken(error)
-
-  readonly #onOutputClose = (): void => this.#broken(undefined)
+  readonly #outputListeners: Listeners = [
+    ["error", (error) => this.#broken(error)],
+    ["close", () => this.#broken(undefined)],
+    ["drain", () => this.#onDrain()]
+  ]
 
   #broken(error: Error | undefined): void {
     if (this.#outputClosed) return

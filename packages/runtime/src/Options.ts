@@ -30,7 +30,10 @@ export type Defaults<O> = { readonly [K in Exclude<keyof O, DurationKeys<O>>]-?:
 /** The defaults of the members that are durations. */
 export type DurationDefaults<O> = { readonly [K in DurationKeys<O>]: Duration.Input }
 
-/** Fills in the defaults, and converts durations to milliseconds. A member that is `undefined` has its default. */
+/**
+ * Fills in the defaults, and converts durations to milliseconds. A member that is `undefined` has its default. A
+ * negative number counts as 0.
+ */
 export const resolve = <O extends object>(
   given: O,
   defaults: Defaults<O>,
@@ -38,7 +41,10 @@ export const resolve = <O extends object>(
 ): Resolved<O> => {
   const values = given as Readonly<Record<string, unknown>>
   const resolved: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(defaults)) resolved[name] = values[name] ?? value
+  for (const [name, fallback] of Object.entries(defaults)) {
+    const value = values[name] ?? fallback
+    resolved[name] = typeof value === "number" ? Math.max(0, value) : value
+  }
   for (const [name, value] of Object.entries<Duration.Input>(durations)) {
     resolved[name] = Duration.toMillis(Duration.fromInputUnsafe((values[name] as Duration.Input | undefined) ?? value))
   }

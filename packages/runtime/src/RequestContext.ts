@@ -5,6 +5,7 @@
  * answered synchronously, and costs no timer, no map entry and no scope: what only a suspended request needs is made
  * when it suspends.
  */
+import * as Conventions from "@skein/protocol/Conventions"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
@@ -170,15 +171,6 @@ const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | u
   return JsonRpc.isId(token) ? token : undefined
 }
 
-const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
-
-/** The tool, prompt or resource that the params of a request name, if they name one. */
-export const targetOf = (params: JsonRpc.JsonObject | undefined): string | undefined =>
-  text(params?.["name"]) ?? text(params?.["uri"])
-
-// How long a person may take to answer an input request that names no timeout.
-const timeout = "10 minutes"
-
 /**
  * The states of a request. `Running`: its handler runs. `Replacing`: its handler was interrupted by `replaceWith`, and
  * the replacement gives the response. `Done`: the response was sent or discarded.
@@ -229,12 +221,12 @@ export class RequestContext {
 
   /** The tool, prompt or resource that the params name, if they name one. */
   get target(): string | undefined {
-    return targetOf(this.params)
+    return Conventions.targetOf(this.method, this.params)
   }
 
   /** How long a person may take to answer an input request that names no timeout: ten minutes. */
   get inputTimeout(): Duration.Input | undefined {
-    return timeout
+    return "10 minutes"
   }
 
   /** The fiber that handles the request, while it is suspended. */

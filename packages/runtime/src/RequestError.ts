@@ -56,12 +56,7 @@ export class RequestError extends Data.TaggedError("RequestError")<{
   readonly undelivered?: boolean | undefined
   readonly cause?: unknown
 }> {
-  constructor(fields: {
-    readonly reason: Reason
-    readonly method: string
-    readonly undelivered?: boolean | undefined
-  }) {
-    const { method, reason, undelivered } = fields
+  constructor({ method, reason, undelivered }: Pick<RequestError, "reason" | "method" | "undelivered">) {
     super({ reason, method, undelivered, message: reason.message, cause: reason.cause })
   }
 }

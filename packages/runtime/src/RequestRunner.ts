@@ -2,15 +2,17 @@
  * Runs inbound requests, of sessions and stateless ones alike: starts the handler in a fiber, sends its outcome to the
  * sink of the request, and logs defects.
  */
+import * as Conventions from "@skein/protocol/Conventions"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import { logValue, quote } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
-import { type Answer, type Dispatcher, McpRequest, type RequestContext, targetOf } from "./RequestContext.ts"
+import { type Answer, type Dispatcher, McpRequest, type RequestContext } from "./RequestContext.ts"
 
 /** Whole milliseconds of a clock's monotonic time. Ages and deadlines are measured in it, since it cannot be set. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
@@ -18,10 +20,14 @@ export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.mono
 // Names and reasons that a peer sends are logged up to this many characters.
 const maxQuotedChars = 256
 
-/** A text of the peer in a log line: shortened, and quoted where it could look like another line. */
-export const quoted = (text: string): string => {
-  const cut = text.slice(0, maxQuotedChars)
-  return /^[\x20-\x7e]*$/.test(cut) ? cut : JSON.stringify(cut)
+/** A text of the peer in a log line: shortened, and quoted where it could look like another field or line. */
+export const quoted = (text: string): string => logValue(text, maxQuotedChars)
+
+/** The JSON-RPC error that a request ended with, if there is one. A defect beside the error takes precedence. */
+export const errorOf = (exit: Exit.Exit<Answer, McpError.McpError>): McpError.McpError | undefined => {
+  if (exit._tag === "Success" || exit.cause.reasons.some(Cause.isDieReason)) return undefined
+  const error = exit.cause.reasons.find(Cause.isFailReason)?.error
+  return McpError.isMcpError(error) ? error : undefined
 }
 
 /** A handler may be untyped, and `JSON.stringify` writes what a value's `toJSON` returns. */
@@ -95,22 +101,16 @@ export class RequestRunner<R = never> {
     request.finish()
     const { sink } = request
     if (request.cancelled) return sink.discard(request)
-    if (Exit.isSuccess(exit)) {
-      try {
-        return sink.respond(request, JsonRpc.success(request.id, resultOf(exit.value)))
-      } catch (error) {
-        return this.#fail(request, this.defect(request, Cause.die(error)))
-      }
-    }
-    const reason = exit.cause.reasons.find(Cause.isFailReason)
-    const isDefect = reason === undefined || exit.cause.reasons.some(Cause.isDieReason) ||
-      !McpError.isMcpError(reason.error)
-    if (isDefect) return this.#fail(request, this.defect(request, exit.cause))
+    let { cause } = exit as { cause?: Cause.Cause<unknown> }
     try {
-      this.#fail(request, reason.error)
+      if (Exit.isSuccess(exit)) return sink.respond(request, JsonRpc.success(request.id, resultOf(exit.value)))
+      const error = errorOf(exit)
+      if (error !== undefined) return this.#fail(request, error)
     } catch (error) {
-      this.#fail(request, this.defect(request, Cause.die(error)))
+      // The result or the error has no JSON form, and nothing was sent.
+      cause = Cause.die(error)
     }
+    this.#fail(request, this.defect(request, cause!))
   }
 
   #fail(request: RequestContext, error: McpError.McpError): void {
@@ -126,10 +126,8 @@ export class RequestRunner<R = never> {
     cause: Cause.Cause<unknown>
   ): McpError.McpError {
     const reference = globalThis.crypto.randomUUID()
-    const target = targetOf(params)
-    const name = target === undefined
-      ? quoted(method)
-      : `${quoted(method)} ${JSON.stringify(target.slice(0, maxQuotedChars))}`
+    const target = Conventions.targetOf(method, params)
+    const name = target === undefined ? quoted(method) : `${quoted(method)} ${quote(target, maxQuotedChars)}`
     this.log(Effect.logError(`${name} failed, reference ${reference}`, cause))
     return McpError.internal(reference)
   }

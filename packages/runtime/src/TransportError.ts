@@ -50,12 +50,7 @@ export class TransportError extends Data.TaggedError("TransportError")<{
   readonly retryAfter?: number | undefined
   readonly cause?: unknown
 }> {
-  constructor(fields: {
-    readonly reason: Reason
-    readonly undelivered?: boolean | undefined
-    readonly retryAfter?: number | undefined
-  }) {
-    const { reason, retryAfter, undelivered } = fields
+  constructor({ reason, retryAfter, undelivered }: Pick<TransportError, "reason" | "undelivered" | "retryAfter">) {
     super({ reason, undelivered, retryAfter, message: reason.message, cause: reason.cause })
   }
 

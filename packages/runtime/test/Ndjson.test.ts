@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Ndjson from "@skein/runtime/Ndjson"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 
 const utf8 = new TextEncoder()
@@ -342,7 +344,7 @@ describe("Ndjson.Writer", () => {
     expect(writes.length).toBe(1)
   })
 
-  it("returns false while the peer is slow, collects meanwhile, and calls back when it takes more", () => {
+  it("returns false while the peer is slow, collects meanwhile, and is drained when it takes more", async () => {
     const { state, writer, writes } = setup()
     state.taking = false
     writer.send(note("a"))
@@ -350,18 +352,18 @@ describe("Ndjson.Writer", () => {
     expect(writer.congested).toBe(true)
     expect(writer.send(note("b"))).toBe(false)
     expect(writer.send(note("c"))).toBe(false)
-    let drained = 0
-    writer.onDrained(() => drained++)
-    writer.onDrained(() => drained += 10)()
+    const waiting = Effect.runFork(writer.drained)
+    const interrupted = Effect.runFork(writer.drained)
+    await Effect.runPromise(Fiber.interrupt(interrupted))
     expect(writes.length).toBe(1)
     writer.drain()
     expect(writes[1]).toBe(`${line("b")}\n${line("c")}\n`)
-    expect(drained).toBe(0)
+    await Effect.runPromise(Effect.yieldNow)
+    expect(waiting.pollUnsafe()).toBeUndefined()
     state.taking = true
     writer.drain()
-    expect(drained).toBe(1)
-    writer.onDrained(() => drained++)
-    expect(drained).toBe(2)
+    await Effect.runPromise(Fiber.join(waiting))
+    Effect.runSync(writer.drained)
   })
 
   it("accepts messages up to the bound, and calls overflow once", () => {
@@ -423,16 +425,15 @@ describe("Ndjson.Writer", () => {
     expect(writes).toEqual([`${line("a")}\n`])
   })
 
-  it("calls waiting callbacks on stop, and returns the unwritten text", () => {
+  it("is drained on stop, and returns the unwritten text", async () => {
     const { state, writer } = setup()
     state.taking = false
     writer.send(note("a"))
     writer.flush()
     writer.send(note("b"))
-    let woken = false
-    writer.onDrained(() => woken = true)
+    const waiting = Effect.runFork(writer.drained)
     expect(writer.stop()).toBe(`${line("b")}\n`)
-    expect(woken).toBe(true)
+    await Effect.runPromise(Fiber.join(waiting))
     expect(writer.send(note("c"))).toBe(true)
   })
 })

@@ -250,7 +250,7 @@ describe("defects", () => {
         const { other } = yield* raw({ dispatch: () => Effect.die("broken") })
         other.request(1, "resources/read", { uri: `a://\n${"x".repeat(1000)}` })
         yield* settle
-        expect(lines[0]!.text).toContain(`resources/read "a://\\n${"x".repeat(256 - 5)}" failed`)
+        expect(lines[0]!.text).toContain(`resources/read "a://\\n${"x".repeat(256 - 5)}…" failed`)
       })
     ))
 

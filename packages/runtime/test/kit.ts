@@ -34,7 +34,7 @@ export interface Sent {
 }
 
 /** The other end of a connection, controlled by a test. Messages are written and read as text. */
-export class Counterpart implements Connection.MultiStreamConnection {
+export class Counterpart implements Connection.Connection {
   readonly sent: Array<Sent> = []
   /** The requests that were reported as never getting a response. */
   readonly forgotten: Array<JsonRpc.Id> = []

@@ -14,6 +14,7 @@ import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
 import { clip, logValue } from "@skein/protocol/Text"
 import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import { errorOf } from "@skein/runtime/RequestRunner"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
@@ -21,9 +22,8 @@ import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalogState.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
-import { errorOf, type Outcome, outcomeOf } from "./internal/observability/outcome.ts"
+import { type Outcome, outcomeOf } from "./internal/observability/outcome.ts"
 import { withoutRequest } from "./internal/limits/failRequest.ts"
-import { namedBy } from "./internal/dispatch/target.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** The entry of one request. Values that the client chose are cut at 128 characters. */
@@ -124,7 +124,7 @@ const entryOf = (
   args: ((request: RequestContext) => unknown) | undefined
 ): Entry => {
   const { caller, id, method } = request
-  const target = namedBy(request)
+  const target = request.target
   const outcome = outcomeOf(request, exit)
   const error = outcome === "error" ? errorOf(exit) : undefined
   return {

@@ -37,6 +37,7 @@ import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestC
 import * as Trace from "@skein/runtime/Trace"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import { errorOf } from "@skein/runtime/RequestRunner"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
@@ -47,8 +48,8 @@ import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalogState.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
 import { type Failure, network, ServerMetrics } from "./internal/observability/metrics.ts"
-import { errorOf, type Outcome, outcomeOf } from "./internal/observability/outcome.ts"
-import { methodOf, namedBy, targetOf } from "./internal/dispatch/target.ts"
+import { type Outcome, outcomeOf } from "./internal/observability/outcome.ts"
+import { methodOf, targetOf } from "./internal/dispatch/target.ts"
 import type * as Middleware from "./Middleware.ts"
 import { spanKey, traceKey } from "./internal/observability/logs.ts"
 
@@ -198,7 +199,7 @@ class Recorder {
 
   #attributes(request: RequestContext): Record<string, unknown> {
     const { caller, id, method, origin } = request
-    const name = namedBy(request)
+    const name = request.target
     const session = this.#options.sessionId === true ? origin?.header?.("mcp-session-id") : undefined
     return {
       "mcp.method.name": clip(method),

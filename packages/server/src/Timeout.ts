@@ -31,7 +31,6 @@ import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalogState.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
 import { describeRequest, failRequest, formatMillis, withoutRequest } from "./internal/limits/failRequest.ts"
-import { namedBy } from "./internal/dispatch/target.ts"
 import type * as Middleware from "./Middleware.ts"
 
 /** The limits. `Infinity` disables one. */
@@ -73,7 +72,7 @@ const limitOf = ({ timeout, methods, tools }: Options): (request: RequestContext
   const byMethod = new Map([...endless.map((method) => [method, Duration.infinity] as const), ...read(methods)])
   const byTool = read(tools)
   return (request) =>
-    (request.method === "tools/call" ? byTool.get(namedBy(request) ?? "") : undefined) ??
+    (request.method === "tools/call" ? byTool.get(request.target ?? "") : undefined) ??
       byMethod.get(request.method) ?? others
 }
 

@@ -7,7 +7,7 @@ import * as McpError from "@skein/protocol/McpError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import { isMultiStream, type MultiStreamConnection, type Origin } from "../Connection.ts"
+import type { Origin } from "../Connection.ts"
 import {
   type Caller,
   type CallOptions,
@@ -84,7 +84,6 @@ export class InboundRequests<R> implements ResponseSink {
   readonly peer: PeerCore
   readonly #runner: RequestRunner<R>
   readonly #identify: { readonly identify: Identify }
-  readonly #streams: MultiStreamConnection | undefined
   #queue: Map<JsonRpc.Id, Queued> | undefined = undefined
   #suspended: Map<JsonRpc.Id, RequestContext> | undefined = undefined
   #batches: Map<RequestContext, BatchReply> | undefined = undefined
@@ -95,7 +94,6 @@ export class InboundRequests<R> implements ResponseSink {
     this.peer = peer
     this.#runner = runner
     this.#identify = identify
-    this.#streams = isMultiStream(peer.connection) ? peer.connection : undefined
   }
 
   /** The suspended requests, oldest first. */
@@ -267,7 +265,7 @@ export class InboundRequests<R> implements ResponseSink {
   /** No response to a request will follow. */
   #discard(id: JsonRpc.Id, batch: BatchReply | undefined): void {
     batch?.settle()
-    this.#streams?.discardRequest(id)
+    this.peer.connection.discardRequest?.(id)
   }
 
   // ---- replies
@@ -314,7 +312,8 @@ export class InboundRequests<R> implements ResponseSink {
   }
 
   drained(request: RequestContext): Effect.Effect<void> {
-    return this.#streams?.drainedAbout(request.id) ?? this.peer.connection.drained
+    const { connection } = this.peer
+    return connection.drainedAbout?.(request.id) ?? connection.drained
   }
 
   sendRequest(
@@ -327,7 +326,7 @@ export class InboundRequests<R> implements ResponseSink {
   }
 
   endStream(request: RequestContext, retry: number | undefined): void {
-    this.#streams?.endStream(request.id, retry)
+    this.peer.connection.endStream?.(request.id, retry)
   }
 
   suspended(request: RequestContext): void {

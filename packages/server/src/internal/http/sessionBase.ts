@@ -3,7 +3,7 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
-import type { MultiStreamConnection, Receiver } from "@skein/runtime/Connection"
+import type { Connection, Receiver } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
@@ -40,7 +40,7 @@ export interface SessionOwner {
   readonly closed: (session: HttpSessionBase) => void
 }
 
-export abstract class HttpSessionBase implements MultiStreamConnection {
+export abstract class HttpSessionBase implements Connection {
   readonly id: string
   /** The id of the principal that opened the session. Others cannot use it. */
   readonly principalId: string | undefined

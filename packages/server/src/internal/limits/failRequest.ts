@@ -5,14 +5,13 @@ import { logValue } from "@skein/protocol/Text"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import { namedBy } from "../dispatch/target.ts"
 
 /** A tool's result with `isError`, which every revision has. */
 const toolError = (text: string): JsonRpc.JsonObject => ({ content: [{ type: "text", text }], isError: true })
 
 /** Describes a request for a message: `tools/call add`. */
 export const describeRequest = (request: RequestContext): string => {
-  const name = namedBy(request)
+  const name = request.target
   return name === undefined ? logValue(request.method) : `${logValue(request.method)} ${logValue(name)}`
 }
 

@@ -1,8 +1,9 @@
 /** The outcomes of requests, for audit logs and telemetry, and the observer of events that are not requests. */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
-import * as McpError from "@skein/protocol/McpError"
+import type * as McpError from "@skein/protocol/McpError"
 import type { Peer } from "@skein/runtime/Peer"
 import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
+import { errorOf } from "@skein/runtime/RequestRunner"
 import * as Cause from "effect/Cause"
 import type * as Exit from "effect/Exit"
 
@@ -26,13 +27,6 @@ export class Written extends JsonRpc.Encoded {
 const ofAnswer = (answer: Answer): Outcome => {
   const result = answer instanceof Written ? answer.result : answer as JsonRpc.JsonObject
   return result["isError"] === true ? "tool_error" : result["resultType"] === "input_required" ? "input_required" : "ok"
-}
-
-/** Returns the JSON-RPC error that a request ended with, or `undefined`. A defect beside the error takes precedence. */
-export const errorOf = (exit: Exit.Exit<Answer, McpError.McpError>): McpError.McpError | undefined => {
-  if (exit._tag === "Success" || exit.cause.reasons.some(Cause.isDieReason)) return undefined
-  const error = exit.cause.reasons.find(Cause.isFailReason)?.error
-  return McpError.isMcpError(error) ? error : undefined
 }
 
 /** Returns the outcome of a request. Call it after the handler has ended and before the answer is sent. */
