@@ -103,18 +103,10 @@ export const requestServices = (catalog: Catalog["Service"]): Context.Context<ne
 /** The kind of an entry. With a name it identifies the entry: the URI of a resource, the text of a template. */
 export type Kind = DefinitionError["kind"]
 
-const registryOf = (catalog: Catalog["Service"], kind: Kind): Registry<Entry<unknown>> => {
-  switch (kind) {
-    case "tool":
-      return catalog.tools
-    case "resource":
-      return catalog.resources
-    case "resource template":
-      return catalog.templates
-    case "prompt":
-      return catalog.prompts
-  }
-}
+const registryOf = (catalog: Catalog["Service"], kind: Kind): Registry<Entry<unknown>> =>
+  catalog[
+    ({ tool: "tools", resource: "resources", "resource template": "templates", prompt: "prompts" } as const)[kind]
+  ]
 
 /** A change of one entry until the scope closes. */
 type Change = Effect.Effect<void, DefinitionError, Catalog | Scope.Scope>

@@ -43,29 +43,23 @@ export const text = (text: string, options?: BlockOptions): Wire.TextContent => 
   ...(options && omitUndefined(options))
 })
 
-/**
- * Makes an image block. The MIME type is `image/png`, for example.
- *
- * @example
- * Content.image(yield* fileSystem.readFile("chart.png"), "image/png")
- */
-export const image = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.ImageContent => ({
-  type: "image",
+const binary = <T extends string>(type: T, data: Bytes, mimeType: string, options: BlockOptions | undefined) => ({
+  type,
   data: base64(data),
   mimeType,
   ...(options && omitUndefined(options))
 })
 
+/** Makes an image block. The MIME type is `image/png`, for example. */
+export const image = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.ImageContent =>
+  binary("image", data, mimeType, options)
+
 /**
  * Makes an audio block. The MIME type is `audio/wav`, for example. Clients of 2024-11-05 receive a line of text
  * instead.
  */
-export const audio = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.AudioContent => ({
-  type: "audio",
-  data: base64(data),
-  mimeType,
-  ...(options && omitUndefined(options))
-})
+export const audio = (data: Bytes, mimeType: string, options?: BlockOptions): Wire.AudioContent =>
+  binary("audio", data, mimeType, options)
 
 /**
  * Makes a link to a resource that the client can read. Clients before 2025-06-18 receive its title and URI as text.

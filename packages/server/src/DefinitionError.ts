@@ -51,11 +51,7 @@ export class DefinitionError extends Data.TaggedError("DefinitionError")<{
   readonly definition: string
   readonly message: string
 }> {
-  constructor(fields: {
-    readonly reason: Reason
-    readonly kind: "tool" | "resource" | "resource template" | "prompt"
-    readonly definition: string
-  }) {
+  constructor(fields: Pick<DefinitionError, "reason" | "kind" | "definition">) {
     super({ ...fields, message: fields.reason.message })
   }
 }

@@ -106,11 +106,7 @@ export class InputError extends Data.TaggedError("InputError")<{
   readonly message: string
   readonly revision: Revision.Revision
 }> {
-  constructor(fields: {
-    readonly reason: Reason
-    readonly method: string
-    readonly revision: Revision.Revision
-  }) {
+  constructor(fields: Pick<InputError, "reason" | "method" | "revision">) {
     super({ ...fields, message: fields.reason.message })
   }
 }

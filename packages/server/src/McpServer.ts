@@ -30,6 +30,7 @@ import { LogForwarder, withServerServices } from "./internal/observability/logs.
 import type * as Logging from "./Logging.ts"
 import { internals } from "./internal/catalogState.ts"
 import { cacheHint } from "./internal/definitions/readResource.ts"
+import { omitUndefined } from "./internal/json.ts"
 
 /** The description of a server, and its bounds. */
 export interface Options {
@@ -223,11 +224,5 @@ const make = (
   })
 }
 
-const describe = ({ name, version, title, description, websiteUrl, icons }: Options): Implementation => ({
-  name,
-  version,
-  ...(title === undefined ? undefined : { title }),
-  ...(description === undefined ? undefined : { description }),
-  ...(websiteUrl === undefined ? undefined : { websiteUrl }),
-  ...(icons === undefined ? undefined : { icons })
-})
+const describe = ({ name, version, title, description, websiteUrl, icons }: Options): Implementation =>
+  omitUndefined({ name, version, title, description, websiteUrl, icons })

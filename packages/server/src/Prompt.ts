@@ -160,16 +160,7 @@ export const add = <
  * Replaces the prompt of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no prompt has
  * the name, and otherwise as `layer` does.
  */
-export const replace = <
-  A,
-  E extends HandlerError = never,
-  R = never,
-  C extends Completion.Sources<keyof A & string> = {}
->(
-  prompt: Prompt<A>,
-  handler: (args: A) => Effect.Effect<Answer, E, R>,
-  options?: Completion.Options<keyof A & string, C>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R | Completion.Services<C>>> =>
+export const replace: typeof add = (prompt, handler, options) =>
   registerScoped(register("replace", prompt, handler, options?.complete))
 
 const register = <A, E extends HandlerError, R, C extends object>(
@@ -208,17 +199,15 @@ const toResult = (answer: Answer, description: string | undefined): Wire.GetProm
 
 /** Makes the prompt as `prompts/list` returns it. */
 const describe = <A>(prompt: Prompt<A>): Wire.Prompt => {
-  const args = Object.entries(prompt.arguments).map(([name, schema]): Wire.PromptArgument => {
-    const title = textAnnotation(schema.ast, "title")
-    const description = textAnnotation(schema.ast, "description")
-    return {
+  const args = Object.entries(prompt.arguments).map(([name, { ast }]): Wire.PromptArgument =>
+    omitUndefined({
       name,
-      ...(title === undefined ? undefined : { title }),
-      ...(description === undefined ? undefined : { description }),
+      title: textAnnotation(ast, "title"),
+      description: textAnnotation(ast, "description"),
       // The encoded side is what the client sends: an argument with a default is optional there.
-      required: !SchemaAST.isOptional(SchemaAST.toEncoded(schema.ast))
-    }
-  })
+      required: !SchemaAST.isOptional(SchemaAST.toEncoded(ast))
+    })
+  )
   const { visible: _, ...rest } = prompt.options
   return { name: prompt.name, ...omitUndefined(rest), ...(args.length === 0 ? undefined : { arguments: args }) }
 }

@@ -99,11 +99,7 @@ export const add = <E extends HandlerError = never, R = never>(
  * Replaces the resource of the same URI until the scope closes. Fails with `DefinitionError` `NotFound` if no resource
  * has the URI, and otherwise as `layer` does.
  */
-export const replace = <E extends HandlerError = never, R = never>(
-  resource: Resource,
-  read: Effect.Effect<Answer, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>
-  registerScoped(register("replace", resource, read))
+export const replace: typeof add = (resource, read) => registerScoped(register("replace", resource, read))
 
 const register = <E extends HandlerError, R>(
   how: "add" | "replace",

@@ -169,16 +169,7 @@ export const add = <
  * Replaces the template of the same text until the scope closes. Fails with `DefinitionError` `NotFound` if no template
  * has the text, and otherwise as `layer` does.
  */
-export const replace = <
-  V,
-  E extends HandlerError = never,
-  R = never,
-  C extends Completion.Sources<keyof V & string> = {}
->(
-  template: ResourceTemplate<V>,
-  read: (variables: V, uri: string) => Effect.Effect<Answer, E, R>,
-  options?: Completion.Options<keyof V & string, C>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R | Completion.Services<C>>> =>
+export const replace: typeof add = (template, read, options) =>
   registerScoped(register("replace", template, read, options?.complete))
 
 const register = <V, E extends HandlerError, R, C extends object>(

@@ -222,11 +222,7 @@ export const add = <Name extends string, Input, Output, E extends HandlerError =
  * Replaces the tool of the same name until the scope closes. Fails with `DefinitionError` `NotFound` if no tool has the
  * name, and otherwise as `layer` does.
  */
-export const replace = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
-  tool: Tool<Name, Input, Output>,
-  handler: (input: Input) => Effect.Effect<Answer<NoInfer<Output>>, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | HandlerServices<R>> =>
-  registerScoped(register("replace", tool, handler))
+export const replace: typeof add = (tool, handler) => registerScoped(register("replace", tool, handler))
 
 const register = <Name extends string, Input, Output, E extends HandlerError, R>(
   how: "add" | "replace",

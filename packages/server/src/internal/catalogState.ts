@@ -146,28 +146,20 @@ type Wrap = (next: Dispatcher<McpRequest>) => Dispatcher<McpRequest>
 export class MiddlewareStack {
   /** The observer of events that no middleware sees: `undefined` unless `Telemetry.layer` is among the definitions. */
   observer: ServerObserver | undefined = undefined
-  #all: ReadonlyArray<Wrap> = []
-  #version = 0
-
+  all: ReadonlyArray<Wrap> = []
   /** Grows with every change. */
-  get version(): number {
-    return this.#version
-  }
-
-  get all(): ReadonlyArray<Wrap> {
-    return this.#all
-  }
+  version = 0
 
   /** Adds a middleware inside of the present ones until the scope closes. */
   add(middleware: Wrap): Effect.Effect<void, never, Scope.Scope> {
     const change = (all: MiddlewareStack["all"]) =>
       Effect.sync(() => {
-        this.#all = all
-        this.#version++
+        this.all = all
+        this.version++
       })
     return Effect.acquireRelease(
-      Effect.suspend(() => change([...this.#all, middleware])),
-      () => Effect.suspend(() => change(this.#all.filter((other) => other !== middleware)))
+      Effect.suspend(() => change([...this.all, middleware])),
+      () => Effect.suspend(() => change(this.all.filter((other) => other !== middleware)))
     )
   }
 }
@@ -177,36 +169,24 @@ export type CallingExtension = Extension & { readonly call: NonNullable<Extensio
 
 /** The extensions of a server, in the order in which they were added. */
 export class ExtensionList {
-  #all: ReadonlyArray<Extension> = []
-  #calling: ReadonlyArray<CallingExtension> = []
-  #methods: ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> = new Map()
-
-  get all(): ReadonlyArray<Extension> {
-    return this.#all
-  }
-
+  all: ReadonlyArray<Extension> = []
   /** The extensions that take part in tool calls. */
-  get calling(): ReadonlyArray<CallingExtension> {
-    return this.#calling
-  }
-
+  calling: ReadonlyArray<CallingExtension> = []
   /** The methods of the extensions, by name. One name may have several methods, for different revisions. */
-  get methods(): ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> {
-    return this.#methods
-  }
+  methods: ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> = new Map()
 
   /** Adds an extension until the scope closes. */
   add(extension: Extension): Effect.Effect<void, never, Scope.Scope> {
     return Effect.acquireRelease(
-      Effect.sync(() => this.#resolve([...this.#all, extension])),
-      () => Effect.sync(() => this.#resolve(this.#all.filter((other) => other !== extension)))
+      Effect.sync(() => this.#resolve([...this.all, extension])),
+      () => Effect.sync(() => this.#resolve(this.all.filter((other) => other !== extension)))
     )
   }
 
   #resolve(all: ReadonlyArray<Extension>): void {
-    this.#all = all
-    this.#calling = all.filter((extension): extension is CallingExtension => extension.call !== undefined)
-    this.#methods = Map.groupBy(all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)
+    this.all = all
+    this.calling = all.filter((extension): extension is CallingExtension => extension.call !== undefined)
+    this.methods = Map.groupBy(all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)
   }
 }
 

@@ -7,6 +7,7 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { keyword } from "@skein/protocol/XMcpHeader"
 import * as AST from "effect/SchemaAST"
+import { omitUndefined } from "../json.ts"
 
 /** The definitions that a JSON Schema refers to, by name. */
 export interface Definitions {
@@ -89,14 +90,7 @@ export const annotate = (
     const header = keyword in node ? undefined : annotation(ast, keyword)
     const format = node["type"] === "string" && !("format" in node) ? formatOf(ast) : undefined
     const fallback = "default" in node ? undefined : defaultOf(ast)
-    return {
-      ...node,
-      ...(fallback === undefined ? undefined : { default: fallback }),
-      ...(format === undefined ? undefined : { format }),
-      ...(title === undefined ? undefined : { title }),
-      ...(description === undefined ? undefined : { description }),
-      ...(header === undefined ? undefined : { [keyword]: header })
-    }
+    return { ...node, ...omitUndefined({ default: fallback, format, title, description, [keyword]: header }) }
   }
 
   const visit = (ast: AST.AST, node: JsonObject): JsonObject => {

@@ -1,12 +1,11 @@
 /**
  * The part of a server that its transports use: they open connections and run requests with it.
  */
-import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
-import type { Connection, Origin } from "@skein/runtime/Connection"
+import type { Connection } from "@skein/runtime/Connection"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
-import type { Caller, Dispatcher, McpRequest, Refusal, RequestContext } from "@skein/runtime/RequestContext"
+import type { Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import { RequestRunner } from "@skein/runtime/RequestRunner"
 import type * as Context from "effect/Context"
 import type { Catalog } from "../../Catalog.ts"
@@ -33,7 +32,8 @@ export class ServerCore {
   readonly endpoints = new Set<Endpoint>()
   /** Finds the caller of a request on a connection, or the reason to refuse it. */
   readonly identify: Identity["identify"]
-  readonly #identifyStateless: Identity["identifyStateless"]
+  /** Finds the caller of a stateless request, or the reason to refuse it. */
+  readonly identifyStateless: Identity["identifyStateless"]
   readonly #onNotification: Peer.BaseOptions<never>["onNotification"]
   readonly dispatch: Dispatcher<McpRequest>
 
@@ -49,14 +49,9 @@ export class ServerCore {
     this.limits = limits
     this.revisions = identity.supported
     this.identify = identity.identify
-    this.#identifyStateless = identity.identifyStateless
+    this.identifyStateless = identity.identifyStateless
     this.dispatch = dispatch
     this.#onNotification = (peer, notification) => subscriptions.onNotification(peer, notification)
-  }
-
-  /** Finds the caller of a stateless request, or the reason to refuse it. */
-  identifyStateless(request: JsonRpc.Request, origin: Origin | undefined): Caller | Refusal {
-    return this.#identifyStateless(request, origin)
   }
 
   /** The options of a peer on a connection. */

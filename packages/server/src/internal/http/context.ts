@@ -31,25 +31,9 @@ export class LoadCounters {
   /** The bodies of these in characters, and the bodies that are being read in bytes. */
   bodies = 0
 
-  /** A `subscriptions/listen` has suspended; its body has so many characters. */
-  subscriptionStarted(size: number): void {
-    this.streams++
-    this.bodies += size
-  }
-
-  subscriptionEnded(size: number): void {
-    this.streams--
-    this.bodies -= size
-  }
-
-  /** A request has suspended; its body has so many characters. */
-  requestStarted(size: number): void {
-    this.requests++
-    this.bodies += size
-  }
-
-  requestEnded(size: number): void {
-    this.requests--
-    this.bodies -= size
+  /** A request has suspended, or one that had is over (`by` -1); its body has so many characters. */
+  count(kind: "requests" | "streams", size: number, by: 1 | -1): void {
+    this[kind] += by
+    this.bodies += by * size
   }
 }

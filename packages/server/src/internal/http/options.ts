@@ -1,7 +1,8 @@
 /**
  * The options of an endpoint and their defaults, which are added once, when the endpoint is made.
  */
-import * as Duration from "effect/Duration"
+import * as Defaults from "@skein/runtime/Options"
+import type * as Duration from "effect/Duration"
 
 /** Options of an endpoint. Every member is optional. */
 export interface Options {
@@ -137,38 +138,18 @@ export interface LegacySse {
   readonly messages: string
 }
 
+type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "sessions">
+
 /** The options with their defaults; durations in milliseconds. */
-export interface Resolved {
-  readonly path: string
-  readonly allowedHosts: ReadonlyArray<string> | "any"
+export interface Resolved extends Defaults.Resolved<Plain> {
   readonly allowedOrigins: ReadonlyArray<string> | "any" | "loopback"
-  readonly maxBodyBytes: number
-  readonly maxConcurrentRequests: number
-  readonly maxTotalBodyBytes: number
-  readonly maxStreams: number
-  readonly keepAliveInterval: number
-  readonly alwaysStream: boolean | "session"
-  readonly requireMcpHeaders: boolean
   readonly cors: Cors | undefined
-  readonly sessions: {
-    readonly maxSessions: number
-    readonly maxSessionsPerPrincipal: number
-    readonly maxInitializeChars: number
-    readonly idleTimeout: number
-    readonly initializeTimeout: number
-    readonly maxPendingMessages: number
-    readonly stateless: boolean
-  }
   readonly legacySse: LegacySse | undefined
-  readonly maxUnsentChars: number
-  readonly retry: number
-  readonly shutdownTimeout: number
+  readonly sessions: Defaults.Resolved<SessionOptions>
 }
 
 /** The names of this machine, which no other machine can claim. */
 export const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]"]
-
-const count = (value: number | undefined, fallback: number): number => Math.max(0, value ?? fallback)
 
 /** Whether every web page could act as the user of its browser. Browsers do not allow that with a `*` either. */
 const isOpen = ({ allowedOrigins, cors }: Options): boolean =>
@@ -179,32 +160,28 @@ export const resolve = (options: Options = {}): Resolved => {
   if (isOpen(options)) {
     throw new Error("CORS with credentials cannot be combined with allowedOrigins \"any\": list the origins")
   }
-  return fill(options)
+  const { allowedOrigins = "loopback", cors, legacySse, sessions = {}, ...plain } = options
+  return {
+    ...Defaults.resolve<Plain>(plain, {
+      path: "/mcp",
+      allowedHosts: loopback,
+      maxBodyBytes: 4 * 1024 * 1024,
+      maxConcurrentRequests: 10_000,
+      maxTotalBodyBytes: 64 * 1024 * 1024,
+      maxStreams: 10_000,
+      alwaysStream: false,
+      requireMcpHeaders: false,
+      maxUnsentChars: 1024 * 1024
+    }, { keepAliveInterval: 15_000, retry: 1_000, shutdownTimeout: 5_000 }),
+    allowedOrigins,
+    cors,
+    legacySse,
+    sessions: Defaults.resolve<SessionOptions>(sessions, {
+      maxSessions: 10_000,
+      maxSessionsPerPrincipal: 1_000,
+      maxInitializeChars: 65_536,
+      maxPendingMessages: 100,
+      stateless: false
+    }, { idleTimeout: 1_800_000, initializeTimeout: 60_000 })
+  }
 }
-
-const fill = (options: Options): Resolved => ({
-  path: options.path ?? "/mcp",
-  allowedHosts: options.allowedHosts ?? loopback,
-  allowedOrigins: options.allowedOrigins ?? "loopback",
-  maxBodyBytes: count(options.maxBodyBytes, 4 * 1024 * 1024),
-  maxConcurrentRequests: count(options.maxConcurrentRequests, 10_000),
-  maxTotalBodyBytes: count(options.maxTotalBodyBytes, 64 * 1024 * 1024),
-  maxStreams: count(options.maxStreams, 10_000),
-  keepAliveInterval: Duration.toMillis(options.keepAliveInterval ?? 15_000),
-  alwaysStream: options.alwaysStream ?? false,
-  requireMcpHeaders: options.requireMcpHeaders ?? false,
-  cors: options.cors,
-  sessions: {
-    maxSessions: count(options.sessions?.maxSessions, 10_000),
-    maxSessionsPerPrincipal: count(options.sessions?.maxSessionsPerPrincipal, 1_000),
-    maxInitializeChars: count(options.sessions?.maxInitializeChars, 65_536),
-    idleTimeout: Duration.toMillis(options.sessions?.idleTimeout ?? 1_800_000),
-    initializeTimeout: Duration.toMillis(options.sessions?.initializeTimeout ?? 60_000),
-    maxPendingMessages: count(options.sessions?.maxPendingMessages, 100),
-    stateless: options.sessions?.stateless ?? false
-  },
-  legacySse: options.legacySse,
-  maxUnsentChars: count(options.maxUnsentChars, 1024 * 1024),
-  retry: Duration.toMillis(options.retry ?? 1_000),
-  shutdownTimeout: Duration.toMillis(options.shutdownTimeout ?? 5_000)
-})

@@ -18,6 +18,9 @@ import * as sse from "./sse.ts"
 
 const listen = "subscriptions/listen"
 
+/** What a suspended request counts as. */
+const kindOf = ({ method }: RequestContext) => method === listen ? "streams" : "requests"
+
 /**
  * The HTTP status of an error response. An error of a handler has 200, like a result. The exceptions are those of the
  * specification: "If the server does not implement the requested RPC method, it MUST respond with `404 Not Found`"; and
@@ -30,7 +33,7 @@ export class StatelessRequests {
   readonly endpoint: EndpointContext
   /** The responses to the requests that have suspended. */
   readonly #suspended = new Set<StatelessResponse>()
-  #isClosing = false
+  isClosing = false
   /** Opened when the last request has ended, while the endpoint closes. */
   readonly #idle = Latch.makeUnsafe(false)
 
@@ -41,10 +44,6 @@ export class StatelessRequests {
   /** The suspended requests, oldest first. */
   get suspendedRequests(): Iterable<RequestContext> {
     return Array.from(this.#suspended).flatMap(({ request }) => request ?? [])
-  }
-
-  get isClosing(): boolean {
-    return this.#isClosing
   }
 
   /** Validates a request and handles it. */
@@ -83,7 +82,7 @@ export class StatelessRequests {
   /** A request that had suspended has ended. */
   remove(response: StatelessResponse): void {
     this.#suspended.delete(response)
-    if (this.#isClosing && this.#suspended.size === 0) this.#idle.openUnsafe()
+    if (this.isClosing && this.#suspended.size === 0) this.#idle.openUnsafe()
   }
 
   /**
@@ -93,7 +92,7 @@ export class StatelessRequests {
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       const { limits: { interruptTimeout }, options: { shutdownTimeout } } = this.endpoint
-      this.#isClosing = true
+      this.isClosing = true
       for (const request of this.suspendedRequests) request.release?.()
       if (this.#suspended.size === 0) this.#idle.openUnsafe()
       return Effect.andThen(Effect.timeoutOption(this.#idle.await, shutdownTimeout), () => {
@@ -181,10 +180,8 @@ class StatelessResponse implements ResponseSink {
     this.request = request
     this.#requests.add(this)
     if (this.#stream !== undefined) this.#keepAliveSlot = keepAlive.add(this.#to)
-    if (request.method === listen) {
-      load.subscriptionStarted(this.#from.size)
-      this.#openStream()
-    } else load.requestStarted(this.#from.size)
+    load.count(kindOf(request), this.#from.size, 1)
+    if (request.method === listen) this.#openStream()
     // "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
     if (this.#to.over) request.cancel()
     else this.#to.onClose(() => request.cancel())
@@ -194,8 +191,7 @@ class StatelessResponse implements ResponseSink {
   ended(request: RequestContext): void {
     const { keepAlive, load } = this.#endpoint
     this.#requests.remove(this)
-    if (request.method === listen) load.subscriptionEnded(this.#from.size)
-    else load.requestEnded(this.#from.size)
+    load.count(kindOf(request), this.#from.size, -1)
     if (this.#keepAliveSlot !== undefined) keepAlive.remove(this.#to, this.#keepAliveSlot)
   }
 

@@ -58,9 +58,7 @@ export class Stream {
 
   /** Sends the head of the stream. */
   open(answer: HttpAnswer, longLived: boolean): void {
-    this.#leave()?.end()
-    this.#resuming?.end()
-    this.#resuming = undefined
+    this.#endConnections()
     answer.open(200, sse.headers)
     // "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field in order to
     // prime the client to reconnect" (2025-11-25, transports, sending messages).
@@ -88,6 +86,10 @@ export class Stream {
   /** Ends the stream, because its session has ended. */
   abandon(): void {
     this.#complete = true
+    this.#endConnections()
+  }
+
+  #endConnections(): void {
     this.#leave()?.end()
     this.#resuming?.end()
     this.#resuming = undefined
@@ -116,8 +118,7 @@ export class Stream {
    */
   resume(answer: HttpAnswer, after: number, refuse: () => void): void {
     if (after > this.#last && !this.#complete) return refuse()
-    this.#leave()?.end()
-    this.#resuming?.end()
+    this.#endConnections()
     this.#resuming = answer
     this.#catchUp(answer, after, refuse)
   }

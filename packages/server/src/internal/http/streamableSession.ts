@@ -47,7 +47,8 @@ class Post {
   /** Whether nothing more will be sent. */
   isOver = false
   readonly #answer: HttpAnswer
-  #stream: Stream | undefined = undefined
+  /** Its stream, once there is one. */
+  stream: Stream | undefined = undefined
   /** How many of its requests have no outcome yet. */
   #pending: number
 
@@ -64,24 +65,19 @@ class Post {
     this.#pending = typeof id === "object" ? id.length : 1
   }
 
-  /** Its stream, once there is one. */
-  get stream(): Stream | undefined {
-    return this.#stream
-  }
-
   /** The HTTP response, if nothing was sent yet and the client is connected. */
   get unanswered(): HttpAnswer | undefined {
-    return this.#stream === undefined && !this.#answer.over ? this.#answer : undefined
+    return this.stream === undefined && !this.#answer.over ? this.#answer : undefined
   }
 
   /** Whether the client disconnected before anything was sent. It cannot resume a stream without an event id. */
   get isLost(): boolean {
-    return this.#stream === undefined && this.#answer.over
+    return this.stream === undefined && this.#answer.over
   }
 
   /** Begins a stream. */
   open(stream: Stream): Stream {
-    this.#stream = stream
+    this.stream = stream
     stream.open(this.#answer, false)
     return stream
   }
@@ -92,7 +88,7 @@ class Post {
 
   /** Sends the response. Throws what `JsonRpc.encode` throws, and then nothing was sent. */
   respond(reply: Reply, headers = json): void {
-    const stream = this.#stream
+    const stream = this.stream
     if (stream === undefined) {
       const text = JsonRpc.encode(reply)
       this.isOver = true
@@ -108,7 +104,7 @@ class Post {
   /** Sends an error for its requests, if it has a stream. */
   fail(error: JsonRpc.ErrorObject): void {
     const ids = typeof this.id === "object" ? this.id : [this.id]
-    for (const id of ids) this.#stream?.send(JsonRpc.encode(JsonRpc.failure(id, error)))
+    for (const id of ids) this.stream?.send(JsonRpc.encode(JsonRpc.failure(id, error)))
   }
 
   /** One of its requests was discarded. Returns whether that was the last one. */
@@ -122,7 +118,7 @@ class Post {
    */
   end(): void {
     this.isOver = true
-    if (this.#stream !== undefined) return this.#stream.complete()
+    if (this.stream !== undefined) return this.stream.complete()
     if (this.#answer.over) return
     this.#answer.open(200, sse.headers)
     this.#answer.end()
@@ -224,7 +220,7 @@ export class StreamableSession extends HttpSessionBase implements StreamOwner {
     if (post.isOver || this.#isClosed) return this.#rest()
     const posts = (this.#posts ??= new Map())
     post.isCounted = true
-    this.owner.load.requestStarted(post.size)
+    this.owner.load.count("requests", post.size, 1)
     if (typeof post.id !== "object") posts.set(post.id, post)
     else for (const id of post.id) posts.set(id, post)
   }
@@ -333,7 +329,7 @@ export class StreamableSession extends HttpSessionBase implements StreamOwner {
   #uncount(post: Post): void {
     if (!post.isCounted) return
     post.isCounted = false
-    this.owner.load.requestEnded(post.size)
+    this.owner.load.count("requests", post.size, -1)
   }
 
   /** If nothing is in flight any more, the idle time begins, or a session that drains ends. */

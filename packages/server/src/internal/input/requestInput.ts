@@ -44,23 +44,15 @@ export const failInput = (
   reason: InputError.Reason
 ): Effect.Effect<never, InputError.InputError> => Effect.fail(new InputError.InputError({ reason, method, revision }))
 
-/** The reasons that a failed request to the client has as an input request. */
-const reasonOf = (error: RequestError): InputError.Reason => {
-  const fields = { message: error.message, cause: error }
-  switch (error.reason._tag) {
-    case "Unsupported":
-      return new InputError.Unsupported(fields)
-    case "Timeout":
-      return new InputError.Timeout(fields)
-    case "LimitExceeded":
-      return new InputError.LimitExceeded(fields)
-    case "InvalidResponse":
-      return new InputError.InvalidResponse(fields)
-    case "Closed":
-    case "MessageRejected":
-      return new InputError.Closed(fields)
-  }
-}
+/** The reason that a failed request to the client has as an input request. */
+const reasons = {
+  Unsupported: InputError.Unsupported,
+  Timeout: InputError.Timeout,
+  LimitExceeded: InputError.LimitExceeded,
+  InvalidResponse: InputError.InvalidResponse,
+  Closed: InputError.Closed,
+  MessageRejected: InputError.Closed
+} as const
 
 const toInputError = (
   error: McpError.McpError | RequestError,
@@ -69,7 +61,7 @@ const toInputError = (
 ): InputError.InputError => {
   const reason = McpError.isMcpError(error)
     ? new InputError.ProtocolError({ message: `The client refused ${method}: ${error.message}`, error })
-    : reasonOf(error)
+    : new reasons[error.reason._tag]({ message: error.message, cause: error })
   return new InputError.InputError({ reason, method, revision })
 }
 

@@ -53,7 +53,7 @@ export class SseSession extends HttpSessionBase {
       if (this.#inFlight.has(message.id)) this.#isDuplicate = true
       else {
         this.#inFlight.set(message.id, request.size)
-        this.owner.load.requestStarted(request.size)
+        this.owner.load.count("requests", request.size, 1)
       }
     }
     this.arrived(request)
@@ -74,7 +74,7 @@ export class SseSession extends HttpSessionBase {
     const size = this.#isDuplicate ? undefined : this.#inFlight.get(id)
     if (size === undefined) return
     this.#inFlight.delete(id)
-    this.owner.load.requestEnded(size)
+    this.owner.load.count("requests", size, -1)
   }
 
   #endUnread(): true {

@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import { internals } from "../catalogState.ts"
 import { installListing } from "../definitions/listing.ts"
 import * as extensions from "../dispatch/extensions.ts"
-import { sessionOf } from "../dispatch/session.ts"
 import type { MethodTable } from "./methodTable.ts"
 import { findReader } from "../definitions/readResource.ts"
 
@@ -50,11 +49,9 @@ export const installLogging = (methods: MethodTable): void => {
   const { subscriptions } = methods
   methods.on(Method.SetLevel, ({ level }, { caller, method }) =>
     Effect.suspend(() => {
-      const session = sessionOf(caller)
+      const session = subscriptions.lastingSession(caller)
       // A peer of a single request would lose the level with the answer: the method does not exist for it.
-      if (session === undefined || subscriptions.singleRequestPeers.has(session.peer)) {
-        return Effect.fail(McpError.methodNotFound(method))
-      }
+      if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
       session.logLevel = level
       return Effect.succeed({})
     }))

@@ -8,7 +8,6 @@ import type { ListKind } from "../../EventBus.ts"
 import * as capabilities from "../dispatch/capabilities.ts"
 import * as extensions from "../dispatch/extensions.ts"
 import type { MethodTable } from "./methodTable.ts"
-import { sessionOf } from "../dispatch/session.ts"
 
 const listFilters: ReadonlyArray<
   readonly [ListKind, "toolsListChanged" | "resourcesListChanged" | "promptsListChanged"]
@@ -23,11 +22,9 @@ export const install = (methods: MethodTable): void => {
 
   // A URI without a reader, or one that the caller may not see, is answered as `resources/read` answers it.
   methods.on(Method.Subscribe, ({ uri }, { caller, method }) => {
-    const session = sessionOf(caller)
+    const session = subscriptions.lastingSession(caller)
     // A peer of a single request can receive no notification: the method does not exist for it.
-    if (session === undefined || subscriptions.singleRequestPeers.has(session.peer)) {
-      return Effect.fail(McpError.methodNotFound(method))
-    }
+    if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
     return subscriptions.canRead(caller, uri)
       ? Effect.as(subscriptions.subscribe(session, uri), {})
       : Effect.fail(McpError.resourceNotFound(uri))
@@ -36,10 +33,8 @@ export const install = (methods: MethodTable): void => {
   // A client may unsubscribe from a resource that was removed meanwhile.
   methods.on(Method.Unsubscribe, ({ uri }, { caller, method }) =>
     Effect.suspend(() => {
-      const session = sessionOf(caller)
-      if (session === undefined || subscriptions.singleRequestPeers.has(session.peer)) {
-        return Effect.fail(McpError.methodNotFound(method))
-      }
+      const session = subscriptions.lastingSession(caller)
+      if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
       subscriptions.unsubscribe(session, uri)
       return Effect.succeed({})
     }))

@@ -94,6 +94,12 @@ export class SubscriptionRegistry implements ChangeListener {
     if (method === "notifications/initialized" && peer.session instanceof ServerSession) peer.session.initialized = true
   }
 
+  /** The session of a caller; undefined for a stateless request, and for a session of one request. */
+  lastingSession(caller: Caller): ServerSession | undefined {
+    const session = sessionOf(caller)
+    return session === undefined || this.singleRequestPeers.has(session.peer) ? undefined : session
+  }
+
   /** Whether the connection of a session is open. */
   isOpen(peer: SessionPeer): boolean {
     const open: ReadonlySet<SessionPeer> = this.peers
