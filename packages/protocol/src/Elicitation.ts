@@ -1,7 +1,7 @@
 /**
  * Elicitation: the server asks the user for input, by a form or by a URL to visit (`elicitation/create`), since
- * 2025-06-18. In the session era it is a request; in the request era it is an input request inside a result (see
- * `InputRequired`).
+ * 2025-06-18. In a session-based revision it is a request; in the stateless revision it is an input request inside a
+ * result (see `InputRequired`).
  */
 import * as Schema from "effect/Schema"
 import { member, only, since } from "./Annotate.ts"

@@ -1,5 +1,5 @@
 /**
- * The handshake of the session era: `initialize`, then `notifications/initialized`.
+ * The handshake of the session-based revisions: `initialize`, then `notifications/initialized`.
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"

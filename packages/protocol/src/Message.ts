@@ -19,7 +19,8 @@ export type Meta = JsonObject
 /** `_meta` as a field of definitions and content, which have it since 2025-06-18. */
 export const metaFields = { _meta: since("2025-06-18", Schema.optionalKey(Meta)) }
 
-// A `_meta` that is not an object is ignored, not refused. `RequestMeta` checks what the request era requires of it.
+// A `_meta` that is not an object is ignored, not refused. `RequestMeta` checks what the stateless revision requires of
+// it.
 const paramsMeta = field(Schema.optionalKey(Meta), { lift: (value) => isObject(value) ? value : undefined })
 
 /** The field of every request's params: `_meta`. `RequestMeta` reads its reserved keys. */
@@ -29,9 +30,9 @@ export const requestFields = { _meta: paramsMeta }
 export const notificationFields = { _meta: paramsMeta }
 
 /**
- * The field of a client's response to a server: `_meta`. In the session era the response is a result; in the request
- * era it is part of the params of the repeated request, so that a `_meta` that is not an object is ignored there as in
- * params.
+ * The field of a client's response to a server: `_meta`. In a session-based revision the response is a result; in the
+ * stateless revision it is part of the params of the repeated request, so that a `_meta` that is not an object is
+ * ignored there as in params.
  */
 export const answerFields = { _meta: paramsMeta }
 

@@ -212,7 +212,7 @@ export const SetLevel = make("logging/setLevel", "client", SetLevelRequestParams
   capability: server("logging")
 })
 
-// Requests of the server in the session era; input requests inside results in the request era.
+// Requests of the server in a session-based revision; input requests inside results in the stateless revision.
 export const CreateMessage = make("sampling/createMessage", "server", CreateMessageRequestParams, CreateMessageResult, {
   ...sessionEra,
   asInput: true,

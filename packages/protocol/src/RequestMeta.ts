@@ -1,5 +1,5 @@
 /**
- * The reserved keys of `_meta`, and the metadata in the `_meta` of each request of the request era.
+ * The reserved keys of `_meta`, and the metadata in the `_meta` of each stateless request.
  *
  * Transports and sessions use this module; the model's params only require `_meta` to be an object. By 2026-07-28
  * (basic/index, `_meta`) every request must carry `protocolVersion` and `clientCapabilities`, should carry
@@ -40,7 +40,7 @@ export class RequestMetaObject extends Schema.Opaque<RequestMetaObject>()(Schema
   [logLevel]: Schema.optionalKey(LoggingLevel)
 })) {}
 
-/** The metadata of a request of the request era, as {@link read} returns it. */
+/** The metadata of a stateless request, as {@link read} returns it. */
 export interface RequestMeta {
   /** The revision of the request, as any string: it may be unknown to this library. */
   readonly protocolVersion: string
@@ -55,7 +55,7 @@ const metaOf = (params: JsonObject | undefined): JsonObject | undefined => {
   return isObject(meta) ? meta : undefined
 }
 
-/** Whether the params name a revision in `_meta`. Such a request belongs to the request era. */
+/** Whether the params name a revision in `_meta`. Such a request is stateless. */
 export const isModern = (params: JsonObject | undefined): boolean => {
   const meta = metaOf(params)
   return meta !== undefined && Object.hasOwn(meta, protocolVersion)
@@ -76,7 +76,7 @@ const problem = (key: string, what: string): Result.Result<never, string> =>
 const levels: ReadonlySet<unknown> = new Set(LoggingLevel.literals)
 
 /**
- * Reads the metadata of a request of the request era.
+ * Reads the metadata of a stateless request.
  *
  * Call {@link versionOf} first: a request of an unsupported revision gets the error for that, whatever else is wrong
  * with it. This does not use the schema, because every request carries the metadata. It only requires the capabilities

@@ -1,7 +1,7 @@
 /**
- * Resources: `resources/list`, `resources/templates/list`, `resources/read`, and their notifications. In the session
- * era a client watches a resource with `resources/subscribe`; since 2026-07-28 with `subscriptions/listen` (see
- * `Subscription`).
+ * Resources: `resources/list`, `resources/templates/list`, `resources/read`, and their notifications. In a
+ * session-based revision a client watches a resource with `resources/subscribe`; since 2026-07-28 with
+ * `subscriptions/listen` (see `Subscription`).
  */
 import * as Schema from "effect/Schema"
 import { iconFields, nameFields } from "./BaseMetadata.ts"

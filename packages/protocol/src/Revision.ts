@@ -1,13 +1,14 @@
 /**
- * The published revisions of the Model Context Protocol and their two eras.
+ * The published revisions of the Model Context Protocol and their two lifecycles.
  */
 
 /** A published revision of the protocol, named by its date. */
 export type Revision = "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25" | "2026-07-28"
 
 /**
- * The lifecycle of a revision. In the `session` era an `initialize` handshake opens a session in which both sides send
- * requests. In the `request` era each request of the client carries its own metadata and does not depend on a session.
+ * The lifecycle of a revision. In the `session` lifecycle an `initialize` handshake opens a session in which both sides
+ * send requests. In the `request` lifecycle each request of the client carries its own metadata and does not depend on
+ * a session.
  */
 export type Era = "session" | "request"
 
@@ -17,13 +18,13 @@ export const all: ReadonlyArray<Revision> = ["2024-11-05", "2025-03-26", "2025-0
 /** The newest revision: `2026-07-28`. */
 export const latest: Revision = "2026-07-28"
 
-/** The newest revision of the session era: `2025-11-25`. */
+/** The newest revision with sessions: `2025-11-25`. */
 export const latestSession: Revision = "2025-11-25"
 
-/** The revisions of the session era, oldest first. */
+/** The revisions with sessions, oldest first. */
 export const sessionEra: ReadonlyArray<Revision> = all.slice(0, 4)
 
-/** The revisions of the request era, oldest first. */
+/** The stateless revisions, oldest first. */
 export const requestEra: ReadonlyArray<Revision> = all.slice(4)
 
 /** Returns the position of a revision in {@link all}. The oldest is 0. */

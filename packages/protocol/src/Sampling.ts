@@ -1,7 +1,7 @@
 /**
- * Sampling: the server asks the client's language model for a message (`sampling/createMessage`). In the session era it
- * is a request; in the request era it is an input request inside a result (see `InputRequired`). `SamplingMessages` has
- * the rules for tool uses and tool results in a list of messages.
+ * Sampling: the server asks the client's language model for a message (`sampling/createMessage`). In a session-based
+ * revision it is a request; in the stateless revision it is an input request inside a result (see `InputRequired`).
+ * `SamplingMessages` has the rules for tool uses and tool results in a list of messages.
  */
 import * as Schema from "effect/Schema"
 import { member, refuse, since } from "./Annotate.ts"

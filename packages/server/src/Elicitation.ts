@@ -5,12 +5,12 @@
  * have elicitation: forms since 2025-06-18, URLs since 2025-11-25. It fails with `InputError`, immediately if the
  * client has not declared the capability. A handler may let that error pass.
  *
- * **In the session era** (up to 2025-11-25) an elicitation is a request to the client, and the handler waits for the
- * response.
+ * **In the session-based revisions** (up to 2025-11-25) an elicitation is a request to the client, and the handler
+ * waits for the response.
  *
- * **In the request era** (2026-07-28) the server answers the request with its input requests. The client sends the
- * request again with the responses, and *the handler runs again from its start*. This time the elicitation returns its
- * response immediately. For handlers this means:
+ * **In the stateless revision** (2026-07-28) the server answers the request with its input requests. The client sends
+ * the request again with the responses, and *the handler runs again from its start*. This time the elicitation returns
+ * its response immediately. For handlers this means:
  *
  * - Code before an elicitation runs once per round. Wrap side effects that must not repeat in `Once.once`.
  * - Concurrent elicitations (`Effect.all(…, { concurrency: "unbounded" })`) go out together. Sequential ones, and those
@@ -21,13 +21,13 @@
  * - An elicitation is identified by its content and by how often the handler sent the same content before. If its text
  *   changes between runs (a clock, a random number, a rate), give it a `key`; otherwise it is sent in every round. Keep
  *   random values in a `once`.
- * - `Effect.timeout` and `Effect.race` around an elicitation wait for the user in the session era only. The `timeout`
- *   option means the same in both eras.
+ * - `Effect.timeout` and `Effect.race` around an elicitation wait for the user only in a session-based revision. The
+ *   `timeout` option means the same in all revisions.
  * - Nothing can recover from the end of a round: `catchCause`, `retry` and `orElse` are skipped. Only inside of
  *   `Effect.uninterruptible` do such operators see an interruption; the region then continues to its end without the
  *   response.
- * - A semaphore around an elicitation is held while the user thinks in the session era. In the request era each round
- *   releases it.
+ * - A semaphore around an elicitation is held while the user thinks in a session-based revision. In the stateless
+ *   revision each round releases it.
  * - A response comes from the client and does not prove who the user is. **Never ask for a password or a token with a
  *   form**: "Servers MUST use URL mode for interactions involving such sensitive information".
  *
@@ -60,19 +60,20 @@ export type { TaskOptions }
 /** Options of an elicitation. */
 export interface Options extends CallOptions {
   /**
-   * In the request era: identifies the elicitation when the handler runs again, instead of a digest of its content. The
-   * client sees the key. A form with other fields is another elicitation, even with the same key.
+   * In the stateless revision: identifies the elicitation when the handler runs again, instead of a digest of its
+   * content. The client sees the key. A form with other fields is another elicitation, even with the same key.
    */
   readonly key?: string | undefined
   /**
-   * In the request era, with a `key`: accepts a response that the client sends under that key before the server
+   * In the stateless revision, with a `key`: accepts a response that the client sends under that key before the server
    * requested it, or without the `requestState`. False by default: the sealed state then proves that the user was asked
    * with this text.
    */
   readonly acceptUnsolicited?: boolean | undefined
   /**
    * How long to wait for the user: 10 minutes by default. After that the elicitation fails with `Timeout`. In the
-   * request era it fails when the client sends the request again, which it can do within the `ttl` of `RequestState`.
+   * stateless revision it fails when the client sends the request again, which it can do within the `ttl` of
+   * `RequestState`.
    */
   readonly timeout?: Duration.Input | undefined
   /**
@@ -233,7 +234,7 @@ export interface Visit {
  * verify the identity of the user who opens the URL before accepting information"), put no secret into the URL, and use
  * `https`.
  *
- * In the request era a URL that differs in each run needs a `key`, or a `once` that makes it.
+ * In the stateless revision a URL that differs in each run needs a `key`, or a `once` that makes it.
  *
  * Fails with `InputError`: `Unsupported` before 2025-11-25, `InvalidRequest` for an invalid URL, and otherwise as
  * `form` does.

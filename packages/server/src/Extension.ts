@@ -32,8 +32,8 @@ export type {
 
 /**
  * Makes the handler of a method. The params are decoded and the result is encoded in the revision of the caller. In the
- * request era `resultType` and the name of the server are added to the result if they are absent. The entry decides
- * which params the method has and in which revisions it exists. It is an entry of the table in
+ * stateless revision `resultType` and the name of the server are added to the result if they are absent. The entry
+ * decides which params the method has and in which revisions it exists. It is an entry of the table in
  * `@skein/protocol/Method`, or one of the extension's own.
  *
  * @example
@@ -73,9 +73,9 @@ export const effect = <E, R>(
 export const list = (catalog: Catalog["Service"]): ReadonlyArray<Extension> => catalog[internals].extensions.all
 
 /**
- * Sends a notification to the session of a caller. Returns `false` if no session can receive it: in the request era,
- * after the end of the session, and before the client has sent `notifications/initialized`. It does not wait for a slow
- * client, which receives the last notification of each key.
+ * Sends a notification to the session of a caller. Returns `false` if no session can receive it: in the stateless
+ * revision, after the end of the session, and before the client has sent `notifications/initialized`. It does not wait
+ * for a slow client, which receives the last notification of each key.
  */
 export const notify = (
   caller: Caller,
@@ -86,7 +86,7 @@ export const notify = (
 
 /**
  * Returns the scope that closes when the session of a caller ends, for later notifications. Returns `undefined` in the
- * request era and after the end of the session.
+ * stateless revision and after the end of the session.
  */
 export const session = (caller: Caller): Effect.Effect<Scope.Scope | undefined, never, Catalog> =>
   Effect.map(Catalog, (catalog) => catalog[internals].changes.listener?.session(caller))

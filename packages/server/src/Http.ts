@@ -1,5 +1,5 @@
 /**
- * Streamable HTTP in both eras, independent of the HTTP server: the endpoint that all adapters use.
+ * Streamable HTTP in all revisions, independent of the HTTP server: the endpoint that all adapters use.
  *
  * Most servers use an adapter: `NodeHttp` for `node:http`, Express and Fastify, `WebHttp` for web-standard platforms,
  * or `HttpRoutes` for Effect's `HttpRouter`. An adapter of your own makes an endpoint and calls `handle` with an
@@ -30,7 +30,7 @@ export interface Endpoint {
    * answers the request without calling `then`.
    */
   readonly handle: (request: HttpRequest, answer: HttpAnswer, identify?: (then: () => void) => void) => void
-  /** The requests of the request era in progress, without those that end synchronously. */
+  /** The stateless requests in progress, without those that end synchronously. */
   readonly requests: Iterable<RequestContext>
   /** The number of sessions. */
   readonly sessions: number

@@ -53,9 +53,9 @@ const Open = /* @__PURE__ */ Context.Reference(
  * other paths.
  *
  * Handlers have the services that the middleware of the route provides per request. Read a service that only some
- * requests have with `Effect.serviceOption`, or define it as a `Context.Reference`. In the session era handlers have
- * the services of the HTTP request that carried their message. The scope of the route is not among them, because it may
- * close earlier.
+ * requests have with `Effect.serviceOption`, or define it as a `Context.Reference`. In a session-based revision
+ * handlers have the services of the HTTP request that carried their message. The scope of the route is not among them,
+ * because it may close earlier.
  *
  * Serve the router with `HttpRoutes.serve`. With `HttpRouter.serve` the HTTP server waits for open streams at shutdown
  * until its own timeout, and then cuts them.

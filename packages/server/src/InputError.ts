@@ -48,7 +48,7 @@ export class Declined extends Data.TaggedError("Declined")<{ readonly message: s
 /** The user dismissed the input request without an answer. Only `Elicitation.accepted` fails with it. */
 export class Cancelled extends Data.TaggedError("Cancelled")<{ readonly message: string }> {}
 
-/** The client answered with a JSON-RPC error. It happens in the session era only. */
+/** The client answered with a JSON-RPC error. It happens only in a session-based revision. */
 export class ProtocolError extends Data.TaggedError("ProtocolError")<{
   readonly message: string
   /** The error as it was received. */
@@ -62,8 +62,8 @@ export class Timeout extends Data.TaggedError("Timeout")<{
 }> {}
 
 /**
- * Too many input requests wait for an answer (session era, `Limits.maxPendingRequests`), or the request was answered
- * with input requests too often (request era, `RequestState.Options.maxRounds`).
+ * Too many input requests wait for an answer (with a session, `Limits.maxPendingRequests`), or the request was answered
+ * with input requests too often (stateless, `RequestState.Options.maxRounds`).
  */
 export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
   readonly message: string
@@ -97,7 +97,7 @@ export type Reason =
  *
  * A handler may let the error pass. A tool then answers with a result with `isError` and the message, a prompt or
  * resource with `-32603`. `MissingCapability` is a JSON-RPC error that names the missing capability instead: `-32021`
- * in the request era, from tools too, and `-32600` from prompts and resources in the session era.
+ * in the stateless revision, from tools too, and `-32600` from prompts and resources in a session-based revision.
  */
 export class InputError extends Data.TaggedError("InputError")<{
   readonly reason: Reason

@@ -1,5 +1,5 @@
 /**
- * Middleware: functions around the dispatcher of a server, for every request of every method in both eras.
+ * Middleware: functions around the dispatcher of a server, for every request of every method in all revisions.
  *
  * A middleware turns one dispatcher into another. It receives the `RequestContext`: the method, the raw params, the
  * caller (`request.caller.principal`, `request.caller.revision`), and the headers of an HTTP request

@@ -14,7 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
-import { adapterContext, findPrincipal } from "./internal/http/adapters/principal.ts"
+import { adapterContext, handle } from "./internal/http/adapters/principal.ts"
 import { loopback } from "./internal/http/options.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
 import type { RequestInput } from "./internal/http/adapters/node.ts"
@@ -103,36 +103,24 @@ export class Server extends Context.Service<Server, {
   readonly endpoint: Http.Endpoint
 }>()("@skein/server/NodeHttp/Server") {}
 
-interface Made {
-  readonly handler: Handler
-  readonly endpoint: Http.Endpoint
-  readonly shared: adapter.Shared
-}
-
 const prepare = (
   endpoint: Http.Endpoint,
   options: HandlerOptions,
   context: Context.Context<never>,
   expects: boolean
-): Made => {
+) => {
   const shared: adapter.Shared = {
     closing: false,
     expects,
     sendTimeout: Duration.toMillis(options.sendTimeout ?? 60_000)
   }
-  const { principal } = options
   const handler: Handler = (message, response, more) => {
     const input = typeof more === "function" ? undefined : more
     const answer = new adapter.NodeAnswer(response, shared)
     const request = new adapter.NodeRequest(message, response, shared, input)
-    if (principal === undefined || input?.principal !== undefined) return endpoint.handle(request, answer)
-    endpoint.handle(request, answer, (then) =>
-      findPrincipal(principal, context, message, answer, (found) => {
-        request.principal = found
-        then()
-      }))
+    handle(endpoint, options.principal, context, message, request, answer)
   }
-  return { handler, endpoint, shared }
+  return { handler, shared }
 }
 
 /**
@@ -150,9 +138,9 @@ export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, ne
   Effect.gen(function*() {
     const endpoint = yield* Http.make(options)
     const context = yield* adapterContext
-    const made = prepare(endpoint, options, context, false)
-    yield* Effect.addFinalizer(() => Effect.sync(() => void (made.shared.closing = true)))
-    return made.handler
+    const { handler, shared } = prepare(endpoint, options, context, false)
+    yield* Effect.addFinalizer(() => Effect.sync(() => void (shared.closing = true)))
+    return handler
   })
 
 /**

@@ -1,9 +1,9 @@
 /**
  * Idempotent side effects of handlers that send input requests.
  *
- * In the request era (2026-07-28) the server answers a request with its input requests. The client sends the request
- * again with the responses, and the handler runs again from its start. Code before an input request therefore repeats
- * in each round. `once` runs an effect in the first round only; its result travels with the request.
+ * In the stateless revision (2026-07-28) the server answers a request with its input requests. The client sends the
+ * request again with the responses, and the handler runs again from its start. Code before an input request therefore
+ * repeats in each round. `once` runs an effect in the first round only; its result travels with the request.
  *
  * @example
  * const order = Tool.layer(Tool.make("order"), () =>
@@ -24,7 +24,8 @@ import { OnceStore } from "./internal/input/onceStore.ts"
 /** Options of `once`. */
 export interface Options {
   /**
-   * How long the effect may take: 1 minute by default. In the request era the round does not end while the effect runs.
+   * How long the effect may take: 1 minute by default. In the stateless revision the round does not end while the
+   * effect runs.
    */
   readonly timeout?: Duration.Input | undefined
 }
@@ -33,7 +34,7 @@ const minute = Duration.minutes(1)
 
 /**
  * Runs an effect once for a request, however often its handler runs. The schema encodes the result as JSON and decodes
- * it in later rounds. In the session era, where a handler runs once, the effect runs once per key too.
+ * it in later rounds. In a session-based revision, where a handler runs once, the effect runs once per key too.
  *
  * - The key must be unique in the handler. In a loop, use a key for each iteration.
  * - Two concurrent calls with one key run the effect once and both receive the result. An effect that fails, dies or is

@@ -4,8 +4,8 @@
  *
  * It counts `tools/call` by default, separately for each principal and tool. At the limit a request is refused with the
  * error code `429`, which is outside of the range that JSON-RPC reserves, a message with the time of the next try, and
- * `data.retryAfterMs`. Refused requests do not count. A handler that sends input requests in the request era runs once
- * per round, and each run counts.
+ * `data.retryAfterMs`. Refused requests do not count. A handler that sends input requests in the stateless revision
+ * runs once per round, and each run counts.
  *
  * `layer` stores the counts in memory, for one process. `layerStore` stores them in Effect's `RateLimiter`, which
  * several processes can share.

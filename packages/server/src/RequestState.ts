@@ -1,5 +1,5 @@
 /**
- * The state of requests that wait for responses of the client, in the request era (2026-07-28, "Multi Round-Trip
+ * The state of requests that wait for responses of the client, in the stateless revision (2026-07-28, "Multi Round-Trip
  * Requests").
  *
  * The responses so far travel with the request, as `requestState`. The client stores it and sends it back, so the

@@ -14,7 +14,7 @@ import type { InputError } from "./InputError.ts"
 import { requestInput } from "./internal/input/requestInput.ts"
 
 /**
- * Options of the input request: `timeout`, and `key` and `acceptUnsolicited` of the request era. See
+ * Options of the input request: `timeout`, and `key` and `acceptUnsolicited` of the stateless revision. See
  * `Elicitation.Options`.
  */
 export type Options = CallOptions

@@ -3,8 +3,8 @@
  * there. New servers should call a model themselves.
  *
  * `Elicitation` describes what an input request means for a handler. It is the same effect in all revisions, and in the
- * request era the handler runs again with the answer. In a loop of tool calls each turn of the model costs a round
- * there. Wrap the work of the tools in `Once.once` unless it may repeat.
+ * stateless revision the handler runs again with the answer. In a loop of tool calls each turn of the model costs a
+ * round there. Wrap the work of the tools in `Once.once` unless it may repeat.
  *
  * @example
  * const summarize = Tool.layer(Tool.make("summarize", { input: { text: Schema.String } }), ({ text }) =>
@@ -45,7 +45,8 @@ export interface Request extends Omit<Wire.CreateMessageRequestParams, "messages
 /** Options of the input request. */
 export interface Options extends CallOptions {
   /**
-   * In the request era: identifies the input request when the handler runs again, instead of a digest of its content.
+   * In the stateless revision: identifies the input request when the handler runs again, instead of a digest of its
+   * content.
    */
   readonly key?: string | undefined
   /**

@@ -7,9 +7,9 @@
  * messages contain the limit. A handler that does not stop within `interruptTimeout` is abandoned, with a warning in
  * the log.
  *
- * Time that the client needs to answer an input request counts in the session era, where the handler waits for it.
- * Middleware that is listed before this one is not timed. List a concurrency limit before it, and the time of waiting
- * does not count.
+ * Time that the client needs to answer an input request counts in a session-based revision, where the handler waits for
+ * it. Middleware that is listed before this one is not timed. List a concurrency limit before it, and the time of
+ * waiting does not count.
  *
  * @example
  * const limit = Timeout.layer({
@@ -58,7 +58,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     return catalog[internals].middleware.add((next) => (request) => {
       const limit = limitFor(request)
       return Duration.isFinite(limit)
-        ? Effect.suspend(() => new Timed(request, limit, interruptTimeout).run(next))
+        ? Effect.suspend(() => timed(request, limit, interruptTimeout, next))
         : next(request)
     })
   })
@@ -76,58 +76,51 @@ const limitOf = ({ timeout, methods, tools }: Options): (request: RequestContext
       byMethod.get(request.method) ?? others
 }
 
-type Handled = Effect.Effect<Answer, McpError.McpError>
-
 /**
  * Handles a request in a fiber of its own, so that a handler that ends synchronously costs no timer. The fiber ends
  * with its parent.
  */
-class Timed {
-  readonly #request: RequestContext
-  readonly #limit: Duration.Duration
-  readonly #interruptTimeout: Duration.Duration
-  #child: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
-  #abandoned = false
-
-  constructor(request: RequestContext, limit: Duration.Duration, interruptTimeout: Duration.Duration) {
-    this.#request = request
-    this.#limit = limit
-    this.#interruptTimeout = interruptTimeout
-  }
-
-  run(next: Middleware.Handler): ReturnType<Middleware.Handler> {
-    return Effect.onExitPrimitive(
-      Effect.contextWith((context: Context.Context<McpRequest>) => {
-        this.#child = Effect.runForkWith(context)(next(this.#request))
-        return this.#child.pollUnsafe() ?? this.#wait(this.#child)
-      }),
-      () =>
-        this.#child === undefined || this.#abandoned || this.#child.pollUnsafe() !== undefined
-          ? undefined
-          : Fiber.interrupt(this.#child)
-    )
-  }
-
-  #wait(child: Fiber.Fiber<Answer, McpError.McpError>): Handled {
-    return Effect.flatMap(
-      Effect.timeoutOption(Fiber.await(child), this.#limit),
-      (exit) => Option.isSome(exit) ? exit.value : this.#stop(child)
-    )
-  }
-
-  #stop(child: Fiber.Fiber<Answer, McpError.McpError>): Handled {
-    const described = describeRequest(this.#request)
-    const limitMs = Duration.toMillis(this.#limit)
-    const answer = failRequest(this.#request, `${described} took longer than ${formatMillis(limitMs)}`, {
-      limitMs
-    })
-    return Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(child), this.#interruptTimeout), (ended) => {
-      if (Option.isSome(ended)) return answer
-      this.#abandoned = true
-      return Effect.andThen(
-        withoutRequest(Effect.logWarning(`${described} did not stop within interruptTimeout; abandoning it`)),
-        answer
+const timed = (
+  request: RequestContext,
+  limit: Duration.Duration,
+  interruptTimeout: Duration.Duration,
+  next: Middleware.Handler
+): ReturnType<Middleware.Handler> => {
+  let child: Fiber.Fiber<Answer, McpError.McpError> | undefined
+  let isAbandoned = false
+  return Effect.onExitPrimitive(
+    Effect.contextWith((context: Context.Context<McpRequest>) => {
+      const fiber = child = Effect.runForkWith(context)(next(request))
+      return fiber.pollUnsafe() ?? Effect.flatMap(
+        Effect.timeoutOption(Fiber.await(fiber), limit),
+        (exit) =>
+          Option.isSome(exit)
+            ? exit.value
+            : stop(request, fiber, limit, interruptTimeout, () => {
+              isAbandoned = true
+            })
       )
-    })
-  }
+    }),
+    () => child === undefined || isAbandoned || child.pollUnsafe() !== undefined ? undefined : Fiber.interrupt(child)
+  )
+}
+
+const stop = (
+  request: RequestContext,
+  fiber: Fiber.Fiber<Answer, McpError.McpError>,
+  limit: Duration.Duration,
+  interruptTimeout: Duration.Duration,
+  abandon: () => void
+): Effect.Effect<Answer, McpError.McpError> => {
+  const described = describeRequest(request)
+  const limitMs = Duration.toMillis(limit)
+  const answer = failRequest(request, `${described} took longer than ${formatMillis(limitMs)}`, { limitMs })
+  return Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(fiber), interruptTimeout), (ended) => {
+    if (Option.isSome(ended)) return answer
+    abandon()
+    return Effect.andThen(
+      withoutRequest(Effect.logWarning(`${described} did not stop within interruptTimeout; abandoning it`)),
+      answer
+    )
+  })
 }

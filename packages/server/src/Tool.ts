@@ -38,21 +38,14 @@ import type { DefinitionError } from "./DefinitionError.ts"
 import type { HandlerError } from "./HandlerError.ts"
 import { type Register, registerLayer, registerScoped } from "./internal/definitions/captureServices.ts"
 import * as inputSchema from "./internal/definitions/inputSchema.ts"
+import type { AnySchema, Codec } from "./internal/definitions/inputSchema.ts"
 import * as jsonSchema from "./internal/definitions/jsonSchema.ts"
 import * as toolCall from "./internal/definitions/toolCall.ts"
 import { omitUndefined } from "./internal/json.ts"
 import type { Visible } from "./Registry.ts"
 
+export type { AnySchema, Codec } from "./internal/definitions/inputSchema.ts"
 export type { ResultOptions, ToolResult as Result } from "./internal/definitions/toolCall.ts"
-
-/** An Effect Schema that reads or writes JSON and needs no services. */
-export type Codec = Schema.ConstraintCodec<unknown, unknown>
-
-/**
- * A schema of arguments or structured content: an Effect Schema, the fields of a struct, a Standard Schema of another
- * library that has a JSON Schema (see `StandardSchema`), or JSON Schema itself (see `JsonSchema.make`).
- */
-export type AnySchema = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
 
 /** The arguments that a handler receives for a schema. */
 export type InputOf<S extends AnySchema> = S extends Codec ? S["Type"]

@@ -5,8 +5,8 @@
  * By default it serves requests to this machine only. Set the names of the server with `allowedHosts:
  * ["mcp.example.com"]`, and the web pages that may use it with `allowedOrigins`.
  *
- * On platforms where each request may reach another process (functions, Workers), only the request era works, because
- * it needs no memory. Workers also end an answer that does no work, such as an idle subscription, and report a
+ * On platforms where each request may reach another process (functions, Workers), only the stateless revision works,
+ * because it needs no memory. Workers also end an answer that does no work, such as an idle subscription, and report a
  * disconnected client at the next write only. For sessions and subscriptions, put the handler into a Durable Object
  * there.
  *
@@ -29,7 +29,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
-import { adapterContext, type FindPrincipal, findPrincipal } from "./internal/http/adapters/principal.ts"
+import { adapterContext, type FindPrincipal, handle } from "./internal/http/adapters/principal.ts"
 import * as adapter from "./internal/http/adapters/web.ts"
 import type { RequestInput } from "./internal/http/adapters/web.ts"
 import type { McpServer } from "./McpServer.ts"
@@ -64,17 +64,11 @@ export const handler = (options: Options = {}): Effect.Effect<Handler, never, Mc
   Effect.gen(function*() {
     const endpoint = yield* Http.make(options)
     const context = yield* adapterContext
-    const { principal } = options
     return (message, input) =>
       new Promise((settle) => {
         const answer = new adapter.WebAnswer(message, settle)
         const request = new adapter.WebRequest(message, answer, input)
-        if (principal === undefined || input?.principal !== undefined) return endpoint.handle(request, answer)
-        endpoint.handle(request, answer, (then) =>
-          findPrincipal(principal, context, message, answer, (found) => {
-            request.principal = found
-            then()
-          }))
+        handle(endpoint, options.principal, context, message, request, answer)
       })
   })
 

@@ -26,15 +26,15 @@ const endpoint = (server: Layer.Layer<McpServer.McpServer, unknown>, options?: H
       Effect.provideContext(Http.make(options), context as Context.Context<McpServer.McpServer>),
       scope
     )
-    const send = (request: kit.Request): kit.Told => {
-      const answer = new kit.Told()
+    const send = (request: kit.Request): kit.RecordedAnswer => {
+      const answer = new kit.RecordedAnswer()
       made.handle(kit.told(request), answer)
       return answer
     }
     return { made, send, close: Scope.close(scope, Exit.void) }
   })
 
-const comments = ({ said }: kit.Told): number => said.filter((chunk) => chunk === ":\n\n").length
+const comments = ({ chunks }: kit.RecordedAnswer): number => chunks.filter((chunk) => chunk === ":\n\n").length
 
 describe("keep-alive", () => {
   it.effect("2026-07-28 · servers are encouraged to periodically emit an SSE comment line as a keep-alive", () =>
@@ -88,19 +88,19 @@ describe("a client that does not read", () => {
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const { made, send } = yield* endpoint(fixtures.server(flood), { maxUnsentChars: 10_000 })
-        const slow = new kit.Told()
+        const slow = new kit.RecordedAnswer()
         slow.slow = true
         made.handle(kit.told(call), slow)
         yield* settle
-        expect(slow.over).toBe(true)
+        expect(slow.isClosed).toBe(true)
         // Only the last message exceeds the bound.
-        expect(slow.said.slice(0, -1).join("").length).toBeLessThanOrEqual(10_000)
-        expect(slow.said.join("").length).toBeGreaterThan(10_000)
+        expect(slow.chunks.slice(0, -1).join("").length).toBeLessThanOrEqual(10_000)
+        expect(slow.chunks.join("").length).toBeGreaterThan(10_000)
         expect([...made.requests]).toEqual([])
         expect(lines.filter((line) => line.includes("its client does not read")).length).toBe(1)
         const good = send(call)
         yield* settle
-        expect([good.over, good.said.length, [...made.requests].length]).toEqual([false, 100, 1])
+        expect([good.isClosed, good.chunks.length, [...made.requests].length]).toEqual([false, 100, 1])
       }))
     ))
 })
@@ -113,12 +113,12 @@ describe("shutdown of an endpoint", () => {
       const answer = send(wait)
       const closing = yield* Effect.forkChild(close)
       yield* TestClock.adjust("4 seconds")
-      expect(answer.over).toBe(false)
+      expect(answer.isClosed).toBe(false)
       // No new request is accepted meanwhile.
       expect(send(wait).status).toBe(503)
       yield* tool.go
       yield* Fiber.join(closing)
-      expect([answer.status, JSON.parse(answer.said[0]!).result.content[0].text]).toEqual([200, "waited"])
+      expect([answer.status, JSON.parse(answer.chunks[0]!).result.content[0].text]).toEqual([200, "waited"])
       expect([...made.requests]).toEqual([])
     })))
 
@@ -129,11 +129,11 @@ describe("shutdown of an endpoint", () => {
       const answer = send(wait)
       const closing = yield* Effect.forkChild(close)
       yield* TestClock.adjust("2900 millis")
-      expect(answer.over).toBe(false)
+      expect(answer.isClosed).toBe(false)
       yield* TestClock.adjust("200 millis")
       yield* Fiber.join(closing)
       expect(tool.seen.interrupted).toBe(1)
-      expect([answer.status, JSON.parse(answer.said[0]!)]).toMatchObject([503, { id: 1, error: { code: -32603 } }])
+      expect([answer.status, JSON.parse(answer.chunks[0]!)]).toMatchObject([503, { id: 1, error: { code: -32603 } }])
     })))
 
   it.effect("answers an interrupted request on its stream, if the stream has begun, and ends the stream", () =>
@@ -144,9 +144,9 @@ describe("shutdown of an endpoint", () => {
       const closing = yield* Effect.forkChild(close)
       yield* TestClock.adjust("1 millis")
       yield* Fiber.join(closing)
-      const messages = answer.said.map((chunk) => JSON.parse(chunk.slice("data: ".length)))
+      const messages = answer.chunks.map((chunk) => JSON.parse(chunk.slice("data: ".length)))
       expect(messages).toMatchObject([{ method: "notifications/progress" }, { id: 1, error: { code: -32603 } }])
-      expect([answer.status, answer.over]).toEqual([200, true])
+      expect([answer.status, answer.isClosed]).toEqual([200, true])
     })))
 
   it.effect("waits for the same shutdown when it is closed a second time, without another shutdownTimeout", () =>
@@ -172,9 +172,9 @@ describe("shutdown of an endpoint", () => {
       const streams = Array.from({ length: 100 }, () => send(listen))
       yield* close
       expect(made.streams).toBe(0)
-      for (const { over, said } of streams) {
-        expect([over, said.length]).toEqual([true, 2])
-        expect(JSON.parse(said[1]!.slice("data: ".length))).toMatchObject({
+      for (const { isClosed, chunks } of streams) {
+        expect([isClosed, chunks.length]).toEqual([true, 2])
+        expect(JSON.parse(chunks[1]!.slice("data: ".length))).toMatchObject({
           id: 1,
           result: { resultType: "complete", _meta: { "io.modelcontextprotocol/subscriptionId": 1 } }
         })
@@ -191,7 +191,7 @@ describe("shutdown of an endpoint", () => {
         yield* TestClock.adjust("5 seconds")
         yield* TestClock.adjust("5 seconds")
         yield* Fiber.join(closing)
-        expect(answer.over).toBe(true)
+        expect(answer.isClosed).toBe(true)
         expect(lines.join()).toContain("1 requests did not stop within interruptTimeout: tools/call")
       }))
     ))

@@ -350,21 +350,21 @@ export const modern = (
 })
 
 /** A response without a connection: it records the calls of an adapter in order. */
-export class Told implements HttpAnswer {
-  readonly said: Array<string> = []
+export class RecordedAnswer implements HttpAnswer {
+  readonly chunks: Array<string> = []
   status: number | undefined = undefined
-  over = false
+  isClosed = false
   slow = false
   /** Disconnects, as a client does. */
   leave: () => void = () => {}
   readonly drained = Effect.void
 
-  also(): void {}
+  addHeaders(): void {}
 
   reply(status: number, _headers: object, body: string): void {
     this.status = status
-    this.said.push(body)
-    this.over = true
+    this.chunks.push(body)
+    this.isClosed = true
   }
 
   open(status: number): void {
@@ -372,21 +372,21 @@ export class Told implements HttpAnswer {
   }
 
   write(chunk: string): boolean {
-    this.said.push(chunk)
+    this.chunks.push(chunk)
     return !this.slow
   }
 
   end(): void {
-    this.over = true
+    this.isClosed = true
   }
 
   abort(): void {
-    this.over = true
+    this.isClosed = true
   }
 
   onClose(left: () => void): void {
     this.leave = () => {
-      this.over = true
+      this.isClosed = true
       left()
     }
   }

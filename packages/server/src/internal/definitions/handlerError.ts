@@ -24,8 +24,9 @@ export const toMcpError = (error: HandlerError): McpError.McpError => {
 }
 
 /**
- * The JSON-RPC error for the failure of a tool, or `undefined` if the failure becomes a result with `isError`. In the
- * session era a missing capability becomes such a result, because a model can act on it; 2026-07-28 demands `-32021`.
+ * The JSON-RPC error for the failure of a tool, or `undefined` if the failure becomes a result with `isError`. In a
+ * session-based revision a missing capability becomes such a result, because a model can act on it; 2026-07-28 demands
+ * `-32021`.
  */
 export const toolErrorOf = (error: HandlerError): McpError.McpError | undefined => {
   if (McpError.isMcpError(error)) return error

@@ -34,9 +34,13 @@ export interface Writer<in A> {
   readonly compile: () => (value: A) => MaybePromise<unknown>
 }
 
-type Codec = Schema.ConstraintCodec<unknown, unknown>
+/** An Effect Schema that reads or writes JSON and needs no services. */
+export type Codec = Schema.ConstraintCodec<unknown, unknown>
 
-/** A schema of any kind, or the fields of a struct. */
+/**
+ * A schema of arguments or structured content: an Effect Schema, the fields of a struct, a Standard Schema of another
+ * library that has a JSON Schema (see `StandardSchema`), or JSON Schema itself (see `JsonSchema.make`).
+ */
 export type AnySchema = Codec | StandardSchemaV1 | { readonly [name: string]: Codec }
 
 /**

@@ -50,11 +50,11 @@ export interface HttpRequest extends Origin {
  */
 export interface HttpAnswer {
   /** Whether the client has disconnected or the answer is complete. */
-  readonly over: boolean
+  readonly isClosed: boolean
   /** Whether the client is slow: further writes wait in memory. */
   readonly slow: boolean
   /** Adds headers to the answer. Called at most once, before anything is sent. */
-  readonly also: (headers: Headers) => void
+  readonly addHeaders: (headers: Headers) => void
   /** The whole answer at once. */
   readonly reply: (status: number, headers: Headers, body: string) => void
   /** Sends the head of a stream at once. */

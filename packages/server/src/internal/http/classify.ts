@@ -7,31 +7,18 @@ import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import type { HttpRequest } from "./adapter.ts"
-import { fromError, invalid, noResponses, noSession, type Refused } from "./refusals.ts"
+import { fromError, type HttpRefusal, invalid, noResponses, noSession } from "./refusals.ts"
 
-/** The request is stateless. */
-export interface RequestEra {
-  readonly _tag: "RequestEra"
-}
-
-/** The request belongs to the session with this id. Without an id it is `initialize`, which opens a session. */
-export interface SessionEra {
-  readonly _tag: "SessionEra"
-  readonly id: string | undefined
-}
-
-/** The classification of a request. */
-export type Classified = RequestEra | SessionEra | Refused
-
-const requestEra: RequestEra = { _tag: "RequestEra" }
+/** A stateless request, a message of a session (or `initialize`, which opens one), or a refusal. */
+export type Classified = "stateless" | "session" | HttpRefusal
 
 const isModern = (version: string): boolean => Revision.is(version) && Revision.era(version) === "request"
 
-const unsupported = (supported: ReadonlyArray<string>, requested: string): Refused =>
+const unsupported = (supported: ReadonlyArray<string>, requested: string): HttpRefusal =>
   fromError(McpError.unsupportedProtocolVersion({ supported, requested }))
 
 const noBatch = invalid(400, "Invalid Request: only a session may be sent a batch")
-const mixed = invalid(400, "Invalid Request: a request that hasOwnMetadata its own metadata is posted alone")
+const mixed = invalid(400, "Invalid Request: a request with its own metadata is posted alone")
 
 const hasOwnMetadata = (message: JsonRpc.Inbound): boolean =>
   (message._tag === "Request" || message._tag === "Notification") && RequestMeta.isModern(message.params)
@@ -59,11 +46,10 @@ export const classify = (
   supported: ReadonlyArray<Revision.Revision>,
   stateless = false
 ): Classified => {
-  if (message !== undefined && hasOwnMetadata(message)) return requestEra
+  if (message !== undefined && hasOwnMetadata(message)) return "stateless"
   const sessions = supported.some((one) => Revision.era(one) === "session")
-  const id = request.header(Header.keys.sessionId)
   const opens = isOpening(message)
-  if (opens && sessions) return { _tag: "SessionEra", id }
+  if (opens && sessions) return "session"
   // "A server that supports only modern versions SHOULD name the protocol versions it supports in any error it returns
   // to an `initialize` request."
   if (opens) return unsupported(supported, String(message.params?.["protocolVersion"] ?? ""))
@@ -76,9 +62,13 @@ export const classify = (
   if (version !== undefined && !supported.includes(version as Revision.Revision)) return unsupported(supported, version)
   if (isStateless) {
     if (message?._tag === "Batch") return noBatch
-    return message?._tag === "Success" || message?._tag === "Failure" ? noResponses : requestEra
+    return message?._tag === "Success" || message?._tag === "Failure" ? noResponses : "stateless"
   }
   if (message?._tag === "Batch" && message.members.some(hasOwnMetadata)) return mixed
-  if (id === undefined && !stateless) return message?._tag === "Batch" ? noBatch : noSession
-  return { _tag: "SessionEra", id }
+  if (!stateless && request.header(Header.keys.sessionId) === undefined) {
+    return message?._tag === "Batch"
+      ? noBatch
+      : noSession
+  }
+  return "session"
 }

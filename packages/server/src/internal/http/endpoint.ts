@@ -22,7 +22,17 @@ import { Guards, headerAndOption } from "./guards.ts"
 import { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
 import * as paramHeaders from "./paramHeaders.ts"
-import { busy, closing, fromError, idOf, invalid, malformed, noResponses, Refusals, type Refused } from "./refusals.ts"
+import {
+  busy,
+  closing,
+  fromError,
+  type HttpRefusal,
+  idOf,
+  invalid,
+  malformed,
+  noResponses,
+  Refusals
+} from "./refusals.ts"
 import { Sessions } from "./sessions.ts"
 import { StatelessRequests } from "./stateless.ts"
 
@@ -30,7 +40,7 @@ const notFound = invalid(404, "Not Found: there is no such endpoint here")
 const bodyTooLarge = invalid(413, "Content Too Large", { connection: "close" })
 const initializeTooLarge = invalid(413, "Content Too Large: initialize exceeds maxInitializeChars, or 1,000 values")
 const notUtf8 = fromError(McpError.parseError("Parse error: not valid UTF-8"))
-const tooManyBodies: Refused = {
+const tooManyBodies: HttpRefusal = {
   ...busy("Service Unavailable: too many bodies at once"),
   headers: { "retry-after": "1", connection: "close" }
 }
@@ -109,7 +119,7 @@ export class Endpoint {
       if (refused !== undefined) return this.#refuseSource(request, answer, refused)
       const { cors, path } = this.options
       const allowed = cors?.headers(request.header("origin"))
-      if (allowed !== undefined) answer.also(allowed)
+      if (allowed !== undefined) answer.addHeaders(allowed)
       const { method } = request
       const isLegacy = this.#legacySse?.serves(request) === true
       if (request.path !== path && path !== "*" && !isLegacy) return this.#refusals.refuse(answer, notFound)
@@ -181,7 +191,7 @@ export class Endpoint {
       return this.#refusals.refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
     }
     const classified = classify(request, undefined, this.#core.revisions)
-    if (classified._tag === "Refused") return this.#refusals.refuse(answer, classified)
+    if (typeof classified === "object") return this.#refusals.refuse(answer, classified)
     if (request.method === "DELETE") return this.#sessions.delete(request, answer)
     const refused = this.#guards.acceptStream(request) ?? (this.#isClosing ? closing : undefined)
     if (refused !== undefined) return this.#refusals.refuse(answer, refused)
@@ -208,8 +218,8 @@ export class Endpoint {
         return this.#refusals.refuse(answer, malformed(message), message.id)
       }
       const classified = classify(request, message, this.#core.revisions, this.options.sessions.stateless)
-      if (classified._tag === "SessionEra") return this.#sessions.post(message, request, answer)
-      if (classified._tag === "Refused") return this.#refusals.refuse(answer, classified, idOf(message))
+      if (classified === "session") return this.#sessions.post(message, request, answer)
+      if (typeof classified === "object") return this.#refusals.refuse(answer, classified, idOf(message))
       if (message._tag === "Request") return this.#stateless.start(message, request, answer)
       if (message._tag === "Notification") return this.#statelessNotification(message, request, answer)
       this.#refusals.refuse(answer, noResponses)
@@ -257,7 +267,7 @@ export class Endpoint {
    * is every request: so a warning is logged for the first request of each kind, and the same text at the level `Debug`
    * for the others.
    */
-  #refuseSource(request: HttpRequest, answer: HttpAnswer, refused: Refused): void {
+  #refuseSource(request: HttpRequest, answer: HttpAnswer, refused: HttpRefusal): void {
     const [header, option] = headerAndOption(refused)
     const value = request.header(header.toLowerCase())
     const described = value === undefined ? `without a ${header}` : `with the ${header} ${logValue(value)}`
@@ -271,7 +281,7 @@ export class Endpoint {
     const reference = globalThis.crypto.randomUUID()
     Effect.runForkWith(this.#context)(Effect.logError(`An HTTP request failed, reference ${reference}`, defect))
     try {
-      if (!answer.over) this.#refusals.refuse(answer, fromError(McpError.internal(reference), Revision.latest, 500))
+      if (!answer.isClosed) this.#refusals.refuse(answer, fromError(McpError.internal(reference), Revision.latest, 500))
     } catch {
       answer.abort()
     }

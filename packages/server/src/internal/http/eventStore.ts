@@ -1,7 +1,8 @@
 /**
  * An in-memory store of the events of streams.
  */
-import * as Duration from "effect/Duration"
+import * as Options from "@skein/runtime/Options"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
 /**
@@ -90,23 +91,19 @@ class StoredSession {
 // Complete streams without stored events are bounded as well.
 const maxComplete = 10_000
 
-const orElse = (value: number | undefined, fallback: number): number => Math.max(0, value ?? fallback)
-
 export class MemoryEventStore implements Store {
-  readonly #maxEvents: number
-  readonly #maxPerSession: number
-  readonly #maxTotal: number
-  readonly #retention: number
+  readonly #bounds: Options.Resolved<Bounds>
   readonly #sessions = new Map<string, StoredSession>()
   // The complete streams, in the order of their completion, with the time of the first sweep after it.
   readonly #complete = new Map<StoredStream, number | undefined>()
   #size = 0
 
   constructor(bounds: Bounds = {}) {
-    this.#maxEvents = orElse(bounds.maxEventsPerStream, 1_000)
-    this.#maxPerSession = orElse(bounds.maxCharsPerSession, 1024 * 1024)
-    this.#maxTotal = orElse(bounds.maxTotalChars, 32 * 1024 * 1024)
-    this.#retention = Duration.toMillis(bounds.retention ?? 300_000)
+    this.#bounds = Options.resolve(bounds, {
+      maxEventsPerStream: 1_000,
+      maxCharsPerSession: 1024 * 1024,
+      maxTotalChars: 32 * 1024 * 1024
+    }, { retention: 300_000 })
   }
 
   /** Characters of all stored events. */
@@ -117,7 +114,8 @@ export class MemoryEventStore implements Store {
   append(session: string, stream: number, event: number, data: string): void {
     const entry = this.#entry(session, stream)
     const stored = entry.session
-    if (data.length > this.#maxPerSession || data.length > this.#maxTotal || this.#maxEvents === 0) {
+    const { maxCharsPerSession, maxEventsPerStream, maxTotalChars } = this.#bounds
+    if (data.length > maxCharsPerSession || data.length > maxTotalChars || maxEventsPerStream === 0) {
       this.#lose(entry, entry.events.length)
       entry.lost = event
       return
@@ -126,9 +124,9 @@ export class MemoryEventStore implements Store {
     entry.events.push(data)
     stored.size += data.length
     this.#size += data.length
-    if (entry.events.length > this.#maxEvents) this.#lose(entry, 1)
-    while (stored.size > this.#maxPerSession) this.#lose(oldest(stored), 1)
-    while (this.#size > this.#maxTotal) this.#lose(this.#oldest(), 1)
+    if (entry.events.length > maxEventsPerStream) this.#lose(entry, 1)
+    while (stored.size > maxCharsPerSession) this.#lose(oldest(stored), 1)
+    while (this.#size > maxTotalChars) this.#lose(this.#oldest(), 1)
   }
 
   complete(session: string, stream: number): void {
@@ -157,7 +155,7 @@ export class MemoryEventStore implements Store {
   sweep(now: number): boolean {
     for (const [entry, since] of this.#complete) {
       if (since === undefined) this.#complete.set(entry, now)
-      else if (now - since >= this.#retention) this.#drop(entry)
+      else if (now - since >= this.#bounds.retention) this.#drop(entry)
     }
     return this.#complete.size > 0
   }
@@ -199,7 +197,7 @@ export class MemoryEventStore implements Store {
       this.#drop(entry)
     }
     for (const stored of this.#sessions.values()) if (stored.size > 0) return oldest(stored)
-    throw new Error("Nothing is entry")
+    throw new Error("No event is stored")
   }
 }
 

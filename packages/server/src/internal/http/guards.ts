@@ -6,7 +6,7 @@
  */
 import type { HttpRequest } from "./adapter.ts"
 import { loopback, type Resolved } from "./options.ts"
-import { invalid, type Refused } from "./refusals.ts"
+import { type HttpRefusal, invalid } from "./refusals.ts"
 
 // A name or an IPv6 literal, and a port if there is one. A `Host` has no user and no path.
 const authority = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\],]+)(?::(\d{0,5}))?$/
@@ -61,7 +61,7 @@ const noStream = invalid(406, "Not Acceptable: accept text/event-stream")
 
 /** The header that a guard has refused, and the option that would allow it. */
 export const headerAndOption = (
-  refused: Refused
+  refused: HttpRefusal
 ): readonly ["Host", "allowedHosts"] | readonly ["Origin", "allowedOrigins"] =>
   refused === wrongHost ? ["Host", "allowedHosts"] : ["Origin", "allowedOrigins"]
 
@@ -86,7 +86,7 @@ export class Guards {
    * header on all incoming connections"; "if the `Origin` header is present and invalid, servers MUST respond with HTTP
    * 403".
    */
-  source(request: HttpRequest): Refused | undefined {
+  source(request: HttpRequest): HttpRefusal | undefined {
     const host = request.header("host")
     if (this.#hosts !== undefined && (host === undefined || host !== this.#host)) {
       if (host === undefined || !this.#serves(this.#hosts, host)) return wrongHost
@@ -112,7 +112,7 @@ export class Guards {
    * Validates the type of a posted body: JSON without compression. A web page cannot send that without a preflight
    * (2026-07-28, streamable HTTP, sending messages).
    */
-  content(request: HttpRequest): Refused | undefined {
+  content(request: HttpRequest): HttpRefusal | undefined {
     const type = request.header("content-type")
     if (type !== this.#type) {
       if (type === undefined || type.split(";", 1)[0]!.trim().toLowerCase() !== "application/json") return wrongType
@@ -126,7 +126,7 @@ export class Guards {
    * "The client MUST include an `Accept` header, listing both `application/json` and `text/event-stream`". Without the
    * header, a client accepts any type.
    */
-  accept(request: HttpRequest): Refused | undefined {
+  accept(request: HttpRequest): HttpRefusal | undefined {
     const accept = request.header("accept")
     if (accept === undefined || accept === this.#accept) return undefined
     if (quality(accept, "application/json") === 0 || quality(accept, "text/event-stream") === 0) return wrongAccept
@@ -138,7 +138,7 @@ export class Guards {
    * Validates `Accept` of a GET: "listing `text/event-stream` as a supported content type" (2025-11-25, listening for
    * messages).
    */
-  acceptStream(request: HttpRequest): Refused | undefined {
+  acceptStream(request: HttpRequest): HttpRefusal | undefined {
     const accept = request.header("accept")
     return accept === undefined || quality(accept, "text/event-stream") > 0 ? undefined : noStream
   }

@@ -55,6 +55,6 @@ export class KeepAlive {
 
   #beat(): void {
     this.#turn = (this.#turn + 1) % slots
-    for (const stream of this.#streams[this.#turn]!) if (!stream.slow && !stream.over) stream.write(sse.keepAlive)
+    for (const stream of this.#streams[this.#turn]!) if (!stream.slow && !stream.isClosed) stream.write(sse.keepAlive)
   }
 }

@@ -15,27 +15,24 @@ import type { Headers, HttpAnswer } from "./adapter.ts"
 export const json: Headers = { "content-type": "application/json" }
 
 /** Why a request is not handled: the HTTP status, and the JSON-RPC error that is its body. */
-export interface Refused {
-  readonly _tag: "Refused"
+export interface HttpRefusal {
   readonly status: number
   readonly error: JsonRpc.ErrorObject
   readonly headers?: Headers | undefined
 }
 
 /** The request cannot be served: `-32600`. */
-export const invalid = (status: number, message: string, headers?: Headers): Refused => ({
-  _tag: "Refused",
+export const invalid = (status: number, message: string, headers?: Headers): HttpRefusal => ({
   status,
   error: { code: -32600, message },
   headers
 })
 
 /** The body is not a JSON-RPC message. */
-export const malformed = ({ error }: JsonRpc.Invalid): Refused => ({ _tag: "Refused", status: 400, error })
+export const malformed = ({ error }: JsonRpc.Invalid): HttpRefusal => ({ status: 400, error })
 
 /** The server is overloaded, and may handle the request later: 503. */
-export const busy = (message: string): Refused => ({
-  _tag: "Refused",
+export const busy = (message: string): HttpRefusal => ({
   status: 503,
   error: { code: -32603, message },
   headers: { "retry-after": "1" }
@@ -59,14 +56,14 @@ export const fromError = (
   error: McpError.McpError,
   revision: Revision.Revision = Revision.latest,
   status = 400
-): Refused => ({ _tag: "Refused", status, error: McpError.toErrorObject(error, revision) })
+): HttpRefusal => ({ status, error: McpError.toErrorObject(error, revision) })
 
 /** The id of a message, if it is a request. */
 export const idOf = (message: JsonRpc.Inbound): JsonRpc.Id | undefined =>
   message._tag === "Request" ? message.id : undefined
 
 /** Sends a refusal; `id` is that of the request, if it could be read. */
-export const send = (answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void => {
+export const send = (answer: HttpAnswer, refused: HttpRefusal, id?: JsonRpc.Id): void => {
   const headers = refused.headers === undefined ? json : { ...json, ...refused.headers }
   answer.reply(refused.status, headers, JsonRpc.encode(JsonRpc.failure(id, refused.error)))
 }
@@ -82,7 +79,7 @@ export class Refusals {
   }
 
   /** Refuses a request. Middleware does not see refused requests; they are logged at the level `Debug`. */
-  refuse(answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {
+  refuse(answer: HttpAnswer, refused: HttpRefusal, id?: JsonRpc.Id): void {
     const { error, status } = refused
     this.refuseLogging(
       `HTTP: refused a request with ${status}, ${logValue(error.message)}`,
@@ -98,7 +95,7 @@ export class Refusals {
     text: string,
     level: LogLevel.Severity,
     answer: HttpAnswer,
-    refused: Refused,
+    refused: HttpRefusal,
     id?: JsonRpc.Id
   ): void {
     Effect.runForkWith(this.#context)(Effect.logWithLevel(level)(text))

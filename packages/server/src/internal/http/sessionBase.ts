@@ -13,7 +13,7 @@ import type { LoadCounters } from "./context.ts"
 import type { Store } from "./eventStore.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
-import type { Refused } from "./refusals.ts"
+import type { HttpRefusal } from "./refusals.ts"
 
 /** The owner of the sessions of an endpoint, as a session sees it. */
 export interface SessionOwner {
@@ -28,7 +28,7 @@ export interface SessionOwner {
   /** Milliseconds of the monotonic clock. */
   readonly now: () => number
   readonly fork: (effect: Effect.Effect<unknown>) => void
-  readonly refuse: (answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id) => void
+  readonly refuse: (answer: HttpAnswer, refused: HttpRefusal, id?: JsonRpc.Id) => void
   /** A stream is connected to a client, or no longer; `longLived` for streams without an end of their own. */
   readonly streamOpened: (longLived: boolean) => void
   readonly streamClosed: (longLived: boolean) => void
@@ -47,7 +47,7 @@ export abstract class HttpSessionBase implements Connection {
   peer!: Peer
   /** Whether the session is ending. */
   isEnding = false
-  protected readonly owner: SessionOwner
+  readonly owner: SessionOwner
   protected receiver!: Receiver
   /** When something was in flight last. */
   #usedAt: number
@@ -64,9 +64,6 @@ export abstract class HttpSessionBase implements Connection {
   abstract readonly busy: boolean
   abstract send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean
   abstract readonly drained: Effect.Effect<void>
-  abstract drainedAbout(about: JsonRpc.Id): Effect.Effect<void>
-  abstract discardRequest(about: JsonRpc.Id): void
-  abstract endStream(about: JsonRpc.Id, retry: number | undefined): void
   /** Ends the session as soon as nothing is in flight. */
   abstract drain(): void
   /** Ends all streams. Nothing is sent any more. */

@@ -27,11 +27,11 @@ import {
   busy,
   closing,
   fromError,
+  type HttpRefusal,
   idOf,
   invalid,
   malformed,
   noSession,
-  type Refused,
   tooManyRequests
 } from "./refusals.ts"
 import type { HttpSessionBase, SessionOwner } from "./sessionBase.ts"
@@ -51,7 +51,10 @@ export const newId = (): string =>
     .replaceAll("+", "-").replaceAll("/", "_").slice(0, 22)
 
 /** The caller of a message to a session; undefined before `initialize`, and without a session. */
-const callerOf = (found: StreamableSession | Refused | undefined, { principal }: HttpRequest): Caller | undefined => {
+const callerOf = (
+  found: StreamableSession | HttpRefusal | undefined,
+  { principal }: HttpRequest
+): Caller | undefined => {
   const session = found instanceof StreamableSession ? found.peer.session : undefined
   return session instanceof ServerSession ? session.callerFor(principal) : undefined
 }
@@ -112,7 +115,7 @@ export class Sessions implements SessionOwner {
   /**
    * Refuses new requests while the endpoint is overloaded or closes. Responses and notifications are still accepted.
    */
-  overload({ _tag }: JsonRpc.Inbound): Refused | undefined {
+  overload({ _tag }: JsonRpc.Inbound): HttpRefusal | undefined {
     if (_tag !== "Request" && _tag !== "Batch") return undefined
     if (this.isClosing) return closing
     return this.load.requests >= this.options.maxConcurrentRequests ? tooManyRequests : undefined
@@ -122,9 +125,9 @@ export class Sessions implements SessionOwner {
   mismatch(
     message: JsonRpc.Inbound,
     request: HttpRequest,
-    found: StreamableSession | Refused | undefined,
+    found: StreamableSession | HttpRefusal | undefined,
     required: boolean
-  ): Refused | undefined {
+  ): HttpRefusal | undefined {
     let wrong: string | undefined
     if (message._tag === "Batch") wrong = paramHeaders.mismatchOfBatch(message, request, required)
     else if (message._tag === "Request" || message._tag === "Notification") {
@@ -170,7 +173,7 @@ export class Sessions implements SessionOwner {
   }
 
   /** Refuses a new session of a principal, at a bound. Expired sessions are removed first. */
-  full(principalId: string | undefined): Refused | undefined {
+  full(principalId: string | undefined): HttpRefusal | undefined {
     if (this.isClosing) return closing
     const { maxSessions, maxSessionsPerPrincipal } = this.options.sessions
     if (principalId !== undefined && this.#owned.of(principalId) >= maxSessionsPerPrincipal) {
@@ -245,7 +248,7 @@ export class Sessions implements SessionOwner {
   }
 
   /** The session that a request names, or why it cannot use one. */
-  #sessionOf(request: HttpRequest): StreamableSession | Refused {
+  #sessionOf(request: HttpRequest): StreamableSession | HttpRefusal {
     const id = request.header(Header.keys.sessionId)
     if (id === undefined || id === "") return noSession
     const session = this.#open.get(id)
@@ -278,7 +281,7 @@ export class Sessions implements SessionOwner {
 
   // ---- for the sessions
 
-  refuse(answer: HttpAnswer, refused: Refused, id?: JsonRpc.Id): void {
+  refuse(answer: HttpAnswer, refused: HttpRefusal, id?: JsonRpc.Id): void {
     this.#endpoint.refusals.refuse(answer, refused, id)
   }
 

@@ -13,7 +13,7 @@ import * as Latch from "effect/Latch"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import type { EndpointContext } from "./context.ts"
 import * as paramHeaders from "./paramHeaders.ts"
-import { closing, fromError, json, type Refused, tooManyRequests, tooManyStreams } from "./refusals.ts"
+import { closing, fromError, type HttpRefusal, json, tooManyRequests, tooManyStreams } from "./refusals.ts"
 import * as sse from "./sse.ts"
 
 const listen = "subscriptions/listen"
@@ -68,7 +68,7 @@ export class StatelessRequests {
     runner.start(new RequestContext(new StatelessResponse(this, from, to), message, caller, from))
   }
 
-  #overload({ method }: JsonRpc.Request): Refused | undefined {
+  #overload({ method }: JsonRpc.Request): HttpRefusal | undefined {
     const { load, options: { maxConcurrentRequests, maxStreams } } = this.endpoint
     if (method === listen) return load.streams >= maxStreams ? tooManyStreams : undefined
     return load.requests >= maxConcurrentRequests ? tooManyRequests : undefined
@@ -149,7 +149,7 @@ class StatelessResponse implements ResponseSink {
    * forever.
    */
   discard({ id }: RequestContext): void {
-    const isGone = this.#to.over
+    const isGone = this.#to.isClosed
     if (this.#stream === undefined) return isGone ? undefined : this.#endpoint.refusals.refuse(this.#to, closing, id)
     if (!isGone) this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(id, closing.error))))
     this.#endStream()
@@ -183,7 +183,7 @@ class StatelessResponse implements ResponseSink {
     load.count(kindOf(request), this.#from.size, 1)
     if (request.method === listen) this.#openStream()
     // "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
-    if (this.#to.over) request.cancel()
+    if (this.#to.isClosed) request.cancel()
     else this.#to.onClose(() => request.cancel())
     if (this.#requests.isClosing) request.release?.()
   }

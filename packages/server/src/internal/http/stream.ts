@@ -10,31 +10,23 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HttpAnswer } from "./adapter.ts"
 import type { Store } from "./eventStore.ts"
-import type { KeepAlive } from "./keepAlive.ts"
+import type { HttpSessionBase } from "./sessionBase.ts"
 import * as sse from "./sse.ts"
 
 /** The session of a stream, as the stream sees it. */
-export interface StreamOwner {
-  readonly id: string
+export interface StreamingSession extends HttpSessionBase {
   /** Stores the messages for clients that reconnect; undefined if clients cannot. */
   readonly log: Store | undefined
-  /** How many characters may wait in memory for a slow reader. */
-  readonly maxUnsentChars: number
-  /** How many milliseconds a client should wait before it reconnects. */
-  readonly retry: number
   /** Whether the client supports events without data. Older ones take them for broken messages. */
   readonly primes: boolean
-  readonly keepAlive: KeepAlive
-  readonly fork: (effect: Effect.Effect<unknown>) => void
   /** A stream has a connection now, or no longer. `longLived` if the client has opened it by GET. */
   readonly connected: (stream: Stream, longLived: boolean) => void
   readonly disconnected: (longLived: boolean) => void
-  readonly completed: (stream: Stream) => void
 }
 
 export class Stream {
   readonly number: number
-  readonly #owner: StreamOwner
+  readonly #session: StreamingSession
   #answer: HttpAnswer | undefined
   #keepAliveSlot = 0
   #longLived = false
@@ -45,10 +37,15 @@ export class Stream {
   /** The connection that the stream is being resumed on. */
   #resuming: HttpAnswer | undefined
 
-  constructor(owner: StreamOwner, number: number, complete = false) {
-    this.#owner = owner
+  constructor(session: StreamingSession, number: number, complete = false) {
+    this.#session = session
     this.number = number
     this.#complete = complete
+  }
+
+  /** How many milliseconds a client should wait before it reconnects. */
+  get #retry(): number {
+    return Math.ceil(this.#session.owner.options.retry)
   }
 
   /** Whether a client is connected to it, as far as that is known. */
@@ -62,16 +59,16 @@ export class Stream {
     answer.open(200, sse.headers)
     // "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field in order to
     // prime the client to reconnect" (2025-11-25, transports, sending messages).
-    if (this.#owner.primes) answer.write(sse.prime(this.#idOf(this.#last)!, this.#owner.retry))
+    if (this.#session.primes) answer.write(sse.prime(this.#idOf(this.#last)!, this.#retry))
     this.#enter(answer, longLived)
   }
 
   /** Sends a message. Returns `false` while the client is slow. */
   send(data: string): boolean {
     const event = ++this.#last
-    this.#owner.log?.append(this.#owner.id, this.number, event, data)
+    this.#session.log?.append(this.#session.id, this.number, event, data)
     const answer = this.#answer
-    if (answer === undefined || answer.over) return true
+    if (answer === undefined || answer.isClosed) return true
     return this.#write(answer, sse.message(data, this.#idOf(event)))
   }
 
@@ -79,7 +76,7 @@ export class Stream {
   complete(): void {
     if (this.#complete) return
     this.#complete = true
-    this.#owner.completed(this)
+    this.#session.owner.streamCompleted(this.#session, this.number)
     this.#leave()?.end()
   }
 
@@ -100,7 +97,7 @@ export class Stream {
    * does close the connection prior to terminating the SSE stream, it SHOULD send an SSE event with a standard `retry`
    * field before", 2025-11-25).
    */
-  disconnect(retry = this.#owner.retry): void {
+  disconnect(retry = this.#retry): void {
     const answer = this.#leave()
     if (answer === undefined) return
     answer.write(sse.retry(retry))
@@ -125,8 +122,8 @@ export class Stream {
 
   #catchUp(answer: HttpAnswer, after: number, refuse: (() => void) | undefined): void {
     if (after === this.#last && !this.#complete) return this.#caughtUp(answer, refuse !== undefined)
-    const read = this.#owner.log?.read(this.#owner.id, this.number, after) ?? Effect.undefined
-    this.#owner.fork(Effect.onExit(read, (exit) =>
+    const read = this.#session.log?.read(this.#session.id, this.number, after) ?? Effect.undefined
+    this.#session.owner.fork(Effect.onExit(read, (exit) =>
       Effect.suspend(() => {
         // Another connection has taken over, or the session has ended.
         if (this.#resuming !== answer) return Effect.void
@@ -148,7 +145,7 @@ export class Stream {
         }
         if (refuse !== undefined) answer.open(200, sse.headers)
         const replay = Effect.suspend(() => this.#replay(answer, after, missed, 0))
-        this.#owner.fork(Effect.onInterrupt(replay, () => Effect.sync(() => answer.end())))
+        this.#session.owner.fork(Effect.onInterrupt(replay, () => Effect.sync(() => answer.end())))
         return Effect.void
       })))
   }
@@ -186,12 +183,12 @@ export class Stream {
   }
 
   #enter(answer: HttpAnswer, longLived: boolean): void {
-    if (answer.over) return
+    if (answer.isClosed) return
     this.#answer = answer
     this.#longLived = longLived
-    this.#buffer = new sse.SlowReaderBuffer(this.#owner.maxUnsentChars)
-    this.#keepAliveSlot = this.#owner.keepAlive.add(answer)
-    this.#owner.connected(this, longLived)
+    this.#buffer = new sse.SlowReaderBuffer(this.#session.owner.options.maxUnsentChars)
+    this.#keepAliveSlot = this.#session.owner.keepAlive.add(answer)
+    this.#session.connected(this, longLived)
     answer.onClose(() => answer === this.#answer && void this.#leave())
   }
 
@@ -200,8 +197,8 @@ export class Stream {
     const answer = this.#answer
     if (answer === undefined) return undefined
     this.#answer = undefined
-    this.#owner.keepAlive.remove(answer, this.#keepAliveSlot)
-    this.#owner.disconnected(this.#longLived)
+    this.#session.owner.keepAlive.remove(answer, this.#keepAliveSlot)
+    this.#session.disconnected(this.#longLived)
     return answer
   }
 
@@ -215,12 +212,12 @@ export class Stream {
     const message = `closed a stream: its client does not read, and ${
       this.#buffer!.size
     } characters are unsent (maxUnsentChars)`
-    this.#owner.fork(Effect.logWarning(message))
+    this.#session.owner.fork(Effect.logWarning(message))
     return true
   }
 
   #idOf(event: number): string | undefined {
-    return this.#owner.log === undefined ? undefined : `${this.number}-${event}`
+    return this.#session.log === undefined ? undefined : `${this.number}-${event}`
   }
 }
 

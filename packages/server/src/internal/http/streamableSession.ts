@@ -11,11 +11,10 @@ import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import type { Store } from "./eventStore.ts"
-import type { KeepAlive } from "./keepAlive.ts"
 import { closing, invalid, json, malformed, tooManyStreams } from "./refusals.ts"
 import { HttpSessionBase, type SessionOwner } from "./sessionBase.ts"
 import * as sse from "./sse.ts"
-import { parseId, Stream, type StreamOwner } from "./stream.ts"
+import { parseId, Stream, type StreamingSession } from "./stream.ts"
 
 const noHeaders = {}
 
@@ -67,12 +66,12 @@ class Post {
 
   /** The HTTP response, if nothing was sent yet and the client is connected. */
   get unanswered(): HttpAnswer | undefined {
-    return this.stream === undefined && !this.#answer.over ? this.#answer : undefined
+    return this.stream === undefined && !this.#answer.isClosed ? this.#answer : undefined
   }
 
   /** Whether the client disconnected before anything was sent. It cannot resume a stream without an event id. */
   get isLost(): boolean {
-    return this.stream === undefined && this.#answer.over
+    return this.stream === undefined && this.#answer.isClosed
   }
 
   /** Begins a stream. */
@@ -119,13 +118,13 @@ class Post {
   end(): void {
     this.isOver = true
     if (this.stream !== undefined) return this.stream.complete()
-    if (this.#answer.over) return
+    if (this.#answer.isClosed) return
     this.#answer.open(200, sse.headers)
     this.#answer.end()
   }
 }
 
-export class StreamableSession extends HttpSessionBase implements StreamOwner {
+export class StreamableSession extends HttpSessionBase implements StreamingSession {
   readonly #limits: Limits.Resolved
   // The POSTs that are not answered yet, by the ids of their requests; undefined while there is none.
   #posts: Map<JsonRpc.Id, Post> | undefined = undefined
@@ -378,25 +377,9 @@ export class StreamableSession extends HttpSessionBase implements StreamOwner {
     return this.owner.options.sessions.stateless ? undefined : this.owner.log
   }
 
-  get keepAlive(): KeepAlive {
-    return this.owner.keepAlive
-  }
-
-  get maxUnsentChars(): number {
-    return this.owner.options.maxUnsentChars
-  }
-
-  get retry(): number {
-    return Math.ceil(this.owner.options.retry)
-  }
-
   /** Older clients read the data of every event as JSON. */
   get primes(): boolean {
     return this.log !== undefined && this.revision !== undefined && this.revision >= "2025-11-25"
-  }
-
-  fork(effect: Effect.Effect<unknown>): void {
-    this.owner.fork(effect)
   }
 
   connected(stream: Stream, longLived: boolean): void {
@@ -410,10 +393,6 @@ export class StreamableSession extends HttpSessionBase implements StreamOwner {
   disconnected(longLived: boolean): void {
     this.owner.streamClosed(longLived)
     this.#rest()
-  }
-
-  completed(stream: Stream): void {
-    this.owner.streamCompleted(this, stream.number)
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * One input request, in either era: validates and encodes it, sends it to the client, and decodes the response.
+ * One input request, in any revision: validates and encodes it, sends it to the client, and decodes the response.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"

@@ -5,7 +5,7 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { HttpAnswer, HttpRequest } from "../http/adapter.ts"
 import type { Guards } from "../http/guards.ts"
 import type { LegacySse } from "../http/options.ts"
-import { idOf, invalid, type Refused, tooManyStreams } from "../http/refusals.ts"
+import { type HttpRefusal, idOf, invalid, tooManyStreams } from "../http/refusals.ts"
 import { newId, notFound, type Sessions } from "../http/sessions.ts"
 import { SseSession } from "./sseSession.ts"
 
@@ -28,7 +28,7 @@ export class LegacySseRoutes {
   }
 
   /** Why a request is refused before its body is read. */
-  refusal(request: HttpRequest): Refused | undefined {
+  refusal(request: HttpRequest): HttpRefusal | undefined {
     const method = request.path === this.#options.path ? "GET" : "POST"
     if (request.method !== method) return invalid(405, "Method Not Allowed", { allow: method })
     return method === "GET" ? this.#guards.acceptStream(request) : this.#guards.content(request)

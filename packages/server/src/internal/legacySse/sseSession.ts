@@ -39,7 +39,7 @@ export class SseSession extends HttpSessionBase {
     this.#keepAliveSlot = this.owner.keepAlive.add(this.#answer)
     this.owner.streamOpened(true)
     const left = () => this.owner.end(this, { _tag: "ClosedByUs" })
-    if (this.#answer.over) left()
+    if (this.#answer.isClosed) left()
     else this.#answer.onClose(left)
   }
 
@@ -65,7 +65,7 @@ export class SseSession extends HttpSessionBase {
     if ((message._tag === "Success" || message._tag === "Failure") && message.id !== undefined) {
       this.#requestEnded(message.id)
     }
-    if (this.#isClosed || this.#answer.over) return true
+    if (this.#isClosed || this.#answer.isClosed) return true
     const text = sse.named("message", JsonRpc.encode(message))
     return this.#buffer.write(this.#answer, text) ?? this.#endUnread()
   }
@@ -100,13 +100,6 @@ export class SseSession extends HttpSessionBase {
   get drained(): Effect.Effect<void> {
     return this.#answer.drained
   }
-
-  drainedAbout(): Effect.Effect<void> {
-    return this.#answer.drained
-  }
-
-  /** The stream is the session, and stays open. */
-  endStream(): void {}
 
   protected closeStreams(): void {
     if (this.#isClosed) return

@@ -93,7 +93,7 @@ export class MethodTable {
     return hint === undefined ? result as object : { ...hint, ...result as object }
   }
 
-  /** Adds `resultType` and the description of the server, which every result of the request era has. */
+  /** Adds `resultType` and the description of the server, which every result of the stateless revision has. */
   withResultType(result: object): JsonObject {
     return {
       resultType: "complete",

@@ -17,16 +17,13 @@ import { toBoundedJson } from "../json.ts"
 /** From the least severe to the most. */
 const rank = Object.fromEntries(LoggingLevel.literals.map((level, i) => [level, i])) as { readonly [l: string]: number }
 
-const levels: { readonly [level in LogLevel]: LoggingLevel } = {
-  All: "debug",
-  Trace: "debug",
-  Debug: "debug",
-  Info: "info",
-  Warn: "warning",
-  Error: "error",
-  Fatal: "critical",
-  None: "debug"
-}
+/** The levels that clients receive instead of Effect's; `debug` for all others. */
+const levels: ReadonlyMap<LogLevel, LoggingLevel> = new Map([
+  ["Info", "info"],
+  ["Warn", "warning"],
+  ["Error", "error"],
+  ["Fatal", "critical"]
+])
 
 /**
  * Whether the minimum level was lowered because a client requested `debug`. The other loggers then skip messages below
@@ -115,7 +112,7 @@ export class LogForwarder {
     const request = Context.getOrUndefined(fiber.context, McpRequest)
     const requested = request?.caller.logLevel
     if (request === undefined || requested === undefined) return
-    const level = fiber.getRef(Logging.CurrentLevel) ?? levels[entry.logLevel]
+    const level = fiber.getRef(Logging.CurrentLevel) ?? levels.get(entry.logLevel) ?? "debug"
     if (rank[level]! < rank[requested]! || fiber.getRef(Logging.Withheld)) return
     // "The server MUST NOT deliver it on a subscriptions/listen stream" (2026-07-28, logging).
     if (request.method === "subscriptions/listen") return

@@ -168,7 +168,7 @@ export class SubscriptionRegistry implements ChangeListener {
     return peer !== undefined && this.isOpen(peer) ? peer.scope : undefined
   }
 
-  // ---- subscriptions of the request era
+  // ---- subscriptions of the stateless revision
 
   /**
    * Acknowledges a `subscriptions/listen` and sends its notifications until the request is released, which completes

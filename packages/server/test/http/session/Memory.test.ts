@@ -102,7 +102,7 @@ describe("a client that disconnects before its session is opened", () => {
     Effect.gen(function*() {
       const made = yield* make
       const answer = new FakeAnswer()
-      answer.over = true
+      answer.isClosed = true
       made.endpoint.handle(new FakeRequest("POST", {}, initialize("2025-11-25")), answer)
       expect(made.endpoint.sessions).toBe(0)
       made.enter(false)

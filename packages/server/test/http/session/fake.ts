@@ -33,7 +33,7 @@ export class FakeRequest implements HttpRequest {
 }
 
 export class FakeAnswer implements HttpAnswer {
-  over = false
+  isClosed = false
   slow = false
   status = 0
   headers: Headers = {}
@@ -41,14 +41,14 @@ export class FakeAnswer implements HttpAnswer {
   drained = Effect.void
   left: (() => void) | undefined = undefined
 
-  also(): void {}
+  addHeaders(): void {}
 
   reply(status: number, headers: Headers, body: string): void {
-    if (this.over) return
+    if (this.isClosed) return
     this.status = status
     this.headers = headers
     this.text = body
-    this.over = true
+    this.isClosed = true
   }
 
   open(status: number, headers: Headers): void {
@@ -57,16 +57,16 @@ export class FakeAnswer implements HttpAnswer {
   }
 
   write(chunk: string): boolean {
-    if (!this.over) this.text += chunk
+    if (!this.isClosed) this.text += chunk
     return !this.slow
   }
 
   end(): void {
-    this.over = true
+    this.isClosed = true
   }
 
   abort(): void {
-    this.over = true
+    this.isClosed = true
   }
 
   onClose(left: () => void): void {
@@ -75,7 +75,7 @@ export class FakeAnswer implements HttpAnswer {
 
   /** Disconnects the client. */
   leave(): void {
-    this.over = true
+    this.isClosed = true
     this.left?.()
   }
 }

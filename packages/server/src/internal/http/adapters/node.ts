@@ -186,14 +186,14 @@ const closes = (response: ServerResponse): ServerResponse | Socket =>
 export class NodeAnswer implements HttpAnswer {
   readonly #response: ServerResponse
   readonly #shared: Shared
-  #also: Headers | undefined = undefined
+  #added: Headers | undefined = undefined
 
   constructor(response: ServerResponse, shared: Shared) {
     this.#response = response
     this.#shared = shared
   }
 
-  get over(): boolean {
+  get isClosed(): boolean {
     const response = this.#response
     return response.writableEnded || response.destroyed || (response.socket === null && response.req.socket.destroyed)
   }
@@ -202,17 +202,17 @@ export class NodeAnswer implements HttpAnswer {
     return this.#response.writableNeedDrain
   }
 
-  also(headers: Headers): void {
-    this.#also = headers
+  addHeaders(headers: Headers): void {
+    this.#added = headers
   }
 
   reply(status: number, headers: Headers, body: string): void {
     const response = this.#response
-    if (this.over || response.headersSent) return
+    if (this.isClosed || response.headersSent) return
     const unread = !response.req.complete && isLong(response.req)
     const last = unread || this.#shared.closing ? { connection: "close" } : undefined
     const length = status === 204 ? undefined : { "content-length": Buffer.byteLength(body) }
-    response.writeHead(status, { ...this.#also, ...headers, ...length, ...last })
+    response.writeHead(status, { ...this.#added, ...headers, ...length, ...last })
     // A client that sent `Expect: 100-continue` receives the status before it sends its body.
     if (unread && response.req.headers.expect === undefined) linger(response, body)
     else this.#finish(body)
@@ -220,11 +220,11 @@ export class NodeAnswer implements HttpAnswer {
 
   open(status: number, headers: Headers): void {
     const response = this.#response
-    if (this.over || response.headersSent) return
+    if (this.isClosed || response.headersSent) return
     response.on("error", ignore)
     // Any number of fibers may wait for `drain`.
     response.setMaxListeners(0)
-    response.writeHead(status, this.#also === undefined ? headers : { ...this.#also, ...headers })
+    response.writeHead(status, this.#added === undefined ? headers : { ...this.#added, ...headers })
     // Sent in one packet with the data that is written in the same turn of the event loop.
     const { socket } = response
     if (socket !== null && socket.writableCorked === 0) {
@@ -235,13 +235,13 @@ export class NodeAnswer implements HttpAnswer {
   }
 
   write(chunk: string): boolean {
-    return this.over || this.#response.write(chunk)
+    return this.isClosed || this.#response.write(chunk)
   }
 
   get drained(): Effect.Effect<void> {
     return Effect.callback<void>((resume) => {
       const response = this.#response
-      if (this.over || !response.writableNeedDrain) return resume(Effect.void)
+      if (this.isClosed || !response.writableNeedDrain) return resume(Effect.void)
       const closing = closes(response)
       const stop = (): void => {
         response.off("drain", done)
@@ -258,7 +258,7 @@ export class NodeAnswer implements HttpAnswer {
   }
 
   end(): void {
-    if (this.over) return
+    if (this.isClosed) return
     const response = this.#response
     const { req, socket } = response
     // The head has allowed keep-alive. During a shutdown, the server would wait for a next request on the connection.

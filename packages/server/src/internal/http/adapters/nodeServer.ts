@@ -38,17 +38,11 @@ const refuseBytes = (error: Error & { readonly code?: string | undefined }, sock
   socket.end(`${head}connection: close\r\n\r\n${body}`, () => socket.destroy())
 }
 
-/** A server that is not listening yet, and its connections. */
-export interface Made {
-  readonly server: Server
-  readonly sockets: ReadonlySet<Socket>
-}
-
-/** Makes a server that is not listening yet. */
+/** Makes a server that is not listening yet, and the set of its connections. */
 export const make = (
   handle: (request: IncomingMessage, response: ServerResponse) => void,
   { headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }: Bounds
-): Made => {
+) => {
   const connectionsCheckingInterval = Math.min(headersTimeout, 5_000)
   // Not imported: an import reads all exports of `node:http`, and one of them loads `fetch`.
   const { createServer } = process.getBuiltinModule("node:http")
@@ -114,11 +108,7 @@ export const close = (server: Server, sockets: Iterable<Socket>, end: Effect.Eff
 
 /** The URL of the endpoint. */
 export const urlOf = ({ address, family, port }: AddressInfo, path: string): string => {
-  const name = address === "127.0.0.1" || address === "::1"
-    ? address
-    : address === "::" || address === "0.0.0.0"
-    ? "localhost"
-    : address
+  const name = isWildcard(address) ? "localhost" : address
   return `http://${family === "IPv6" && name !== "localhost" ? `[${name}]` : name}:${port}${path}`
 }
 

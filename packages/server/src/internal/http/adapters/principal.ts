@@ -10,7 +10,8 @@ import * as Scope from "effect/Scope"
 import { McpServer } from "../../../McpServer.ts"
 import { internals } from "../../catalogState.ts"
 import * as logs from "../../observability/logs.ts"
-import type { HttpAnswer } from "../adapter.ts"
+import type { HttpAnswer, HttpRequest } from "../adapter.ts"
+import type { Endpoint } from "../endpoint.ts"
 import { send } from "../refusals.ts"
 
 /**
@@ -33,10 +34,27 @@ export type FindPrincipal<Request> = (
 ) => Principal | undefined | Effect.Effect<Principal | undefined, unknown>
 
 // The client learns nothing about a fault of the application.
-const internalError = { _tag: "Refused", status: 500, error: { code: -32603, message: "Internal error" } } as const
+const internalError = { status: 500, error: { code: -32603, message: "Internal error" } } as const
+
+/** Handles a request whose principal is known, or has to be found first (`find`) from the platform's `message`. */
+export const handle = <Request>(
+  endpoint: Pick<Endpoint, "handle">,
+  find: FindPrincipal<Request> | undefined,
+  context: Context.Context<never>,
+  message: Request,
+  request: HttpRequest & { principal: Principal | undefined },
+  answer: HttpAnswer
+): void => {
+  if (find === undefined || request.principal !== undefined) return endpoint.handle(request, answer)
+  endpoint.handle(request, answer, (then) =>
+    findPrincipal(find, context, message, answer, (found) => {
+      request.principal = found
+      then()
+    }))
+}
 
 /** Finds the principal of a request and passes it to `then`; or logs the error, and answers with 500. */
-export const findPrincipal = <Request>(
+const findPrincipal = <Request>(
   find: FindPrincipal<Request>,
   context: Context.Context<never>,
   request: Request,
@@ -57,7 +75,7 @@ export const findPrincipal = <Request>(
   const finding = Effect.runForkWith(context)(found)
   finding.addObserver((exit) => {
     if (Exit.isSuccess(exit)) then(exit.value)
-    else if (!answer.over) failed(exit.cause)
+    else if (!answer.isClosed) failed(exit.cause)
   })
   // When the client disconnects, the principal is not needed any more.
   if (finding.pollUnsafe() === undefined) answer.onClose(() => finding.interruptUnsafe())

@@ -13,12 +13,12 @@ import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
 import { BodyBuffer, decode } from "./body.ts"
+import { encoder, highWaterMark, StreamingAnswer } from "./streamingAnswer.ts"
 
 const services = /* @__PURE__ */ Context.omit(Scope.Scope, Layer.CurrentMemoMap)
 
@@ -131,59 +131,46 @@ export class RouterRequest implements HttpRequest {
   }
 }
 
-/** How many unread bytes of a stream make its reader slow. */
-const highWaterMark = 16 * 1024
-
-const encoder = /* @__PURE__ */ new TextEncoder()
-
 // The head of a stream is sent with its first chunk, and the first message may come much later.
 const head: readonly [Uint8Array] = [new Uint8Array(0)]
 
 /** The answer to a request. The response of the route is made when its head is known. */
-export class RouterAnswer implements HttpAnswer {
-  over = false
+export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
   /** The fiber that reads the body, while it does. */
   reading: Fiber.Fiber<unknown, HttpServerError> | undefined = undefined
   readonly #scope: Scope.Scope
   readonly #settle: (response: Effect.Effect<HttpServerResponse.HttpServerResponse>) => void
-  #also: Headers | undefined = undefined
-  #onClose: (() => void) | undefined = undefined
   #chunks: Array<Uint8Array> = []
   #size = 0
   #primed = false
   #aborted = false
   /** Takes the next chunks, while the stream waits for them. */
   #taker: ((chunks: Pulled) => void) | undefined = undefined
-  /** Opened when the client takes more; set while somebody waits for that. */
-  #drained: Latch.Latch | undefined = undefined
 
   constructor(
     scope: Scope.Scope,
     settle: (response: Effect.Effect<HttpServerResponse.HttpServerResponse>) => void
   ) {
+    super()
     this.#scope = scope
     this.#settle = settle
   }
 
   get slow(): boolean {
-    return !this.over && this.#size >= highWaterMark
-  }
-
-  also(headers: Headers): void {
-    this.#also = headers
+    return !this.isClosed && this.#size >= highWaterMark
   }
 
   reply(status: number, headers: Headers, body: string): void {
-    if (this.over) return
-    this.over = true
-    const options = { status, headers: this.#headers(headers) }
+    if (this.isClosed) return
+    this.isClosed = true
+    const options = { status, headers: this.withAdded(headers) }
     const response = body === "" ? HttpServerResponse.empty(options) : HttpServerResponse.text(body, options)
     this.#settle(Effect.succeed(response))
   }
 
   open(status: number, headers: Headers): void {
-    if (this.over) return
-    const all = this.#headers(headers)
+    if (this.isClosed) return
+    const all = this.withAdded(headers)
     const response = HttpServerResponse.stream(Stream.fromPull(Effect.sync(() => this.#pull())), {
       status,
       headers: all,
@@ -196,7 +183,7 @@ export class RouterAnswer implements HttpAnswer {
   }
 
   write(chunk: string): boolean {
-    if (this.over) return true
+    if (this.isClosed) return true
     const bytes = encoder.encode(chunk)
     this.#chunks.push(bytes)
     this.#size += bytes.byteLength
@@ -204,25 +191,16 @@ export class RouterAnswer implements HttpAnswer {
     return !this.slow
   }
 
-  get drained(): Effect.Effect<void> {
-    return Effect.suspend(() => this.slow ? (this.#drained ??= Latch.makeUnsafe(false)).await : Effect.void)
-  }
-
-  #wake(): void {
-    this.#drained?.openUnsafe()
-    this.#drained = undefined
-  }
-
   end(): void {
-    if (this.over) return
-    this.over = true
-    this.#onClose = undefined
+    if (this.isClosed) return
+    this.isClosed = true
+    this.closeListener = undefined
     this.#give()
-    this.#wake()
+    this.wake()
   }
 
   abort(): void {
-    if (this.over) return
+    if (this.isClosed) return
     this.#aborted = true
     this.#chunks = []
     // Before the head is sent, the route has no connection of its own to close.
@@ -231,14 +209,14 @@ export class RouterAnswer implements HttpAnswer {
   }
 
   onClose(left: () => void): void {
-    if (!this.over) this.#onClose = left
+    if (!this.isClosed) this.closeListener = left
   }
 
   /** The client has disconnected. */
   left(): void {
     this.reading?.interruptUnsafe()
-    if (this.over) return
-    const onClose = this.#onClose
+    if (this.isClosed) return
+    const onClose = this.closeListener
     this.#chunks = []
     this.end()
     onClose?.()
@@ -262,10 +240,10 @@ export class RouterAnswer implements HttpAnswer {
   #take(): Pulled | undefined {
     if (this.#aborted) return Effect.interrupt
     const chunks = this.#chunks
-    if (chunks.length === 0) return this.over ? Cause.done() : undefined
+    if (chunks.length === 0) return this.isClosed ? Cause.done() : undefined
     this.#chunks = []
     this.#size = 0
-    this.#wake()
+    this.wake()
     return Effect.succeed(chunks as [Uint8Array, ...Array<Uint8Array>])
   }
 
@@ -274,10 +252,6 @@ export class RouterAnswer implements HttpAnswer {
     if (taker === undefined) return
     this.#taker = undefined
     taker(this.#take()!)
-  }
-
-  #headers(headers: Headers): Headers {
-    return this.#also === undefined ? headers : { ...this.#also, ...headers }
   }
 }
 

@@ -4,10 +4,9 @@
 import * as Header from "@skein/protocol/Header"
 import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Latch from "effect/Latch"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
 import { decode, strict } from "./body.ts"
+import { encoder, highWaterMark, StreamingAnswer } from "./streamingAnswer.ts"
 
 /** The values that the application supplies with a request. */
 export interface RequestInput {
@@ -25,8 +24,6 @@ export interface RequestInput {
 // The host, the path and the query of an absolute URL. The standard writes that of a request with a path, and without a
 // user.
 const target = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i
-
-const encoder = /* @__PURE__ */ new TextEncoder()
 
 /** A body that was read by the application. */
 const bodyOf = (body: unknown, limit: number): Body => {
@@ -124,102 +121,82 @@ export class WebRequest implements HttpRequest {
   }
 }
 
-/** How many unread bytes of a stream make its reader slow. */
-const highWaterMark = 16 * 1024
-
 /** The answer to a request. The `Response` is made when its head is known. */
-export class WebAnswer implements HttpAnswer {
-  over = false
+export class WebAnswer extends StreamingAnswer implements HttpAnswer {
   readonly #request: Request
   readonly #settle: (response: Response) => void
-  #also: Headers | undefined = undefined
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined = undefined
-  #onClose: (() => void) | undefined = undefined
-  /** Opened when the client takes more; set while somebody waits for that. */
-  #drained: Latch.Latch | undefined = undefined
   #watched = false
 
   constructor(request: Request, settle: (response: Response) => void) {
+    super()
     this.#request = request
     this.#settle = settle
   }
 
   get slow(): boolean {
-    return !this.over && this.#controller !== undefined && (this.#controller.desiredSize ?? 0) <= 0
-  }
-
-  also(headers: Headers): void {
-    this.#also = headers
+    return !this.isClosed && this.#controller !== undefined && (this.#controller.desiredSize ?? 0) <= 0
   }
 
   reply(status: number, headers: Headers, body: string): void {
-    if (this.over) return
+    if (this.isClosed) return
     this.#complete()
     // Some statuses allow no body, not even an empty one.
-    this.#settle(new Response(body === "" ? null : body, { status, headers: this.#headers(headers) }))
+    this.#settle(new Response(body === "" ? null : body, { status, headers: this.withAdded(headers) }))
   }
 
   open(status: number, headers: Headers): void {
-    if (this.over) return
+    if (this.isClosed) return
     const stream = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
           this.#controller = controller
         },
-        pull: () => this.#wake(),
+        pull: () => this.wake(),
         cancel: () => this.left()
       },
       { highWaterMark, size: (chunk) => chunk?.byteLength ?? 0 }
     )
     this.#watch()
-    this.#settle(new Response(stream, { status, headers: this.#headers(headers) }))
+    this.#settle(new Response(stream, { status, headers: this.withAdded(headers) }))
   }
 
   write(chunk: string): boolean {
-    if (this.over) return true
+    if (this.isClosed) return true
     this.#controller!.enqueue(encoder.encode(chunk))
     return !this.slow
   }
 
-  get drained(): Effect.Effect<void> {
-    return Effect.suspend(() => this.slow ? (this.#drained ??= Latch.makeUnsafe(false)).await : Effect.void)
-  }
-
-  #wake(): void {
-    this.#drained?.openUnsafe()
-    this.#drained = undefined
-  }
-
   end(): void {
-    if (this.over) return
+    if (this.isClosed) return
     this.#complete()
     this.#controller?.close()
-    this.#wake()
+    this.wake()
   }
 
   abort(): void {
-    if (this.over) return
+    if (this.isClosed) return
     this.#complete()
     if (this.#controller === undefined) this.#settle(new Response(null, { status: 503 }))
     else this.#controller.error(new Error("The server closed the connection"))
-    this.#wake()
+    this.wake()
   }
 
   onClose(left: () => void): void {
-    if (this.over) return
-    this.#onClose = left
+    if (this.isClosed) return
+    this.closeListener = left
     this.#watch()
   }
 
   /** The client has disconnected. */
   left(): void {
-    if (this.over) return
-    const onClose = this.#onClose
+    if (this.isClosed) return
+    const onClose = this.closeListener
     this.#complete()
     // Nobody reads the response, but the promise has to be settled.
     if (this.#controller === undefined) this.#settle(new Response(null, { status: 499 }))
     else this.#close()
-    this.#wake()
+    this.wake()
     onClose?.()
   }
 
@@ -243,12 +220,8 @@ export class WebAnswer implements HttpAnswer {
   }
 
   #complete(): void {
-    this.over = true
-    this.#onClose = undefined
+    this.isClosed = true
+    this.closeListener = undefined
     if (this.#watched) this.#request.signal.removeEventListener("abort", this.#left)
-  }
-
-  #headers(headers: Headers): Headers {
-    return this.#also === undefined ? headers : { ...this.#also, ...headers }
   }
 }
