@@ -93,7 +93,7 @@ export type ServerName = "skein" | "sdk-v1" | "sdk-v2" | "effect-ai"
 /** The revisions that each client or server supports. */
 export const supportedRevisions: Readonly<Record<ClientName | ServerName, ReadonlyArray<Revision.Revision>>> = {
   skein: Revision.all,
-  "sdk-v1": Revision.sessionEra,
+  "sdk-v1": Revision.sessionBased,
   "sdk-v2": Revision.all,
   "effect-ai": Revision.all
 }

@@ -37,7 +37,7 @@ export const configurations: ReadonlyArray<Configuration> = [
   {
     server: "sdk-v1",
     name: "sessions",
-    revisions: Revision.sessionEra,
+    revisions: Revision.sessionBased,
     negotiated: "2025-11-25",
     variant: "streamable",
     missing: none,
@@ -70,7 +70,7 @@ export const configurations: ReadonlyArray<Configuration> = [
   {
     server: "sdk-v1",
     name: "HTTP+SSE",
-    revisions: Revision.sessionEra,
+    revisions: Revision.sessionBased,
     negotiated: "2025-11-25",
     variant: "sse",
     missing: none,
@@ -80,7 +80,7 @@ export const configurations: ReadonlyArray<Configuration> = [
   {
     server: "sdk-v2",
     name: "sessions",
-    revisions: Revision.sessionEra,
+    revisions: Revision.sessionBased,
     negotiated: "2025-11-25",
     variant: "streamable",
     missing: () => ["urlCompletion"],

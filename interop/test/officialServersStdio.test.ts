@@ -15,7 +15,7 @@ const servers: ReadonlyArray<{
   readonly revisions: ReadonlyArray<Revision.Revision>
   readonly missing: (agreed: Revision.Revision) => ReadonlyArray<Missing>
 }> = [
-  { server: "sdk-v1", revisions: Revision.sessionEra, missing: () => [] },
+  { server: "sdk-v1", revisions: Revision.sessionBased, missing: () => [] },
   {
     server: "sdk-v2",
     revisions: Revision.all,

@@ -160,7 +160,7 @@ describe(`${modern} · sdk-v2`, () => {
 describe("sdk-v2 and a server without 2026-07-28", () => {
   let sessionServer: RunningServer
   beforeAll(async () => {
-    sessionServer = await startServer(Interactive.server({ revisions: Revision.sessionEra }))
+    sessionServer = await startServer(Interactive.server({ revisions: Revision.sessionBased }))
   })
   afterAll(() => sessionServer.close())
 

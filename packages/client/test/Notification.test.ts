@@ -116,7 +116,7 @@ describe("requests from the server", () => {
   const answerTo = (server: ReturnType<typeof ScriptedServer.make>, id: JsonRpc.Id) =>
     server.received.find((message) => (message._tag === "Success" || message._tag === "Failure") && message.id === id)
 
-  for (const revision of Revision.sessionEra) {
+  for (const revision of Revision.sessionBased) {
     it.effect(`${revision} · ping MUST be answered with an empty response; responds -32601 to requests of undeclared capabilities`, () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(revision)

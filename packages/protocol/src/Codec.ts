@@ -25,8 +25,6 @@ import type { Revision } from "./Revision.ts"
 import * as Task from "./Task.ts"
 import { clip, quote } from "./Text.ts"
 
-export { Unrepresentable } from "./Annotate.ts"
-
 type Validate = (value: unknown) => Result.Result<unknown, SchemaIssue.Issue>
 
 const validators = new WeakMap<AST.AST, Validate>()

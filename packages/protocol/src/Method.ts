@@ -55,7 +55,7 @@ interface BaseMethod<Params> extends Window {
   /** The sender, in any revision. {@link sender} has the sender in one revision. */
   readonly from: Sender
   /** The sender since 2026-07-28, where it differs. */
-  readonly requestEraFrom?: Sender | undefined
+  readonly statelessFrom?: Sender | undefined
   /** The schema of the params. They may be absent if all members are optional. */
   readonly params: Schema.Codec<Params, unknown>
   readonly capability?: Capability | undefined
@@ -128,29 +128,29 @@ const notify = <P>(
   name: string,
   from: Sender,
   params: Schema.Codec<P, unknown>,
-  options: Pick<BaseMethod<P>, "since" | "until" | "capability" | "extension" | "requestEraFrom"> = {}
+  options: Pick<BaseMethod<P>, "since" | "until" | "capability" | "extension" | "statelessFrom"> = {}
 ): NotificationMethod<P> => ({ kind: "notification", name, from, params, ...options })
 
 const server = (...path: ReadonlyArray<string>): Capability => ({ side: "server", path })
 const client = (...path: ReadonlyArray<string>): Capability => ({ side: "client", path })
 const receiver = (...path: ReadonlyArray<string>): Capability => ({ side: "receiver", path })
-const sessionEra = { until: "2026-07-28" } as const
-const requestEra = { since: "2026-07-28" } as const
+const sessionBased = { until: "2026-07-28" } as const
+const stateless = { since: "2026-07-28" } as const
 const legacyTasks = alone("2025-11-25")
 const tasks = {
-  ...requestEra,
+  ...stateless,
   capability: server("extensions", Task.extension),
   extension: Task.extension,
   nameHeader: "taskId"
 } as const
 
 // Requests of the client.
-export const Initialize = make("initialize", "client", InitializeRequestParams, InitializeResult, sessionEra)
+export const Initialize = make("initialize", "client", InitializeRequestParams, InitializeResult, sessionBased)
 export const Discover = make("server/discover", "client", RequestParams, DiscoverResult, {
-  ...requestEra,
+  ...stateless,
   cacheable: true
 })
-export const Ping = make("ping", "both", RequestParams, EmptyResult, sessionEra)
+export const Ping = make("ping", "both", RequestParams, EmptyResult, sessionBased)
 export const ListTools = make("tools/list", "client", PaginatedRequestParams, ListToolsResult, {
   capability: server("tools"),
   cacheable: true
@@ -181,11 +181,11 @@ export const ReadResource = make(
   { capability: server("resources"), inputRequired: true, cacheable: true, nameHeader: "uri" }
 )
 export const Subscribe = make("resources/subscribe", "client", Resource.SubscribeRequestParams, EmptyResult, {
-  ...sessionEra,
+  ...sessionBased,
   capability: server("resources", "subscribe")
 })
 export const Unsubscribe = make("resources/unsubscribe", "client", Resource.UnsubscribeRequestParams, EmptyResult, {
-  ...sessionEra,
+  ...sessionBased,
   capability: server("resources", "subscribe")
 })
 export const SubscriptionsListen = make(
@@ -193,7 +193,7 @@ export const SubscriptionsListen = make(
   "client",
   Subscription.SubscriptionsListenRequestParams,
   Subscription.SubscriptionsListenResult,
-  requestEra
+  stateless
 )
 export const ListPrompts = make("prompts/list", "client", PaginatedRequestParams, ListPromptsResult, {
   capability: server("prompts"),
@@ -208,19 +208,19 @@ export const Complete = make("completion/complete", "client", CompleteRequestPar
   capability: { ...server("completions"), since: "2025-03-26" }
 })
 export const SetLevel = make("logging/setLevel", "client", SetLevelRequestParams, EmptyResult, {
-  ...sessionEra,
+  ...sessionBased,
   capability: server("logging")
 })
 
 // Requests of the server in a session-based revision; input requests inside results in the stateless revision.
 export const CreateMessage = make("sampling/createMessage", "server", CreateMessageRequestParams, CreateMessageResult, {
-  ...sessionEra,
+  ...sessionBased,
   asInput: true,
   taskAugmented: true,
   capability: client("sampling")
 })
 export const ListRoots = make("roots/list", "server", ListRootsRequestParams, ListRootsResult, {
-  ...sessionEra,
+  ...sessionBased,
   asInput: true,
   capability: client("roots")
 })
@@ -254,10 +254,10 @@ export const UpdateTask = make("tasks/update", "client", Task.UpdateTaskRequestP
 export const CancelTask = make("tasks/cancel", "client", Task.TaskRequestParams, Task.CancelTaskResult, tasks)
 
 // Notifications.
-export const Initialized = notify("notifications/initialized", "client", NotificationParams, sessionEra)
+export const Initialized = notify("notifications/initialized", "client", NotificationParams, sessionBased)
 export const Cancelled = notify("notifications/cancelled", "both", CancelledNotificationParams)
 export const Progress = notify("notifications/progress", "both", ProgressNotificationParams, {
-  requestEraFrom: "server"
+  statelessFrom: "server"
 })
 export const LoggingMessage = notify("notifications/message", "server", LoggingMessageNotificationParams, {
   capability: server("logging")
@@ -278,7 +278,7 @@ export const PromptListChanged = notify("notifications/prompts/list_changed", "s
   capability: server("prompts", "listChanged")
 })
 export const RootsListChanged = notify("notifications/roots/list_changed", "client", NotificationParams, {
-  ...sessionEra,
+  ...sessionBased,
   capability: client("roots", "listChanged")
 })
 export const ElicitationComplete = notify(
@@ -291,7 +291,7 @@ export const SubscriptionsAcknowledged = notify(
   "notifications/subscriptions/acknowledged",
   "server",
   Subscription.SubscriptionsAcknowledgedNotificationParams,
-  requestEra
+  stateless
 )
 export const LegacyTaskStatus = notify(
   "notifications/tasks/status",
@@ -300,7 +300,7 @@ export const LegacyTaskStatus = notify(
   legacyTasks
 )
 export const TaskStatus = notify("notifications/tasks", "server", Task.TaskStatusNotificationParams, {
-  ...requestEra,
+  ...stateless,
   extension: Task.extension
 })
 
@@ -379,7 +379,7 @@ export const inputRequest = (name: string, revision: Revision.Revision): AnyRequ
 
 /** Returns the sender of a message in a revision. */
 export const sender = (method: AnyRequest | AnyNotification, revision: Revision.Revision): Sender =>
-  revision >= "2026-07-28" && method.requestEraFrom !== undefined ? method.requestEraFrom : method.from
+  revision >= "2026-07-28" && method.statelessFrom !== undefined ? method.statelessFrom : method.from
 
 /** Whether a side sends a message in a revision. */
 export const sentBy = (method: AnyRequest | AnyNotification, side: Side, revision: Revision.Revision): boolean => {

@@ -22,10 +22,10 @@ export const latest: Revision = "2026-07-28"
 export const latestSession: Revision = "2025-11-25"
 
 /** The revisions with sessions, oldest first. */
-export const sessionEra: ReadonlyArray<Revision> = all.slice(0, 4)
+export const sessionBased: ReadonlyArray<Revision> = all.slice(0, 4)
 
 /** The stateless revisions, oldest first. */
-export const requestEra: ReadonlyArray<Revision> = all.slice(4)
+export const stateless: ReadonlyArray<Revision> = all.slice(4)
 
 /** Returns the position of a revision in {@link all}. The oldest is 0. */
 export const indexOf = (revision: Revision): number => all.indexOf(revision)
@@ -33,8 +33,8 @@ export const indexOf = (revision: Revision): number => all.indexOf(revision)
 /** Whether the value is a published revision. */
 export const is = (value: unknown): value is Revision => all.includes(value as Revision)
 
-/** Returns the era of a revision. */
-export const era = (revision: Revision): Era => requestEra.includes(revision) ? "request" : "session"
+/** Returns the lifecycle of a revision. */
+export const era = (revision: Revision): Era => stateless.includes(revision) ? "request" : "session"
 
 /**
  * Whether a revision is in a range: `since` or newer, and older than `until`. A bound of `undefined` is not checked.

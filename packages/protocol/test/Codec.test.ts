@@ -285,7 +285,7 @@ describe("responses", () => {
   })
 
   it("session era · refuses to write a request for input or a task of the extension", () => {
-    for (const revision of Revision.sessionEra) {
+    for (const revision of Revision.sessionBased) {
       expect(refusal(Codec.encodeResult(Method.CallTool, revision, inputRequired))._tag).toBe("Unrepresentable")
       expect(refusal(Codec.encodeResult(Method.CallTool, revision, task))._tag).toBe("Unrepresentable")
     }

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 
-const session = Revision.sessionEra
+const session = Revision.sessionBased
 const newest = Revision.latest
 
 const one: Record<McpError.Reason, McpError.McpError> = {

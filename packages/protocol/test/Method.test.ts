@@ -24,7 +24,7 @@ describe("the table", () => {
   })
 
   it("2026-07-28 · lacks initialize, ping, logging/setLevel, resources/subscribe and roots/list_changed", () => {
-    for (const revision of Revision.sessionEra) {
+    for (const revision of Revision.sessionBased) {
       for (const name of ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"]) {
         expect(Method.request(name, revision)?.name).toBe(name)
         expect(Method.request(name, "2026-07-28")).toBeUndefined()

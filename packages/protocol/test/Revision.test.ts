@@ -11,16 +11,16 @@ describe("Revision", () => {
   })
 
   it("assigns revisions up to 2025-11-25 to the session era, and 2026-07-28 to the request era", () => {
-    assert.deepStrictEqual([...Revision.sessionEra, ...Revision.requestEra], [...Revision.all])
+    assert.deepStrictEqual([...Revision.sessionBased, ...Revision.stateless], [...Revision.all])
     for (const revision of Revision.all) {
       assert.strictEqual(Revision.era(revision), revision === "2026-07-28" ? "request" : "session")
-      assert.strictEqual(Revision.requestEra.includes(revision), Revision.era(revision) === "request")
+      assert.strictEqual(Revision.stateless.includes(revision), Revision.era(revision) === "request")
     }
   })
 
   it("names the newest revision, and the newest of the session era", () => {
     assert.strictEqual(Revision.latest, Revision.all.at(-1))
-    assert.strictEqual(Revision.latestSession, Revision.sessionEra.at(-1))
+    assert.strictEqual(Revision.latestSession, Revision.sessionBased.at(-1))
   })
 
   it("is accepts published revisions only", () => {

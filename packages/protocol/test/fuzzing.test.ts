@@ -1,6 +1,7 @@
 /**
  * Reading any input returns a value or an error and does not throw. The input is seeded, so a failure can be run again.
  */
+import type { Unrepresentable } from "@skein/protocol/Annotate"
 import * as Codec from "@skein/protocol/Codec"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
@@ -121,7 +122,7 @@ describe("JsonRpc", () => {
 })
 
 /** The outcome of a codec: a value, or an error of one line. */
-const answered = (result: Result.Result<unknown, string | Codec.Unrepresentable>): "success" | "failure" => {
+const answered = (result: Result.Result<unknown, string | Unrepresentable>): "success" | "failure" => {
   if (Result.isSuccess(result)) return "success"
   const line = typeof result.failure === "string" ? result.failure : result.failure.message
   expect(line).toMatch(/^[^\n]+$/)

@@ -171,6 +171,10 @@ const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | u
   return JsonRpc.isId(token) ? token : undefined
 }
 
+/** Why `method` is not sent to the client: the request that is handled cannot be answered with requests to it. */
+export const unavailable = ({ caller, method: handled }: RequestContext, method: string): string =>
+  `requests to the client are not available while handling ${handled} in ${caller.revision}: ${method} was not sent`
+
 /**
  * The states of a request. `Running`: its handler runs. `Replacing`: its handler was interrupted by `replaceWith`, and
  * the replacement gives the response. `Done`: the response was sent or discarded.
@@ -336,10 +340,7 @@ export class RequestContext {
         return this.sink.sendRequest(this, method, params, options)
       }
       if (this.rounds !== undefined) return (this.round ??= this.rounds(this)).ask(method, params, options)
-      const message =
-        `requests to the client are not available while handling ${this.method} in ${this.caller.revision}: ` +
-        `${method} was not sent`
-      return Effect.fail(new RequestError({ reason: new Unsupported({ message }), method }))
+      return Effect.fail(new RequestError({ reason: new Unsupported({ message: unavailable(this, method) }), method }))
     })
   }
 

@@ -14,7 +14,7 @@ const open = (
 ) => raw({ patient: true, limits: { timeout: 100, ...limits } })
 
 describe("pauseTimeoutsWhileHandling", () => {
-  for (const revision of Revision.sessionEra) {
+  for (const revision of Revision.sessionBased) {
     it.effect(`${revision} · pauses the timeout of a call while the server waits for input, and restarts it afterwards`, () =>
       Effect.gen(function*() {
         const { handlers, other, peer } = yield* raw({ patient: true, revision, limits: { timeout: 100 } })

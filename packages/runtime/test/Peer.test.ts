@@ -14,7 +14,7 @@ import { census, Counterpart, echo, failureOf, logged, pair, poll, raw, session,
 const uuid = /^[0-9a-f-]{36}$/
 
 describe("inbound requests", () => {
-  for (const revision of Revision.sessionEra) {
+  for (const revision of Revision.sessionBased) {
     it.effect(`${revision} · ping: MUST respond promptly with an empty response, both ways, also while work is in flight`, () =>
       Effect.gen(function*() {
         const busy: RequestContext.Dispatcher = (exchange) =>

@@ -1,5 +1,5 @@
 /**
- * The revisions of the protocol and their eras.
+ * The revisions of the protocol and their lifecycles.
  *
  * @example
  * McpServer.layer({ name: "modern", version: "1.0.0", revisions: [Revision.latest] }, tools)

@@ -112,7 +112,7 @@ for (const revision of Revision.all) {
   })
 }
 
-for (const revision of Revision.sessionEra) {
+for (const revision of Revision.sessionBased) {
   it.effect(`${revision} · requests may follow the initialize result, before notifications/initialized or without it`, () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(catalog.server)

@@ -30,7 +30,7 @@ const version = "io.modelcontextprotocol/protocolVersion"
 const capabilities = "io.modelcontextprotocol/clientCapabilities"
 
 describe("initialize", () => {
-  for (const revision of Revision.sessionEra) {
+  for (const revision of Revision.sessionBased) {
     it.effect(`${revision} · if the server supports the requested version, it MUST respond with the same version`, () =>
       Effect.gen(function*() {
         const client = yield* linked(catalog.server, revision)

@@ -3,7 +3,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 
@@ -49,17 +49,3 @@ export class CurrentTask extends Context.Service<CurrentTask, {
     undo: (reason: UndoReason) => Effect.Effect<unknown, E, R>
   ) => Effect.Effect<void, never, R>
 }>()("@skein/tasks/CurrentTask") {}
-
-/** The id of the task. Keep it secret: it may be enough to read the task. */
-export const id: Effect.Effect<string, never, CurrentTask> = /* @__PURE__ */ Effect.map(CurrentTask, ({ id }) => id)
-
-/**
- * Sets the status message of the task, for people and models. Clients receive the last message, and may not receive the
- * ones before. A message that was set before a restart is not set again. A message of more than 4,096 characters is
- * cut.
- *
- * @example
- * const progress = Task.setStatusMessage("The dough rests")
- */
-export const setStatusMessage = (message: string): Effect.Effect<void, never, CurrentTask> =>
-  Effect.flatMap(CurrentTask, (task) => task.setStatusMessage(message))

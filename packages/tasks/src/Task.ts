@@ -39,7 +39,6 @@ import { type PreparedCell, preparedOf, Preparing } from "./internal/protocol/be
 import { Durable, Prepares, TaskPolicyAnnotation, type ToolPolicyOptions } from "./internal/protocol/policy.ts"
 import { findTaskService } from "./internal/protocol/taskService.ts"
 
-export { id, setStatusMessage } from "./CurrentTask.ts"
 export type { ToolPolicyOptions } from "./internal/protocol/policy.ts"
 
 /** The options of a task: those of a tool, and those for its tasks. */
@@ -267,3 +266,17 @@ const withCurrentTask = <Input, A, E, R>(
     request instanceof TaskRequestContext
       ? Effect.provideService(body(input), CurrentTask, request.task)
       : Effect.die(missingTasksLayer))
+
+/** The id of the task. Keep it secret: it may be enough to read the task. */
+export const id: Effect.Effect<string, never, CurrentTask> = /* @__PURE__ */ Effect.map(CurrentTask, ({ id }) => id)
+
+/**
+ * Sets the status message of the task, for people and models. Clients receive the last message, and may not receive the
+ * ones before. A message that was set before a restart is not set again. A message of more than 4,096 characters is
+ * cut.
+ *
+ * @example
+ * const progress = Task.setStatusMessage("The dough rests")
+ */
+export const setStatusMessage = (message: string): Effect.Effect<void, never, CurrentTask> =>
+  Effect.flatMap(CurrentTask, (task) => task.setStatusMessage(message))

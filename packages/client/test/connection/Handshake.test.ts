@@ -21,7 +21,7 @@ const metaOf = (request: { readonly params: { readonly [key: string]: unknown } 
 const failureOf = <A>(effect: Effect.Effect<A, ClientError, Scope.Scope>) => Effect.scoped(Effect.flip(effect))
 
 describe("the handshake", () => {
-  for (const revision of Revision.sessionEra) {
+  for (const revision of Revision.sessionBased) {
     it.effect(`${revision} · sends initialize, then notifications/initialized, to a server without server/discover`, () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(ScriptedServer.handshake(revision))

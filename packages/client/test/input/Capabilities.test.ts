@@ -90,7 +90,7 @@ const questions: { readonly [method: string]: Json } = {
   "elicitation/create": { message: "?", requestedSchema: { type: "object", properties: {} } }
 }
 
-for (const revision of Revision.sessionEra) {
+for (const revision of Revision.sessionBased) {
   describe(revision, () => {
     it.effect("Client does not support roots: -32601 (Method not found), as for every method without a service", () =>
       Effect.gen(function*() {

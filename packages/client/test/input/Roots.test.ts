@@ -68,7 +68,7 @@ for (const revision of Revision.all) {
   })
 }
 
-for (const revision of Revision.sessionEra) {
+for (const revision of Revision.sessionBased) {
   describe(revision, () => {
     it.effect("When roots change, clients that support `listChanged` MUST send a notification", () =>
       Effect.gen(function*() {

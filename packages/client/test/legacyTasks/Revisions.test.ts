@@ -77,7 +77,7 @@ describe("2025-11-25 · capabilities", () => {
     }))
 })
 
-for (const revision of Revision.sessionEra.filter((revision) => revision < kit.revision)) {
+for (const revision of Revision.sessionBased.filter((revision) => revision < kit.revision)) {
   describe(revision, () => {
     it.effect("has no tasks: responds to a request at once, ignores its task metadata, and lacks the task methods", () =>
       Effect.gen(function*() {

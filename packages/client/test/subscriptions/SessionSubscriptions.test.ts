@@ -31,7 +31,7 @@ const sent = (server: ScriptedServer.ScriptedServer): ReadonlyArray<string> =>
 const answer = (server: ScriptedServer.ScriptedServer, { id }: JsonRpc.Request) =>
   server.send({ _tag: "Success", id, result: {} })
 
-for (const revision of Revision.sessionEra) {
+for (const revision of Revision.sessionBased) {
   describe(revision, () => {
     it.effect("receives list changes without a request, and filters out unrequested ones", () =>
       Effect.gen(function*() {

@@ -183,7 +183,7 @@ describe("subscriptions/listen", () => {
     }))
 })
 
-for (const revision of Revision.sessionEra) {
+for (const revision of Revision.sessionBased) {
   describe(revision, () => {
     it.effect("fails with Unsupported for tasks alone, and does not honour them beside other parts of a filter", () =>
       Effect.gen(function*() {

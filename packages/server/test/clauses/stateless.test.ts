@@ -10,7 +10,7 @@ import * as kit from "../kit.ts"
 
 const serve = http.serve(catalog.server, { sessions: { stateless: true } })
 
-for (const revision of Revision.sessionEra) {
+for (const revision of Revision.sessionBased) {
   it.live(`${revision} · only use capabilities that were successfully negotiated: declares no later notifications`, () =>
     Effect.gen(function*() {
       const at = yield* serve

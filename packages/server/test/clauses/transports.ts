@@ -168,7 +168,7 @@ const listen = (server: kit.Server, options?: NodeHttp.Options) =>
 /** HTTP+SSE of 2024-11-05. */
 const legacy: Transport = {
   name: "HTTP+SSE",
-  revisions: Revision.sessionEra,
+  revisions: Revision.sessionBased,
   connect: (server, revision, options = {}) =>
     Effect.gen(function*() {
       const at = yield* listen(server)

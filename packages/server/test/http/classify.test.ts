@@ -34,8 +34,8 @@ const initialized = JsonRpc.notification("notifications/initialized")
 const answer = JsonRpc.success(1, {})
 const batch = (...members: ReadonlyArray<JsonRpc.Message>): JsonRpc.Inbound => ({ _tag: "Batch", members })
 
-const onlyModern = Revision.requestEra
-const onlySessions = Revision.sessionEra
+const onlyModern = Revision.stateless
+const onlySessions = Revision.sessionBased
 
 describe("classify", () => {
   it("2026-07-28 · a request carrying modern per-request _meta is served statelessly", () => {

@@ -199,7 +199,7 @@ describe("subscriptions/listen", () => {
       expect([...subscriptions.listens].length).toBe(5)
     }))
 
-  for (const revision of Revision.sessionEra) {
+  for (const revision of Revision.sessionBased) {
     it.effect(`${revision} · responds with -32601 to subscriptions/listen`, () =>
       Effect.gen(function*() {
         const client = yield* Effect.flatMap(set(), ({ connect }) => connect(revision))

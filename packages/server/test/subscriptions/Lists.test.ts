@@ -26,7 +26,7 @@ import {
 } from "./kit.ts"
 
 describe("list changed", () => {
-  for (const revision of Revision.sessionEra) {
+  for (const revision of Revision.sessionBased) {
     for (const kind of all) {
       const [, method] = kinds[kind]
       it.effect(`${revision} · when the list changes, servers that declared listChanged SHOULD send a notification: ${kind}`, () =>

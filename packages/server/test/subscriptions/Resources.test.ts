@@ -10,7 +10,7 @@ import * as kit from "../kit.ts"
 import { pass, resource, set, template, tool, updated } from "./kit.ts"
 
 describe("resources/subscribe", () => {
-  for (const revision of Revision.sessionEra) {
+  for (const revision of Revision.sessionBased) {
     it.effect(`${revision} · clients can subscribe to specific resources and receive notifications when they change`, () =>
       Effect.gen(function*() {
         const { connect, run } = yield* set({}, [resource("r://a"), resource("r://b"), template])

@@ -1,6 +1,6 @@
+import * as Task from "@skein/tasks/Task"
 import { it } from "@effect/vitest"
 import { McpRequest } from "@skein/runtime/RequestContext"
-import * as CurrentTask from "@skein/tasks/CurrentTask"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -144,7 +144,7 @@ it.effect("commits a transactional step's own SQL with the step, and rolls it ba
             Effect.andThen(put(2), Effect.fail(new Broken({ message: "no", code: 2 }))))
           yield* Effect.ignore(two)
           yield* Step.run("three", { transactional: true }, () =>
-            Effect.andThen(CurrentTask.setStatusMessage("three"), put(3)))
+            Effect.andThen(Task.setStatusMessage("three"), put(3)))
           yield* Effect.ignoreCause(Step.run("four", { transactional: true }, () =>
             Effect.andThen(put(4), Effect.die("no"))))
           return ""
@@ -189,11 +189,11 @@ it.effect("does not write status messages from outside of steps again in a later
     yield* work({
       talk: durable(() =>
         Effect.gen(function*() {
-          yield* CurrentTask.setStatusMessage("first")
+          yield* Task.setStatusMessage("first")
           yield* Step.sleep("a while", "1 hour")
-          yield* CurrentTask.setStatusMessage("second")
-          yield* Step.run("in it", {}, () => CurrentTask.setStatusMessage("third"))
-          return yield* CurrentTask.id
+          yield* Task.setStatusMessage("second")
+          yield* Step.run("in it", {}, () => Task.setStatusMessage("third"))
+          return yield* Task.id
         })
       )
     })

@@ -1,5 +1,5 @@
+import * as Task from "@skein/tasks/Task"
 import { describe, it } from "@effect/vitest"
-import * as CurrentTask from "@skein/tasks/CurrentTask"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -110,7 +110,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
             const engine = yield* Layer.build(PostgresTasks.layer({ url, interruptTimeout: "20 seconds" }))
             const many = durable(() =>
               Effect.gen(function*() {
-                const task = yield* CurrentTask.id
+                const task = yield* Task.id
                 for (let step = 0; step < 40; step++) {
                   yield* Step.run(`${step}`, {}, () =>
                     Effect.andThen(
@@ -159,7 +159,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
             const sql = Context.get(engine, SqlClient)
             yield* sql`CREATE TABLE IF NOT EXISTS paid (task TEXT)`
             const slow = durable(() =>
-              Effect.flatMap(CurrentTask.id, (task) =>
+              Effect.flatMap(Task.id, (task) =>
                 Effect.as(
                   Step.run("pay", { transactional: true }, () =>
                     Effect.uninterruptible(Effect.gen(function*() {
@@ -201,7 +201,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
           yield* sql`CREATE TABLE IF NOT EXISTS undone (task TEXT, step TEXT)`
           const sleepy = durable(() =>
             Effect.gen(function*() {
-              const task = yield* CurrentTask.id
+              const task = yield* Task.id
               const undo = (step: string) =>
                 Step.run(
                   step,
@@ -261,7 +261,7 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
             const engine = yield* Layer.build(PostgresTasks.layer({ url, interruptTimeout: "20 seconds" }))
             const fails = durable(() =>
               Effect.gen(function*() {
-                const task = yield* CurrentTask.id
+                const task = yield* Task.id
                 const wait = Effect.andThen(Effect.sync(() => begun.add(task)), go.await)
                 const undo = (step: string) =>
                   Step.compensate(() =>

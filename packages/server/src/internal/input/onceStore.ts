@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { RequestError, Unsupported } from "@skein/runtime/RequestError"
-import type { RequestContext, Round } from "@skein/runtime/RequestContext"
+import { type RequestContext, type Round, unavailable } from "@skein/runtime/RequestContext"
 
 /** The keys of the `once` calls that a fiber runs in. */
 export const InOnce = Context.Reference<ReadonlyArray<string>>("@skein/server/InOnce", { defaultValue: () => [] })
@@ -35,7 +35,7 @@ export class OnceStore implements Round {
   protected settled(): void {}
 
   ask(method: string): ReturnType<Round["ask"]> {
-    const message = `${this.request.method} may not be answered with input requests`
+    const message = unavailable(this.request, method)
     return Effect.fail(new RequestError({ reason: new Unsupported({ message }), method }))
   }
 

@@ -6,7 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
-import { type CallOptions, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import { type CallOptions, McpRequest, type RequestContext, unavailable } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -68,14 +68,13 @@ const toInputError = (
 /** Encodes the params of an input request, or fails with the reason why the client cannot receive it. */
 const encode = <P, R>(
   { method, missing, params, problem }: InputRequest<P, R>,
-  { caller: { capabilities, revision }, method: handled }: RequestContext
+  request: RequestContext
 ): Effect.Effect<JsonObject, InputError.InputError> => {
   const { name } = method
+  const { capabilities, revision } = request.caller
   const unsupported = (message: string) => failInput(name, revision, new InputError.Unsupported({ message }))
   // "The server SHOULD NOT send requests other than pings and logging before receiving the `initialized` notification."
-  if (handled === Method.Initialize.name) {
-    return unsupported(`${name} cannot be sent while ${handled} is handled`)
-  }
+  if (request.method === Method.Initialize.name) return unsupported(unavailable(request, name))
   if (problem !== undefined) return failInput(name, revision, new InputError.InvalidRequest({ message: problem }))
   if (Method.request(name, revision) === undefined && Method.inputRequest(name, revision) === undefined) {
     return unsupported(`${revision} does not have ${name}`)

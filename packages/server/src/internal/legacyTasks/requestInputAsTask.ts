@@ -1,6 +1,6 @@
 /**
- * Sends input requests as tasks (2025-11-25, tasks: what a requestor does). The client creates a task and returns it at
- * once. The server polls the task and fetches its result later, so that no request is open while a user thinks.
+ * Sends input requests as tasks (2025-11-25, tasks: the duties of a requestor). The client creates a task and returns it
+ * immediately. The server polls the task and fetches its result later, so that no request is open while a user thinks.
  */
 import * as Codec from "@skein/protocol/Codec"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
@@ -13,9 +13,9 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { ServerSession } from "../dispatch/session.ts"
 
-type Asked<A> = Effect.Effect<A, McpError | RequestError>
+type Response<A> = Effect.Effect<A, McpError | RequestError>
 
-/** The members of a task that are used here. */
+/** The members of a task that the server uses. */
 interface State {
   readonly taskId: string
   readonly status: string
@@ -24,35 +24,35 @@ interface State {
 
 const revision = "2025-11-25"
 
-// Milliseconds between two polls: the default, and the lower bound of the interval that a client suggests.
+// Milliseconds between two polls: the default, and the lower bound for the interval that a client suggests.
 const pollInterval = 1_000
-const leastInterval = 100
+const minPollInterval = 100
 
 const invalid = (method: string, why: string): RequestError =>
-  new RequestError({ reason: new InvalidResponse({ message: `The answer to ${method} is none: ${why}` }), method })
+  new RequestError({ reason: new InvalidResponse({ message: `invalid response to ${method}: ${why}` }), method })
 
-const look = (exchange: RequestContext, taskId: string): Asked<State> => {
+const getTask = (request: RequestContext, taskId: string): Response<State> => {
   const { name } = Method.LegacyGetTask
-  return Effect.flatMap(exchange.request(name, { taskId }), (raw) => {
+  return Effect.flatMap(request.request(name, { taskId }), (raw) => {
     const read = Codec.decodeResult(Method.LegacyGetTask, revision, raw)
     return Result.isSuccess(read) ? Effect.succeed(read.success) : Effect.fail(invalid(name, read.failure))
   })
 }
 
 /** Polls the task until its result can be fetched. A poll that times out is repeated. */
-const follow = (exchange: RequestContext, task: State): Asked<JsonObject> =>
+const awaitTask = (request: RequestContext, task: State): Response<JsonObject> =>
   Effect.gen(function*() {
     let state = task
     while (state.status === "working") {
-      yield* Effect.sleep(Math.max(leastInterval, state.pollIntervalMs ?? pollInterval))
+      yield* Effect.sleep(Math.max(minPollInterval, state.pollIntervalMs ?? pollInterval))
       state = yield* Effect.catchIf(
-        look(exchange, task.taskId),
+        getTask(request, task.taskId),
         (error) => error instanceof RequestError && error.reason._tag === "Timeout",
         () => Effect.succeed(state)
       )
     }
     // "When the requestor encounters the `input_required` status, it SHOULD preemptively call `tasks/result`."
-    return yield* exchange.request(Method.LegacyGetTaskPayload.name, { taskId: task.taskId }, {
+    return yield* request.request(Method.LegacyGetTaskPayload.name, { taskId: task.taskId }, {
       timeout: Infinity,
       maxTimeout: Infinity
     })
@@ -71,31 +71,31 @@ const cancel = ({ peer }: ServerSession, { taskId }: State): Effect.Effect<void>
 
 /**
  * Sends the input request as a task, and returns the response that the client would have sent without a task. It takes
- * at most `timeout`, which is also the time for which the client is asked to keep the task, unless `ttl` is given. The
+ * at most `timeout`, which is also the time for which the client should retain the task, unless `ttl` is given. The
  * task is cancelled on a timeout and on an interruption.
  */
 export const ask = (
-  exchange: RequestContext,
+  request: RequestContext,
   session: ServerSession,
   method: Method.AnyRequest,
   params: JsonObject,
   timeout: Duration.Input,
   ttl: Duration.Input | undefined,
   options: CallOptions
-): Asked<JsonObject> => {
+): Response<JsonObject> => {
   const { name } = method
-  const kept = Duration.toMillis(ttl ?? timeout)
-  const augmented = { ...params, task: Number.isFinite(kept) ? { ttl: Math.round(kept) } : {} }
+  const ttlMillis = Duration.toMillis(ttl ?? timeout)
+  const augmented = { ...params, task: Number.isFinite(ttlMillis) ? { ttl: Math.round(ttlMillis) } : {} }
   // The timeouts of the task do not apply to the response that creates it.
   const { timeout: _, maxTimeout: __, ...rest } = options
-  return Effect.flatMap(exchange.request(name, augmented, rest), (raw): Asked<JsonObject> => {
+  return Effect.flatMap(request.request(name, augmented, rest), (raw): Response<JsonObject> => {
     const created = Codec.decodeAnswer(method, revision, raw)
     if (Result.isFailure(created)) return Effect.fail(invalid(name, created.failure))
     // The client has answered without a task.
     if (created.success._tag !== "LegacyTask") return Effect.succeed(raw)
     const { task } = created.success.result
-    const message = `No answer to ${name} within ${Duration.toMillis(timeout)} ms (its task)`
-    return Effect.timeoutOrElse(follow(exchange, task), {
+    const message = `No response to ${name} within ${Duration.toMillis(timeout)} ms (its task)`
+    return Effect.timeoutOrElse(awaitTask(request, task), {
       duration: timeout,
       orElse: () =>
         Effect.andThen(
