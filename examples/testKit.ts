@@ -24,7 +24,7 @@ export const program = (file: string, ...args: ReadonlyArray<string>) => ({
 export interface RunningProcess {
   readonly out: () => string
   readonly err: () => string
-  /** Waits until stdout or stderr matches, and returns the match. Rejects if the process ends before. */
+  /** Waits until stdout or stderr matches, and returns the match. Rejects if the process ends before that. */
   readonly until: (pattern: RegExp) => Promise<string>
   readonly kill: (signal: NodeJS.Signals) => void
   /** The exit code or signal, once the process and all children that share its stdout have ended. */

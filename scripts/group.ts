@@ -132,8 +132,8 @@ export const cores = (
 }
 
 /**
- * Returns the modules that need a schema, by package. They are most of a core, and load much of Effect. A module that
- * needs no schema must not load them.
+ * Returns the modules that need a schema, by package. Most modules of a core are among them, and they load much of
+ * Effect. A module that needs no schema must not load them.
  */
 export const withSchema = (packages: ReadonlyArray<Package>): ReadonlyMap<string, ReadonlySet<string>> => {
   const found = new Map<string, Set<string>>()

@@ -4,8 +4,8 @@
  * `node scripts/messages.ts` writes a page for each package into `docs/messages`; `scripts/messages.test.ts` fails when a page and the code differ.
  *
  * A message is a string or template literal of two or more words: error and log messages, tool errors, status messages, the texts of the
- * command line. Left out are SQL, code that is generated as text, and the names of fields. An expression inside of a template is shown as
- * its source: `${name}`.
+ * command line. SQL, code that is generated as text, and the names of fields are left out. An expression inside of a
+ * template is shown as its source: `${name}`.
  */
 import { parseSync, traverse } from "@babel/core"
 import { globSync, readFileSync, writeFileSync } from "node:fs"

@@ -9,14 +9,14 @@ import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
 /**
- * A text file above this number of lines fails. A module above 500 lines is reviewed: it may hold more than one
- * concept.
+ * A text file with more lines than this fails the check. A module with more than 500 lines is reviewed, because it may
+ * contain more than one concept.
  */
 export const maxLines = 800
 
 /**
- * A module in a folder of a package's `src` fails below this number of lines. Modules directly in `src` are public,
- * those in `bin` are programs, and both may be shorter.
+ * A module in a folder of a package's `src` fails the check with fewer lines than this. Modules directly in `src` are
+ * public, those in `bin` are programs, and both may be shorter.
  */
 export const minModuleLines = 2
 

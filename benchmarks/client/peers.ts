@@ -53,7 +53,7 @@ export const serverFile = join(out, "server.mjs")
 
 /**
  * The command of the process that runs operations. Without `--no-memory-reducer`, V8 shrinks the heap of a process
- * while the others run, and its next operations are slower. The order of the peers would change the result then.
+ * while the others run, and its next operations are slower. Then the order of the peers would change the result.
  */
 export const driverOf = (peer: Peer): ReadonlyArray<string> => {
   const [node, ...rest] = command(peer, fileOf(peer, "driver", "node_modules"), [])

@@ -1,6 +1,7 @@
 /**
  * The server of the client benchmark: plain `node:http` with prepared responses for both eras. It checks nothing. The
- * path selects its behaviour: `/session/json`, `/request/sse`; with `/long` at the end it lists many tools.
+ * path selects its behavior: `/session/json` or `/request/sse`, for example. With `/long` at the end it lists many
+ * tools.
  *
  * Its first line on stdout is its port.
  */

@@ -1,6 +1,6 @@
 /**
  * The memory of idle sessions and streams: heap and resident memory of a server after a garbage collection, with few
- * and with many of them. Also the latency of calls meanwhile.
+ * and with many of them. It also measures the latency of calls meanwhile.
  */
 import { type Era, revisionOf } from "../stdio/messages.ts"
 import { HttpClient, type Request, textOf } from "./httpClient.ts"

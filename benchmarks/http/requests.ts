@@ -67,7 +67,7 @@ export interface Operation {
   readonly check: (messages: ReadonlyArray<any>) => void
 }
 
-/** The result in the last message. Throws if it is an error or no result. */
+/** Returns the result in the last message. Throws if the message is not a result. */
 const resultOf = (messages: ReadonlyArray<any>): any => {
   const result = messages.at(-1)?.result
   if (result === undefined || result.isError === true) {

@@ -57,7 +57,7 @@ export const launch = (
 /** Starts a program with the current Node. It inherits stderr. */
 export const start = (file: string, args: ReadonlyArray<string> = []): Child => {
   const child = launch("server", [process.execPath, file, ...args], { stdio: ["pipe", "pipe", "inherit"] }) as Child
-  // The exit of a child is detected on its stdout. A failed write must not end the benchmark before.
+  // The exit of a child is detected on its stdout. A failed write must not end the benchmark before that.
   child.stdin.on("error", () => {})
   return child
 }

@@ -5,7 +5,9 @@
 /** The store of the tasks. */
 export type Store = "memory" | "sqlite" | "postgres"
 
-/** The tools whose tasks are counted: one that is not durable, and durable ones with one step and with five. */
+/**
+ * The tools whose tasks are counted: a tool that is not durable, a durable tool with one step, and one with five steps.
+ */
 export type Tool = "plain" | "one" | "five"
 
 /**

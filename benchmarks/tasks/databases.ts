@@ -66,7 +66,7 @@ export class Databases {
   }
 }
 
-/** The process that forks a backend for each connection. Known on Linux only. */
+/** Finds the process that forks a backend for each connection. It is known on Linux only. */
 const postmasterOf = async (url: string): Promise<number | undefined> => {
   const client = new Client({ connectionString: url })
   await client.connect()

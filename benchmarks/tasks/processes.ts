@@ -55,8 +55,8 @@ export class Program {
   onStepEnd: (stepEnd: StepEnd) => void = () => {}
 
   /**
-   * `keepHeap` disables V8's memory reducer. It shrinks the heap of an idle process, whose next operations are slower
-   * then.
+   * `keepHeap` disables V8's memory reducer, which shrinks the heap of an idle process and so makes its next operations
+   * slower.
    */
   constructor(peer: PeerName, keepHeap = true) {
     this.#child = launch("load", [

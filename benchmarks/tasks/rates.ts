@@ -1,5 +1,5 @@
 /**
- * Tasks per second and processor time per task, from its creation to its result.
+ * Tasks per second, and processor time per task from its creation to its result.
  */
 import { type Measure, type Row } from "../http/report.ts"
 import { ratios, spread } from "../lib/statistics.ts"

@@ -35,7 +35,7 @@ const rateOf = async (program: Program, { millis, rounds }: Plan): Promise<numbe
   return spread(rates).median
 }
 
-/** Waits until the process is idle, and then until it has released memory that it retains for resolve use. */
+/** Waits until the process is idle, and then until it has released memory that it retains for later use. */
 const untilIdle = async (program: Program, { idleTime, sampleTime }: Plan): Promise<void> => {
   while (await cpuShare(program, sampleTime) > 5) await sleep(500)
   await sleep(idleTime)

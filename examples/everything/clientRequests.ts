@@ -1,6 +1,6 @@
 /**
- * Tools that request input from the client. The code is the same for all revisions: up to 2025-11-25 the client
- * receives a request; in 2026-07-28 it receives an input-required result, and the handler runs again with the
+ * Tools that request input from the client. The code is the same for all revisions. Up to 2025-11-25 the client
+ * receives a request. In 2026-07-28 it receives an input-required result, and the handler runs again with the
  * responses.
  */
 import * as Elicitation from "@skein/server/Elicitation"

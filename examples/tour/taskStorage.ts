@@ -31,8 +31,8 @@ const fileOfPort = (port: number): string => join(import.meta.dirname, ".data", 
 const kill = `kill -9 ${process.pid}`
 
 /**
- * The storage that the options ask for. The default is a file, or memory on stdio and on a random port: those have no
- * next run.
+ * The storage that the options ask for. The default is a file. On stdio and on a random port it is memory, because a
+ * later run could not find the file.
  */
 export const taskStorage = ({ data, port, postgres, stdio }: Options): TaskStorage => {
   if (postgres !== undefined) {

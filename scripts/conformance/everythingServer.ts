@@ -10,8 +10,8 @@ const root = dirname(dirname(import.meta.dirname))
 export interface EverythingServer {
   readonly url: string
   /**
-   * Sends SIGTERM. Fails if the server has exited before, exits with an error, or does not exit in time; it is killed
-   * then.
+   * Sends SIGTERM. Fails if the server has exited already, exits with an error, or does not exit in time. In the last
+   * case it is killed.
    */
   readonly stop: () => Promise<void>
 }

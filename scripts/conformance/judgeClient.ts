@@ -66,7 +66,7 @@ const isOfSkills = ({ name }: ListedScenario): boolean => name.startsWith("sep-2
 
 /**
  * An additional check: the client process exits with 0. The suite does not check it, since a few scenarios allow a
- * client to give up; this client must not.
+ * client to give up. This client must not give up.
  */
 const exitChecks = (stderr: string): ReadonlyArray<Check> => {
   const [, message] = /^((?:Client exited with code|Client timed out after)[^]*)/m.exec(stderr) ?? []

@@ -85,11 +85,11 @@ export interface Report {
 }
 
 export interface Options {
-  /** Longer messages are clipped to so many characters: 500 by default. */
+  /** Longer messages are clipped to this many characters: 500 by default. */
   readonly width?: number | undefined
   /**
    * The minimum number of decided checks: under `<revision>` for scored checks, under `<revision> unscored` for the
-   * others. Without it a check that the suite turns into information would disappear unnoticed.
+   * others. Without it, a check that the suite makes informational would disappear unnoticed.
    */
   readonly minChecks?: { readonly [revision: string]: number } | undefined
 }

@@ -4,8 +4,8 @@
  * earlier run; `--quick` runs a small part of it.
  *
  * SQLite: the server is killed at random moments, and before every commit to its database. PostgreSQL: workers, front
- * servers and the database are killed, stopped and terminated, at random moments and at chosen ones; workers join and
- * leave. It also measures how long tasks pause then.
+ * servers and the database are killed, stopped and terminated, at random and at chosen moments, while workers join and
+ * leave. It also measures how long tasks pause meanwhile.
  */
 import { parseArgs } from "node:util"
 import { crash, line, type Plan, type Report } from "../../packages/tasks/test/crash/crash.ts"

@@ -1,12 +1,12 @@
 /**
- * Counts the resources of the current process: fibers, sockets, timers, heap, and what a server under test holds.
+ * Counts the resources of the current process: fibers, sockets, timers, heap, and the state of a server under test.
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Metric from "effect/Metric"
 import { queryObjects, writeHeapSnapshot } from "node:v8"
 
-/** What the server reports about its own state. Each number is zero while no client is connected. */
+/** The state of the server, as it reports it. Each number is zero while no client is connected. */
 export interface ServerState {
   readonly sessions: number
   readonly peers: number

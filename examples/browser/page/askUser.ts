@@ -7,7 +7,7 @@ import { byId, setText } from "./elements.ts"
 type Field = Elicitation.FormRequest["requestedSchema"]["properties"][string]
 type Value = Elicitation.Content[string]
 
-/** Creates an input for a field. To keep the example short, a choice is a text field here and not a list. */
+/** Creates an input for a field. To keep the example short, a choice is a text field and not a list. */
 const inputFor = (name: string, field: Field, value: Value): HTMLLabelElement => {
   const input = document.createElement("input")
   input.name = name
@@ -38,7 +38,7 @@ const showDialog = ({ defaults, message, problem, requestedSchema, server }: Eli
     setText("asker", server.info?.title ?? server.info?.name ?? "A server")
     setText("message", message)
     fields.replaceChildren(...inputs)
-    // Shows what is wrong with the input while the user can still correct it.
+    // Shows a problem of the input while the user can still correct it.
     const check = () => fields.querySelector("input")?.setCustomValidity(problem(content()) ?? "")
     dialog.oninput = check
     check()

@@ -209,7 +209,7 @@ const makeObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
   }
 }
 
-/** A member of a union: how to recognise its values (without validating them) and how to adapt them. */
+/** A member of a union: how to recognize its values (without validating them) and how to adapt them. */
 interface Branch {
   readonly matches: (value: unknown) => boolean
   readonly adapt: Adapter | undefined
@@ -225,7 +225,7 @@ const literalsOf = (ast: AST.AST): ReadonlyArray<unknown> | undefined => {
   return undefined
 }
 
-/** Makes the function that recognises values of a schema, one level deep. */
+/** Makes the function that recognizes values of a schema, one level deep. */
 const kindOf = (ast: AST.AST): (value: unknown) => boolean => {
   if (AST.isObjects(ast)) return isObject
   if (AST.isArrays(ast)) return Array.isArray
@@ -277,7 +277,7 @@ const makeUnion = (ast: AST.Union, revision: Revision.Revision, direction: Direc
     if (branch === undefined) return value
     if (branch.exists || direction === "lift") return branch.adapt === undefined ? value : branch.adapt(value)
     const degrade = branch.rule?.degrade
-    // A value that degrades into the same member is refused; otherwise this would not end.
+    // A value that degrades into the same member is refused, because degrading it would not end.
     if (degrade === undefined || branch === from) {
       return refuse(`${revision} does not support ${branch.rule?.name ?? "this value"}`)
     }

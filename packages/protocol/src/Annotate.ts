@@ -36,7 +36,7 @@ import type { Revision } from "./Revision.ts"
 
 /**
  * The error for a value that a revision cannot represent without a change of meaning, such as a URL elicitation in
- * `2025-06-18`. `message` is one line. Nothing was written, so send nothing.
+ * `2025-06-18`. `message` is one line. Nothing was written, so there is nothing to send.
  */
 export class Unrepresentable extends Data.TaggedError("Unrepresentable")<{ readonly message: string }> {}
 

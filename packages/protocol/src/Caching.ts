@@ -20,9 +20,9 @@ const liftScope = (scope: unknown): "public" | "private" | undefined =>
 /**
  * The fields of a result that may be cached.
  *
- * Writing fills in the safe values: `ttlMs` 0 (stale at once) and `cacheScope` `"private"`. Reading fills in nothing,
- * so that an absent `ttlMs` stays distinct from 0. A negative `ttlMs` is written and read as 0. Both are hints: reading
- * ignores a malformed one and accepts the result.
+ * Writing fills in the safe values: `ttlMs` 0 (stale immediately) and `cacheScope` `"private"`. Reading fills in
+ * nothing, so that an absent `ttlMs` stays distinct from 0. A negative `ttlMs` is written and read as 0. Both are
+ * hints: reading ignores a malformed hint and accepts the result.
  */
 export const cacheFields = {
   /** How long the result is fresh, in milliseconds. */

@@ -2,7 +2,7 @@
  * The capabilities of clients and servers.
  *
  * `extensions` is part of the specification since 2026-07-28. It is written in every revision: peers negotiate
- * extensions in older revisions too, and a peer that does not know the member ignores it. A malformed one is ignored
+ * extensions in older revisions too, and a peer that does not support the member ignores it. A malformed one is ignored
  * when reading.
  */
 import * as Schema from "effect/Schema"

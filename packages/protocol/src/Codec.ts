@@ -47,7 +47,7 @@ const showPath = (root: string, path: ReadonlyArray<PropertyKey>): string =>
     return /^[A-Za-z_$][\w$]*$/.test(name) ? `${shown}.${name}` : `${shown}[${JSON.stringify(name)}]`
   }, root)
 
-/** Describes an issue in one line. The deepest problem is shown: of a union, it belongs to the closest member. */
+/** Describes the deepest problem of an issue in one line. In a union that is a problem of the closest member. */
 const describe = (issue: SchemaIssue.Issue, root: string): string => {
   let deepest: { readonly path: ReadonlyArray<PropertyKey>; readonly message: string } | undefined
   for (const { message, path } of format(issue).issues) {
@@ -145,7 +145,7 @@ const classify = (
   if (type === undefined || type === "complete") return "Complete"
   if (type === "input_required" && method.inputRequired) return "InputRequired"
   if (type === "task" && method.taskAnswered) return "Task"
-  // An example of the extension has this value, although its text requires `complete`.
+  // An example in the specification of the extension has this value, although its text requires `complete`.
   if (type === "task" && method.name === "tasks/get") return "Complete"
   // Only a string is quoted: another value can be nested too deep for `JSON.stringify`.
   const shown = typeof type === "string" ? quote(type) : `a value of type ${typeof type}`

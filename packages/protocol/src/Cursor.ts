@@ -5,8 +5,8 @@
  * A list is sorted by name (UTF-16 units, as `Array.sort`), and a cursor contains the name of the last entry of a page.
  * The list may change between two pages: entries that stay in it are returned exactly once.
  *
- * A cursor is neither secret nor signed. A client that changes one gets another position in the same list, so check
- * what the client may see on every page.
+ * A cursor is neither secret nor signed. A client that changes one gets another position in the same list, so check on
+ * every page which entries the client may see.
  *
  * @example
  * const last = Result.getOrThrow(Cursor.decode("tools", cursor))
@@ -45,7 +45,7 @@ const parse = (text: string): unknown => {
 const refuse = (): Result.Result<never, McpError.McpError> => Result.fail(McpError.invalidParams("Invalid cursor"))
 
 /**
- * Reads a cursor of the list `list` and returns the name of the last entry of the page before. It does not throw.
+ * Reads a cursor of the list `list` and returns the name of the last entry of the previous page. It does not throw.
  *
  * Fails with `InvalidParams` (`-32602` in every revision) for a text that is not a cursor, for a cursor of another
  * list, and for more than 100,000 characters. {@link encode} never writes that many.
@@ -60,8 +60,8 @@ export const decode = (list: string, cursor: string): Result.Result<string, McpE
 }
 
 /**
- * Returns the index of the first entry after `last` in a sorted list, or the length of the list where none is left. The
- * entry `last` itself need not exist any longer. Takes time logarithmic in the length.
+ * Returns the index of the first entry after `last` in a sorted list, or the length of the list if there is none. The
+ * entry `last` itself may have been removed. Takes time logarithmic in the length.
  */
 export const resume = <A>(sorted: ReadonlyArray<A>, nameOf: (entry: A) => string, last: string): number => {
   let start = 0

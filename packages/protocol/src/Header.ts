@@ -79,8 +79,8 @@ const trim = (value: string): string => {
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /**
- * Decodes a value of `Mcp-Name` or `Mcp-Param-*`. A value without both markers of the sentinel, in lower case, is taken
- * literally.
+ * Decodes a value of `Mcp-Name` or `Mcp-Param-*`. A value without both markers of the sentinel (`=?base64?` and `?=`,
+ * in lower case) is taken literally.
  *
  * Returns `undefined` for a malformed value: one with characters that a header may not contain, or with base64 that
  * does not decode (padding is required) or is not UTF-8.

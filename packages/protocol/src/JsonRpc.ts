@@ -150,8 +150,8 @@ const invalid = (id: unknown, message: string, answer = false): Invalid => ({
  * Reads a JSON value as one message.
  *
  * A `method`, an `error` or `params` of `null` count as absent, because some peers write every member that they define.
- * So does an `id` of `null` in an error response: JSON-RPC has it where the id of the request could not be read. In a
- * response with both a result and an error, the error counts.
+ * An `id` of `null` in an error response counts as absent too: JSON-RPC requires it where the id of the request could
+ * not be read. In a response with both a result and an error, the error counts.
  */
 export const parse = (value: unknown): Message | Invalid => {
   if (!isObject(value)) return invalid(undefined, "a message must be a JSON object")
@@ -249,7 +249,7 @@ const encodeOne = (message: Message): string => {
  * getter.
  *
  * A failure without an id is written without the member `id`, as 2025-11-25 and later specify. The schemas of older
- * revisions require an id and do not allow `null`, so no spelling conforms to them.
+ * revisions require an id and do not allow `null`, so no form conforms to them.
  */
 export const encode = (message: Outbound): string =>
   message._tag === "Batch" ? `[${(message.texts ?? message.members.map(encodeOne)).join(",")}]` : encodeOne(message)

@@ -136,7 +136,7 @@ export const missingRequiredClientCapability = (requiredCapabilities: JsonRpc.Js
     { requiredCapabilities }
   )
 
-/** The receiver does not support the requested revision: `-32022` in 2026-07-28, `-32602` before. */
+/** The receiver does not support the requested revision: `-32022` in 2026-07-28, `-32602` up to 2025-11-25. */
 export const unsupportedProtocolVersion = (options: {
   readonly supported: ReadonlyArray<string>
   readonly requested: string
@@ -194,7 +194,7 @@ const permitted = (code: number | undefined, revision: Revision.Revision): numbe
  * - `ResourceNotFound` is `-32002` up to 2025-11-25 and `-32602` in 2026-07-28.
  * - `UrlElicitationRequired` is `-32042` in 2025-11-25. Other revisions have no code for it, so it is `-32603`.
  * - `HeaderMismatch`, `MissingRequiredClientCapability` and `UnsupportedProtocolVersion` are `-32020` to `-32022` in
- *   2026-07-28, and `-32600`, `-32600` and `-32602` before.
+ *   2026-07-28, and `-32600`, `-32600` and `-32602` up to 2025-11-25.
  * - `Other` keeps its code, with two exceptions. A code that is not a safe integer becomes `-32603`. In 2026-07-28
  *   `-32002` becomes `-32602`, and a code from `-32020` to `-32099` becomes `-32603`: implementations MUST NOT emit
  *   them, except for the defined ones with their specified meaning, which have their own reasons.

@@ -19,8 +19,8 @@ export type Meta = JsonObject
 /** `_meta` as a field of definitions and content, which have it since 2025-06-18. */
 export const metaFields = { _meta: since("2025-06-18", Schema.optionalKey(Meta)) }
 
-// A `_meta` that is not an object is ignored, not refused. `RequestMeta` checks what the stateless revision requires of
-// it.
+// A `_meta` that is not an object is ignored, not refused. `RequestMeta` checks the members that the stateless revision
+// requires.
 const paramsMeta = field(Schema.optionalKey(Meta), { lift: (value) => isObject(value) ? value : undefined })
 
 /** The field of every request's params: `_meta`. `RequestMeta` reads its reserved keys. */

@@ -17,8 +17,8 @@ export class PaginatedRequestParams extends Schema.Opaque<PaginatedRequestParams
 })) {}
 
 /**
- * The fields of a page of a list. A `nextCursor` of `null` ends the list as an absent one does: what counts is "whether
- * a non-null value was provided" (2026-07-28, pagination).
+ * The fields of a page of a list. A `nextCursor` of `null` ends the list as an absent one does: the specification asks
+ * "whether a non-null value was provided" (2026-07-28, pagination).
  */
 export const pageFields = {
   ...resultFields,

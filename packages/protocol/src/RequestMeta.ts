@@ -1,7 +1,7 @@
 /**
  * The reserved keys of `_meta`, and the metadata in the `_meta` of each stateless request.
  *
- * Transports and sessions use this module; the model's params only require `_meta` to be an object. By 2026-07-28
+ * Transports and sessions use this module; the model's params only require `_meta` to be an object. In 2026-07-28
  * (basic/index, `_meta`) every request must carry `protocolVersion` and `clientCapabilities`, should carry
  * `clientInfo`, and may carry `logLevel`.
  */
@@ -117,8 +117,8 @@ export interface Stamp {
 /**
  * Makes the function that writes a client's metadata into the params of its requests. Make one per client.
  *
- * The function returns a copy of the params. Members of `_meta` that the caller has set win over the metadata, so a
- * caller can set another `logLevel` for one request.
+ * The function returns a copy of the params. Members of `_meta` that the caller has set take precedence over the
+ * metadata, so a caller can set another `logLevel` for one request.
  *
  * @example
  * const stampRequest = RequestMeta.stamper({

@@ -12,7 +12,7 @@ import type {
 } from "./Sampling.ts"
 import { quote } from "./Text.ts"
 
-/** The content of a message as a list, also where it is a single block. */
+/** The content of a message as a list, even if it is a single block. */
 export const blocksOf = (content: SamplingContent): ReadonlyArray<SamplingMessageContentBlock> =>
   Array.isArray(content) ? content : [content as SamplingMessageContentBlock]
 

@@ -34,7 +34,7 @@ export interface Options {
   readonly maxSchemas?: number | undefined
   /**
    * The most steps of one validation, about one for each subschema that is applied to a value; 5,000,000 by default,
-   * which take some tenths of a second. A value that needs more is refused.
+   * which takes some tenths of a second. A value that needs more is refused.
    */
   readonly maxSteps?: number | undefined
   /**

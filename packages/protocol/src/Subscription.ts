@@ -6,7 +6,10 @@ import { Implementation } from "./Implementation.ts"
 import { notificationFields, requestFields, RequestId, resultFields } from "./Message.ts"
 import { Uri } from "./Primitive.ts"
 
-/** The changes that a client asks for, or that a server agrees to send. An absent member means no. */
+/**
+ * The changes that a client asks for, or that a server agrees to send. An absent member means that the changes are not
+ * requested.
+ */
 export class SubscriptionFilter extends Schema.Opaque<SubscriptionFilter>()(Schema.Struct({
   toolsListChanged: Schema.optionalKey(Schema.Boolean),
   promptsListChanged: Schema.optionalKey(Schema.Boolean),

@@ -99,8 +99,8 @@ export class TaskRequestParams extends Schema.Opaque<TaskRequestParams>()(Schema
   taskId: Schema.String
 })) {}
 
-// Reading accepts any `resultType`, because an example of the extension has `task` here. Writing always has `complete`,
-// as its text.
+// Reading accepts any `resultType`, because an example of the extension has `task` here. Writing always writes
+// `complete`, which the text of the extension requires.
 const completeFields = {
   _meta: Schema.optionalKey(Meta),
   resultType: since("2026-07-28", Schema.optionalKey(Schema.String), { default: "complete", lower: () => "complete" })

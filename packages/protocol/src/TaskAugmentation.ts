@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { only, orNull } from "./Annotate.ts"
 import { requestFields } from "./Message.ts"
 
-/** The `task` member of a request's params. Its presence asks for a task, also when it is empty. */
+/** The `task` member of a request's params. Its presence asks for a task, even if it is empty. */
 export class TaskMetadata extends Schema.Opaque<TaskMetadata>()(Schema.Struct({
   /** How long the receiver should retain the task, in milliseconds from its creation. */
   ttl: Schema.optionalKey(Schema.Int)

@@ -72,7 +72,7 @@ export const printableLines = (text: string, maxLength: number): string =>
     .replace(unprintable, (character) => character === "\n" || character === "\t" ? character : escape(character))
 
 /**
- * Replaces each surrogate without a partner by U+FFFD, since it has no UTF-8 encoding. As
+ * Replaces each surrogate without a partner by U+FFFD, since it has no UTF-8 encoding. It does the same as
  * `String.prototype.toWellFormed`, which some browsers lack.
  */
 export const wellFormed = (text: string): string => {

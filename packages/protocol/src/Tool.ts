@@ -11,7 +11,7 @@ import { pageFields } from "./Pagination.ts"
 import { AnyObject, guarded } from "./Primitive.ts"
 import type { Revision } from "./Revision.ts"
 
-/** Hints about the behaviour of a tool. A client must not trust them unless it trusts the server. */
+/** Hints about the behavior of a tool. A client must not trust them unless it trusts the server. */
 export class ToolAnnotations extends Schema.Opaque<ToolAnnotations>()(Schema.Struct({
   title: Schema.optionalKey(Schema.String),
   readOnlyHint: Schema.optionalKey(Schema.Boolean),

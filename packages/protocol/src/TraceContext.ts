@@ -47,14 +47,14 @@ export const maxTracestateMembers = 32
 /** The most members of a `baggage`; one with more is ignored (W3C Baggage, 3.3.2). */
 export const maxBaggageMembers = 64
 
-// A future version may have more after the flags, up to this many characters in all.
+// The most characters of a `traceparent`. A future version may have further fields after the flags.
 const maxTraceparent = 256
 const traceparent = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
 const zero = /^0+$/
 
 /**
- * Reads a `traceparent`. Version 00 must match exactly; a later version may have more after the flags; version `ff` is
- * invalid (W3C Trace Context, 3.2.2 and 4.2). Returns `undefined` for an invalid value.
+ * Reads a `traceparent`. Version 00 must match exactly. A later version may have more characters after the flags.
+ * Version `ff` is invalid (W3C Trace Context, 3.2.2 and 4.2). Returns `undefined` for an invalid value.
  */
 export const parseParent = (value: unknown): Parent | undefined => {
   if (typeof value !== "string" || value.length < 55 || value.length > maxTraceparent) return undefined

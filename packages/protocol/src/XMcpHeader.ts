@@ -207,7 +207,7 @@ export const encode = (params: ReadonlyArray<Param>, args: unknown): Result.Resu
  * Compares the headers of a call with its arguments. Returns a description of the first problem for
  * `McpError.headerMismatch`, or `undefined`.
  *
- * A header must be present exactly if its value is neither absent nor `null`, well-formed, and equal to the value.
+ * A header must be present, well-formed and equal to its value, or absent if the value is absent or `null`.
  * Integers are compared as numbers. Headers that no parameter names are ignored.
  */
 export const mismatch = (params: ReadonlyArray<Param>, args: unknown, lookup: Header.Lookup): string | undefined => {

@@ -34,8 +34,8 @@ export interface Origin {
   /** Reads a header of the HTTP request that carried the message, by its name in lower case. */
   readonly header?: ((name: string) => string | undefined) | undefined
   /**
-   * The services of the fiber that received the message, if there was one. Handlers get them beside those of the
-   * connection.
+   * The services of the fiber that received the message, if there was one. Handlers get them in addition to the
+   * services of the connection.
    */
   readonly context?: Context.Context<never> | undefined
 }
@@ -43,12 +43,12 @@ export interface Origin {
 /**
  * Receives the messages of a connection. Calls come one after the other, never nested.
  *
- * - `message` receives a message, with what the transport supplies with it.
+ * - `message` receives a message, with the values that the transport supplies with it.
  * - `refused` reports that a request of this side will not be answered, while the connection continues. A receiver that
  *   sends no requests omits it.
  * - `gap` reports that notifications may have been missed, on a transport with a stream of its own for them. With an
  *   error, no further ones will arrive while the connection continues.
- * - `end` is called once, last, and also when this side closes the connection.
+ * - `end` is called once, as the last call, even when this side closes the connection.
  */
 export interface Receiver {
   readonly message: (message: JsonRpc.Inbound, origin?: Origin) => void
@@ -113,7 +113,7 @@ export interface Transport {
   readonly connectWith?: ((httpMode: string) => Effect.Effect<Connection, TransportError, Scope.Scope>) | undefined
   /**
    * Whether a client opens a new connection when this one is lost, unless its options say otherwise: over HTTP, where a
-   * client "MUST start a new session" when its own is gone. Off by default.
+   * client "MUST start a new session" when the server has ended its session. Off by default.
    */
   readonly reconnects?: boolean | undefined
 }

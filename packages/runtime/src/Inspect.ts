@@ -1,6 +1,6 @@
 /**
- * A server, its sessions and their running requests, as data. It is read from the live objects on demand, so that
- * requests cost nothing more for it.
+ * A server, its sessions and their running requests, as data. It is read from the live objects on demand, so that it
+ * adds no cost to requests.
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"

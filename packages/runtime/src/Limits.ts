@@ -5,8 +5,8 @@
  * neither cancellations nor pings, and does not notice that the peer has ended. So a handler that may wait for long
  * needs a timeout.
  *
- * Bounded elsewhere: messages for a slow reader, and the size of a message, by the transport; fibers of handlers and
- * callers, by their own scopes. A request that is answered synchronously, or refused, leaves nothing behind; a request
+ * The transport bounds the messages for a slow reader and the size of a message. The scopes of handlers and callers
+ * bound their fibers. A request that is answered synchronously, or refused, leaves nothing behind; a request
  * whose handler ignores its cancellation counts for as long as it runs.
  */
 import type * as Duration from "effect/Duration"
@@ -33,13 +33,14 @@ export interface Limits {
   readonly maxPendingRequests?: number | undefined
   /**
    * Inbound notifications whose handlers are still running: 256 by default. At the bound, a transport that can stop
-   * reading does. A transport that cannot stop, or a peer that waits for a response, drops the notification. The first
-   * drop is logged, and their number when a handler ends. Progress and cancellations are not counted and never dropped.
+   * reading does so. A transport that cannot stop, or a peer that waits for a response, drops the notification. The
+   * first drop is logged, and their number when a handler ends. Progress and cancellations are not counted and never
+   * dropped.
    */
   readonly maxRunningNotifications?: number | undefined
   /**
-   * Messages in one batch (2025-03-26 only): 100 by default. A longer batch is refused with `-32600`; one of more than
-   * 10,000 messages is refused before it is parsed, also if this option is larger.
+   * Messages in one batch (2025-03-26 only): 100 by default. A longer batch is refused with `-32600`. A batch of more
+   * than 10,000 messages is refused before it is parsed, even if this option is larger.
    */
   readonly maxBatchMessages?: number | undefined
   /**

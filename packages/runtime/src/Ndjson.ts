@@ -94,7 +94,7 @@ export class Reader {
     this.#drain()
   }
 
-  /** Drops all stored bytes; nothing is delivered any more. */
+  /** Drops all stored bytes, and delivers nothing afterwards. */
   stop(): void {
     this.#state = "over"
     this.#chunks = []
@@ -206,7 +206,7 @@ export interface WriterOptions {
    * dropped, and `overflow` is called.
    */
   readonly maxBufferedChars?: number | undefined
-  /** The buffer has overflowed: the connection must be closed. */
+  /** Called when the buffer has overflowed. The connection must be closed then. */
   readonly overflow?: ((maxBufferedChars: number) => void) | undefined
   /**
    * Calls back at the end of this turn of the event loop, as `setImmediate` does. With it, only the first messages of a
@@ -216,7 +216,8 @@ export interface WriterOptions {
   readonly atTurnEnd?: ((callback: () => void) => unknown) | undefined
 }
 
-// So that the peer can process the first messages of a burst while the others are still being produced.
+// Text of this length is written immediately, so that the peer can process the first messages of a burst while the
+// others are still being produced.
 const flushAt = 2048
 
 // A string that was built from many small ones is a tree, several times as large as its characters. So waiting lines

@@ -137,7 +137,7 @@ class StreamConnection implements Connection {
     return Effect.andThen(Effect.timeoutOption(flushed, flush), Effect.sync(() => this.#release()))
   })
 
-  // The callback of the last write is called when all text before it was written, or never will be.
+  // Calls back when all text is written, or when the output can write no more of it.
   #flush(done: () => void): void {
     const rest = this.#writer.stop()
     if (this.#outputClosed) return done()
@@ -248,8 +248,8 @@ class StreamConnection implements Connection {
  * unwritten data.
  *
  * The end of the input is `ClosedByPeer`, and messages are still sent. An output that the peer has closed is
- * `ClosedByPeer` too, and then nothing is sent. Bytes after the last line break are read as a line when the input ends, and dropped when it is
- * closed without an end.
+ * `ClosedByPeer` too, and then nothing is sent. Bytes after the last line break are read as a line when the input ends.
+ * They are dropped when the input is closed without an end.
  */
 export const make = (
   input: Readable,
@@ -261,6 +261,6 @@ export const make = (
     (connection) => connection.close
   )
 
-/** Makes a connection that the caller has to close. */
+/** Makes a connection that the caller must close. */
 export const makeUnsafe = (input: Readable, output: Writable, options: Options = {}): Connection =>
   new StreamConnection(input, output, options)

@@ -1,8 +1,8 @@
 /**
  * Options with their defaults: an interface is declared once, with optional members, and one function fills in the rest.
  *
- * Durations become milliseconds (`number`), so that code on a hot path does no conversion. The defaults are readable in one place, as
- * an object literal.
+ * Durations become milliseconds (`number`), so that code on a hot path does no conversion. The defaults are in one
+ * place, as an object literal.
  *
  * @example
  * interface Policy {

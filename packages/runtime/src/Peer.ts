@@ -63,7 +63,7 @@ export interface BaseOptions<R> {
    * Off by default.
    */
   readonly pauseTimeoutsWhileHandling?: boolean | undefined
-  /** Whether this side handles something for the peer that is not a request: that pauses timeouts too. */
+  /** Whether this side handles something other than a request for the peer. That pauses timeouts too. */
   readonly handlingOther?: boolean | undefined
   readonly limits?: Limits.Limits | undefined
 }
@@ -101,7 +101,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   #notifications: RunningNotifications | undefined = undefined
   #scope: Scope.Closeable | undefined = undefined
   #end: SessionEnd | undefined = undefined
-  // Shuts the session down once it has ended; and the fibers that wait for that.
+  // The fiber that shuts the session down once it has ended, and the callers that wait for that.
   #shutdown: Fiber.Fiber<SessionEnd> | undefined = undefined
   #awaitingEnd: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
   #awaitingIdle: ((done: Effect.Effect<void>) => void) | undefined = undefined
@@ -237,7 +237,8 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
         }
         return
       default:
-        // The handler of the connection comes first: code that a call notifies finds the rest of the client informed.
+        // The handler of the connection runs first, so that the client's state is up to date when a call receives the
+        // notification.
         this.#handle(notification)
         return this.#calls?.notify(notification)
     }
@@ -351,7 +352,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   }
 
   /**
-   * Ends what runs in the session: requests in flight may finish if the peer merely stopped sending; then they are
+   * Ends the work of the session. Requests in flight may finish first if the peer merely stopped sending; then they are
    * interrupted.
    */
   get #shutDown(): Effect.Effect<void> {
@@ -381,7 +382,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
 }
 
 /**
- * Starts a peer that its maker has to close, with a runner that it may share with others. Handlers get the services of
+ * Starts a peer that the caller must close, with a runner that several peers may share. Handlers get the services of
  * the runner.
  */
 export const makeUnsafe = <R = never>(options: BaseOptions<R>, runner: RequestRunner<R>): Peer =>

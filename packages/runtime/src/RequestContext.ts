@@ -2,8 +2,8 @@
  * One inbound request, from its arrival to its response: the same for requests of a session and for stateless requests.
  *
  * A `RequestRunner` runs the request; a `ResponseSink` takes its response. A handler that does not suspend is run and
- * answered synchronously, and costs no timer, no map entry and no scope: what only a suspended request needs is made
- * when it suspends.
+ * answered synchronously, and costs no timer, no map entry and no scope: members that only a suspended request needs
+ * are created when it suspends.
  */
 import * as Conventions from "@skein/protocol/Conventions"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -20,7 +20,7 @@ import type { Headers, Origin, Principal } from "./Connection.ts"
 import { Closed, RequestError, Unsupported } from "./RequestError.ts"
 import type { Session, SessionEnd } from "./Session.ts"
 
-/** The sender of a request: described by the request itself, or by its session. */
+/** The sender of a request, as the request itself or its session describes it. */
 export interface Caller {
   /** The revision that the request is written in, and is answered in. */
   readonly revision: Revision.Revision
@@ -58,8 +58,8 @@ export interface CallOptions {
   readonly onNotification?: ((notification: JsonRpc.Notification) => void) | undefined
   /**
    * Receives the id of the request right before it is sent. The id is also its progress token if `onProgress` is given,
-   * and stays the token for as long as a task lives that the request is answered with (2025-11-25); see `onStray` of a
-   * peer.
+   * and if the request is answered with a task (2025-11-25), it stays the token of the task; see `onUnmatchedProgress`
+   * of a peer.
    */
   readonly onSend?: ((id: number) => void) | undefined
   /** Headers that repeat a part of the params, for a connection that `sendsHeaders`. */
@@ -97,7 +97,7 @@ export interface Round {
 /** The result of a dispatcher: an object, or a result that is JSON text already. */
 export type Answer = JsonRpc.Success["result"]
 
-/** The one entry to a server or a client: from a request, of a session or stateless, to its result. */
+/** Handles any request of a session or any stateless request, and returns its result. */
 export type Dispatcher<R = never> = (request: RequestContext) => Effect.Effect<Answer, McpError.McpError, R>
 
 /** The request that is being handled. Provided to every handler. */
@@ -144,7 +144,7 @@ export interface ResponseSink {
   readonly discard: (request: RequestContext) => void
   /** Sends a notification about the request. Returns `false` while the client is slow: wait for `drained`. */
   readonly notify: (request: RequestContext, method: string, params: JsonRpc.JsonObject) => boolean
-  /** Succeeds when the client takes more messages about the request, or is gone. */
+  /** Succeeds when the client takes more messages about the request, or has disconnected. */
   readonly drained: (request: RequestContext) => Effect.Effect<void>
   /** Sends a request about the request, in a session. A sink of stateless requests has none: see {@link Round}. */
   readonly sendRequest?:
@@ -264,8 +264,8 @@ export class RequestContext {
   }
 
   /**
-   * Interrupts the handler and sends no response: the request was cancelled, its sender is gone, or this side is
-   * `stopping`.
+   * Interrupts the handler and sends no response: the request was cancelled, its sender has disconnected, or this side
+   * is `stopping`.
    */
   cancel(stopping = false): void {
     if (this.#cancelled || this.finished) return

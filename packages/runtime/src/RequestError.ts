@@ -23,7 +23,10 @@ export class Timeout extends Data.TaggedError("Timeout")<{ readonly message: str
 /** Too many requests are waiting for a response (`maxPendingRequests`). Nothing was sent. */
 export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{ readonly message: string }> {}
 
-/** The revision or the other side has no such method, or the message has no form in the revision. Nothing was sent. */
+/**
+ * The revision or the other side does not have the method, or the message has no form in the revision. Nothing was
+ * sent.
+ */
 export class Unsupported extends Data.TaggedError("Unsupported")<{
   readonly message: string
   readonly cause?: unknown

@@ -17,7 +17,7 @@ import { type Answer, type Dispatcher, McpRequest, type RequestContext } from ".
 /** Whole milliseconds of a clock's monotonic time. Ages and deadlines are measured in it, since it cannot be set. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
 
-// Names and reasons that a peer sends are logged up to this many characters.
+// The most characters of a name or reason of a peer in a log line.
 const maxQuotedChars = 256
 
 /** A text of the peer in a log line: shortened, and quoted where it could look like another field or line. */
@@ -30,7 +30,10 @@ export const errorOf = (exit: Exit.Exit<Answer, McpError.McpError>): McpError.Mc
   return McpError.isMcpError(error) ? error : undefined
 }
 
-/** A handler may be untyped, and `JSON.stringify` writes what a value's `toJSON` returns. */
+/**
+ * Checks that the result is an object: a handler may be untyped, and `JSON.stringify` writes the value that `toJSON`
+ * returns.
+ */
 const resultOf = (value: Answer): Answer => {
   const toJSON = (value as { readonly toJSON?: unknown } | null | undefined)?.toJSON
   const written: unknown = typeof toJSON === "function" ? toJSON.call(value, "") : value

@@ -18,8 +18,8 @@ export class ConnectionLost extends Data.TaggedError("ConnectionLost")<{
 }> {}
 
 /**
- * The other side's transport rejected one message without a JSON-RPC response, or answered with something that is not
- * one: over HTTP, usually with a status that is not 2xx.
+ * The other side's transport rejected one message without a JSON-RPC response, or answered with something else. Over
+ * HTTP the answer usually has a status that is not 2xx.
  */
 export class MessageRejected extends Data.TaggedError("MessageRejected")<{
   readonly message: string

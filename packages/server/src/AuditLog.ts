@@ -46,9 +46,9 @@ export interface Entry {
   readonly client: string | undefined
   readonly revision: Revision.Revision
   /**
-   * `ok`: a result. `tool_error`: a tool's result with `isError`. `input_required`: input requests; the client sends
-   * the request again with the responses. `error`: a JSON-RPC error, with its `code`. `cancelled`: by the client, or by
-   * the end of its connection. `defect`: an exception, whose cause is in the log.
+   * `ok`: a result. `tool_error`: a tool's result with `isError`. `input_required`: input requests, which the client
+   * answers when it sends the request again. `error`: a JSON-RPC error, with its `code`. `cancelled`: by the client, or
+   * by the end of its connection. `defect`: an exception, whose cause is in the log.
    */
   readonly outcome: Outcome
   /** The code of the JSON-RPC error. */

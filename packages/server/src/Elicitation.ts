@@ -26,7 +26,7 @@
  * - Nothing can recover from the end of a round: `catchCause`, `retry` and `orElse` are skipped. Only inside of
  *   `Effect.uninterruptible` do such operators see an interruption; the region then continues to its end without the
  *   response.
- * - A semaphore around an elicitation is held while the user thinks in a session-based revision. In the stateless
+ * - In a session-based revision a semaphore around an elicitation is held until the user answers. In the stateless
  *   revision each round releases it.
  * - A response comes from the client and does not prove who the user is. **Never ask for a password or a token with a
  *   form**: "Servers MUST use URL mode for interactions involving such sensitive information".
@@ -79,8 +79,8 @@ export interface Options extends CallOptions {
   /**
    * In a session of 2025-11-25: sends the elicitation as a task if the client supports it. In other revisions, and for
    * other clients, the option has no effect. No request is open while the user thinks; the server polls the client at
-   * the interval that the client asks for. Without a `timeout`, the `ttl` of the task is how long to wait. A task whose
-   * answer came too late is cancelled.
+   * the interval that the client asks for. Without a `timeout`, the server waits for the `ttl` of the task. A task
+   * whose answer came too late is cancelled.
    */
   readonly task?: TaskOptions | undefined
 }
@@ -135,7 +135,7 @@ class FormImpl<A> implements Form<A> {
  * schema, a pattern for example, apply to the response only. A field with {@link withDefault} is filled in beforehand.
  *
  * A form cannot have a field that is an object, or a list of anything but a choice. Every elicitation with such a form
- * fails with `InvalidRequest` and the name of the field; `requestedSchema` is a failure then.
+ * fails with `InvalidRequest` and the name of the field, and its `requestedSchema` is a failure.
  *
  * @example
  * const table = Elicitation.make({ people: Schema.Int, name: Schema.String.annotate({ title: "Your name" }) })

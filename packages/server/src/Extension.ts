@@ -32,9 +32,9 @@ export type {
 
 /**
  * Makes the handler of a method. The params are decoded and the result is encoded in the revision of the caller. In the
- * stateless revision `resultType` and the name of the server are added to the result if they are absent. The entry
- * decides which params the method has and in which revisions it exists. It is an entry of the table in
- * `@skein/protocol/Method`, or one of the extension's own.
+ * stateless revision `resultType` and the name of the server are added to the result if they are absent. The first
+ * argument is the method's entry of the table in `@skein/protocol/Method`, or an entry that the extension defines. It
+ * determines the params of the method and the revisions that have it.
  *
  * @example
  * const listJobs = Extension.method(ListJobs, (_params, { caller }) => jobsOf(caller.principal))
@@ -49,7 +49,8 @@ export const method = <P, R>(
 })
 
 /**
- * Adds an extension to the server. If two extensions handle the same method in the same revision, the first one does.
+ * Adds an extension to the server. If two extensions have the same method in the same revision, the first one handles
+ * it.
  */
 export const layer = (extension: Extension): Layer.Layer<never, never, Catalog> => effect(Effect.succeed(extension))
 

@@ -62,8 +62,8 @@ export class Timeout extends Data.TaggedError("Timeout")<{
 }> {}
 
 /**
- * Too many input requests wait for an answer (with a session, `Limits.maxPendingRequests`), or the request was answered
- * with input requests too often (stateless, `RequestState.Options.maxRounds`).
+ * Too many input requests wait for an answer (session-based revisions, `Limits.maxPendingRequests`), or the request was
+ * answered with input requests too often (stateless revision, `RequestState.Options.maxRounds`).
  */
 export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
   readonly message: string

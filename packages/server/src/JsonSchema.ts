@@ -30,11 +30,14 @@ export interface JsonSchema<in out T> {
  * Makes a schema from a JSON Schema of 2020-12, or of draft-07 with the `$schema` of that draft. `T` is the type of the
  * values, which you assert: a JSON object by default.
  *
- * A schema that cannot be used fails the layer of its definition with `DefinitionError` `InvalidSchema`: one that is
- * invalid in its dialect or has another dialect; one with a reference out of the schema (only `#…` is followed), to
- * nothing, or in a circle; one with a nested `$id`; one with a `pattern` that has look-around or a reference to a group
- * (see `nativePatterns`); one that exceeds the bounds of the options. `format` and the `content…` keywords are
- * annotations and not checked (2020-12, "Format-Annotation Vocabulary").
+ * A schema that cannot be used fails the layer of its definition with `DefinitionError` `InvalidSchema`. Such a schema
+ * - is invalid in its dialect, or has another dialect;
+ * - has a reference out of the schema (only `#…` is followed), to nothing, or in a circle;
+ * - has a nested `$id`;
+ * - has a `pattern` with look-around or a back reference (see `nativePatterns`);
+ * - or exceeds a bound of the options.
+ *
+ * `format` and the `content…` keywords are annotations and not checked (2020-12, "Format-Annotation Vocabulary").
  *
  * An invalid value is refused with its first ten faults. A validation, including patterns and `uniqueItems`, takes
  * linear time in the size of the value.

@@ -10,7 +10,7 @@
  * - `Trace` and `Debug` become `debug`, `Info` becomes `info`, `Warn` `warning`, `Error` `error`, and `Fatal`
  *   `critical`. `as` sets any of the eight levels, and `named` sets the name of the logger.
  * - The data is the message, or an object with `message`, `annotations`, `spans` (in milliseconds) and `causes` if the
- *   log has such. The client receives the names and messages of a cause, never a stack.
+ *   log has them. The client receives the names and messages of a cause, never a stack.
  * - A client that requests `debug` receives messages that Effect's default minimum (`Info`) suppresses. A
  *   `References.MinimumLogLevel` that the author sets, for the server or for one definition, applies to clients too.
  * - A log call never waits. While the client is slow to read, messages are dropped, and a later message contains their

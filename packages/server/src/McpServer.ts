@@ -99,8 +99,9 @@ export interface Subscriptions {
 export class McpServer extends Context.Service<McpServer, {
   readonly options: Options
   /**
-   * Serves a connection until the scope closes or the connection ends. Each message is handled in the lifecycle of its revision.
-   * Give each connection a scope of its own: `inspect` lists the connection until that scope closes.
+   * Serves a connection until the scope closes or the connection ends. The form of each message decides whether it is
+   * handled as a stateless request or as a part of a session. Give each connection a scope of its own: `inspect` lists
+   * the connection until that scope closes.
    *
    * `InMemoryTransport.transport(server.serve)` is the transport for a client in the same process.
    */

@@ -44,7 +44,7 @@ const minute = Duration.minutes(1)
  * - The result is part of the sealed `requestState`, so keep it small. The client can neither read nor forge it.
  * - An input request inside of the effect is a defect, and so is a nested `once` with the same key.
  *
- * Fails with `InputError` `Timeout` if the effect takes longer than `timeout`; the effect is interrupted then.
+ * Fails with `InputError` `Timeout` if the effect takes longer than `timeout`, and interrupts the effect.
  *
  * @example
  * const id = yield* once("reserve", Schema.String, reserve)

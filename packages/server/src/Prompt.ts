@@ -204,7 +204,7 @@ const describe = <A>(prompt: Prompt<A>): Wire.Prompt => {
       name,
       title: textAnnotation(ast, "title"),
       description: textAnnotation(ast, "description"),
-      // The encoded side is what the client sends: an argument with a default is optional there.
+      // The client sends the encoded side, in which an argument with a default is optional.
       required: !SchemaAST.isOptional(SchemaAST.toEncoded(ast))
     })
   )

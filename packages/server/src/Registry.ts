@@ -2,8 +2,8 @@
  * A registry: the entries of one kind, by name, and their changes while the server runs.
  *
  * Each change is undone when its scope closes, regardless of later changes. A name may have several entries in a stack.
- * The registry offers the last one, and the one below it again once the last one is gone. The registry offers nothing
- * under a name that is disabled or has no entry.
+ * The registry offers the last one. When the last one is removed, the registry offers the one below it. It offers
+ * nothing under a name that is disabled or has no entry.
  */
 import { quote } from "@skein/protocol/Text"
 import type { Caller } from "@skein/runtime/RequestContext"
@@ -13,8 +13,8 @@ import { DefinitionError, DuplicateName, InvalidValue, NotFound } from "./Defini
 import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
 
 /**
- * Decides whether a caller may see an entry. To callers that may not, the entry does not exist: neither in lists nor by
- * name. It runs for each request and must return fast, without suspending. An exception is a defect of the request.
+ * Decides whether a caller may see an entry. For other callers the entry does not exist, neither in lists nor by name.
+ * It runs for each request and must return fast, without suspending. An exception is a defect of the request.
  */
 export type Visible = (caller: Caller) => boolean
 
@@ -107,7 +107,7 @@ class Store<A extends Entry<unknown>> {
   }
 }
 
-/** The entries of one kind by name. The name of a resource is its URI here, and that of a template its text. */
+/** The entries of one kind by name. The name of a resource is its URI here, and the name of a template is its text. */
 export class Registry<A extends Entry<unknown>> {
   readonly #store: Store<A>
   readonly #terms: Terms

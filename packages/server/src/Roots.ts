@@ -1,6 +1,6 @@
 /**
- * Roots: the directories and files that the client works in. They are deprecated since 2026-07-28 (SEP-2577) and still
- * work there. New servers should take directories as arguments of their tools.
+ * Roots: the directories and files that the client works in. The specification deprecates them since 2026-07-28
+ * (SEP-2577), but they still work. New servers should take directories as arguments of their tools.
  *
  * @example
  * const where = Tool.layer(Tool.make("where"), () =>
@@ -20,7 +20,7 @@ import { requestInput } from "./internal/input/requestInput.ts"
 export type Options = CallOptions
 
 /**
- * A directory or file, as a `file://` URI. It is guidance and no access control: check every path that you read or
+ * A directory or file, as a `file://` URI. It is guidance, not access control: check every path that you read or
  * write.
  */
 export type Root = Wire.Root

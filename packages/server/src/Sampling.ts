@@ -1,10 +1,10 @@
 /**
- * Sampling: messages from the client's language model. It is deprecated since 2026-07-28 (SEP-2577) and still works
- * there. New servers should call a model themselves.
+ * Sampling: messages from the client's language model. The specification deprecates it since 2026-07-28 (SEP-2577), but
+ * it still works. New servers should call a model themselves.
  *
- * `Elicitation` describes what an input request means for a handler. It is the same effect in all revisions, and in the
- * stateless revision the handler runs again with the answer. In a loop of tool calls each turn of the model costs a
- * round there. Wrap the work of the tools in `Once.once` unless it may repeat.
+ * `Elicitation` describes what an input request means for a handler. It is the same effect in all revisions. In the
+ * stateless revision the handler runs again with the answer, so that in a loop of tool calls each turn of the model
+ * costs a round. Wrap the work of the tools in `Once.once` unless it may repeat.
  *
  * @example
  * const summarize = Tool.layer(Tool.make("summarize", { input: { text: Schema.String } }), ({ text }) =>
@@ -89,8 +89,8 @@ export const toMessage = ({ content, role }: Answer): Message => ({
 })
 
 /**
- * Makes the result of a tool that the model has used. Answer all uses of one message with one message: `user` with a
- * list.
+ * Makes the result of a tool that the model has used. Answer all uses of tools in a message with one message: `user`
+ * with a list of results.
  *
  * @example
  * const results = Sampling.toolUses(answer).map((use) => Sampling.toolResult(use, run(use.name, use.input)))
@@ -122,8 +122,8 @@ const hasTools = ({ toolChoice, tools }: Request, messages: ReadonlyArray<Messag
  * Requests a message from the client's model (`sampling/createMessage`).
  *
  * Fails with `InputError`:
- * - `MissingCapability` if the client has not declared `sampling`; or `sampling.tools` and the request has tools, tool
- *   uses or tool results; or `sampling.context` and the request has `includeContext` (2025-11-25 and later).
+ * - `MissingCapability` if the client has not declared `sampling`. A request with tools, tool uses or tool results also
+ *   needs `sampling.tools`, and one with `includeContext` needs `sampling.context` (2025-11-25 and later).
  * - `Unsupported` if the revision does not have a part of the request, such as tools or several blocks in one message.
  * - `InvalidRequest` if tool uses and tool results do not match.
  * - `Timeout`, `LimitExceeded`, `Closed`, `ProtocolError`, `InvalidResponse`.

@@ -60,8 +60,8 @@ export interface Options {
   /** Whether metrics are recorded. True by default. */
   readonly metrics?: boolean | undefined
   /**
-   * How the span of the client is used: as `parent` (the default); as `link`, so that clients decide neither the trace
-   * of a request nor its sampling; or `ignore`.
+   * How the span of the client is used: as `parent` (the default), as `link`, or not at all (`ignore`). With `link`,
+   * clients decide neither the trace of a request nor its sampling.
    */
   readonly remote?: "parent" | "link" | "ignore" | undefined
   /**

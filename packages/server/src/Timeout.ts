@@ -7,9 +7,9 @@
  * messages contain the limit. A handler that does not stop within `interruptTimeout` is abandoned, with a warning in
  * the log.
  *
- * Time that the client needs to answer an input request counts in a session-based revision, where the handler waits for
- * it. Middleware that is listed before this one is not timed. List a concurrency limit before it, and the time of
- * waiting does not count.
+ * In a session-based revision the handler waits for the client's answer to an input request, and that time counts.
+ * Middleware that is listed before this one is not timed. If a concurrency limit is listed before it, the time that
+ * a request waits there does not count.
  *
  * @example
  * const limit = Timeout.layer({

@@ -87,15 +87,15 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
    * The structured content of the result, with a schema of the same kinds. Without it the tool returns content only.
    *
    * The schema may describe any JSON value since 2026-07-28. In earlier revisions it must describe an object. Clients
-   * of those revisions receive neither the schema nor the value of another type, but its JSON as text.
+   * of those revisions do not receive a schema or a value of another type. They receive the JSON of the value as text.
    */
   readonly output?: Output | undefined
   /** Hints about the behavior of the tool. Clients must not trust them. */
   readonly annotations?: WireTool.ToolAnnotations | undefined
   /**
    * Whether a call may, must, or must not (the default) become a task. Only clients of 2025-11-25 receive it. It has an
-   * effect only if `Tasks.layer` of `@skein/tasks` is among the definitions of the server. Leave it out otherwise: no
-   * call becomes a task then.
+   * effect only if `Tasks.layer` of `@skein/tasks` is among the definitions of the server. Otherwise leave it out,
+   * because no call becomes a task.
    */
   readonly execution?: WireTool.ToolExecution | undefined
   /**

@@ -6,9 +6,9 @@
  * ["mcp.example.com"]`, and the web pages that may use it with `allowedOrigins`.
  *
  * On platforms where each request may reach another process (functions, Workers), only the stateless revision works,
- * because it needs no memory. Workers also end an answer that does no work, such as an idle subscription, and report a
- * disconnected client at the next write only. For sessions and subscriptions, put the handler into a Durable Object
- * there.
+ * because it stores nothing between requests. Workers also end an answer that does no work, such as an idle
+ * subscription, and report a disconnected client at the next write only. On Workers, put the handler into a Durable
+ * Object for sessions and subscriptions.
  *
  * @example
  * const Server = McpServer.layer({ name: "hello", version: "1.0.0" }, tools)

@@ -131,7 +131,7 @@ describe("initialize", () => {
         const error = yield* client.error(method)
         expect(error.code).toBe(-32602)
         expect(error.message).toContain(version)
-        expect(error.message).toContain("no initialize came before")
+        expect(error.message).toContain("the session is not initialized")
       }
       yield* client.result("initialize", kit.hello("2025-11-25"))
       expect(yield* client.result("ping")).toEqual({})

@@ -292,7 +292,7 @@ describe("as the schema of a tool", () => {
       for (const schema of [{}, { type: "array" }, true, { anyOf: [{ type: "object" }] }]) {
         const tool = Tool.make("bad", { input: JsonSchema.make(schema) })
         const error = yield* kit.failure(kit.server(Tool.layer(tool, () => Effect.void)))
-        expect((error as DefinitionError).message).toContain("must say \"type\": \"object\" at its root")
+        expect((error as DefinitionError).message).toContain("must have \"type\": \"object\" at its root")
       }
     }))
 })

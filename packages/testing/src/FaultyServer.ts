@@ -139,7 +139,7 @@ export const stdio = (scenario: Scenario): Effect.Effect<StdioProgram, never, Sc
       (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
     )
     const journal = join(folder, "journal")
-    // The program lies beside this module and has its extension: it is a source, or the build of one.
+    // The program is in a folder beside this module and has the same extension, in the sources and in the build.
     const program = import.meta.url.replace(/FaultyServer(\.\w+)$/, "internal/stdioProgram$1")
     const lines = Effect.sync(() => readJournal(journal))
     const calls = Effect.map(lines, (all) => all.flatMap((line) => "tool" in line ? [line] : []))

@@ -37,8 +37,8 @@ const count = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBe
  *   several lines.
  *
  * Faults of messages:
- * - `ResponseId`: the id of the response is wrong, null, a string, missing, that of another request, or the response is
- *   sent twice.
+ * - `ResponseId`: the id of the response is wrong, null, a string, missing, or the id of another request; or the
+ *   response is sent twice.
  * - `ResponseBody`: in place of the response the server sends an empty text, an HTML page, a number, an array, an empty
  *   object, a response without result, or the first half of the response.
  * - `ErrorResponse`: the response is an error with that code.

@@ -90,7 +90,7 @@ export class Exchange<Body = unknown> {
   }
 }
 
-/** Responds to one request, at once or later. */
+/** Responds to one request, immediately or later. */
 export type Script<Body = unknown> = (exchange: Exchange<Body>, count: number) => void
 
 /** A server over HTTP, and the requests that it received. */

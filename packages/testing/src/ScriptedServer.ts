@@ -52,13 +52,13 @@ export interface ScriptedServer {
   readonly sendText: (text: string) => void
   /** Ends the connection in order, after the messages that were sent. */
   readonly disconnect: () => void
-  /** Loses the connection at once, with the messages that were not received yet. */
+  /** Loses the connection immediately, with the messages that were not received yet. */
   readonly lose: (cause?: TransportError | undefined) => void
-  /** Refuses one request of the client, as a transport does that gets an error for it. */
+  /** Refuses one request of the client, as a transport does when it receives an error for the request. */
   readonly refuse: (id: JsonRpc.Id, error: TransportError) => void
   /**
-   * Reports that the client may have missed messages of the server's own stream. With an error, that this stream will
-   * not come back.
+   * Reports that the client may have missed messages of the server's own stream. With an error, it reports that the
+   * stream will not be opened again.
    */
   readonly reportGap: (error?: TransportError | undefined) => void
   /**

@@ -34,7 +34,7 @@ export class Load {
     await Promise.all(connections.map((connection) => connection.close("reset")))
   }
 
-  /** Runs scenarios until so many sessions and so many streams have been opened. */
+  /** Runs scenarios until the given numbers of sessions and streams have been opened. */
   async run(sessions: number, streams: number): Promise<void> {
     const worker = async (): Promise<void> => {
       while (this.sessions < sessions || this.streams < streams) await this.#run(this.#nextScenario())

@@ -11,7 +11,7 @@ export interface Scenario {
   /** How many sessions and streams a successful run has opened at least. */
   readonly sessions: number
   readonly streams: number
-  /** Runs in one of so many rounds; in each round if absent. For scenarios that need much memory or time. */
+  /** Runs in one of this many rounds, or in each round if absent. For scenarios that need much memory or time. */
   readonly every?: number
   readonly steps: ReadonlyArray<Step>
 }
@@ -308,7 +308,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
     pause(200)
   ),
 
-  // Neither sessions nor streams.
+  // Scenarios that open neither sessions nor streams.
   scenario(
     "stateless: call abandoned",
     {},

@@ -34,14 +34,14 @@ class BatchReply {
   readonly #send: (batch: JsonRpc.Batch) => void
   readonly #members: Array<Reply> = []
   readonly #texts: Array<string> = []
-  // The replies that are missing, and one more until the batch was read to its end.
+  // The number of missing replies, plus one until the whole batch has been read.
   #missing = 1
 
   constructor(send: (batch: JsonRpc.Batch) => void) {
     this.#send = send
   }
 
-  /** One more reply is expected. */
+  /** Counts one more expected reply. */
   expect(): this {
     this.#missing++
     return this
@@ -57,7 +57,7 @@ class BatchReply {
     this.settle()
   }
 
-  /** One reply fewer is missing. */
+  /** Counts a reply that was added or will never come. Sends the batch after the last one. */
   settle(): void {
     if (--this.#missing > 0 || this.#members.length === 0) return
     this.#send({ _tag: "Batch", members: this.#members, texts: this.#texts })
@@ -87,7 +87,8 @@ export class InboundRequests<R> implements ResponseSink {
   #queue: Map<JsonRpc.Id, Queued> | undefined = undefined
   #suspended: Map<JsonRpc.Id, RequestContext> | undefined = undefined
   #batches: Map<RequestContext, BatchReply> | undefined = undefined
-  // Requests and notifications whose handlers have started and not suspended yet: the session does not end meanwhile.
+  // The number of requests and notifications whose handlers have started and not suspended yet. The session does not
+  // end meanwhile.
   #starting = 0
 
   constructor(peer: PeerCore, runner: RequestRunner<R>, identify: { readonly identify: Identify }) {
@@ -111,12 +112,12 @@ export class InboundRequests<R> implements ResponseSink {
     return this.#queue?.size ?? 0
   }
 
-  /** Everything that is running, starting or queued. */
+  /** The number of requests that are running, starting or queued. */
   get active(): number {
     return this.#starting + this.size + this.queued
   }
 
-  /** Whether the next request is refused: as many as allowed are running, and as many are queued. */
+  /** Whether the next request is refused, because the bounds on running and on queued requests are both reached. */
   get full(): boolean {
     return this.#busy && this.queued >= this.peer.limits.maxQueuedRequests
   }
@@ -211,7 +212,7 @@ export class InboundRequests<R> implements ResponseSink {
         undefined
       )
     }
-    // About its first request, so that a transport with several streams can choose one.
+    // Sent as a message about the first request of the batch, so that a transport with several streams can choose one.
     const about = members.find((member) => member._tag === "Request")?.id
     const batch = new BatchReply((replies) => void connection.send(replies, about))
     this.starting(() => {
@@ -332,7 +333,7 @@ export class InboundRequests<R> implements ResponseSink {
   suspended(request: RequestContext): void {
     ;(this.#suspended ??= new Map()).set(request.id, request)
     if (this.full) this.peer.countChanged()
-    // The handler has ended the session before it suspended.
+    // The handler ended the session before it suspended.
     if (this.peer.isOver) request.cancel(this.peer.isStopping)
   }
 
@@ -362,12 +363,12 @@ export class RunningNotifications {
     return this.#running.size >= this.#peer.limits.maxRunningNotifications
   }
 
-  /** The methods of those that run. */
+  /** The methods of the running notifications. */
   get methods(): Iterable<string> {
     return this.#running.values()
   }
 
-  /** Counts a notification that is dropped because as many as allowed are running. The first one is logged. */
+  /** Counts a notification that is dropped because `maxRunningNotifications` are running. The first one is logged. */
   drop(method: string): void {
     if (this.#dropped++ > 0) return
     const { maxRunningNotifications: max } = this.#peer.limits

@@ -2,7 +2,7 @@
  * The requests that this side sent and that wait for a response.
  *
  * One timer fiber serves them all. It sleeps until the earliest known deadline, or for a few seconds at most,
- * so that a response need not touch it. It ends when no call is left, and with the peer at the latest.
+ * so that a response need not touch it. It ends when no call is pending, or when the peer ends.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -36,7 +36,7 @@ export interface PeerCore extends SessionPeer {
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   /** The revision of messages that belong to no request: that of the session, or the latest. */
   readonly revision: Revision.Revision
-  /** Whether the session has ended: what arrives now is not handled. */
+  /** Whether the session has ended: messages that arrive now are not handled. */
   readonly isEnded: boolean
   /**
    * Whether the session has ended and requests in flight may not finish; and whether that is because this side stops.
@@ -45,7 +45,7 @@ export interface PeerCore extends SessionPeer {
   readonly isStopping: boolean
   /** Whether this side handles something for the peer, so that the timeouts of its own calls are paused. */
   readonly pausesTimeouts: boolean
-  /** Receives the results of cancelled calls; undefined if nothing uses them, and then no call is remembered for it. */
+  /** Receives the results of cancelled calls. If it is undefined, cancelled calls are not remembered. */
   readonly onLateResult: ((method: string, result: JsonRpc.JsonObject) => void) | undefined
   /** The number of suspended or queued requests, of running notifications or of pending calls has changed. */
   readonly countChanged: () => void
@@ -85,7 +85,8 @@ export const readProgress = ({ message, progress, total }: JsonRpc.JsonObject): 
     ...(typeof message === "string" ? { message } : undefined)
   }
 
-// How long the timer sleeps at most, in milliseconds. An idle peer has no timer this long after the last response.
+// How long the timer sleeps at most, in milliseconds. An idle peer has no timer once this time has passed since its
+// last response.
 const maxSleep = 5_000
 
 // How many cancelled calls are remembered for their late results.
@@ -294,7 +295,7 @@ export class OutboundCalls {
     this.#peer.connection.send(JsonRpc.notification("notifications/cancelled", params), call.about)
   }
 
-  /** Wakes the timer at the deadline at the latest. */
+  /** Wakes the timer no later than at the deadline. */
   #arm(deadline: number): void {
     if (deadline >= this.#wakeAt) return
     this.#timer?.interruptUnsafe()

@@ -102,7 +102,7 @@ describe("servers MUST reject state that fails verification", () => {
       yield* refuses(
         server,
         { name: "t", requestState: "A".repeat(65_537) },
-        "longer than any that this server has issued"
+        "longer than every state that this server issues"
       )
     }))
 

@@ -163,7 +163,7 @@ describe("Streamable HTTP: a server that stops while a call waits", () => {
         yield* logged("waits")
         yield* first.stop
         const { json, messages } = yield* Fiber.join(answer)
-        expect((json ?? messages.at(-1)).error.message).toBe("Service Unavailable: the server ends")
+        expect((json ?? messages.at(-1)).error.message).toBe("Service Unavailable: the server is shutting down")
         expect(log).toEqual(["oven on", "waits"])
         yield* gate.open
         yield* serve

@@ -13,7 +13,7 @@ import { type EventStream, Session } from "./session.ts"
 import { SseResponse } from "./sseResponse.ts"
 import type { FaultySocket } from "./faultySocket.ts"
 
-/** Counts of what the server received, and the calls that it carried out. */
+/** The numbers of requests, streams, sessions and restarts, and the calls that the server carried out. */
 export interface Counts {
   requests: number
   streams: number

@@ -95,7 +95,7 @@ export class ScriptedConnection implements Connection {
     this.#schedule()
   }
 
-  /** Ends the connection at once. */
+  /** Ends the connection immediately. */
   lose(cause: TransportError): void {
     if (this.#end !== undefined) return
     this.#texts.length = 0
@@ -112,7 +112,8 @@ export class ScriptedConnection implements Connection {
   }
 
   /**
-   * A client and a script that always send something would starve timers and sockets, so that some turns wait for them.
+   * Delivers in a later turn. A client and a script that send continuously would starve timers and sockets, so some
+   * turns wait for them.
    */
   #schedule(): void {
     if (this.#isScheduled || this.#receiver === undefined || (this.#isPaused && this.#end === undefined)) return

@@ -12,7 +12,7 @@ const [scenario, journal] = process.argv.slice(2) as [string, string]
 const { faults: rules, ...features } = JSON.parse(scenario) as Scenario
 const record = (line: object): void => appendFileSync(journal, `${JSON.stringify(line)}\n`)
 
-/** Writes one text after the other, so that texts do not mix while one is written byte by byte. */
+/** Writes one text after the other, so that texts do not mix while one of them is written byte by byte. */
 class Output {
   #last: Promise<void> = Promise.resolve()
 

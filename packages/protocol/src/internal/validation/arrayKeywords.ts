@@ -15,7 +15,7 @@ const unique: Keyword = (keywords) => {
   return (value, state) => !isList(value) || areUnique(value, state) || state.report("Expected unique items")
 }
 
-/** Checks the items from an index on. Stops at the first problem where only the outcome counts. */
+/** Checks the items from an index on. Stops at the first problem if only the outcome counts. */
 const eachItem = (node: SchemaNode, value: ReadonlyArray<unknown>, from: number, state: ValidationState): boolean => {
   let ok = true
   for (let index = from; index < value.length && (ok || !state.stopAtFirst); index++) {

@@ -173,7 +173,7 @@ export class Compiler implements SchemaDocument {
 // Less than the nesting that a validation allows (`maxDepth` of `validationState`).
 const maxChain = 200
 
-/** Validates a value and returns its problems. A validation that exceeds its budget is the only problem then. */
+/** Validates a value and returns its problems. If the validation exceeds its budget, that is the only problem. */
 export const problemsOf = (node: SchemaNode, value: unknown, { maxSteps }: Limits): ReadonlyArray<Problem> => {
   try {
     if (node.check(value, new ValidationState(maxSteps, true))) return []

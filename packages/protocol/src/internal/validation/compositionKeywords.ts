@@ -51,7 +51,7 @@ const oneOf: Keyword = (keywords) => {
   }
 }
 
-/** Reports that the value matches no alternative. Of a single alternative its own problems are reported. */
+/** Reports that the value matches no alternative. If there is only one alternative, its own problems are reported. */
 const reportNone = (
   nodes: ReadonlyArray<SchemaNode>,
   value: unknown,

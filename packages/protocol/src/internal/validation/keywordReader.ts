@@ -8,7 +8,8 @@ import type { Rule, SchemaDocument, SchemaNode, SchemaPath } from "./schemaNode.
 import { compilePattern, type Test } from "./pattern.ts"
 
 /**
- * Compiles one keyword, or several that depend on each other, to a rule. Returns `undefined` where the schema has none.
+ * Compiles one keyword, or several that depend on each other, to a rule. Returns `undefined` if the schema does not
+ * have the keyword.
  */
 export type Keyword = (keywords: KeywordReader) => Rule | undefined
 
@@ -87,7 +88,7 @@ export class KeywordReader {
   }
 }
 
-// For each, `RegExp` takes as long as for a hundred letters or more.
+// For each Unicode property escape, `RegExp` takes as long as for a hundred letters or more.
 const maxPropertyEscapes = 256
 
 export const areTexts = (value: unknown): value is ReadonlyArray<string> =>

@@ -284,7 +284,7 @@ export const compilePattern = (source: string, trusted: boolean): Test => {
     try {
       return regExp.test(text)
     } catch (error) {
-      // `RegExp` compiles a pattern at its first use, and can find it too large only then.
+      // `RegExp` compiles a pattern at its first use, and only then can reject it as too large.
       throw new BudgetExceeded(`A pattern cannot be run (${error instanceof Error ? error.message.slice(-64) : error})`)
     }
   }

@@ -2,7 +2,7 @@
  * Adds the annotations of an Effect Schema to its JSON Schema.
  *
  * Effect writes the titles and descriptions of JSON types. For a date, a class or another decoded type it writes the
- * encoded type only. A model needs the descriptions most there.
+ * encoded type only, although a model needs descriptions most for these.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { keyword } from "@skein/protocol/XMcpHeader"

@@ -116,7 +116,7 @@ export const output = (schema: Schema.Constraint): JsonObject => {
 export const objectOf = (given: JsonObject | boolean, verbatim: boolean): ObjectSchema => {
   const schema = anyOf(given, verbatim)
   if (schema["type"] === "object") return schema as ObjectSchema
-  throw new TypeError(verbatim ? `the schema of the arguments must say "type": "object" at its root` : nonObject)
+  throw new TypeError(verbatim ? `the schema of the arguments must have "type": "object" at its root` : nonObject)
 }
 
 /** Adds `type: "object"` to the root of a JSON Schema that another library made, if the schema allows objects only. */
@@ -135,7 +135,7 @@ export const headers = (inputSchema: ObjectSchema): ReadonlyArray<XMcpHeader.Par
   return params.length === 0 ? undefined : params
 }
 
-/** Runs a function that throws if a schema of the tool is invalid. Fails with `InvalidSchema` then. */
+/** Runs a function that throws if a schema of the tool is invalid. Fails with `InvalidSchema` if it throws. */
 export const tryForTool = <A>(
   tool: string,
   schema: "input" | "output",

@@ -30,8 +30,8 @@ export const installListing = <R>(
   // -1: the first request computes the rest of the state.
   let version = -1
   let selective = false
-  // "If the first page has cacheScope private, all subsequent pages MUST also be private", also when the entry goes
-  // meanwhile.
+  // "If the first page has cacheScope private, all subsequent pages MUST also be private", even if the entry that
+  // caused it is removed meanwhile.
   let scoped = false
 
   const refresh = (): void => {

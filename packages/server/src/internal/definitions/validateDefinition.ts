@@ -100,7 +100,7 @@ export const checkBlocks = /* @__PURE__ */ checked(ofBlock, "content of a result
 export const checkContents = /* @__PURE__ */ checked(ofContents, "contents of a resource")
 
 // A scheme and a colon, then an authority (a user, a name or an IPv6 literal, a port), a path with a query, and a
-// fragment, of the characters that each may hold.
+// fragment, each with its allowed characters.
 const unreserved = "[\\w\\-.~!$&'()*+,;=]|%[\\da-f]{2}"
 const authority = `//(?:(?:${unreserved}|:)*@)?(?:\\[[\\da-f:.]+\\]|(?:${unreserved})*)(?::\\d*)?(?=[/?#]|$)`
 const character = `${unreserved}|[:/?@]`

@@ -62,6 +62,8 @@ export const lists = (catalog: Catalog["Service"]): ReadonlyArray<ListKind> => {
 
 const choices = new Map<string, ReadonlyArray<ListKind>>()
 
-/** Whether a method belongs to a declared capability, or to none of these. */
+/**
+ * Whether the capability that a method needs is declared. True for a method that needs none of the capabilities above.
+ */
 export const offered = (catalog: Catalog["Service"], method: AnyRequest): boolean =>
   declared.get(method.capability?.path[0])?.[0](catalog) ?? true

@@ -1,5 +1,5 @@
 /**
- * From a request to its result: one table of handlers for all revisions, with the server's middleware around it.
+ * Dispatches a request to its handler: one table of handlers for all revisions, with the server's middleware around it.
  */
 import type { Meta } from "@skein/protocol/Message"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
@@ -61,7 +61,7 @@ export const make = (
       version = middleware.version
     }
     const effect = rounds.applies(request) ? rounds.run(request, chain) : chain(request)
-    // A client that asked for debug messages gets them, unless the author has set a minimum.
+    // A client that requested debug messages receives them, unless the author of the server has set a minimum level.
     return lowers && request.caller.logLevel === "debug" ? Effect.updateContext(effect, lowerMinimum) : effect
   }
 }

@@ -40,8 +40,8 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
   })
 
   /**
-   * A stateless request describes its caller. A refusal is in the latest revision, also beside a session of an older
-   * one.
+   * A stateless request describes its caller. A refusal is in the latest revision, even if the connection has a session
+   * of an older one.
    */
   const identifyStateless = (request: Request, origin: Origin | undefined): Caller | Refusal => {
     const requested = RequestMeta.versionOf(request.params)
@@ -92,7 +92,10 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     if (session !== undefined) return session instanceof ServerSession ? session.callerFor(origin?.principal) : session
     if (request.method === "ping" && beforeHandshake !== undefined) return beforeHandshake
     const wanted = `params._meta[${JSON.stringify(RequestMeta.protocolVersion)}]: missing`
-    return invalid(sessionRevisions.length === 0 ? wanted : `${wanted}, and no initialize came before`, Revision.latest)
+    return invalid(
+      sessionRevisions.length === 0 ? wanted : `${wanted}, and the session is not initialized`,
+      Revision.latest
+    )
   }
 
   return { supported, identifyStateless, identify }

@@ -1,5 +1,5 @@
 /**
- * The part of a server that its transports use: they open connections and run requests with it.
+ * The part of a server that its transports use to open connections and to run requests.
  */
 import type { Revision } from "@skein/protocol/Revision"
 import type { Connection } from "@skein/runtime/Connection"
@@ -70,7 +70,7 @@ export class ServerCore {
     return new RequestRunner<never>(this, context)
   }
 
-  /** Puts the server on a connection. The caller closes the peer, unless the connection ends before. */
+  /** Puts the server on a connection. The caller closes the peer, unless the connection ends first. */
   open(connection: Connection, runner: RequestRunner): Peer.Peer {
     const peer = Peer.makeUnsafe(this.options(connection), runner)
     this.subscriptions.peers.add(peer)

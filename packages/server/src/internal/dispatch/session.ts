@@ -17,7 +17,7 @@ export class ServerSession implements Session, Caller, NotificationTarget {
   principal: Principal | undefined
   /** The least severe level of the log messages that the client wants (`logging/setLevel`). */
   logLevel: string | undefined = undefined
-  /** Whether the client has sent `notifications/initialized`. Nothing unsolicited is sent before. */
+  /** Whether the client has sent `notifications/initialized`. Nothing unsolicited is sent before that. */
   initialized = false
   /** The lists that were declared in the handshake. The client is notified of changes of these only. */
   lists: ReadonlyArray<ListKind> = []

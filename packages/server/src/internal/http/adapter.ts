@@ -21,7 +21,7 @@ export type Body = { readonly text: string } | { readonly fault: BodyFault }
 
 /** An HTTP request whose body was not read yet. It is the origin of the messages in it. */
 export interface HttpRequest extends Origin {
-  /** The authenticated sender. If it has to be found first, it is set before the request is routed. */
+  /** The authenticated sender. If it must be resolved first, it is set before the request is routed. */
   readonly principal?: Principal | undefined
   readonly method: string
   /** The path without the query, not decoded. */
@@ -55,9 +55,9 @@ export interface HttpAnswer {
   readonly slow: boolean
   /** Adds headers to the answer. Called at most once, before anything is sent. */
   readonly addHeaders: (headers: Headers) => void
-  /** The whole answer at once. */
+  /** Sends the whole answer. */
   readonly reply: (status: number, headers: Headers, body: string) => void
-  /** Sends the head of a stream at once. */
+  /** Sends the head of a stream immediately. */
   readonly open: (status: number, headers: Headers) => void
   /**
    * Sends a part of the stream. Returns `false` while the client is slow: the text was accepted all the same, and

@@ -17,8 +17,8 @@ const isModern = (version: string): boolean => Revision.is(version) && Revision.
 const unsupported = (supported: ReadonlyArray<string>, requested: string): HttpRefusal =>
   fromError(McpError.unsupportedProtocolVersion({ supported, requested }))
 
-const noBatch = invalid(400, "Invalid Request: only a session may be sent a batch")
-const mixed = invalid(400, "Invalid Request: a request with its own metadata is posted alone")
+const noBatch = invalid(400, "Invalid Request: a batch must be sent in a session")
+const mixed = invalid(400, "Invalid Request: a stateless request must not be part of a batch")
 
 const hasOwnMetadata = (message: JsonRpc.Inbound): boolean =>
   (message._tag === "Request" || message._tag === "Notification") && RequestMeta.isModern(message.params)
@@ -34,8 +34,8 @@ export const isOpening = (message: JsonRpc.Inbound | undefined): message is Json
  *   header names a stateless revision. A session id is then ignored: "an `Mcp-Session-Id` header on a request: ignore
  *   it".
  * - `initialize` opens a session regardless of its headers: the version is negotiated in the body.
- * - Any other message belongs to the session that `Mcp-Session-Id` names, and is refused without one; except by an
- *   endpoint without sessions (`stateless`).
+ * - Any other message belongs to the session that `Mcp-Session-Id` names, and is refused without that header, except by
+ *   an endpoint without sessions (`stateless`).
  *
  * Whether headers and body agree is validated afterwards. An unsupported version in the header is refused with 400 and
  * `-32022`, which lists the supported ones: "the server MUST respond with `400 Bad Request`".

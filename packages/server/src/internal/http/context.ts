@@ -28,7 +28,7 @@ export class LoadCounters {
   streams = 0
   /** Requests that have suspended, without `subscriptions/listen`. */
   requests = 0
-  /** The bodies of these in characters, and the bodies that are being read in bytes. */
+  /** The bodies of suspended requests, in characters, and the bodies that are being read, in bytes. */
   bodies = 0
 
   /** A request has suspended, or one that had is over (`by` -1); its body has so many characters. */

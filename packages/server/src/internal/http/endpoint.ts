@@ -45,7 +45,7 @@ const tooManyBodies: HttpRefusal = {
   headers: { "retry-after": "1", connection: "close" }
 }
 
-// Of the values in an `initialize`: two characters of JSON can become sixty bytes in memory.
+// The most values in an `initialize`: two characters of JSON can become sixty bytes in memory.
 const maxValues = 1_000
 
 /** Finds the principal of a request, sets it on the request, and calls `then`; or answers the request itself. */
@@ -64,7 +64,7 @@ export class Endpoint {
   readonly #legacySse: LegacySseRoutes | undefined
   readonly #maxBatchMessages: number
   readonly #allow: { readonly allow: string }
-  /** The options that a warning was logged about. */
+  /** The options for which a warning was logged. */
   readonly #warned = new Set<"allowedHosts" | "allowedOrigins">()
   #isClosing = false
   /** Done when it is closed; set by the first caller of `close`. */
@@ -185,7 +185,7 @@ export class Endpoint {
     }
   }
 
-  /** A stream of a session, or the end of one. */
+  /** Handles a GET, which opens a stream of a session, or a DELETE, which ends a session. */
   #getOrDelete(request: HttpRequest, answer: HttpAnswer): void {
     if (this.options.sessions.stateless) {
       return this.#refusals.refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
@@ -198,7 +198,7 @@ export class Endpoint {
     this.#sessions.get(request, answer)
   }
 
-  /** The body of a POST was read. */
+  /** Handles the body of a POST, once it has been read. */
   #received(body: Body, expected: number, request: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
     this.#load.bodies -= expected
     try {
@@ -263,9 +263,8 @@ export class Endpoint {
   }
 
   /**
-   * Refuses a request with a `Host` or an `Origin` that is not allowed. Behind a proxy whose name is not allowed, that
-   * is every request: so a warning is logged for the first request of each kind, and the same text at the level `Debug`
-   * for the others.
+   * Refuses a request with a `Host` or an `Origin` that is not allowed. Behind a proxy whose name is not allowed, every
+   * request is refused. So the first request of each kind is logged as a warning, and the others at the level `Debug`.
    */
   #refuseSource(request: HttpRequest, answer: HttpAnswer, refused: HttpRefusal): void {
     const [header, option] = headerAndOption(refused)

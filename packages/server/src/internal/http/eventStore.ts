@@ -19,14 +19,14 @@ export interface Store {
    * cannot store is lost.
    */
   readonly append: (session: string, stream: number, event: number, data: string) => void
-  /** A stream is complete: nothing more is appended. Its events should be stored for a while. */
+  /** Called when a stream is complete and no more events follow. Its events should be stored for a while. */
   readonly complete: (session: string, stream: number) => void
-  /** A session has ended: its events are not needed any more. */
+  /** Called when a session has ended. Its events are no longer needed. */
   readonly forget: (session: string) => void
   /**
    * The data of all events of a stream after one of its events, 0 for all of them, in order; `undefined` if some of
-   * them are not stored any more, or there was no such event. It includes all events that were appended before. The
-   * caller has verified that the session belongs to the reader.
+   * them are no longer stored, or if there was no such event. It includes all events that were appended before the
+   * call. The caller has verified that the session belongs to the reader.
    */
   readonly read: (
     session: string,

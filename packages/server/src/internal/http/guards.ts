@@ -29,7 +29,7 @@ const canonical = (origin: string): string => {
   return written === "null" ? lower : written
 }
 
-// No real client lists more ranges; a longer list must not cost more.
+// The most media ranges that are read. Real clients list fewer, and a longer list must not cost more time.
 const maxRanges = 64
 
 /** The preference of a client for a media type, by the most specific range that matches it: 0 if it is not accepted. */
@@ -50,7 +50,7 @@ export const quality = (accept: string, type: string): number => {
   return found
 }
 
-// The reader is usually the author who has just deployed the server: the message names the option, and repeats nothing
+// The reader is usually the author who has just deployed the server: the message names the option, and contains nothing
 // of the request.
 const wrongHost = invalid(403, "Forbidden: the Host of this request is not among the allowedHosts of the server")
 const wrongOrigin = invalid(403, "Forbidden: the Origin of this request is not among the allowedOrigins of the server")

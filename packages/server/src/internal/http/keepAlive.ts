@@ -11,8 +11,8 @@ import * as sse from "./sse.ts"
 const slots = 16
 
 /**
- * Writes a comment to each stream once per interval. One fiber serves all streams, and there is none while there is no
- * stream. Slow streams are skipped: their connections are in use, and further text would wait in memory.
+ * Writes a comment to each stream once per interval. One fiber serves all streams. It runs only while there are
+ * streams. Slow streams are skipped: their connections are in use, and further text would wait in memory.
  */
 export class KeepAlive {
   readonly #streams: ReadonlyArray<Set<HttpAnswer>> = Array.from({ length: slots }, () => new Set())

@@ -67,7 +67,7 @@ export interface Options {
   readonly requireMcpHeaders?: boolean | undefined
   /** Allows the web pages of `allowedOrigins` to read the answers: `Cors.make()`. Off by default. */
   readonly cors?: Cors | undefined
-  /** Sessions, and when they end. */
+  /** The bounds and timeouts of sessions. */
   readonly sessions?: SessionOptions | undefined
   /** Serves clients of 2024-11-05 as well: `LegacySse.make()`. Off by default. */
   readonly legacySse?: LegacySse | undefined
@@ -80,7 +80,7 @@ export interface Options {
   readonly shutdownTimeout?: Duration.Input | undefined
 }
 
-/** Sessions, and when they end. */
+/** The bounds and timeouts of sessions. */
 export interface SessionOptions {
   /**
    * Open sessions: 10,000 by default. At the bound `initialize` is answered with 503 and `Retry-After`. With

@@ -75,8 +75,8 @@ export const mismatchOfBatch = (
 ): string | undefined => {
   const sent = [Header.keys.method, Header.keys.name].find((key) => request.header(key) !== undefined) ??
     request.params?.[0]
-  if (sent !== undefined) return `${sent} header cannot repeat what is in a batch`
+  if (sent !== undefined) return `${sent} header cannot describe the messages of a batch`
   return required && members.some(({ _tag }) => _tag === "Request")
-    ? `${Header.names.method} header is required, and cannot repeat what is in a batch`
+    ? `${Header.names.method} header is required, and cannot describe the messages of a batch`
     : undefined
 }

@@ -38,18 +38,18 @@ export const busy = (message: string): HttpRefusal => ({
   headers: { "retry-after": "1" }
 })
 
-/** The server shuts down before the request was handled to its end. */
-export const closing = busy("Service Unavailable: the server ends")
+/** The server shuts down before the request was handled completely. */
+export const closing = busy("Service Unavailable: the server is shutting down")
 
 export const tooManyRequests = busy("Service Unavailable: too many requests in flight")
 
 export const tooManyStreams = busy("Service Unavailable: too many open streams")
 
-/** A message of a session without the id of the session. */
-export const noSession = invalid(400, "Bad Request: the Mcp-Session-Id header of a session is missing")
+/** The refusal of a message that belongs to a session and does not have its id. */
+export const noSession = invalid(400, "Bad Request: the Mcp-Session-Id header is missing")
 
-/** A response, in a revision in which the server sends no requests. */
-export const noResponses = invalid(400, "Invalid Request: a client posts no responses in this revision")
+/** The refusal of a response, in a revision in which the server sends no requests. */
+export const noResponses = invalid(400, "Invalid Request: this revision does not allow responses from a client")
 
 /** An error of the protocol, written in a revision. */
 export const fromError = (

@@ -29,14 +29,14 @@ export interface SessionOwner {
   readonly now: () => number
   readonly fork: (effect: Effect.Effect<unknown>) => void
   readonly refuse: (answer: HttpAnswer, refused: HttpRefusal, id?: JsonRpc.Id) => void
-  /** A stream is connected to a client, or no longer; `longLived` for streams without an end of their own. */
+  /** Called when a stream is connected to a client. `longLived` is true for a stream without an end of its own. */
   readonly streamOpened: (longLived: boolean) => void
   readonly streamClosed: (longLived: boolean) => void
-  /** Nothing more will be sent on a stream that is in the event log. */
+  /** Called when a stream that is in the event log is complete. */
   readonly streamCompleted: (session: HttpSessionBase, stream: number) => void
-  /** Ends a session. Requests do not find it any more. */
+  /** Ends a session. Later requests do not find it. */
   readonly end: (session: HttpSessionBase, reason: SessionEnd) => void
-  /** The connection of a session has closed: nothing of it is left. */
+  /** Called when the connection of a session has closed and its resources are released. */
   readonly closed: (session: HttpSessionBase) => void
 }
 
@@ -49,7 +49,7 @@ export abstract class HttpSessionBase implements Connection {
   isEnding = false
   readonly owner: SessionOwner
   protected receiver!: Receiver
-  /** When something was in flight last. */
+  /** When the session was last in use. */
   #usedAt: number
   #isInitialized = false
 
@@ -60,13 +60,13 @@ export abstract class HttpSessionBase implements Connection {
     this.#usedAt = owner.now()
   }
 
-  /** Whether something is in flight, or a client listens. */
+  /** Whether a request is in flight, or a client listens. */
   abstract readonly busy: boolean
   abstract send(message: JsonRpc.Outbound, about?: JsonRpc.Id): boolean
   abstract readonly drained: Effect.Effect<void>
-  /** Ends the session as soon as nothing is in flight. */
+  /** Ends the session as soon as no request is in flight. */
   abstract drain(): void
-  /** Ends all streams. Nothing is sent any more. */
+  /** Ends all streams. Nothing is sent afterwards. */
   protected abstract closeStreams(): void
 
   /** The negotiated revision; undefined before `initialize` was handled. */
@@ -75,7 +75,7 @@ export abstract class HttpSessionBase implements Connection {
   }
 
   /**
-   * When the session expires, if nothing happens until then. A client that continues without `notifications/initialized`
+   * When the session expires if it is not used until then. A client that continues without `notifications/initialized`
    * counts as initialized; nothing unsolicited is sent to it.
    */
   expiresAt(now: number): number {
@@ -85,8 +85,8 @@ export abstract class HttpSessionBase implements Connection {
   }
 
   /**
-   * When to check whether it has expired. A session that is initialized meanwhile may expire earlier than one that
-   * never is.
+   * When to check whether it has expired. A session that is initialized until then may expire earlier than one that is
+   * not.
    */
   nextCheckAt(now: number): number {
     const expiresAt = this.expiresAt(now)
@@ -97,7 +97,7 @@ export abstract class HttpSessionBase implements Connection {
     this.receiver = receiver
   }
 
-  /** A message of the client is about to be delivered. Its claims are the latest that are known of the principal. */
+  /** Called before a message of the client is delivered. Its claims are the latest ones of the principal. */
   protected arrived({ principal }: HttpRequest): void {
     const { session } = this.peer
     if (!(session instanceof ServerSession)) return
@@ -106,8 +106,7 @@ export abstract class HttpSessionBase implements Connection {
   }
 
   /**
-   * Postpones the expiry. Before the session is initialized that has no effect, however often the client listens
-   * meanwhile.
+   * Postpones the expiry. It has no effect before the session is initialized, even if the client opens a stream.
    */
   protected touch(): void {
     if (this.#isInitialized) this.#usedAt = this.owner.now()

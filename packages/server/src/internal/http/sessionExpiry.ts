@@ -7,7 +7,7 @@ import type * as Fiber from "effect/Fiber"
 // However close the deadlines are to each other, the sessions are checked at most this often, in milliseconds.
 const minPause = 1_000
 
-// The longest delay of a timer. It checks again then.
+// The longest delay of a timer. A later deadline is checked again after this delay.
 const maxDelay = 0x7fffffff
 
 /**

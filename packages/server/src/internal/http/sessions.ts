@@ -38,7 +38,7 @@ import type { HttpSessionBase, SessionOwner } from "./sessionBase.ts"
 import { ExpiryTimer } from "./sessionExpiry.ts"
 import { StreamableSession } from "./streamableSession.ts"
 
-// The same for a session that never existed, that has ended, and that belongs to another principal.
+// The same answer for a session that never existed, that has ended, or that belongs to another principal.
 export const notFound = invalid(404, "Not Found: there is no such session")
 const tooManySessionsOfPrincipal = busy("Service Unavailable: too many sessions of one principal")
 
@@ -121,7 +121,7 @@ export class Sessions implements SessionOwner {
     return this.load.requests >= this.options.maxConcurrentRequests ? tooManyRequests : undefined
   }
 
-  /** Compares the headers that repeat parts of a message with the message; `required` if they must be there. */
+  /** Compares the headers that repeat parts of a message with the message; `required` if they must be present. */
   mismatch(
     message: JsonRpc.Inbound,
     request: HttpRequest,
@@ -138,7 +138,7 @@ export class Sessions implements SessionOwner {
     return wrong === undefined ? undefined : fromError(McpError.headerMismatch(wrong), Revision.latestSession)
   }
 
-  /** A stream by GET: a new one, or one that the client resumes. */
+  /** Handles a GET, which opens a stream or resumes one. */
   get(request: HttpRequest, answer: HttpAnswer): void {
     const session = this.#sessionOf(request)
     if (!(session instanceof StreamableSession)) return this.refuse(answer, session)
@@ -147,7 +147,7 @@ export class Sessions implements SessionOwner {
     else session.resume(last, answer)
   }
 
-  /** The end of a session by DELETE. */
+  /** Handles a DELETE, which ends a session. */
   delete(request: HttpRequest, answer: HttpAnswer): void {
     const session = this.#sessionOf(request)
     if (!(session instanceof StreamableSession)) return this.refuse(answer, session)
@@ -167,12 +167,12 @@ export class Sessions implements SessionOwner {
     session.peer = this.#endpoint.core.open(session, this.#endpoint.runner)
   }
 
-  /** Expires a session when its time has come. */
+  /** Ends a session when it expires. */
   expire(session: HttpSessionBase): void {
     this.#expiry.arm(session.nextCheckAt(this.now()))
   }
 
-  /** Refuses a new session of a principal, at a bound. Expired sessions are removed first. */
+  /** Refuses a new session of a principal if a bound is reached. Expired sessions are removed first. */
   full(principalId: string | undefined): HttpRefusal | undefined {
     if (this.isClosing) return closing
     const { maxSessions, maxSessionsPerPrincipal } = this.options.sessions
@@ -224,14 +224,14 @@ export class Sessions implements SessionOwner {
   }
 
   /**
-   * A POST to an endpoint without sessions: a session for this POST alone, in the revision of its header ("the server
-   * SHOULD assume protocol version 2025-03-26" without one), and with a client that cannot receive requests. It ends
-   * with the response.
+   * Handles a POST to an endpoint without sessions: opens a session for this POST alone, in the revision of its header
+   * ("the server SHOULD assume protocol version 2025-03-26" without one), and with a client that cannot receive
+   * requests. It ends with the response.
    */
   #postAlone(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     const id = idOf(message)
     if (id === undefined && message._tag !== "Batch") {
-      // A notification has no effect: it cannot belong to anything.
+      // A notification has no effect: there is no session that it could belong to.
       if (message._tag === "Invalid") return this.refuse(answer, malformed(message))
       return answer.reply(202, {}, "")
     }
@@ -257,7 +257,9 @@ export class Sessions implements SessionOwner {
     // Bad Request" (2025-06-18, transports). A session supports only the revision that was negotiated.
     const version = request.header(Header.keys.protocolVersion)
     if (version === undefined || version === session.revision) return session
-    const what = `MCP-Protocol-Version is ${clip(version)}, and the session speaks ${session.revision ?? "none yet"}`
+    const what = `MCP-Protocol-Version is ${clip(version)}, and the session has ${
+      session.revision ?? "no revision yet"
+    }`
     return invalid(400, `Bad Request: ${what}`)
   }
 

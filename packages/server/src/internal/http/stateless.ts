@@ -22,8 +22,8 @@ const listen = "subscriptions/listen"
 const kindOf = ({ method }: RequestContext) => method === listen ? "streams" : "requests"
 
 /**
- * The HTTP status of an error response. An error of a handler has 200, like a result. The exceptions are those of the
- * specification: "If the server does not implement the requested RPC method, it MUST respond with `404 Not Found`"; and
+ * The HTTP status of an error response. An error of a handler has 200, like a result. The specification has two
+ * exceptions: "If the server does not implement the requested RPC method, it MUST respond with `404 Not Found`", and
  * 400 if the client lacks a capability.
  */
 const statusOf = ({ code }: JsonRpc.ErrorObject): number => code === -32601 ? 404 : code === -32021 ? 400 : 200
@@ -120,7 +120,7 @@ class StatelessResponse implements ResponseSink {
   readonly #to: HttpAnswer
   /** Set while the response is a stream. */
   #stream: sse.SlowReaderBuffer | undefined = undefined
-  /** Where the stream is registered for keep-alive comments, while the request is suspended. */
+  /** The slot of the stream for keep-alive comments, while the request is suspended. */
   #keepAliveSlot: number | undefined = undefined
 
   constructor(requests: StatelessRequests, from: HttpRequest, to: HttpAnswer) {
@@ -145,8 +145,8 @@ class StatelessResponse implements ResponseSink {
   }
 
   /**
-   * The client is gone; or it is still there, and the server shuts down: a client that received nothing might wait
-   * forever.
+   * Ends the response of a request without a result. A client that is still connected, because the server shuts down,
+   * receives an error: without one it might wait forever.
    */
   discard({ id }: RequestContext): void {
     const isGone = this.#to.isClosed
@@ -160,7 +160,7 @@ class StatelessResponse implements ResponseSink {
     return this.#openStream().write(this.#to, sse.message(text)) ?? this.#cancelUnread(request)
   }
 
-  /** A client that does not read is treated as gone. */
+  /** A client that does not read is treated as disconnected. */
   #cancelUnread(request: RequestContext): true {
     this.#to.abort()
     request.cancel()

@@ -2,8 +2,8 @@
  * One stream of server-sent events, which outlives the HTTP connections that it is sent on.
  *
  * Messages go to the event log, and to the connection if there is one. A client that reconnects gets the messages that
- * it has missed from the log, and then the stream continues on the new connection. The latest connection wins: a broken
- * one can look alive for minutes, and would lock out its own client.
+ * it has missed from the log, and then the stream continues on the new connection. The latest connection replaces the
+ * earlier one: a broken connection can look alive for minutes, and would lock out its own client.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -15,11 +15,11 @@ import * as sse from "./sse.ts"
 
 /** The session of a stream, as the stream sees it. */
 export interface StreamingSession extends HttpSessionBase {
-  /** Stores the messages for clients that reconnect; undefined if clients cannot. */
+  /** Stores the messages for clients that reconnect; undefined if clients cannot resume a stream. */
   readonly log: Store | undefined
-  /** Whether the client supports events without data. Older ones take them for broken messages. */
+  /** Whether the client supports events without data. Older clients treat them as invalid messages. */
   readonly primes: boolean
-  /** A stream has a connection now, or no longer. `longLived` if the client has opened it by GET. */
+  /** Called when a stream gets a connection. `longLived` is true if the client has opened it by GET. */
   readonly connected: (stream: Stream, longLived: boolean) => void
   readonly disconnected: (longLived: boolean) => void
 }
@@ -111,7 +111,7 @@ export class Stream {
 
   /**
    * Continues on a connection whose client has seen the events up to `after`. Calls `refuse` if the events after that
-   * are not available any more.
+   * are no longer available.
    */
   resume(answer: HttpAnswer, after: number, refuse: () => void): void {
     if (after > this.#last && !this.#complete) return refuse()
@@ -150,7 +150,10 @@ export class Stream {
       })))
   }
 
-  /** Sends the missed events, no faster than the client takes them: it may request the same ones many times at once. */
+  /**
+   * Sends the missed events, no faster than the client takes them: it may request the same events many times
+   * concurrently.
+   */
   #replay(answer: HttpAnswer, after: number, missed: ReadonlyArray<string>, from: number): Effect.Effect<void> {
     for (let at = from; at < missed.length; at++) {
       if (this.#resuming !== answer) return Effect.void
@@ -170,7 +173,7 @@ export class Stream {
 
   /**
    * The events to send if the log has lost them: none on the standalone stream. A client that could not resume it would
-   * receive no notifications any more.
+   * receive no further notifications.
    */
   get #withoutLog(): ReadonlyArray<string> | undefined {
     return this.number === 0 ? [] : undefined
@@ -192,7 +195,7 @@ export class Stream {
     answer.onClose(() => answer === this.#answer && void this.#leave())
   }
 
-  /** Gives up the connection. */
+  /** Detaches the connection from the stream, and returns it. */
   #leave(): HttpAnswer | undefined {
     const answer = this.#answer
     if (answer === undefined) return undefined

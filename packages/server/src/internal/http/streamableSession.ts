@@ -23,7 +23,10 @@ const twice = invalid(400, "Invalid Request: two requests of the batch have the 
 const noBatches = invalid(400, "Invalid Request: only revision 2025-03-26 has batches")
 // "The `initialize` request MUST NOT be part of a JSON-RPC batch" (2025-03-26, lifecycle).
 const noInitialize = invalid(400, "Invalid Request: initialize must not be part of a batch")
-const unknownEvent = invalid(400, "Bad Request: the events after this Last-Event-ID are not there, or not any more")
+const unknownEvent = invalid(
+  400,
+  "Bad Request: the events after this Last-Event-ID do not exist, or are no longer stored"
+)
 const over = invalid(404, "Not Found: the session is over")
 
 type Reply = JsonRpc.Success | JsonRpc.Failure | JsonRpc.Batch
@@ -126,7 +129,7 @@ class Post {
 
 export class StreamableSession extends HttpSessionBase implements StreamingSession {
   readonly #limits: Limits.Resolved
-  // The POSTs that are not answered yet, by the ids of their requests; undefined while there is none.
+  // The POSTs that are not answered yet, by the ids of their requests; undefined while there are none.
   #posts: Map<JsonRpc.Id, Post> | undefined = undefined
   // The POST that is being delivered: it may be answered before it is among the others.
   #current: Post | undefined = undefined
@@ -148,7 +151,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   // ---- HTTP requests
 
-  /** The POST of `initialize`. The session ends if `initialize` fails, or if its id does not reach the client. */
+  /**
+   * Handles the POST of `initialize`. The session ends if `initialize` fails, or if its id does not reach the client.
+   */
   initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
     this.#deliver(new Post(message.id, request.size, answer, true), message, request)
   }
@@ -224,13 +229,13 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     else for (const id of post.id) posts.set(id, post)
   }
 
-  /** The client listens to messages that belong to no request. */
+  /** Opens the stream for messages that belong to no request. */
   listen(answer: HttpAnswer): void {
     if (this.#isFull(this.#standalone)) return this.owner.refuse(answer, tooManyStreams)
     ;(this.#standalone ??= new Stream(this, 0)).open(answer, true)
   }
 
-  /** The client resumes a stream after an event. */
+  /** Resumes a stream after an event. */
   resume(lastEventId: string, answer: HttpAnswer): void {
     const last = parseId(lastEventId)
     if (last === undefined) return this.owner.refuse(answer, unknownEvent)
@@ -243,7 +248,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     return stream?.connected !== true && this.owner.streamsFull
   }
 
-  /** A stream by its number. A stream that is complete may still be in the event log. */
+  /** Returns the stream with a number. A complete stream may still be in the event log. */
   #streamOf(number: number): Stream {
     if (number === 0) return this.#standalone ??= new Stream(this, 0)
     for (const { stream } of this.#posts?.values() ?? []) if (stream?.number === number) return stream
@@ -301,7 +306,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   #sendStandalone(text: string): boolean {
     if (this.#standalone?.connected === true) return this.#standalone.send(text)
     const queue = (this.#queue ??= [])
-    // One notification about a changed list is enough.
+    // One notification suffices for several changes of a list.
     if (queue.includes(text)) return true
     queue.push(text)
     if (queue.length > this.owner.options.sessions.maxPendingMessages) queue.shift()
@@ -331,7 +336,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     this.owner.load.count("requests", post.size, -1)
   }
 
-  /** If nothing is in flight any more, the idle time begins, or a session that drains ends. */
+  /** Begins the idle time if nothing is in flight and no client listens, or ends a session that is draining. */
   #rest(): void {
     if (this.#posts?.size === 0) this.#posts = undefined
     if (this.#current !== undefined) return

@@ -11,7 +11,7 @@ import { type RequestContext, type Round, unavailable } from "@skein/runtime/Req
 /** The keys of the `once` calls that a fiber runs in. */
 export const InOnce = Context.Reference<ReadonlyArray<string>>("@skein/server/InOnce", { defaultValue: () => [] })
 
-/** Resumes a fiber that waits for the run of another one; without an exit it has to run the effect itself. */
+/** Resumes a fiber that waits for the run of another one; without an exit that fiber must run the effect itself. */
 type Waiter = (exit: Exit.Exit<unknown, unknown> | undefined) => void
 
 /** The round of a request that may not request input: it only stores the results of `once`. */

@@ -12,7 +12,7 @@ const text = new TextDecoder("utf-8", { fatal: true })
 type Bytes = Uint8Array<ArrayBuffer>
 type Key = Awaited<ReturnType<typeof globalThis.crypto.subtle.importKey>>
 
-/** A copy that is not in shared memory, as the types of WebCrypto require. */
+/** Copies bytes out of shared memory, as the types of WebCrypto require. */
 const own = (bytes: Uint8Array): Bytes => new Uint8Array(bytes)
 
 const derive = async (secret: Uint8Array): Promise<Key> => {

@@ -25,7 +25,7 @@ import { sha256 } from "./digest.ts"
 
 /** The state of a request between two of its rounds. */
 export interface RoundState {
-  /** How many rounds there were before. */
+  /** The number of earlier rounds. */
   readonly rounds: number
   /** The responses so far, by the keys of their input requests. */
   readonly answers: Map<string, Answered>
@@ -33,7 +33,7 @@ export interface RoundState {
   readonly onces: Map<string, unknown>
 }
 
-/** The response to an input request, and a digest of that; without a response, it did not arrive in time. */
+/** The response to an input request, and a digest of the input request. Without a response, none arrived in time. */
 export interface Answered {
   readonly asked: string
   readonly answer?: JsonObject | undefined
@@ -94,7 +94,7 @@ export class Round extends OnceStore implements Contract {
     options?: CallOptions
   ): ReturnType<Contract["ask"]> {
     return Effect.withFiber((fiber) => {
-      // A finalizer, or a detached fiber: the input requests of the round were sent already.
+      // A finalizer or a detached fiber calls this: the input requests of the round were sent already.
       if (this.#ended) return stop(fiber)
       const { asked, key } = this.#identify(method, params, options?.key)
       const answered = this.state.answers.get(key)
@@ -145,7 +145,7 @@ export class Round extends OnceStore implements Contract {
       this.#checkSoon()
       return Effect.sync(() => {
         this.#waiting.delete(resume)
-        // It lost a race, or timed out: the input request is not sent.
+        // The fiber lost a race, or timed out: the input request is not sent.
         if (!this.#ended) this.open.delete(key)
       })
     })
@@ -154,7 +154,7 @@ export class Round extends OnceStore implements Contract {
   /**
    * An input request is identified by its content and the number of equal ones before it: not by their order, which
    * differs from round to round. If the handler was changed meanwhile, its input requests are new ones. With a key of
-   * the author, which the client sees unchanged, only the method and the form have to stay the same.
+   * the author, which the client sees unchanged, only the method and the form must stay the same.
    */
   #identify(method: string, params: JsonObject | undefined, given: string | undefined): InputIdentity {
     const asked = digest(CanonicalJson.stringify([method, given === undefined ? params : params?.["requestedSchema"]]))

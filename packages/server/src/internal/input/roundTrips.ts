@@ -104,7 +104,7 @@ export class RoundTrips implements RoundOwner {
   #resume(request: RequestContext, sealed: unknown): Effect.Effect<RoundState, McpError.McpError> {
     if (typeof sealed !== "string") return refused("params.requestState: a string is expected")
     if (sealed.length > this.#maxSize) {
-      return refused("params.requestState: it is longer than any that this server has issued")
+      return refused("params.requestState: it is longer than every state that this server issues")
     }
     return Effect.gen({ self: this }, function*() {
       const opened = yield* Effect.promise(() => this.#codec.open(sealed))

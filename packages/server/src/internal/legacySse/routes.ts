@@ -9,7 +9,7 @@ import { type HttpRefusal, idOf, invalid, tooManyStreams } from "../http/refusal
 import { newId, notFound, type Sessions } from "../http/sessions.ts"
 import { SseSession } from "./sseSession.ts"
 
-const noSessionId = invalid(400, "Bad Request: the sessionId of a session is missing")
+const noSessionId = invalid(400, "Bad Request: the sessionId parameter is missing")
 
 export class LegacySseRoutes {
   readonly #options: LegacySse
@@ -45,7 +45,7 @@ export class LegacySseRoutes {
     session.start(this.#options.messages)
   }
 
-  /** A message to a session. */
+  /** Receives a message to a session. */
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     const mismatch = this.#sessions.mismatch(message, request, undefined, false)
     if (mismatch !== undefined) return this.#sessions.refuse(answer, mismatch, idOf(message))

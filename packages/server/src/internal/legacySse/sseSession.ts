@@ -86,12 +86,12 @@ export class SseSession extends HttpSessionBase {
     return true
   }
 
-  /** Its requests may finish as if the client had closed the session. */
+  /** Lets the requests in flight finish, as if the client had closed the session. */
   drain(): void {
     this.peer.close({ _tag: "ClosedByPeer" }, true)
   }
 
-  /** If this side ends, the client receives an error. */
+  /** Discards a request. The client receives an error if this side ends the session. */
   discardRequest(about: JsonRpc.Id): void {
     this.#requestEnded(about)
     if (this.isEnding || this.owner.isClosing) this.send(JsonRpc.failure(about, closing.error))

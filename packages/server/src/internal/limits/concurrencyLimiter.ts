@@ -53,7 +53,7 @@ export class ConcurrencyLimiter {
 
   /** Handles a request as soon as the limit allows it. */
   run(key: string, request: RequestContext, next: Handler): ReturnType<Handler> {
-    // The finalizer is in place before a slot is taken, because a fiber may be interrupted between any two steps.
+    // The finalizer is added before a slot is taken, because a fiber may be interrupted between any two steps.
     return Effect.suspend(() => {
       let ticket: Ticket | undefined
       return Effect.onExitPrimitive(

@@ -50,7 +50,7 @@ export const installLogging = (methods: MethodTable): void => {
   methods.on(Method.SetLevel, ({ level }, { caller, method }) =>
     Effect.suspend(() => {
       const session = subscriptions.lastingSession(caller)
-      // A peer of a single request would lose the level with the answer: the method does not exist for it.
+      // The level would be lost with the answer to a peer of a single request, so the method does not exist for it.
       if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
       session.logLevel = level
       return Effect.succeed({})

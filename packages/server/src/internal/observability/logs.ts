@@ -35,7 +35,7 @@ const Lowered: Context.Reference<boolean> = Context.Reference("@skein/server/int
 
 const isQuiet = (level: LogLevel): boolean => level === "Debug" || level === "Trace"
 
-/** Lowers the minimum log level of a request, so that its client gets debug messages. */
+/** Lowers the minimum log level of a request, so that its client receives debug messages. */
 export const lowerMinimum = <R>(context: Context.Context<R>): Context.Context<R> =>
   Context.add(Context.add(context, References.MinimumLogLevel, "Trace"), Lowered, true)
 
@@ -74,7 +74,7 @@ export class LogForwarder {
     this.#logger = makeLogger((entry) => this.#log(entry))
   }
 
-  /** Adds this logger, beside the others, to the services that handlers start with. */
+  /** Adds this logger to the loggers among the services that handlers start with. */
   addTo<R>(context: Context.Context<R>): Context.Context<R> {
     const loggers = this.beside(Context.get(context, References.CurrentLoggers))
     return Context.add(
@@ -102,7 +102,10 @@ export class LogForwarder {
     return quiet
   }
 
-  /** Whether the minimum log level is lowered for clients that ask for debug messages: the author has set none. */
+  /**
+   * Whether the minimum log level is lowered for clients that request debug messages. It is not if the author has set
+   * one.
+   */
   lowersMinimum(base: Context.Context<never>): boolean {
     return !base.mapUnsafe.has(References.MinimumLogLevel.key)
   }

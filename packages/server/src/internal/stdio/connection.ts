@@ -21,9 +21,9 @@ export interface StdioOptions extends NodeStreams.Bounds {
 }
 
 /**
- * Opens the connection. It ends as `ClosedByPeer` when the input ends (and still sends until it is closed) or when the client
- * closes the output. While the output is backed up, the input is not read. It fails with the reason `OpenFailed` when another
- * connection uses `process.stdout`.
+ * Opens the connection. It ends as `ClosedByPeer` when the input ends, and then still sends until it is closed, or when
+ * the client closes the output. While the output is backed up, the input is not read. It fails with the reason
+ * `OpenFailed` when another connection uses `process.stdout`.
  */
 export const connect = (options: StdioOptions = {}): Effect.Effect<Connection, TransportError, Scope.Scope> =>
   Effect.suspend(() => {

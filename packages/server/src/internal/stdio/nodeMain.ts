@@ -26,7 +26,7 @@ const isConfigurationError = (error: unknown): error is { readonly message: stri
   error instanceof DefinitionError || (error instanceof TransportError && error.reason._tag === "OpenFailed") ||
   (error instanceof Error && Predicate.isTagged(error, "TaskError"))
 
-// The maxDelay delay of a timer.
+// The longest delay of a timer.
 const maxDelay = 0x7fffffff
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const

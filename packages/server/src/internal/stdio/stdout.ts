@@ -22,7 +22,7 @@ interface Guard {
   owned: boolean
 }
 
-// A property of the stream and not of this module, so that two copies of this package share one guard.
+// The guard is stored on the stream and not in this module, so that two copies of this package share one guard.
 const key = Symbol.for("@skein/server/stdout")
 
 interface Guarded {

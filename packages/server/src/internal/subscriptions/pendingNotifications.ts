@@ -19,7 +19,7 @@ export interface NotificationTarget {
 
 /**
  * Sends notifications without waiting. A slow target delays no other target, and at most one notification of each key
- * waits for it: a notification reports a change, and one suffices for several changes that the client has not read yet.
+ * waits for it, because one notification suffices for several changes that the client has not read about yet.
  */
 export class PendingNotifications {
   readonly #fibers: Fibers

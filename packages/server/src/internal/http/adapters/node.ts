@@ -139,11 +139,11 @@ const read = (message: IncomingMessage, limit: number, done: (body: Body) => voi
   message.on("close", () => end({ fault: "Aborted" }))
 }
 
-// The rest of a body is read after its answer up to here, so that the connection can be used again.
+// The most bytes of the rest of a body that are read after the answer, so that the connection can be used again.
 const short = 64 * 1024
 
-// Of a longer body so much is read until the connection is closed: a client that is still sending has not read the
-// answer yet.
+// The most bytes of a longer body that are read before the connection is closed: a client that is still sending has not
+// read the answer yet.
 const lingered = 1024 * 1024
 
 /** Whether the unread rest of a body is, or may be, too long to read. */
@@ -152,9 +152,8 @@ const isLong = ({ headers }: IncomingMessage): boolean =>
   Number(headers["content-length"]) > short
 
 /**
- * Answers a request whose body is still arriving. The connection cannot be used again; but if it were closed now it
- * would be reset, and the answer lost, before a client that is still sending has read it. So more of the body is read,
- * and dropped.
+ * Answers a request whose body is still arriving. The connection cannot be used again. If it were closed now, it would
+ * be reset, and a client that is still sending would lose the answer. So more of the body is read and dropped.
  */
 const linger = (response: ServerResponse, body: string): void => {
   const { req: message } = response
@@ -268,7 +267,9 @@ export class NodeAnswer implements HttpAnswer {
     this.#finish()
   }
 
-  /** Bounds the time until the rest is sent: a client that never reads would otherwise have it stored forever. */
+  /**
+   * Bounds the time until the rest is sent. Otherwise the rest would be stored forever for a client that never reads.
+   */
   #finish(body?: string): void {
     const response = this.#response.end(body)
     const { socket } = response

@@ -44,7 +44,7 @@ export const make = (
   { headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }: Bounds
 ) => {
   const connectionsCheckingInterval = Math.min(headersTimeout, 5_000)
-  // Not imported: an import reads all exports of `node:http`, and one of them loads `fetch`.
+  // Not an `import`: that reads all exports of `node:http`, and one of them loads `fetch`.
   const { createServer } = process.getBuiltinModule("node:http")
   const server = createServer({ headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval }, handle)
   server.maxConnections = maxConnections
@@ -54,7 +54,7 @@ export const make = (
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
   })
-  // Without a listener, Node answers `Expect: 100-continue` before the head was validated.
+  // Without this listener, Node answers `Expect: 100-continue` before the head is validated.
   server.on("checkContinue", handle)
   server.on("clientError", refuseBytes)
   return { server, sockets }

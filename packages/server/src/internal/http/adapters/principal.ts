@@ -15,8 +15,8 @@ import type { Endpoint } from "../endpoint.ts"
 import { send } from "../refusals.ts"
 
 /**
- * The surrounding services, and those of the server before them, so that its loggers receive what an adapter logs.
- * Requests must not find a scope there: they would fill it.
+ * The surrounding services and those of the server, which take precedence, so that its loggers receive the logs of an
+ * adapter. They contain no scope: requests would add resources to it.
  */
 export const adapterContext: Effect.Effect<Context.Context<never>, never, McpServer> = /* @__PURE__ */ Effect.map(
   /* @__PURE__ */ Effect.context<McpServer>(),
@@ -77,6 +77,6 @@ const findPrincipal = <Request>(
     if (Exit.isSuccess(exit)) then(exit.value)
     else if (!answer.isClosed) failed(exit.cause)
   })
-  // When the client disconnects, the principal is not needed any more.
+  // When the client disconnects, the principal is no longer needed.
   if (finding.pollUnsafe() === undefined) answer.onClose(() => finding.interruptUnsafe())
 }

@@ -96,7 +96,10 @@ export class RouterRequest implements HttpRequest {
     return query < 0 ? undefined : url.slice(query + 1)
   }
 
-  /** Without the scope of the route, which closes with the response: handlers of a session may continue after that. */
+  /**
+   * The services without the scope of the route, which closes with the response: handlers of a session may continue
+   * after that.
+   */
   get context(): Context.Context<never> {
     return this.#services ??= services(this.#all)
   }

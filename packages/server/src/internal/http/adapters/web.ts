@@ -14,14 +14,14 @@ export interface RequestInput {
   readonly principal?: Principal | undefined
   /**
    * The body, if it was read already: JSON, text or bytes. On Node behind Hono's adapter it is twice as fast to supply
-   * it, with `await c.req.text()`; but then the application has to bound its size.
+   * it, with `await c.req.text()`; but then the application must bound its size.
    */
   readonly body?: unknown
   /** Services for the handlers of this request. */
   readonly context?: Context.Context<never> | undefined
 }
 
-// The host, the path and the query of an absolute URL. The standard writes that of a request with a path, and without a
+// The host, the path and the query of an absolute URL. By the standard, the URL of a request always has a path and no
 // user.
 const target = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i
 
@@ -84,7 +84,9 @@ export class WebRequest implements HttpRequest {
     this.#given = given?.body
   }
 
-  /** A request that was made in this process, or sent over HTTP/2, may have its host in the URL only. */
+  /**
+   * Reads a header. A request that was made in this process, or sent over HTTP/2, may have its host in the URL only.
+   */
   header(name: string): string | undefined {
     const { headers, url } = this.#request
     return headers.get(name) ?? (name === "host" ? target.exec(url)?.[1] : undefined)
@@ -193,7 +195,7 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
     if (this.isClosed) return
     const onClose = this.closeListener
     this.#complete()
-    // Nobody reads the response, but the promise has to be settled.
+    // The response is not read, but the promise must be settled.
     if (this.#controller === undefined) this.#settle(new Response(null, { status: 499 }))
     else this.#close()
     this.wake()
@@ -210,7 +212,7 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
 
   readonly #left = (): void => this.left()
 
-  // Some platforms make the signal when it is first read: only requests that suspend read it.
+  // Some platforms create the signal when it is first read, so only requests that suspend read it.
   #watch(): void {
     if (this.#watched) return
     this.#watched = true
