@@ -28,7 +28,7 @@ class Side implements Connection {
   readonly #highWaterMark: number
   readonly #origin: Origin | undefined
   readonly #inbox: Array<string> = []
-  /** Opened when this side takes more; set while somebody waits for that. */
+  /** Opened when this side takes more; set while a caller waits for that. */
   #drained: Latch.Latch | undefined = undefined
   #receiver: Receiver | undefined = undefined
   #end: End | undefined = undefined

@@ -239,7 +239,7 @@ export class Writer {
   #scheduled = false
   #congested = false
   #isStopped = false
-  // Opened when the peer takes more; set while somebody waits for that.
+  // Opened when the peer takes more; set while a caller waits for that.
   #drained: Latch.Latch | undefined
 
   constructor(options: WriterOptions) {
@@ -319,7 +319,7 @@ export class Writer {
     if (!this.#congested) this.#wake()
   }
 
-  /** Stops writing. Returns the waiting text, and resumes everything that waits for `drained`. */
+  /** Stops writing. Returns the waiting text, and resumes the callers that wait for `drained`. */
   stop(): string {
     const rest = this.#take()
     this.#isStopped = true
@@ -328,7 +328,7 @@ export class Writer {
     return rest
   }
 
-  /** Succeeds once the peer takes more, or will take nothing any more. */
+  /** Succeeds once the peer takes more, or can take no further text. */
   get drained(): Effect.Effect<void> {
     return Effect.suspend(() => this.#congested ? (this.#drained ??= Latch.makeUnsafe(false)).await : Effect.void)
   }

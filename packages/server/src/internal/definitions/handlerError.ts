@@ -25,7 +25,7 @@ export const toMcpError = (error: HandlerError): McpError.McpError => {
 
 /**
  * The JSON-RPC error for the failure of a tool, or `undefined` if the failure becomes a result with `isError`. In a
- * session-based revision a missing capability becomes such a result, because a model can act on it; 2026-07-28 demands
+ * session-based revision a missing capability becomes such a result, because a model can act on it. 2026-07-28 requires
  * `-32021`.
  */
 export const toolErrorOf = (error: HandlerError): McpError.McpError | undefined => {

@@ -31,7 +31,10 @@ export class LoadCounters {
   /** The bodies of suspended requests, in characters, and the bodies that are being read, in bytes. */
   bodies = 0
 
-  /** A request has suspended, or one that had is over (`by` -1); its body has so many characters. */
+  /**
+   * Counts a request or stream that has suspended, or removes one that has ended (`by` -1). `size` is the length of its
+   * body in characters.
+   */
   count(kind: "requests" | "streams", size: number, by: 1 | -1): void {
     this[kind] += by
     this.bodies += by * size

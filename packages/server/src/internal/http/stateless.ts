@@ -18,7 +18,7 @@ import * as sse from "./sse.ts"
 
 const listen = "subscriptions/listen"
 
-/** What a suspended request counts as. */
+/** The counter for a suspended request. */
 const kindOf = ({ method }: RequestContext) => method === listen ? "streams" : "requests"
 
 /**

@@ -71,7 +71,7 @@ const cancel = ({ peer }: ServerSession, { taskId }: State): Effect.Effect<void>
 
 /**
  * Sends the input request as a task, and returns the response that the client would have sent without a task. It takes
- * at most `timeout`, which is also the time for which the client should retain the task, unless `ttl` is given. The
+ * at most `timeout`, which is also how long the client should retain the task, unless `ttl` is given. The
  * task is cancelled on a timeout and on an interruption.
  */
 export const ask = (

@@ -36,7 +36,7 @@ export type FindPrincipal<Request> = (
 // The client learns nothing about a fault of the application.
 const internalError = { status: 500, error: { code: -32603, message: "Internal error" } } as const
 
-/** Handles a request whose principal is known, or has to be found first (`find`) from the platform's `message`. */
+/** Handles a request. If its principal is not set, `find` resolves it first from the platform's `message`. */
 export const handle = <Request>(
   endpoint: Pick<Endpoint, "handle">,
   find: FindPrincipal<Request> | undefined,

@@ -14,7 +14,7 @@ export abstract class StreamingAnswer {
   isClosed = false
   protected closeListener: (() => void) | undefined = undefined
   #headers: Headers | undefined = undefined
-  /** Opened when the client takes more; set while somebody waits for that. */
+  /** Opened when the client takes more; set while a caller waits for that. */
   #drained: Latch.Latch | undefined = undefined
 
   abstract readonly slow: boolean
