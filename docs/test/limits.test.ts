@@ -144,7 +144,6 @@ describe("limits.md", () => {
     const others = new Set([
       "packages/server/src/Cors.ts",
       "packages/server/src/Caching.ts",
-      "packages/client/src/internal/http/nodeClient.ts",
       "packages/client/src/Changes.ts",
       "packages/sql/src/SqliteClient.ts",
       "packages/tasks/src/TaskTools.ts",

@@ -18,32 +18,12 @@
  * }).pipe(Effect.scoped)
  */
 import type { Transport } from "@skein/runtime/Connection"
-import type * as Duration from "effect/Duration"
-import type * as Http from "node:http"
-import type * as Https from "node:https"
 import type { Settings } from "./Http.ts"
 import * as NodeClient from "./internal/http/nodeClient.ts"
 import * as HttpConnection from "./internal/http/connection.ts"
 
 /** The options of the transport. */
-export interface Options extends Settings {
-  /**
-   * The agent that opens the sockets, for a proxy or for client certificates:
-   * `new https.Agent({ ca, cert, key, keepAlive: true })`. The transport does not close it, and `maxSockets` and
-   * `idleTimeout` do not apply to it.
-   */
-  readonly agent?: Http.Agent | Https.Agent | undefined
-  /**
-   * How many sockets a connection has at most: 256 by default. A request beyond them waits for one, within its timeout.
-   * A stream of a subscription or of a session holds one while it is open, so use at least 2.
-   */
-  readonly maxSockets?: number | undefined
-  /**
-   * How long an idle socket stays open: 4 seconds by default, since many servers close theirs after 5 seconds. Where
-   * the server announces its own time (`Keep-Alive: timeout=…`), one second less than that, if it is shorter.
-   */
-  readonly idleTimeout?: Duration.Input | undefined
-}
+export interface Options extends Settings, NodeClient.Options {}
 
 /**
  * Makes a transport over `node:http`. Nothing is sent before the client's first request.

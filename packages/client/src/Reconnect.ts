@@ -8,9 +8,9 @@
  * 2026-07-28, stdio: "If the server process exits unexpectedly, the client SHOULD restart it." 2025-11-25, transports:
  * a client whose session is gone "MUST start a new session".
  */
-import { TransportError } from "@skein/runtime/TransportError"
+import * as Options from "@skein/runtime/Options"
 import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 
 /** How a lost connection is reopened. All members are optional. */
 export interface Policy {
@@ -39,52 +39,22 @@ export interface Policy {
 }
 
 /** A policy with its defaults; durations in milliseconds. */
-export interface Resolved {
-  readonly initialDelay: number
-  readonly factor: number
-  readonly maxDelay: number
-  readonly jitter: "full" | "half" | "none"
-  readonly maxAttempts: number
-  readonly stableAfter: number
-  readonly maxRetryAfter: number
-}
+export type Resolved = Options.Resolved<Policy>
 
-const fill = (policy: Policy): Resolved => ({
-  initialDelay: Duration.toMillis(policy.initialDelay ?? 500),
-  factor: policy.factor ?? 2,
-  maxDelay: Duration.toMillis(policy.maxDelay ?? 30_000),
-  jitter: policy.jitter ?? "half",
-  maxAttempts: policy.maxAttempts ?? 8,
-  stableAfter: Duration.toMillis(policy.stableAfter ?? 30_000),
-  maxRetryAfter: Duration.toMillis(policy.maxRetryAfter ?? 600_000)
-})
+const fill = (policy: Policy): Resolved =>
+  Options.resolve(policy, { factor: 2, jitter: "half", maxAttempts: 8 }, {
+    initialDelay: 500,
+    maxDelay: 30_000,
+    stableAfter: 30_000,
+    maxRetryAfter: 600_000
+  })
 
 const defaults = fill({})
 
 /** Applies the defaults to a policy. */
 export const resolve = (policy?: Policy): Resolved => policy === undefined ? defaults : fill(policy)
 
-/**
- * The delay before an attempt, in milliseconds. Attempts count from 1. `random` is at least 0 and below 1. `retryAfter`
- * is the delay that the server requested, in milliseconds.
- */
-export const delay = (policy: Resolved, attempt: number, random: number, retryAfter = 0): number => {
-  const most = Math.min(policy.maxDelay, policy.initialDelay * policy.factor ** (attempt - 1))
-  const wait = policy.jitter === "none" ? most : policy.jitter === "full" ? most * random : most * (1 + random) / 2
-  return Math.max(wait, Math.min(retryAfter, policy.maxRetryAfter))
-}
-
-/** The delay that the server requested with a failure, in milliseconds; undefined if it requested none. */
-export const retryAfter = (failure: unknown): number | undefined => {
-  let at = failure
-  // The depth is bounded because an error may be its own cause.
-  for (let depth = 0; depth < 4; depth++) {
-    if (at instanceof TransportError && at.retryAfter !== undefined) return at.retryAfter
-    if (typeof at !== "object" || at === null || !("cause" in at)) return undefined
-    at = at.cause
-  }
-  return undefined
-}
+export { delay, retryAfter } from "./internal/backoff.ts"
 
 /**
  * The last attempt that the policy allows has failed. It is the `cause` of the `ClientError` with the reason `Closed`

@@ -22,7 +22,6 @@ import type { ServerProfile } from "../ServerProfile.ts"
 import type { LoggingMessage, Notification } from "../Notification.ts"
 import type { Handle, RemoteTask, ResumeOptions, Started } from "../RemoteTask.ts"
 import type { Status } from "../Status.ts"
-import { bindOnRead } from "./bound.ts"
 import type { ClientContextImpl } from "./context.ts"
 import { capabilitiesOf } from "./connection/serverInfo.ts"
 import { type NegotiatedConnection, serverOf, serverProfileOf } from "./connection/connection.ts"
@@ -44,6 +43,24 @@ type All<A> = Effect.Effect<ReadonlyArray<A>, ClientError>
 
 // The content of the response was decoded in the handshake, so that any response will do.
 const anyDiscovery = { ...Method.Discover, result: EmptyResult }
+
+/**
+ * Makes each method of a class bind itself to the object that it is first read from, so that it works without the object
+ * (`const { callTool } = client`). A closure for each method would be most of the memory of an idle client.
+ */
+const bindOnRead = (prototype: object): void => {
+  for (const [name, { value: method }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+    if (typeof method !== "function" || name === "constructor") continue
+    Object.defineProperty(prototype, name, {
+      configurable: true,
+      get(this: object) {
+        const value: unknown = method.bind(this)
+        Object.defineProperty(this, name, { value })
+        return value
+      }
+    })
+  }
+}
 
 /**
  * The client. A host may keep thousands of idle clients, so that a client has no closures: a method is bound when it is

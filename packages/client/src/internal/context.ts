@@ -229,7 +229,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     if (notification.method === Method.ToolListChanged.name) this.#definitions?.forget()
     if (this.#sharesCache) this.cache.notice(notification)
     else this.#cache?.notice(notification)
-    this.#changes?.hear(notification)
+    this.#changes?.onNotification(notification)
     this.#tasks?.onNotification(notification)
     this.answers.heard(notification)
   }
@@ -248,7 +248,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   }
 
   onGap(error: TransportError | undefined): void {
-    this.#changes?.missed(error)
+    this.#changes?.onGap(error)
   }
 
   get hasListeners(): boolean {

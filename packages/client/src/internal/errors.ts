@@ -1,9 +1,26 @@
 /**
- * Reading a failure: the members of its reason, and whether another attempt may succeed.
+ * Failures: those of a transport, the members of their reasons, and whether another attempt may succeed.
  */
 import type * as McpError from "@skein/protocol/McpError"
 import type { SessionEnd } from "@skein/runtime/Session"
+import { ConnectionLost, MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
 import type { ClientError } from "../ClientError.ts"
+
+/** The error of a connection that broke, or of a message that may have been handled. */
+export const connectionLost = (
+  message: string,
+  cause?: unknown,
+  status?: number,
+  undelivered?: boolean
+): TransportError => new TransportError({ reason: new ConnectionLost({ message, cause, status }), undelivered })
+
+/** The error of a connection that could not be opened. */
+export const openFailed = (message: string, cause?: unknown, undelivered?: boolean): TransportError =>
+  new TransportError({ reason: new OpenFailed({ message, cause }), undelivered })
+
+/** The error of a message that this side refuses to send, or that the other side refused before it handled it. */
+export const notDelivered = (message: string, status?: number, cause?: unknown): TransportError =>
+  new TransportError({ reason: new MessageRejected({ message, status, cause }), undelivered: true })
 
 /** The error that the server answered with, if the failure is one. */
 export const serverErrorOf = ({ reason }: ClientError): McpError.McpError | undefined =>
@@ -17,11 +34,41 @@ export const endOf = ({ reason }: ClientError): SessionEnd | undefined =>
 export const statusOf = ({ reason }: ClientError): number | undefined =>
   reason._tag === "HttpError" || reason._tag === "Unauthorized" ? reason.status : undefined
 
-/** HTTP statuses below 500 of requests that were too slow, too early or too many. */
-const transientStatuses: ReadonlySet<number> = new Set([408, 425, 429])
+/** The HTTP statuses below 500 of requests that were too slow, too early or too many. */
+const transientStatuses = new Set([408, 425, 429])
 
-/** Whether the same request may be answered otherwise later, by the HTTP status of its response. */
-const isTransientStatus = (status: number): boolean => status >= 500 || transientStatuses.has(status)
+/** Whether the same request may succeed a little later, by the HTTP status of its response. */
+export const isTransientStatus = (status: number): boolean =>
+  transientStatuses.has(status) || (status >= 500 && status !== 501)
+
+/** The HTTP statuses of requests that were refused before they were handled. */
+const unhandledStatuses = new Set([
+  401,
+  403,
+  404,
+  405,
+  406,
+  408,
+  411,
+  413,
+  414,
+  415,
+  417,
+  421,
+  425,
+  426,
+  428,
+  429,
+  431,
+  501
+])
+
+/**
+ * Whether a request was refused before it was handled. A 503 counts only with `Retry-After`: without it, it may come
+ * from a gateway that lost the server in the middle of the request.
+ */
+export const isUnhandledStatus = (status: number, retryAfter: number | undefined): boolean =>
+  unhandledStatuses.has(status) || (status === 503 && retryAfter !== undefined)
 
 /**
  * Whether another attempt may succeed: no response came, nothing looked at the request, or the server or a gateway

@@ -107,8 +107,8 @@ describe("a context with web APIs only", () => {
       const fetch = () => Promise.reject(new TypeError(word))
       const globals = { ...web(), location: { origin: "https://app.example.com" }, fetch }
       const error: Error = await inContext(globals).call("https://mcp.example.com/").then(assert.fail, (error) => error)
-      assert.include(error.message, `https://mcp.example.com cannot be asked: ${word}`)
-      assert.include(error.message, "let pages of https://app.example.com in, or read its answers (CORS)")
+      assert.include(error.message, `The request to https://mcp.example.com failed: ${word}`)
+      assert.include(error.message, "does not allow pages of https://app.example.com (CORS)")
     })
   }
 })

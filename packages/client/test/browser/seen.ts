@@ -39,17 +39,13 @@ export const judgePage = ({ refused, ...seen }: Seen, servers: Servers, page: st
     assert.deepEqual(why, {
       reason: "ConnectionFailed",
       message:
-        `${
-          new URL(url).origin
-        } cannot be asked: Failed to fetch. A page is not told why. Perhaps nobody listens there; ` +
-        `or the server does not let pages of ${page} in, or read its answers (CORS); or this page may not ask it ` +
-        "(https: asks http:, Content-Security-Policy, the local network)"
+        `The request to ${new URL(url).origin} failed: Failed to fetch. Browsers do not report the reason. Possible ` +
+        `reasons: no server listens there; the server does not allow pages of ${page} (CORS); the browser does not ` +
+        "allow this page to send the request (mixed content, Content-Security-Policy, access to the local network)"
     })
   }
   assert.deepEqual(moved, {
     reason: "HttpError",
-    message: `${
-      new URL(servers.moved).origin
-    } redirects, and where to a page is not told: use the address that it leads to`
+    message: `${new URL(servers.moved).origin} redirects, and a page cannot see where: use the URL that it redirects to`
   })
 }

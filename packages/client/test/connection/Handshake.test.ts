@@ -145,7 +145,7 @@ describe("the handshake", () => {
         const server = ScriptedServer.make(answer(["2026-07-28"]))
         const error = yield* failureOf(Client.make(server.transport))
         assert.strictEqual(error.reason._tag, "NegotiationFailed")
-        assert.strictEqual(error.message, "The server refuses \"2026-07-28\", which it says that it speaks")
+        assert.strictEqual(error.message, "The server refuses \"2026-07-28\", although it lists it as supported")
         assert.deepStrictEqual(server.methods, ["server/discover", "server/discover"])
       }))
 

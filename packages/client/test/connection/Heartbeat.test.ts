@@ -79,7 +79,7 @@ describe("a heartbeat", () => {
       const called = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* TestClock.adjust("10 seconds")
       yield* TestClock.adjust("2 seconds")
-      const message = "The server does not answer ping any more: No response to ping within 2000 ms (timeout)"
+      const message = "The server does not respond to ping: No response to ping within 2000 ms (timeout)"
       assert.strictEqual(endMessage(yield* client.ended), message)
       const error = yield* Fiber.join(called)
       assert.strictEqual(error.reason._tag, "Closed")
@@ -121,7 +121,7 @@ describe("a heartbeat", () => {
         yield* TestClock.adjust("10 seconds")
         assert.match(
           endMessage(yield* client.ended),
-          /^The server does not answer ping any more: .*(HTTP 50|ECONNREFUSED)/
+          /^The server does not respond to ping: .*(HTTP 50|ECONNREFUSED)/
         )
       }
     }))

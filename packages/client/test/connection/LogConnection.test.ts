@@ -28,7 +28,7 @@ describe("a new client", () => {
       Effect.gen(function*() {
         const { transport } = ScriptedServer.make(ScriptedServer.handshake(revision))
         const made = Client.make(transport, { revisions: [revision] })
-        const agreed = `Debug The server speaks ${revision} and calls itself scripted 1.0.0; this client declares `
+        const agreed = `Debug connected to the server: ${revision}, scripted 1.0.0, client capabilities `
         const tasks = revision === "2026-07-28" ? `"extensions":{"io.modelcontextprotocol/tasks":{}}` : undefined
         assert.deepStrictEqual(yield* logged(made), [`${agreed}{${tasks ?? ""}}`])
         const form = () => Effect.succeed(Elicitation.decline)
@@ -51,7 +51,7 @@ describe("a new client", () => {
       assert.strictEqual(lines.length, 1)
       assert.match(
         lines[0]!,
-        /^Debug tea speaks 2025-11-25 \(\S+\) and calls itself scripted 1;/
+        /^Debug connected to tea: 2025-11-25 over \S+, scripted 1,/
       )
     }))
 

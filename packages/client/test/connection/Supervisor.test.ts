@@ -8,7 +8,7 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { ClientError } from "../../src/ClientError.ts"
-import * as Keeper from "../../src/internal/connection/supervisor.ts"
+import * as Supervisor from "../../src/internal/connection/supervisor.ts"
 import type { ConnectionOwner, NegotiatedConnection } from "../../src/internal/connection/connection.ts"
 import * as Reconnect from "../../src/Reconnect.ts"
 import { endMessage, quiet, until } from "./support.ts"
@@ -16,11 +16,11 @@ import { endMessage, quiet, until } from "./support.ts"
 const policy = Reconnect.resolve({ jitter: "none" })
 
 /** A supervisor whose connections can only end. */
-const keeping = (settings: Partial<Keeper.SupervisorOptions> = {}) =>
+const keeping = (settings: Partial<Supervisor.SupervisorOptions> = {}) =>
   Effect.gen(function*() {
     const log: Array<string> = []
     const ends: Array<(end: SessionEnd) => void> = []
-    const keeper = yield* Keeper.make({
+    const supervisor = yield* Supervisor.make({
       context: yield* Effect.context<never>(),
       open: (_fresh, owned) => {
         const scope = Scope.makeUnsafe()
@@ -31,8 +31,8 @@ const keeping = (settings: Partial<Keeper.SupervisorOptions> = {}) =>
             const line = {
               revision: "2025-11-25",
               agreement: {},
-              onEnd: (supervisor: ConnectionOwner) => {
-                owner = supervisor
+              onEnd: (next: ConnectionOwner) => {
+                owner = next
               }
             } as unknown as NegotiatedConnection
             log.push(`open ${ends.push((end) => owner!.connectionEnded(line, end))}`)
@@ -47,7 +47,7 @@ const keeping = (settings: Partial<Keeper.SupervisorOptions> = {}) =>
       ...settings
     })
     return {
-      keeper,
+      supervisor,
       log,
       lose: () => ends.at(-1)!({ _tag: "Lost", cause: ScriptedServer.lost() }),
       lines: () => ends.length
@@ -57,8 +57,8 @@ const keeping = (settings: Partial<Keeper.SupervisorOptions> = {}) =>
 describe("a hook for reopened connections", () => {
   it.effect("runs for each of them before the queued calls, and ends with its connection", () =>
     Effect.gen(function*() {
-      const { keeper, lines, log, lose } = yield* keeping()
-      const take = keeper.onReopened(() =>
+      const { supervisor, lines, log, lose } = yield* keeping()
+      const take = supervisor.onReopened(() =>
         Effect.asVoid(Effect.acquireRelease(
           Effect.sync(() => log.push("hook")),
           () => Effect.sync(() => log.push("unhook"))
@@ -66,7 +66,7 @@ describe("a hook for reopened connections", () => {
       )
       lose()
       const waiting = yield* Effect.forkChild(
-        Effect.andThen(Effect.yieldNow, Effect.map(keeper.after(keeper.last), () => log.push("call"))),
+        Effect.andThen(Effect.yieldNow, Effect.map(supervisor.after(supervisor.last), () => log.push("call"))),
         { startImmediately: true }
       )
       yield* quiet
@@ -75,7 +75,7 @@ describe("a hook for reopened connections", () => {
       assert.deepStrictEqual(log, ["open 1", "opened", "closed", "open 2", "opened", "hook", "call"])
       take()
       lose()
-      yield* until(() => keeper.current === undefined)
+      yield* until(() => supervisor.current === undefined)
       yield* TestClock.adjust(1_000)
       yield* until(() => lines() === 3)
       assert.deepStrictEqual(log.slice(7), ["unhook", "closed", "open 3", "opened"])
@@ -85,19 +85,19 @@ describe("a hook for reopened connections", () => {
     Effect.gen(function*() {
       const messages: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ message }) => void messages.push(message))
-      const { keeper, lose } = yield* Effect.provide(keeping(), Logger.layer([logger]))
-      keeper.onReopened(() => Effect.never)
-      keeper.onReopened(() => Effect.die(new Error("boom")))
-      keeper.onReopened(() => {
+      const { supervisor, lose } = yield* Effect.provide(keeping(), Logger.layer([logger]))
+      supervisor.onReopened(() => Effect.never)
+      supervisor.onReopened(() => Effect.die(new Error("boom")))
+      supervisor.onReopened(() => {
         throw new Error("bang")
       })
       lose()
-      yield* until(() => keeper.current === undefined)
+      yield* until(() => supervisor.current === undefined)
       yield* TestClock.adjust(500)
-      yield* keeper.connection
+      yield* supervisor.connection
       yield* quiet
       assert.strictEqual(
-        messages.filter((message) => String(message).includes("A line was not set up again")).length,
+        messages.filter((message) => String(message).includes("defect in a hook for reopened connections")).length,
         2
       )
     }))
@@ -109,18 +109,18 @@ describe("a supervisor", () => {
       const messages: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ message }) => void messages.push(message))
       let opened = 0
-      const { keeper, lose } = yield* Effect.provide(
+      const { supervisor, lose } = yield* Effect.provide(
         keeping({ opened: () => ++opened === 1 ? Effect.void : Effect.die(new Error("boom")) }),
         Logger.layer([logger])
       )
       lose()
-      yield* until(() => keeper.current === undefined)
-      const waiting = yield* Effect.forkChild(Effect.flip(keeper.connection), { startImmediately: true })
+      yield* until(() => supervisor.current === undefined)
+      const waiting = yield* Effect.forkChild(Effect.flip(supervisor.connection), { startImmediately: true })
       yield* TestClock.adjust(500)
       const error = yield* Fiber.join(waiting)
       assert.instanceOf(error, ClientError)
       assert.strictEqual(error.reason._tag, "Closed")
-      assert.strictEqual(endMessage(yield* keeper.ended), "The connection is not kept any more")
-      assert.isTrue(messages.some((message) => String(message).includes("The connection is not kept any more")))
+      assert.strictEqual(endMessage(yield* supervisor.ended), "defect while reconnecting")
+      assert.isTrue(messages.some((message) => String(message).includes("defect while reconnecting")))
     }))
 })

@@ -325,7 +325,7 @@ describe("detection over HTTP", () => {
       assert.deepInclude(fieldsOf(error), { reason: "HttpError", status: 404 })
       assert.deepStrictEqual(asked(exchanges), [discover, initialize, "GET"])
       assert.strictEqual(thief.exchanges.length, 0)
-      assert.match(lines.join(), /an endpoint of another origin/)
+      assert.match(lines.join(), /an endpoint at another origin/)
     }))
 
   it.live("closes the sockets of a failed handshake", () =>

@@ -38,7 +38,7 @@ describe("the HTTP client on fetch", () => {
         socket.on("data", () => socket.write(head("Content-Length: 11")))
       )
       const error = yield* Effect.flip(textOf(url, 10))
-      assert.match(error.message, /more than 10 bytes \(maxMessageBytes\)/)
+      assert.match(error.message, /exceeds maxMessageBytes \(10\)/)
       yield* closed
     }))
 

@@ -343,7 +343,7 @@ describe("the use of `fetch`", () => {
       "a blocked port, with advice",
       "http://127.0.0.1:25/mcp",
       undefined,
-      "port 25 (bad port). NodeHttp"
+      "port 25 is blocked (bad port); use NodeHttp"
     ],
     [
       "a header that fetch rejects",

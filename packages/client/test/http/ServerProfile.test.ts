@@ -256,7 +256,7 @@ describe("a server profile that cannot be used", () => {
         const client = yield* Effect.provide(open(url, malformed), Logger.layer([logger]))
         assert.strictEqual(client.revision, "2026-07-28")
         assert.deepStrictEqual(asked(exchanges), [discover])
-        assert.deepStrictEqual(lines, ["The detection that was given is malformed, and is ignored"])
+        assert.deepStrictEqual(lines, ["serverProfile is malformed and was ignored"])
       }))
   }
 

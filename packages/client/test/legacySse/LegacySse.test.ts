@@ -12,52 +12,50 @@ import * as TestClock from "effect/testing/TestClock"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { HttpChannel, HttpProtocol } from "../../src/internal/http/protocol.ts"
 import * as LegacySse from "../../src/internal/legacySse/legacySse.ts"
-import * as NodeWire from "../../src/internal/http/nodeClient.ts"
+import * as NodeClient from "../../src/internal/http/nodeClient.ts"
 import { resolve, type Resolved, type Settings } from "../../src/internal/http/settings.ts"
 import { fieldsOf } from "../support/fields.ts"
 
-type Told =
+type Event =
   | { readonly delivered: JsonRpc.Inbound }
   | { readonly refused: JsonRpc.Id; readonly error: TransportError }
   | { readonly end: End }
 
 /** An HTTP channel on real sockets. `next` returns the callbacks of the protocol one by one. */
-const road = (url: URL, settings: Resolved) =>
+const channelWith = (settings: Resolved) =>
   Effect.gen(function*() {
-    const wire = yield* Effect.acquireRelease(Effect.sync(() => NodeWire.make()), (wire) => wire.close)
-    const told: Array<Told> = []
+    const client = yield* Effect.acquireRelease(Effect.sync(() => NodeClient.make()), (client) => client.close)
+    const events: Array<Event> = []
     let wake = () => {}
-    const tell = (what: Told) => {
-      told.push(what)
+    const report = (event: Event) => {
+      events.push(event)
       wake()
     }
     const fibers = new Set<Fiber.Fiber<void>>()
     yield* Effect.addFinalizer(() => Fiber.interruptAll(fibers))
     const made: HttpChannel = {
-      url,
-      exchange: (request, use) => wire.exchange(request, use),
+      settings,
+      exchange: (request, use) => client.exchange(request, use),
       fork: (effect) => {
         const fiber = Effect.runFork(effect)
         fibers.add(fiber)
         return fiber
       },
-      deliver: (delivered) => tell({ delivered }),
-      refused: (id, error) => tell({ refused: id, error }),
+      deliver: (delivered) => report({ delivered }),
+      refused: (id, error) => report({ refused: id, error }),
       gap: () => {},
-      end: (end) => tell({ end }),
-      maxMessageBytes: settings.maxMessageBytes,
-      refusalTimeout: settings.refusalTimeout
+      end: (end) => report({ end })
     }
-    const next = Effect.callback<Told>((resume) => {
+    const next = Effect.callback<Event>((resume) => {
       wake = () => {
-        const first = told.shift()
+        const first = events.shift()
         if (first === undefined) return
         wake = () => {}
         resume(Effect.succeed(first))
       }
       wake()
     })
-    return { road: made, next }
+    return { channel: made, next }
   })
 
 type Handler = (request: IncomingMessage, response: ServerResponse, stream: () => ServerResponse) => void
@@ -78,9 +76,9 @@ const endpoint = (at: string) => `event: endpoint\ndata: ${at}\n\n`
 const open = (url: URL, options: Omit<Settings, "url"> = {}) =>
   Effect.gen(function*() {
     const settings = resolve({ url, ...options }, Context.empty()) as Resolved
-    const made = yield* road(url, settings)
-    const lane: HttpProtocol = yield* LegacySse.open(made.road, settings)
-    return { ...made, lane }
+    const made = yield* channelWith(settings)
+    const protocol: HttpProtocol = yield* LegacySse.open(made.channel)
+    return { ...made, protocol }
   })
 
 describe("2024-11-05 · HTTP with SSE", () => {
@@ -93,8 +91,8 @@ describe("2024-11-05 · HTTP with SSE", () => {
         response.writeHead(202).end("Accepted")
         stream().write(`event: message\ndata: {"jsonrpc":"2.0","id":1,"result":{"a":"é"}}\n\n`)
       })
-      const { lane, next } = yield* open(url)
-      lane.send(JsonRpc.request(1, "ping"), undefined)
+      const { protocol, next } = yield* open(url)
+      protocol.send(JsonRpc.request(1, "ping"), undefined)
       assert.deepStrictEqual(yield* next, { delivered: JsonRpc.success(1, { a: "é" }) })
       assert.deepStrictEqual(seen, [
         ["POST", "/messages?sessionId=1", "application/json", `{"jsonrpc":"2.0","id":1,"method":"ping"}`]
@@ -123,11 +121,11 @@ describe("2024-11-05 · HTTP with SSE", () => {
           const result = { protocolVersion: method === "initialize" ? revision : "2026-07-28" }
           if (id !== undefined) stream().write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
         })
-        const { lane, next } = yield* open(url)
-        lane.send(JsonRpc.request(0, "initialize"), undefined)
+        const { protocol, next } = yield* open(url)
+        protocol.send(JsonRpc.request(0, "initialize"), undefined)
         yield* next
         for (const id of [1, 2]) {
-          lane.send(JsonRpc.request(id, "ping"), undefined)
+          protocol.send(JsonRpc.request(id, "ping"), undefined)
           yield* next
         }
         assert.deepStrictEqual(seen, [["initialize", undefined], ["ping", named], ["ping", named]])
@@ -154,8 +152,8 @@ describe("2024-11-05 · HTTP with SSE", () => {
         })
         let stream: ServerResponse | undefined
         origin = url
-        const { lane, next } = yield* open(url)
-        lane.send(JsonRpc.request(1, "ping"), undefined)
+        const { protocol, next } = yield* open(url)
+        protocol.send(JsonRpc.request(1, "ping"), undefined)
         assert.property(yield* next, "delivered")
       }))
   }
@@ -174,7 +172,7 @@ describe("2024-11-05 · HTTP with SSE", () => {
         const { closed, url } = yield* server(endpoint(at))
         const error = yield* Effect.flip(open(url))
         assert.strictEqual(error.reason._tag, "MessageRejected")
-        assert.match(error.message, /endpoint of another origin/)
+        assert.match(error.message, /endpoint at another origin/)
         yield* closed
       }))
   }
@@ -202,8 +200,8 @@ describe("2024-11-05 · HTTP with SSE", () => {
         response.writeHead(202).end()
         stream().write(`event: other\ndata: x\n\ndata: {"jsonrpc":"2.0","method":"${request.url}"}\n\n`)
       })
-      const { lane, next } = yield* open(url)
-      lane.send(JsonRpc.notification("notifications/initialized"), undefined)
+      const { protocol, next } = yield* open(url)
+      protocol.send(JsonRpc.notification("notifications/initialized"), undefined)
       assert.deepStrictEqual(yield* next, { delivered: JsonRpc.notification("/one") })
     }))
 
@@ -255,8 +253,8 @@ describe("2024-11-05 · HTTP with SSE", () => {
         response.writeHead(202).end()
         stream().end()
       })
-      const { lane, next } = yield* open(url)
-      lane.send(JsonRpc.notification("notifications/initialized"), undefined)
+      const { protocol, next } = yield* open(url)
+      protocol.send(JsonRpc.notification("notifications/initialized"), undefined)
       const told = yield* next as Effect.Effect<{ readonly end: End }>
       assert.strictEqual(told.end._tag, "Lost")
     }))
@@ -269,10 +267,10 @@ describe("2024-11-05 · HTTP with SSE", () => {
         stream().once("close", () => Effect.runSync(Deferred.succeed(gone, undefined)))
         stream().write(`data: ${"x".repeat(200)}`)
       })
-      const { lane, next } = yield* open(url, { maxMessageBytes: 150 })
-      lane.send(JsonRpc.notification("notifications/initialized"), undefined)
+      const { protocol, next } = yield* open(url, { maxMessageBytes: 150 })
+      protocol.send(JsonRpc.notification("notifications/initialized"), undefined)
       const told = yield* next as Effect.Effect<{ readonly end: { readonly cause: TransportError } }>
-      assert.match(told.end.cause.message, /more than 150 bytes/)
+      assert.match(told.end.cause.message, /exceeds maxMessageBytes \(150\)/)
       yield* Deferred.await(gone)
     }))
 
@@ -289,8 +287,8 @@ describe("2024-11-05 · HTTP with SSE", () => {
     it.live(`fails only the request whose POST gets ${status}`, () =>
       Effect.gen(function*() {
         const { url } = yield* server(endpoint("/m"), (_, response) => void response.writeHead(status).end("why not"))
-        const { lane, next } = yield* open(url)
-        lane.send(JsonRpc.request(7, "ping"), undefined)
+        const { protocol, next } = yield* open(url)
+        protocol.send(JsonRpc.request(7, "ping"), undefined)
         const told = yield* next as Effect.Effect<{ readonly refused: JsonRpc.Id; readonly error: TransportError }>
         assert.strictEqual(told.refused, 7)
         assert.deepInclude(fieldsOf(told.error), { reason: "MessageRejected", status })
@@ -303,8 +301,8 @@ describe("2024-11-05 · HTTP with SSE", () => {
         response.writeHead(400, { "Content-Type": "application/json" })
         response.end(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"No session"}}`)
       })
-      const { lane, next } = yield* open(url)
-      lane.send(JsonRpc.request(7, "ping"), undefined)
+      const { protocol, next } = yield* open(url)
+      protocol.send(JsonRpc.request(7, "ping"), undefined)
       assert.deepStrictEqual(yield* next, {
         delivered: JsonRpc.failure(7, { code: -32600, message: "No session" })
       })
@@ -313,8 +311,8 @@ describe("2024-11-05 · HTTP with SSE", () => {
   it.live("fails the request if the connection of its POST breaks", () =>
     Effect.gen(function*() {
       const { url } = yield* server(endpoint("/m"), (request) => request.socket.destroy())
-      const { lane, next } = yield* open(url)
-      lane.send(JsonRpc.request(7, "ping"), undefined)
+      const { protocol, next } = yield* open(url)
+      protocol.send(JsonRpc.request(7, "ping"), undefined)
       const told = yield* next as Effect.Effect<{ readonly refused: JsonRpc.Id; readonly error: TransportError }>
       assert.deepInclude(fieldsOf(told.error), { reason: "ConnectionLost" })
     }))
@@ -329,10 +327,10 @@ describe("2024-11-05 · HTTP with SSE", () => {
         held.push(response)
         stream().write(`data: {"jsonrpc":"2.0","method":"took/${method}"}\n\n`)
       })
-      const { lane, next } = yield* open(url)
-      lane.send(JsonRpc.notification("notifications/initialized"), undefined)
-      lane.send(JsonRpc.request(1, "tools/call"), undefined)
-      lane.send(JsonRpc.notification("notifications/cancelled", { requestId: 1 }), undefined)
+      const { protocol, next } = yield* open(url)
+      protocol.send(JsonRpc.notification("notifications/initialized"), undefined)
+      protocol.send(JsonRpc.request(1, "tools/call"), undefined)
+      protocol.send(JsonRpc.notification("notifications/cancelled", { requestId: 1 }), undefined)
       yield* next
       assert.deepStrictEqual(order, ["notifications/initialized"])
       held[0]!.writeHead(202).end()
@@ -362,18 +360,18 @@ describe("2024-11-05 · HTTP with SSE", () => {
         held.push(response)
         stream().write(`data: {"jsonrpc":"2.0","method":"taken"}\n\n`)
       })
-      const { lane, next } = yield* open(url, { maxConcurrentPosts: 2 })
-      lane.send(JsonRpc.notification("notifications/progress"), undefined)
-      assert.isFalse(lane.full)
-      lane.send(JsonRpc.success(1, {}), undefined)
-      assert.isTrue(lane.full)
+      const { protocol, next } = yield* open(url, { maxConcurrentPosts: 2 })
+      protocol.send(JsonRpc.notification("notifications/progress"), undefined)
+      assert.isFalse(protocol.full)
+      protocol.send(JsonRpc.success(1, {}), undefined)
+      assert.isTrue(protocol.full)
       yield* next
       yield* next
       held[0]!.writeHead(202).end()
-      yield* lane.drained!
-      assert.isFalse(lane.full)
+      yield* protocol.drained!
+      assert.isFalse(protocol.full)
       held[1]!.writeHead(202).end()
-      yield* lane.close
+      yield* protocol.close
     }))
 
   it.live("sends requests concurrently: a slow request delays no other", () =>
@@ -384,9 +382,9 @@ describe("2024-11-05 · HTTP with SSE", () => {
         response.writeHead(202).end()
         stream().write(`data: {"jsonrpc":"2.0","id":${id},"result":{}}\n\n`)
       })
-      const { lane, next } = yield* open(url)
-      lane.send(JsonRpc.request(1, "tools/call"), undefined)
-      lane.send(JsonRpc.request(2, "tools/call"), undefined)
+      const { protocol, next } = yield* open(url)
+      protocol.send(JsonRpc.request(1, "tools/call"), undefined)
+      protocol.send(JsonRpc.request(2, "tools/call"), undefined)
       assert.deepStrictEqual(yield* next, { delivered: JsonRpc.success(2, {}) })
     }))
 })

@@ -47,7 +47,7 @@ describe("a client over stdio", () => {
         return (yield* client.callTool("echo", { name: "Ada" })).content
       })
       assert.strictEqual((yield* Effect.provide(content, Logger.layer([logger]))).length, 1)
-      assert.deepStrictEqual(lines, ["The server sends what it must not, and it is ignored: what is not JSON-RPC"])
+      assert.deepStrictEqual(lines, ["messages of the server were ignored: they are not JSON-RPC"])
     }))
 
   it.live("connects to a server that exits on the probe", () =>

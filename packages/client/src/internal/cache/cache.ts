@@ -5,9 +5,9 @@ import * as Codec from "@skein/protocol/Codec"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
+import * as Options from "@skein/runtime/Options"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
@@ -141,6 +141,8 @@ const decode = <P, R>(method: Method.RequestMethod<P, R>, text: string): R | und
   }
 }
 
+type Durations = Pick<ResponseCache.SharedOptions, "maxTtl" | "staleIfError" | "storeTimeout">
+
 /** Makes the response cache. Invalidations run in the scope. */
 export const makeUnsafe = (
   options: ResponseCache.Options | false = {},
@@ -148,16 +150,15 @@ export const makeUnsafe = (
   scope: Scope.Scope
 ): Cached => {
   if (options === false) return disabled
-  const millis = (given: Duration.Input | undefined, otherwise: Duration.Input): number =>
-    Duration.toMillis(Duration.fromInputUnsafe(given ?? otherwise))
-  const maxTtl = millis(options.maxTtl, "24 hours")
-  const staleIfError = millis(options.staleIfError, 0)
-  const shared = options.store === undefined ? undefined : options
+  const { maxTtl, staleIfError, storeTimeout } = Options.resolve<Durations>(
+    options,
+    {},
+    { maxTtl: "24 hours", staleIfError: 0, storeTimeout: "1 second" }
+  )
   const store = new CacheStore({
-    store: shared?.store ?? ResponseCache.make(options as ResponseCache.OwnOptions),
-    server: shared?.server ?? "",
-    partition: shared === undefined ? "" : shared.partition,
-    timeout: shared === undefined ? undefined : millis(shared.storeTimeout, "1 second"),
+    ...(options.store === undefined
+      ? { store: ResponseCache.make(options), server: "", partition: "", timeout: undefined }
+      : { store: options.store, server: options.server, partition: options.partition, timeout: storeTimeout }),
     clock: Context.get(context, Clock.Clock),
     fork: (effect) => void Effect.runForkWith(context)(Effect.forkIn(effect, scope, { startImmediately: true }))
   })

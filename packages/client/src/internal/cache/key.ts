@@ -1,18 +1,9 @@
 /**
  * The part of the params that identifies a stored response.
  */
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as MetaKey from "@skein/protocol/MetaKey"
-
-/** Converts a value to JSON with sorted members. */
-const canonical = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
-  if (!isObject(value)) return JSON.stringify(value) ?? "null"
-  const members = Object.keys(value).sort().flatMap((key) =>
-    value[key] === undefined ? [] : `${JSON.stringify(key)}:${canonical(value[key])}`
-  )
-  return `{${members.join()}}`
-}
 
 /** The members of `_meta` that may affect the result. The protocol's own keys, such as a trace, do not. */
 const foreign = (meta: unknown): JsonObject | undefined => {
@@ -29,7 +20,7 @@ const foreign = (meta: unknown): JsonObject | undefined => {
 export const paramsOf = (params: unknown): string | undefined => {
   if (!isObject(params)) return "{}"
   if (params["inputResponses"] !== undefined || params["requestState"] !== undefined) return undefined
-  return canonical({ ...params, _meta: foreign(params["_meta"]) })
+  return CanonicalJson.stringify({ ...params, _meta: foreign(params["_meta"]) })
 }
 
 /**
@@ -42,7 +33,7 @@ export const readsOf = (uri: string): ReadonlyArray<string> => {
   for (let at = uri.lastIndexOf("/"); at > 0 && uris.length < maxReads; at = uri.lastIndexOf("/", at - 1)) {
     uris.push(uri.slice(0, at + 1), uri.slice(0, at))
   }
-  return uris.map((uri) => canonical({ uri }))
+  return uris.map((uri) => CanonicalJson.stringify({ uri }))
 }
 
 // A legitimate URI has fewer parts than this.

@@ -139,8 +139,8 @@ export class CacheStore {
       }
       const [id, stale] = next
       this.#waiting.delete(id)
-      return Effect.flatMap(this.#inOrder(() => this.#settings.store.invalidate(stale)), (told) => {
-        if (told) return this.#invalidateAll()
+      return Effect.flatMap(this.#inOrder(() => this.#settings.store.invalidate(stale)), (isDone) => {
+        if (isDone) return this.#invalidateAll()
         this.#note(stale)
         return Effect.void
       })
@@ -166,7 +166,9 @@ export class CacheStore {
       return Effect.suspend(ask).pipe(
         Effect.timeoutOption(timeout),
         Effect.flatMap((given) =>
-          Option.isSome(given) ? Effect.succeed(given.value) : this.#pause(timeout, "it took too long")
+          Option.isSome(given)
+            ? Effect.succeed(given.value)
+            : this.#pause(timeout, "an operation exceeded storeTimeout")
         ),
         Effect.catchCause((cause) => this.#pause(timeout, Cause.pretty(cause)))
       )

@@ -28,11 +28,10 @@ import type { Notification } from "../../Notification.ts"
 import type { Telemetry } from "../../Telemetry.ts"
 import type { InputRequestHandler } from "../input/inputRequests.ts"
 import { InboundFilter, type InboundFilterContext } from "./inboundFilter.ts"
-import { read } from "./detected.ts"
 import { type Agreement, initialize, mayInitialize, probe, probes, resume, type Settings } from "./handshake.ts"
 import { fromConnect, isRefuted } from "./handshakeFailure.ts"
 import type { ScopeListener } from "./supervisor.ts"
-import type { ConnectionOwner, NegotiatedConnection } from "./connection.ts"
+import { type ConnectionOwner, type NegotiatedConnection, readServerProfile } from "./connection.ts"
 import type { Broadcast } from "../broadcast.ts"
 import { decode } from "./notification.ts"
 
@@ -176,7 +175,7 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
   }
 
   dropped(what: string): void {
-    this.#shared.warn(`The server sends what it must not, and it is ignored: ${what}`)
+    this.#shared.warn(`messages of the server were ignored: ${what}`)
   }
 
   // ---- for the peer
@@ -224,63 +223,16 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
   }
 }
 
-/** Opens one connection and runs its handshake, in a separate scope. If it fails, the scope is closed first. */
-const attempt = (
-  shared: ConnectContext,
-  connecting: Transport["connect"],
-  options: ConnectOptions,
-  settings: Settings,
-  handshake: Handshake,
-  owned: ScopeListener
-): Effect.Effect<NegotiatedConnection, ClientError> =>
-  Effect.suspend(() => {
-    const scope = Scope.makeUnsafe()
-    owned(scope)
-    const opening = Effect.gen(function*() {
-      const connection = yield* Effect.mapError(connecting, fromConnect)
-      const line = yield* Effect.uninterruptible(Effect.suspend(() => {
-        const line = new Connected(connection, shared, options, settings)
-        return Effect.as(line.closeWith(scope), line)
-      }))
-      line.agreed(yield* handshake(line.peer, settings))
-      return line
-    })
-    return opening.pipe(
-      Scope.provide(scope),
-      Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
-    )
-  })
-
-/** Opens a connection to a server without a known profile. */
-const find = (
-  transport: Transport,
-  options: ConnectOptions,
-  shared: ConnectContext,
-  settings: Settings,
-  owned: ScopeListener
-): Effect.Effect<NegotiatedConnection, ClientError> => {
-  const open = (handshake: Handshake) => attempt(shared, transport.connect, options, settings, handshake, owned)
-  if (!probes(settings)) return open(initialize)
-  if (!mayInitialize(settings)) return open(probe)
-  // Some servers of the session-based revisions exit when they get a request before `initialize`. A request that is
-  // lost while the connection goes on is not such an exit.
-  return Effect.catchIf(
-    open(probe),
-    ({ reason }) => reason._tag === "Closed" && reason.end !== undefined,
-    () => open(initialize)
-  )
-}
-
 /** The stored server profile, if it can be used. */
-const known = (
+const storedProfile = (
   { serverProfile }: ConnectOptions,
   { revisions }: Settings,
   { warn }: ConnectContext
 ): ServerProfile | undefined => {
   if (serverProfile === undefined || serverProfile === null) return undefined
-  const found = read(serverProfile)
-  if (found === undefined) warn("The detection that was given is malformed, and is ignored")
-  return found !== undefined && revisions.includes(found.revision) ? found : undefined
+  const profile = readServerProfile(serverProfile)
+  if (profile === undefined) warn("serverProfile is malformed and was ignored")
+  return profile !== undefined && revisions.includes(profile.revision) ? profile : undefined
 }
 
 /**
@@ -303,17 +255,43 @@ export const connect = (
       new ClientError({ reason: new NegotiationFailed({ message: "The option `revisions` names no revision" }) })
     )
   }
-  const found = find(transport, options, shared, settings, owned)
-  const serverProfile = known(options, settings, shared)
-  if (serverProfile === undefined) return found
+  /** Opens one connection and runs its handshake, in a separate scope. If it fails, the scope is closed first. */
+  const attempt = (handshake: Handshake, connecting = transport.connect) =>
+    Effect.suspend(() => {
+      const scope = Scope.makeUnsafe()
+      owned(scope)
+      const opening = Effect.gen(function*() {
+        const opened = yield* Effect.mapError(connecting, fromConnect)
+        const connection = yield* Effect.uninterruptible(Effect.suspend(() => {
+          const connection = new Connected(opened, shared, options, settings)
+          return Effect.as(connection.closeWith(scope), connection)
+        }))
+        connection.agreed(yield* handshake(connection.peer, settings))
+        return connection
+      })
+      return opening.pipe(
+        Scope.provide(scope),
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+      )
+    })
+  // Some servers of the session-based revisions exit when they get a request before `initialize`. A request that is
+  // lost while the connection goes on is not such an exit.
+  const negotiated: Effect.Effect<NegotiatedConnection, ClientError> = !probes(settings)
+    ? attempt(initialize)
+    : !mayInitialize(settings)
+    ? attempt(probe)
+    : Effect.catchIf(
+      attempt(probe),
+      ({ reason }) => reason._tag === "Closed" && reason.end !== undefined,
+      () => attempt(initialize)
+    )
+  const serverProfile = storedProfile(options, settings, shared)
+  if (serverProfile === undefined) return negotiated
   const { httpMode } = serverProfile
-  const connecting = httpMode === undefined || transport.connectWith === undefined
-    ? transport.connect
-    : transport.connectWith(httpMode)
-  const resumed = attempt(shared, connecting, options, settings, resume(serverProfile), owned)
-  const assumed = Effect.map(resumed, (line) => {
-    line.isAssumed = line.isRequestEra
-    return line
+  const connecting = httpMode === undefined ? transport.connect : transport.connectWith?.(httpMode)
+  const assumed = Effect.map(attempt(resume(serverProfile), connecting), (connection): NegotiatedConnection => {
+    connection.isAssumed = connection.isRequestEra
+    return connection
   })
-  return Effect.catchIf(assumed, isRefuted, () => found)
+  return Effect.catchIf(assumed, isRefuted, () => negotiated)
 }

@@ -1,8 +1,8 @@
 /** A connection to a server after its handshake. A client has one at a time. */
 import type { Implementation } from "@skein/protocol/Implementation"
 import type { LoggingLevel } from "@skein/protocol/Logging"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type * as Revision from "@skein/protocol/Revision"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Revision from "@skein/protocol/Revision"
 import type { Connection } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type { Peer } from "@skein/runtime/Peer"
@@ -48,12 +48,28 @@ export interface NegotiatedConnection {
 }
 
 /** The server profile, to be stored for the next connection. */
-export const serverProfileOf = (
-  { agreement, connection: { httpMode: variant } }: NegotiatedConnection
-): ServerProfile => ({
+export const serverProfileOf = ({ agreement, connection: { httpMode } }: NegotiatedConnection): ServerProfile => ({
   ...agreement,
-  httpMode: variant
+  httpMode
 })
+
+/**
+ * Decodes a stored server profile, which may be any JSON. Malformed optional members are left out. Returns undefined if
+ * a required member is malformed.
+ */
+export const readServerProfile = (value: unknown): ServerProfile | undefined => {
+  if (!isObject(value)) return undefined
+  const { capabilities, info, instructions, revision, httpMode = null } = value
+  if (!Revision.is(revision) || !isObject(capabilities)) return undefined
+  if (httpMode !== null && typeof httpMode !== "string") return undefined
+  return {
+    revision,
+    capabilities,
+    httpMode: httpMode ?? undefined,
+    info: isObject(info) ? info : undefined,
+    instructions: typeof instructions === "string" ? instructions : undefined
+  }
+}
 
 /** Name and version of the server, as it sent them. */
 export const serverOf = ({ agreement: { info }, revision }: NegotiatedConnection): Implementation | undefined =>

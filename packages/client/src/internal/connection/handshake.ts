@@ -22,7 +22,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { ClientError, InvalidResponse, NegotiationFailed } from "../../ClientError.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
-import { fromHandshake, isTelling } from "./handshakeFailure.ts"
+import { fromHandshake, revealsRevision } from "./handshakeFailure.ts"
 import { fromRequest } from "../calls/failure.ts"
 
 /** The result of the handshake. */
@@ -70,7 +70,7 @@ const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Pr
   const { supportedVersions, capabilities, instructions, resultType, _meta } = result
   const known = resultType === undefined || resultType === "complete"
   if (!known || !Array.isArray(supportedVersions) || !JsonRpc.isObject(capabilities)) {
-    return { _tag: "Legacy", why: "it answered server/discover with something else" }
+    return { _tag: "Legacy", why: "its response to server/discover is not valid" }
   }
   if (!supportedVersions.includes(revision)) return { _tag: "Versions", versions: supportedVersions }
   const info = JsonRpc.isObject(_meta) ? _meta[RequestMeta.serverInfo] : undefined
@@ -90,7 +90,7 @@ const refused = (error: McpError.McpError | RequestError): Probed => {
     const failure = fromHandshake("server/discover", error)
     const { reason } = failure
     return reason._tag === "Timeout" || reason._tag === "InvalidResponse" ||
-        (reason._tag === "HttpError" && isTelling(reason.status))
+        (reason._tag === "HttpError" && revealsRevision(reason.status))
       ? { _tag: "Legacy", why: error.message }
       : { _tag: "Failed", error: failure }
   }
@@ -155,12 +155,12 @@ export const initialize = (
     )
     const { protocolVersion, capabilities, serverInfo, instructions } = result
     if (typeof protocolVersion !== "string") {
-      const message = "The server answered initialize without a protocolVersion"
+      const message = "The response to initialize has no protocolVersion"
       return yield* new ClientError({ reason: new InvalidResponse({ message }), method })
     }
     const agreed = sessions(settings).find((revision) => revision === protocolVersion)
     if (agreed === undefined) {
-      const message = `The server speaks ${quote([protocolVersion])}, this client ${quote(settings.revisions)}`
+      const message = `The server supports ${quote([protocolVersion])}, this client ${quote(settings.revisions)}`
       return yield* negotiation(method, message)
     }
     const info = JsonRpc.isObject(serverInfo) ? serverInfo : undefined
@@ -186,7 +186,7 @@ const conclude = (
       return sessions(settings).length > 0
         ? initialize(peer, settings)
         : Effect.fail(
-          negotiation("server/discover", `The server does not speak ${quote(settings.revisions)}: ${probed.why}`)
+          negotiation("server/discover", `The server does not support ${quote(settings.revisions)}: ${probed.why}`)
         )
     case "Versions": {
       const { versions } = probed
@@ -205,8 +205,8 @@ const conclude = (
       if (session !== undefined) return initialize(peer, settings, session)
       const named = newest(settings.revisions, versions)
       const message = named === undefined
-        ? `The server speaks ${quote(versions)}, this client ${quote(settings.revisions)}`
-        : `The server refuses ${quote([named])}, which it says that it speaks`
+        ? `The server supports ${quote(versions)}, this client ${quote(settings.revisions)}`
+        : `The server refuses ${quote([named])}, although it lists it as supported`
       return Effect.fail(negotiation("server/discover", message))
     }
   }

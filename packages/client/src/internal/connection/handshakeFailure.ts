@@ -10,7 +10,7 @@ import { fromRejection, fromRequest } from "../calls/failure.ts"
  * Statuses with which a gateway refuses a request, or with which a server refuses it for now. They do not depend on the
  * revision of the server.
  */
-const silent: ReadonlySet<number> = new Set([401, 403, 407, 408, 429, 502, 503, 504])
+const unrelated: ReadonlySet<number> = new Set([401, 403, 407, 408, 429, 502, 503, 504])
 
 /**
  * Whether an HTTP status means that the server does not support the request.
@@ -21,8 +21,8 @@ const silent: ReadonlySet<number> = new Set([401, 403, 407, 408, 429, 502, 503, 
  * or ask to retry later do not count: another request would be refused in the same way, and a server that is only busy
  * would be taken for an older one.
  */
-export const isTelling = (status: number | undefined): boolean =>
-  status !== undefined && !silent.has(status) &&
+export const revealsRevision = (status: number | undefined): boolean =>
+  status !== undefined && !unrelated.has(status) &&
   ((status >= 200 && status < 300) || (status >= 400 && status <= 501))
 
 /** The failure to open a connection. */
@@ -57,7 +57,7 @@ export const isRefuted = ({ reason }: ClientError): boolean => {
     case "Closed":
       return reason.end !== undefined
     case "HttpError":
-      return isTelling(reason.status)
+      return revealsRevision(reason.status)
     case "Unauthorized":
     case "LimitExceeded":
       return false

@@ -5,11 +5,11 @@
  * comes, the sender "MAY: Consider the connection stale, Terminate the connection, Attempt reconnection procedures".
  */
 import * as McpError from "@skein/protocol/McpError"
-import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import type { RequestError } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { connectionLost } from "../errors.ts"
 import type { NegotiatedConnection } from "./connection.ts"
 
 /** The interval of the checks, and the timeout of each. */
@@ -39,22 +39,14 @@ export const heartbeat = (options: Heartbeat) => {
     const beat = Effect.suspend(() =>
       connection.peer.request(method, connection.stamp({}), { timeout, maxTimeout: timeout })
     )
-    const beats: Effect.Effect<void> = Effect.flatMap(
-      Effect.flip(
-        Effect.forever(Effect.andThen(
-          Effect.sleep(interval),
-          Effect.catchIf(beat, (error) => !dead(error), () => Effect.void)
-        ))
-      ),
-      (cause) =>
-        Effect.sync(() => {
-          const message = `The server does not answer ${method} any more: ${cause.message}`
-          connection.peer.close({
-            _tag: "Lost",
-            cause: new TransportError({ reason: new ConnectionLost({ message, cause }) })
-          })
-        })
+    const beats = Effect.forever(
+      Effect.andThen(Effect.sleep(interval), Effect.catchIf(beat, (error) => !dead(error), () => Effect.void))
     )
-    return Effect.asVoid(Effect.forkScoped(beats))
+    const beating = Effect.catch(beats, (cause) =>
+      Effect.sync(() => {
+        const message = `The server does not respond to ${method}: ${cause.message}`
+        connection.peer.close({ _tag: "Lost", cause: connectionLost(message, cause) })
+      }))
+    return Effect.asVoid(Effect.forkScoped(beating))
   }
 }

@@ -35,7 +35,7 @@ export class InboundFilter implements Connection, Receiver {
   readonly #connection: Connection
   readonly #watch: InboundFilterContext
   #receiver: Receiver | undefined = undefined
-  #told: Set<string> | undefined = undefined
+  #warned: Set<string> | undefined = undefined
 
   constructor(connection: Connection, watch: InboundFilterContext) {
     this.#connection = connection
@@ -82,11 +82,13 @@ export class InboundFilter implements Connection, Receiver {
     if (inbound._tag === "Batch") {
       if (spoken !== "2025-03-26") return inbound.members.forEach((member) => this.message(member))
       const members = inbound.members.filter((member) => !isNoise(member))
-      if (members.length < inbound.members.length) this.#drop("what is not JSON-RPC")
+      if (members.length < inbound.members.length) this.#drop("they are not JSON-RPC")
       return members.length === 0 ? undefined : this.#receiver!.message({ _tag: "Batch", members })
     }
-    if (isNoise(inbound)) return this.#drop("what is not JSON-RPC")
-    if (inbound._tag === "Request" && spoken === "2026-07-28") return this.#drop("requests of the server")
+    if (isNoise(inbound)) return this.#drop("they are not JSON-RPC")
+    if (inbound._tag === "Request" && spoken === "2026-07-28") {
+      return this.#drop("2026-07-28 has no requests of the server")
+    }
     this.#receiver!.message(inbound)
   }
 
@@ -103,9 +105,9 @@ export class InboundFilter implements Connection, Receiver {
   }
 
   #drop(what: string): void {
-    const told = this.#told ??= new Set()
-    if (told.has(what)) return
-    told.add(what)
+    const warned = this.#warned ??= new Set()
+    if (warned.has(what)) return
+    warned.add(what)
     this.#watch.dropped(what)
   }
 }

@@ -19,12 +19,11 @@ const textOf = (
   { tasks, ...declared }: ClientCapabilities,
   label: string
 ): string => {
-  const { isAssumed: assumed, connection: { httpMode: variant }, revision } = connection
+  const { connection: { httpMode }, isAssumed, revision } = connection
   const server = serverOf(connection)
-  const speaks = `${label} ${assumed === true ? "is taken to speak" : "speaks"} ${revision}`
-  const called = server === undefined
-    ? "does not say its name"
-    : `calls itself ${printable(server.name, maxName)} ${printable(server.version, maxName)}`
+  const name = server === undefined
+    ? "a server without a name"
+    : `${printable(server.name, maxName)} ${printable(server.version, maxName)}`
   // In the stateless revision, the capabilities that each request declares. In the others those of the newest revision,
   // except that only one revision has tasks.
   const own = connection.isRequestEra
@@ -32,15 +31,15 @@ const textOf = (
     : tasks !== undefined && revision === "2025-11-25"
     ? { ...declared, tasks }
     : declared
-  const over = variant === undefined ? "" : ` (${variant})`
-  return `${speaks}${over} and ${called}; this client declares ${JSON.stringify(own)}`
+  const how = `${revision}${isAssumed === true ? " (assumed)" : ""}${httpMode === undefined ? "" : ` over ${httpMode}`}`
+  return `connected to ${label}: ${how}, ${name}, client capabilities ${JSON.stringify(own)}`
 }
 
 /** Logs the line, unless its level is disabled. */
 export const logConnection = (
   connection: NegotiatedConnection,
   declared: ClientCapabilities,
-  label = "The server"
+  label = "the server"
 ): Effect.Effect<void> =>
   Effect.withFiber((fiber) =>
     LogLevel.isGreaterThan(fiber.getRef(References.MinimumLogLevel), "Debug")

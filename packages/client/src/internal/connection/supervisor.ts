@@ -5,22 +5,23 @@
  * A fiber opens the next connection when nothing of the one before is left. While a connection is open there is no
  * fiber.
  */
-import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import { ClientError, Closed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import type { Status } from "../../Status.ts"
+import { delayAfter } from "../backoff.ts"
 import { Broadcast } from "../broadcast.ts"
+import { connectionLost } from "../errors.ts"
 import { type ConnectionOwner, type NegotiatedConnection, serverOf } from "./connection.ts"
 
 /** Runs for a connection, in a scope that closes with it. */
@@ -100,7 +101,7 @@ type Unsettled = Exclude<Status, { readonly _tag: "Connected" }>
 /** The end of the client after a failure to open a connection. */
 const lost = (message: string, cause: unknown): SessionEnd => ({
   _tag: "Lost",
-  cause: new TransportError({ reason: new ConnectionLost({ message, cause }) })
+  cause: connectionLost(message, cause)
 })
 
 const messageOf = (cause: SessionEnd | ClientError): string => {
@@ -132,10 +133,11 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
   #since = 0
   // How many attempts in a row were made to open the next one, and the fiber that makes them.
   #attempts = 0
-  #life: Fiber.Fiber<void> | undefined = undefined
+  #reconnecting: Fiber.Fiber<void> | undefined = undefined
   #end: SessionEnd | undefined = undefined
-  #waiting: Set<(connection: Effect.Effect<NegotiatedConnection, ClientError>) => void> | undefined = undefined
-  #awaiting: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
+  // The next connection, and the end, while something waits for them.
+  #next: Deferred.Deferred<NegotiatedConnection, ClientError> | undefined = undefined
+  #ended: Deferred.Deferred<SessionEnd> | undefined = undefined
   #hooks: Set<ConnectionHook> | undefined = undefined
   #statuses: Broadcast<Status> | undefined = undefined
   // Undefined while a connection is open: that status is derived from it.
@@ -154,12 +156,12 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
   get connection(): Effect.Effect<NegotiatedConnection, ClientError> {
     return Effect.suspend(() => {
       if (this.current !== undefined) return Effect.succeed(this.current)
-      return this.#gone === undefined ? this.#next : Effect.fail(this.#gone)
+      return this.#gone === undefined ? this.#awaitNext : Effect.fail(this.#gone)
     })
   }
 
   after(connection: NegotiatedConnection): Effect.Effect<NegotiatedConnection, ClientError> {
-    return Effect.suspend(() => this.current === connection ? this.#next : this.connection)
+    return Effect.suspend(() => this.current === connection ? this.#awaitNext : this.connection)
   }
 
   willReconnect(connection: NegotiatedConnection): boolean {
@@ -173,7 +175,7 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
   refute(connection: NegotiatedConnection): void {
     if (this.current !== connection || this.#fresh) return
     this.refuted = connection
-    connection.peer.close(lost("The server is not what it was taken for", undefined))
+    connection.peer.close(lost("The server does not match its stored profile", undefined))
   }
 
   onReopened(hook: ConnectionHook): () => void {
@@ -187,12 +189,9 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
   }
 
   get ended(): Effect.Effect<SessionEnd> {
-    return Effect.callback((resume) => {
-      if (this.#end !== undefined) return resume(Effect.succeed(this.#end))
-      const awaiting = this.#awaiting ??= new Set()
-      awaiting.add(resume)
-      return Effect.sync(() => void awaiting.delete(resume))
-    })
+    return Effect.suspend(() =>
+      this.#end === undefined ? Deferred.await(this.#ended ??= Deferred.makeUnsafe()) : Effect.succeed(this.#end)
+    )
   }
 
   // ---- opening and ending connections
@@ -222,18 +221,18 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     this.last = connection
     this.current = connection
     this.#become(undefined)
-    this.#wake(Effect.succeed(connection))
+    this.#resume(Effect.succeed(connection))
   }
 
   /** Handles the end of a connection. */
   connectionEnded(connection: NegotiatedConnection, end: SessionEnd): void {
     if (this.#gone !== undefined) return
     const following = Effect.map(this.#after(connection, end), (next) => next?.onEnd(this))
-    this.#life = Effect.runForkWith(this.#settings.context)(
+    this.#reconnecting = Effect.runForkWith(this.#settings.context)(
       Effect.catchCauseIf(following, (cause) => !Cause.hasInterruptsOnly(cause), (cause) =>
         Effect.andThen(
-          Effect.logError("The connection is not kept any more", cause),
-          Effect.sync(() => this.finish(lost("The connection is not kept any more", cause)))
+          Effect.logError("defect while reconnecting", cause),
+          Effect.sync(() => this.finish(lost("defect while reconnecting", cause)))
         ))
     )
   }
@@ -243,35 +242,35 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     return Effect.gen({ self: this }, function*() {
       this.current = undefined
       const { policy } = this.#settings
-      const doubted = this.refuted === connection
+      const isRefuted = this.refuted === connection
       if (connection.isAssumed === true) this.#fresh = true
       if (policy !== undefined && this.now() - this.#since >= policy.stableAfter) this.#attempts = 0
       yield* Effect.uninterruptible(Scope.close(this.#scope!, Exit.void))
-      if (!doubted && (policy === undefined || end._tag === "ClosedByUs" || end._tag === "Refused")) {
+      if (!isRefuted && (policy === undefined || end._tag === "ClosedByUs" || end._tag === "Refused")) {
         this.finish(end, closedError(messageOf(end), end))
         return undefined
       }
-      return yield* this.#again(end, doubted)
+      return yield* this.#reconnect(end, isRefuted)
     })
   }
 
   /** Opens the next connection, or gives up. */
-  #again(end: SessionEnd, doubted: boolean): Effect.Effect<NegotiatedConnection | undefined> {
+  #reconnect(end: SessionEnd, isRefuted: boolean): Effect.Effect<NegotiatedConnection | undefined> {
     return Effect.gen({ self: this }, function*() {
       const { policy } = this.#settings
       let cause: SessionEnd | ClientError = end
-      let free = doubted
+      let isFree = isRefuted
       while (true) {
-        if (!free && (policy === undefined || this.#attempts >= policy.maxAttempts || isPermanent(cause))) {
+        if (!isFree && (policy === undefined || this.#attempts >= policy.maxAttempts || isPermanent(cause))) {
           this.#giveUp(this.#attempts, cause)
           return undefined
         }
-        const delay: number = free
+        const delay: number = isFree
           ? 0
-          : Reconnect.delay(policy!, ++this.#attempts, yield* Random.next, Reconnect.retryAfter(cause))
+          : yield* delayAfter(cause, policy!, ++this.#attempts)
         this.#become({ _tag: "Reconnecting", attempt: Math.max(this.#attempts, 1), delay, cause })
         if (delay > 0) yield* Effect.sleep(delay)
-        free = false
+        isFree = false
         const opened: Result.Result<NegotiatedConnection, ClientError> = yield* Effect.result(this.open)
         if (Result.isSuccess(opened)) {
           yield* this.#reopened(opened.success)
@@ -288,7 +287,7 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     const hooks = Array.from(this.#hooks ?? [], (hook) =>
       Effect.suspend(() => hook(connection)).pipe(
         Scope.provide(scope),
-        Effect.catchCause((cause) => Effect.logError("A line was not set up again", cause)),
+        Effect.catchCause((cause) => Effect.logError("defect in a hook for reopened connections", cause)),
         Effect.forkIn(scope, { startImmediately: true })
       ))
     return Effect.andThen(Effect.all(hooks, { discard: true }), Effect.sync(() => this.use(connection)))
@@ -307,7 +306,7 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
   retire(error: ClientError): void {
     this.current = undefined
     this.#gone ??= error
-    this.#wake(Effect.fail(this.#gone))
+    this.#resume(Effect.fail(this.#gone))
   }
 
   /** Closes the connection that is open, and ends the client. */
@@ -315,9 +314,9 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     return Effect.suspend(() => {
       this.closed = closedError(messageOf(closed), closed)
       this.retire(this.closed)
-      const life = this.#life === undefined ? Effect.void : Fiber.interrupt(this.#life)
+      const interrupted = this.#reconnecting === undefined ? Effect.void : Fiber.interrupt(this.#reconnecting)
       return Effect.andThen(
-        life,
+        interrupted,
         Effect.suspend(() =>
           Effect.andThen(
             this.#scope === undefined ? Effect.void : Scope.close(this.#scope, exit),
@@ -333,25 +332,20 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     this.retire(error)
     if (this.#end !== undefined) return
     this.#end = end
-    for (const resume of this.#awaiting ?? []) resume(Effect.succeed(end))
-    this.#awaiting = undefined
+    if (this.#ended !== undefined) Deferred.doneUnsafe(this.#ended, Effect.succeed(end))
     this.#become({ _tag: "Ended", end })
     this.#statuses?.end()
     this.#settings.ended?.()
   }
 
-  get #next(): Effect.Effect<NegotiatedConnection, ClientError> {
-    return Effect.callback((resume) => {
-      const waiting = this.#waiting ??= new Set()
-      waiting.add(resume)
-      return Effect.sync(() => void waiting.delete(resume))
-    })
+  get #awaitNext(): Effect.Effect<NegotiatedConnection, ClientError> {
+    return Effect.suspend(() => Deferred.await(this.#next ??= Deferred.makeUnsafe()))
   }
 
-  #wake(connection: Effect.Effect<NegotiatedConnection, ClientError>): void {
-    const waiting = this.#waiting ?? []
-    this.#waiting = undefined
-    for (const resume of waiting) resume(connection)
+  #resume(connection: Effect.Effect<NegotiatedConnection, ClientError>): void {
+    const next = this.#next
+    this.#next = undefined
+    if (next !== undefined) Deferred.doneUnsafe(next, connection)
   }
 
   get #present(): Status {

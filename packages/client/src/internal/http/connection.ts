@@ -13,7 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as LegacySse from "../legacySse/legacySse.ts"
 import { Exchanger } from "./exchange.ts"
-import type { HttpProtocol, OpenProtocol } from "./protocol.ts"
+import type { HttpProtocol } from "./protocol.ts"
 import { resolve, type Resolved, type Settings } from "./settings.ts"
 import { Streamable, type StreamableChannel } from "./streamable.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
@@ -29,17 +29,13 @@ const logDefect = (exit: Exit.Exit<void>): Effect.Effect<void> | undefined =>
 /** A connection to one server. */
 export class HttpConnection implements Connection, StreamableChannel {
   readonly sendsHeaders = true
-  readonly url: URL
-  readonly maxMessageBytes: number
-  readonly refusalTimeout: number
-  readonly #settings: Resolved
+  readonly settings: Resolved
+  httpMode: HttpMode = "streamable"
   readonly #client: HttpClient
   readonly #exchanger: Exchanger
-  readonly #openLegacySse: OpenProtocol
   readonly #context: Context.Context<never>
   #fibers: Set<Fiber.Fiber<void>> | undefined
   #protocol: HttpProtocol
-  #httpMode: HttpMode = "streamable"
   #receiver: Receiver | undefined
   #end: End | undefined
   #closing: Fiber.Fiber<void> | undefined
@@ -47,20 +43,12 @@ export class HttpConnection implements Connection, StreamableChannel {
   #isDelivering = false
   readonly #pending: Array<(receiver: Receiver) => void> = []
 
-  constructor(client: HttpClient, settings: Resolved, context: Context.Context<never>, openLegacySse: OpenProtocol) {
-    this.url = settings.url
-    this.maxMessageBytes = settings.maxMessageBytes
-    this.refusalTimeout = settings.refusalTimeout
+  constructor(client: HttpClient, settings: Resolved, context: Context.Context<never>) {
     this.#exchanger = new Exchanger(client, settings)
-    this.#settings = settings
+    this.settings = settings
     this.#client = client
-    this.#openLegacySse = openLegacySse
     this.#context = context
-    this.#protocol = new Streamable(this, settings)
-  }
-
-  get httpMode(): HttpMode {
-    return this.#httpMode
+    this.#protocol = new Streamable(this)
   }
 
   // ---- for the peer
@@ -89,9 +77,9 @@ export class HttpConnection implements Connection, StreamableChannel {
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#closing ??= this.#run(Effect.andThen(
-        this.#end === undefined && this.#settings.closeTimeout > 0
-          ? Effect.timeoutOption(this.#protocol.close, this.#settings.closeTimeout) :
-          Effect.void,
+        this.#end === undefined && this.settings.closeTimeout > 0
+          ? Effect.timeoutOption(this.#protocol.close, this.settings.closeTimeout)
+          : Effect.void,
         Effect.andThen(Effect.sync(() => this.end({ _tag: "ClosedByUs" })), this.#client.close)
       ))
       return Effect.asVoid(Fiber.await(this.#closing))
@@ -141,12 +129,10 @@ export class HttpConnection implements Connection, StreamableChannel {
 
   /** Switches to HTTP+SSE. */
   get switchToSse(): Effect.Effect<void, TransportError> {
-    return Effect.suspend(() =>
-      Effect.map(this.#openLegacySse(this, this.#settings), (protocol) => {
-        this.#protocol = protocol
-        this.#httpMode = "sse"
-      })
-    )
+    return Effect.map(LegacySse.open(this), (protocol) => {
+      this.#protocol = protocol
+      this.httpMode = "sse"
+    })
   }
 
   /** Sends a refused `initialize` again over HTTP+SSE. Returns whether the server has that transport. */
@@ -190,7 +176,7 @@ export const transport = (makeClient: () => HttpClient, settings: Settings): Tra
     const resolved = resolve(settings, context)
     if (resolved instanceof TransportError) return Effect.fail(resolved)
     return Effect.uninterruptible(Effect.suspend(() => {
-      const connection = new HttpConnection(makeClient(), resolved, context, LegacySse.open)
+      const connection = new HttpConnection(makeClient(), resolved, context)
       return Effect.as(connection.closeWith(Context.get(context, Scope.Scope)), connection)
     }))
   })

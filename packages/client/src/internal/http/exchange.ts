@@ -3,11 +3,12 @@
  * credentials, and follows redirects.
  */
 import type { Headers } from "@skein/runtime/Connection"
-import { MessageRejected, TransportError } from "@skein/runtime/TransportError"
+import { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Challenge, Credentials } from "../../Credentials.ts"
+import { notDelivered } from "../errors.ts"
 import { customHeaders, invalidHeader, type Resolved } from "./settings.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
@@ -23,9 +24,6 @@ class Repeat {
   }
 }
 
-const refused = (message: string, status?: number, cause?: unknown): TransportError =>
-  new TransportError({ reason: new MessageRejected({ message, status, cause }), undelivered: true })
-
 /**
  * Runs the effect of the options or of the credentials that returns headers. Its failure may quote a secret, so it is
  * the cause of the error but not part of the message.
@@ -33,7 +31,7 @@ const refused = (message: string, status?: number, cause?: unknown): TransportEr
 const headersFrom = (what: string, headers: Effect.Effect<Headers, unknown>): Effect.Effect<Headers, TransportError> =>
   Effect.catchCause(
     headers,
-    (cause) => Effect.fail(refused(`${what} for the request could not be had`, undefined, Cause.squash(cause)))
+    (cause) => Effect.fail(notDelivered(`${what} could not be obtained`, undefined, Cause.squash(cause)))
   )
 
 /**
@@ -45,7 +43,7 @@ const addHeaders = (request: HttpRequest, headers: Headers): Effect.Effect<HttpR
   const wrong = invalidHeader(kept)
   return wrong === undefined
     ? Effect.succeed({ ...request, headers: { ...request.headers, ...kept } })
-    : Effect.fail(refused(`The header ${JSON.stringify(wrong)} cannot be sent`))
+    : Effect.fail(notDelivered(`The header ${JSON.stringify(wrong)} cannot be sent`))
 }
 
 /**
@@ -60,15 +58,17 @@ const redirectTarget = (
   const { status } = reply
   const location = reply.header("location")
   const where = `${request.url.origin} redirects (${status})`
-  if (status !== 307 && status !== 308) return refused(`${where}, which is followed with 307 and 308 only`, status)
-  if (redirects >= maxRedirects) return refused(`${where} more than ${maxRedirects} times (maxRedirects)`, status)
+  if (status !== 307 && status !== 308) return notDelivered(`${where}; only 307 and 308 are followed`, status)
+  if (redirects >= maxRedirects) return notDelivered(`${where} more than ${maxRedirects} times (maxRedirects)`, status)
   const url = location === undefined ? null : URL.parse(location, request.url.href)
-  if (url === null) return refused(`${where} to nowhere`, status)
+  if (url === null) return notDelivered(`${where} without a valid Location header`, status)
   // The origin of a `blob:` URL is that of the URL in it, so the schemes are compared as well.
   if (url.origin !== request.url.origin || url.protocol !== request.url.protocol) {
-    return refused(`${where} to another origin`, status)
+    return notDelivered(`${where} to another origin`, status)
   }
-  if (url.username !== "" || url.password !== "") return refused(`${where} to a user and a password`, status)
+  if (url.username !== "" || url.password !== "") {
+    return notDelivered(`${where} to a URL with a user name or a password`, status)
+  }
   url.hash = ""
   return url
 }
@@ -76,7 +76,7 @@ const redirectTarget = (
 const reportChallenge = (credentials: Credentials["Service"], challenge: Challenge): Effect.Effect<boolean> =>
   Effect.catchCause(
     Effect.suspend(() => credentials.refused(challenge)),
-    () => Effect.as(Effect.logWarning("The credentials failed to hear of a refusal"), false)
+    () => Effect.as(Effect.logWarning("credentials failed to handle a refused request"), false)
   )
 
 /** Makes the HTTP exchanges of one connection. */

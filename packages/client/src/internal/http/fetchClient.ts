@@ -1,22 +1,18 @@
 /**
  * The HTTP client over `fetch`.
  */
-import { ConnectionLost, MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
+import { connectionLost, notDelivered, openFailed } from "../errors.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
 // The error codes of Node for a connection that could not be made. Other platforms give no code.
-const unreachableCodes = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT"
-])
+const unreachableCodes: ReadonlySet<unknown> = new Set(
+  ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]
+)
 
 // The error codes of Node for a request that it does not send because of its headers.
-const invalidRequestCodes = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"])
+const invalidRequestCodes: ReadonlySet<unknown> = new Set(["UND_ERR_INVALID_ARG", "UND_ERR_NOT_SUPPORTED"])
 
 /** The origin of the page or of the page's worker that this code runs in. `undefined` outside browsers. */
 const pageOrigin = (): string | undefined => {
@@ -34,43 +30,42 @@ const messageOf = (error: unknown): string => {
 }
 
 /** The error of a request that `fetch` refuses to send, whether or not a server listens there. */
-const notSent = ({ url }: HttpRequest, why: string, cause: unknown): TransportError => {
-  const message = `The request to ${url.origin} cannot be made by fetch: ${why}`
-  return new TransportError({ reason: new OpenFailed({ message, cause }), undelivered: true })
-}
+const notSent = ({ url }: HttpRequest, why: string, cause: unknown): TransportError =>
+  openFailed(`fetch cannot send the request to ${url.origin}: ${why}`, cause, true)
 
-const lost = (request: HttpRequest, cause: unknown): TransportError => {
-  const { origin } = request.url
+const failureOf = (request: HttpRequest, cause: unknown): TransportError => {
+  const { origin, port } = request.url
   const code = memberOf(memberOf(cause, "cause"), "code")
-  if (messageOf(cause) === "bad port") {
-    const why =
-      `it never asks port ${request.url.port} (bad port). NodeHttp.transport does; or let the server listen on another one`
-    return notSent(request, why, cause)
+  const message = messageOf(cause)
+  if (message === "bad port") {
+    return notSent(request, `port ${port} is blocked (bad port); use NodeHttp.transport or another port`, cause)
   }
-  if (typeof code === "string" && invalidRequestCodes.has(code)) return notSent(request, messageOf(cause), cause)
-  if (typeof code === "string" && unreachableCodes.has(code)) {
-    const message = `${origin} cannot be reached: ${memberOf(memberOf(cause, "cause"), "message") || code}`
-    return new TransportError({ reason: new OpenFailed({ message, cause }), undelivered: true })
+  if (invalidRequestCodes.has(code)) return notSent(request, message, cause)
+  if (unreachableCodes.has(code)) {
+    return openFailed(
+      `${origin} cannot be reached: ${memberOf(memberOf(cause, "cause"), "message") || code}`,
+      cause,
+      true
+    )
   }
   const page = pageOrigin()
   if (page === undefined || memberOf(cause, "name") !== "TypeError" || memberOf(cause, "cause") !== undefined) {
-    return broken(`The request to ${origin} failed: ${messageOf(cause)}`, cause)
+    return connectionLost(`The request to ${origin} failed: ${message}`, cause)
   }
   // A page cannot see either whether the server has begun to handle the request, so the error is not `undelivered`.
-  const message =
-    `${origin} cannot be asked: ${messageOf(cause)}. A page is not told why. Perhaps nobody listens there; or the ` +
-    `server does not let pages of ${page} in, or read its answers (CORS); or this page may not ask it (https: asks http:, ` +
-    "Content-Security-Policy, the local network)"
-  return new TransportError({ reason: new OpenFailed({ message, cause }) })
+  return openFailed(
+    `The request to ${origin} failed: ${message}. Browsers do not report the reason. Possible reasons: no server ` +
+      `listens there; the server does not allow pages of ${page} (CORS); the browser does not allow this page to send ` +
+      "the request (mixed content, Content-Security-Policy, access to the local network)",
+    cause
+  )
 }
 
-const broken = (message: string, cause?: unknown): TransportError =>
-  new TransportError({ reason: new ConnectionLost({ message, cause }) })
-
-const interrupted = (cause: unknown): TransportError => broken(`The response broke off: ${messageOf(cause)}`, cause)
+const interrupted = (cause: unknown): TransportError =>
+  connectionLost(`The response broke off: ${messageOf(cause)}`, cause)
 
 const tooLong = (maxBytes: number): TransportError =>
-  broken(`The response has more than ${maxBytes} bytes (maxMessageBytes)`)
+  connectionLost(`The response body exceeds maxMessageBytes (${maxBytes})`)
 
 /** A response of `fetch`. An exchange whose body was not read to its end is aborted. */
 class FetchResponse implements HttpResponse {
@@ -100,21 +95,20 @@ class FetchResponse implements HttpResponse {
     if (!known) return this.#gather(maxBytes)
     return Effect.callback((resume) => {
       this.#response.text().then(
-        (text) => resume(this.#whole(text)),
+        (text) =>
+          resume(Effect.sync(() => {
+            this.isRead = true
+            return text
+          })),
         (cause: unknown) => resume(Effect.fail(interrupted(cause)))
       )
     })
   }
 
-  #whole(text: string): Effect.Effect<string> {
-    this.isRead = true
-    return Effect.succeed(text)
-  }
-
   #gather(maxBytes: number): Effect.Effect<string, TransportError> {
     const texts: Array<string> = []
     let bytes = 0
-    const read = this.#read((text, size) => {
+    const read = this.pieces((text, size) => {
       bytes += size
       if (bytes > maxBytes) return tooLong(maxBytes)
       texts.push(text)
@@ -123,11 +117,7 @@ class FetchResponse implements HttpResponse {
     return Effect.map(read, () => texts.join(""))
   }
 
-  pieces(onText: (text: string) => TransportError | undefined): Effect.Effect<void, TransportError> {
-    return this.#read(onText)
-  }
-
-  #read(onText: (text: string, bytes: number) => TransportError | undefined): Effect.Effect<void, TransportError> {
+  pieces(onText: (text: string, bytes: number) => TransportError | undefined): Effect.Effect<void, TransportError> {
     return Effect.callback((resume) => {
       const { body } = this.#response
       if (body === null) return resume(Effect.void)
@@ -157,12 +147,11 @@ const responseOf = (
   { url }: HttpRequest,
   response: Response,
   aborted: AbortSignal
-): Effect.Effect<FetchResponse, TransportError> => {
-  if (response.type !== "opaqueredirect") return Effect.succeed(new FetchResponse(response, aborted))
-  // A page cannot see the target of a redirect.
-  const message = `${url.origin} redirects, and where to a page is not told: use the address that it leads to`
-  return Effect.fail(new TransportError({ reason: new MessageRejected({ message }), undelivered: true }))
-}
+): Effect.Effect<FetchResponse, TransportError> =>
+  response.type !== "opaqueredirect" ? Effect.succeed(new FetchResponse(response, aborted)) : Effect.fail(
+    // A page cannot see the target of a redirect.
+    notDelivered(`${url.origin} redirects, and a page cannot see where: use the URL that it redirects to`)
+  )
 
 /**
  * Further options for requests from a page. They are not needed elsewhere, and not supported everywhere.
@@ -180,9 +169,9 @@ export const make = (fetch: typeof globalThis.fetch): HttpClient => ({
       const controller = new AbortController()
       let taken: FetchResponse | undefined
       const received = Effect.callback<FetchResponse, TransportError>((resume) => {
-        let asked: Promise<Response>
+        let response: Promise<Response>
         try {
-          asked = fetch(request.url, {
+          response = fetch(request.url, {
             method: request.method,
             headers: request.headers,
             body: request.body ?? null,
@@ -193,9 +182,9 @@ export const make = (fetch: typeof globalThis.fetch): HttpClient => ({
         } catch (cause) {
           return resume(Effect.fail(notSent(request, messageOf(cause), cause)))
         }
-        asked.then(
+        response.then(
           (response) => resume(responseOf(request, response, controller.signal)),
-          (cause: unknown) => resume(Effect.fail(lost(request, cause)))
+          (cause: unknown) => resume(Effect.fail(failureOf(request, cause)))
         )
       })
       const used = Effect.flatMap(received, (reply) => use(taken = reply))

@@ -2,31 +2,40 @@
  * The HTTP client over `node:http`, the cheapest way to make a request on Node: no `fetch`, no web streams, one write
  * per request.
  */
-import { ConnectionLost, OpenFailed, TransportError } from "@skein/runtime/TransportError"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Http from "node:http"
 import type * as Https from "node:https"
 import type { Socket } from "node:net"
 import { StringDecoder } from "node:string_decoder"
+import { connectionLost, openFailed } from "../errors.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** The options of the connections. */
 export interface Options {
   /**
-   * The agent that makes the connections, instead of one that belongs to the client. It is not closed with the client.
+   * The agent that opens the sockets, for a proxy or for client certificates:
+   * `new https.Agent({ ca, cert, key, keepAlive: true })`. The transport does not close it, and `maxSockets` and
+   * `idleTimeout` do not apply to it.
    */
   readonly agent?: Http.Agent | Https.Agent | undefined
-  /** How many connections are open at the same time: 256 by default. A request beyond that waits for one. */
+  /**
+   * How many sockets a connection has at most: 256 by default. A request beyond them waits for one, within its timeout.
+   * A stream of a subscription or of a session holds one while it is open, so use at least 2.
+   */
   readonly maxSockets?: number | undefined
-  /** How long an idle connection stays open: 4 seconds by default, or less if the server announces a shorter time. */
+  /**
+   * How long an idle socket stays open: 4 seconds by default, since many servers close theirs after 5 seconds. Where
+   * the server announces its own time (`Keep-Alive: timeout=…`), one second less than that, if it is shorter.
+   */
   readonly idleTimeout?: Duration.Input | undefined
 }
 
 const text = (cause: unknown): string => cause instanceof Error && cause.message !== "" ? cause.message : String(cause)
 
-const lost = (message: string, cause?: unknown, undelivered?: boolean): TransportError =>
-  new TransportError({ reason: new ConnectionLost({ message, cause }), undelivered })
+const brokenOff = (cause: unknown): TransportError =>
+  connectionLost(`The response body broke off: ${text(cause)}`, cause)
 
 /** The target of a request in the form that `node:http` takes. */
 interface Target {
@@ -39,8 +48,6 @@ interface Target {
   /** The value of the header `Host`. */
   readonly host: string
 }
-
-const isText = (type: string | undefined): boolean => type === undefined || type === "" || type === "identity"
 
 /** Removes a byte order mark at the start. JSON and event streams need none, and `fetch` drops it too. */
 const withoutBom = (decoded: string): string => decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded
@@ -69,8 +76,10 @@ class NodeResponse implements HttpResponse {
   get #broken(): TransportError | undefined {
     const body = this.#body
     const coding = body.headers["content-encoding"]
-    if (!isText(coding)) return lost(`The body is encoded as ${coding!.slice(0, 32)}, which was not asked for`)
-    return body.destroyed ? lost("The body broke off, or was read before") : undefined
+    if (coding !== undefined && coding !== "" && coding !== "identity") {
+      return connectionLost(`The response body has the content coding ${coding.slice(0, 32)}, which was not requested`)
+    }
+    return body.destroyed ? connectionLost("The response body broke off, or was read before") : undefined
   }
 
   text(maxBytes: number): Effect.Effect<string, TransportError> {
@@ -78,7 +87,8 @@ class NodeResponse implements HttpResponse {
       const body = this.#body
       const broken = this.#broken
       if (broken !== undefined) return resume(Effect.fail(broken))
-      const tooLong = () => resume(Effect.fail(lost(`The body is longer than ${maxBytes} bytes (maxMessageBytes)`)))
+      const tooLong = () =>
+        resume(Effect.fail(connectionLost(`The response body exceeds maxMessageBytes (${maxBytes})`)))
       if (Number(body.headers["content-length"]) > maxBytes) return tooLong()
       // Nearly every body is one chunk.
       let first: Buffer | undefined
@@ -98,7 +108,7 @@ class NodeResponse implements HttpResponse {
         const bytes = more === undefined ? first : Buffer.concat(more, size)
         resumeAfterBody(resume, Effect.succeed(bytes === undefined ? "" : withoutBom(bytes.toString("utf8"))))
       })
-      body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
+      body.on("error", (cause) => resume(Effect.fail(brokenOff(cause))))
     })
   }
 
@@ -129,7 +139,7 @@ class NodeResponse implements HttpResponse {
         take(decoder.end())
         resumeAfterBody(resume, Effect.void)
       })
-      body.on("error", (cause) => resume(Effect.fail(lost(`The body broke off: ${text(cause)}`, cause))))
+      body.on("error", (cause) => resume(Effect.fail(brokenOff(cause))))
     })
   }
 }
@@ -148,9 +158,6 @@ class NodeResponse implements HttpResponse {
  */
 const isUnfinished = (cause: unknown): boolean | undefined =>
   (cause as NodeJS.ErrnoException).syscall === "write" || undefined
-
-const unsendable = (cause: unknown): TransportError =>
-  new TransportError({ reason: new OpenFailed({ message: `The request could not be made: ${text(cause)}`, cause }) })
 
 /** For a name with several addresses Node tries them all, and the `AggregateError` has no message. */
 const unreachable = (host: string, cause: unknown): string =>
@@ -183,7 +190,7 @@ class Exchange {
     try {
       request = module.request({ agent, hostname, port, path, method, headers: list })
     } catch (cause) {
-      return resume(Effect.fail(unsendable(cause)))
+      return resume(Effect.fail(openFailed(`The request could not be made: ${text(cause)}`, cause)))
     }
     this.#request = request
     const fail = (cause: unknown) => {
@@ -191,11 +198,8 @@ class Exchange {
       if (this.#incoming !== undefined) return
       resume(Effect.fail(
         this.#connected
-          ? lost(`No answer of ${host}: ${text(cause)}`, cause, isUnfinished(cause))
-          : new TransportError({
-            reason: new OpenFailed({ message: unreachable(host, cause), cause }),
-            undelivered: true
-          })
+          ? connectionLost(`No response from ${host}: ${text(cause)}`, cause, undefined, isUnfinished(cause))
+          : openFailed(unreachable(host, cause), cause, true)
       ))
     }
     request.on("socket", (socket) => {

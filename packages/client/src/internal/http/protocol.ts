@@ -15,7 +15,7 @@ import type { HttpRequest, HttpResponse } from "./httpClient.ts"
  * backwards compatibility), or if the server is known to need it. If it fails, the refusal of `initialize` is the
  * result. The caller sends `initialize` next.
  */
-export type OpenProtocol = (road: HttpChannel, settings: Resolved) => Effect.Effect<HttpProtocol, TransportError>
+export type OpenProtocol = (channel: HttpChannel) => Effect.Effect<HttpProtocol, TransportError>
 
 /** Sends the messages of a connection. */
 export interface HttpProtocol {
@@ -30,7 +30,7 @@ export interface HttpProtocol {
 
 /** The connection as its protocol uses it. */
 export interface HttpChannel {
-  readonly url: URL
+  readonly settings: Resolved
   /**
    * Makes a request with the headers and the credentials of the transport, and follows redirects. `use` receives any
    * other response.
@@ -49,8 +49,4 @@ export interface HttpChannel {
   readonly gap: (error?: TransportError) => void
   /** Ends the connection. */
   readonly end: (end: End) => void
-  /** The longest message or event of a stream, in bytes. */
-  readonly maxMessageBytes: number
-  /** How long the body of an error response is read, in milliseconds. */
-  readonly refusalTimeout: number
 }

@@ -3,48 +3,16 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Headers } from "@skein/runtime/Connection"
-import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
+import { MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { connectionLost, isUnhandledStatus } from "../errors.ts"
 import type { HttpChannel } from "./protocol.ts"
 import { customHeaders } from "./settings.ts"
 import type { HttpResponse } from "./httpClient.ts"
 
 // How many characters of a body an error message quotes.
 const quoted = 300
-
-// The statuses of a request that was refused before it was handled.
-const turnedAway = new Set([
-  401,
-  403,
-  404,
-  405,
-  406,
-  408,
-  411,
-  413,
-  414,
-  415,
-  417,
-  421,
-  425,
-  426,
-  428,
-  429,
-  431,
-  501
-])
-
-// A 503 with `Retry-After` refuses a request before it was handled, too. A 503 without it may come from a gateway that
-// lost the server in the middle of the request.
-const isTurnedAway = (status: number, after: number | undefined): boolean =>
-  turnedAway.has(status) || (status === 503 && after !== undefined)
-
-// The statuses after which the same request may succeed a little later.
-const passing = new Set([408, 425, 429, 500, 502, 503, 504])
-
-/** Whether the same request may succeed a little later. */
-export const mayPass = (status: number): boolean => passing.has(status)
 
 /** The part of a response that is needed for an error message. */
 type Answered = Pick<HttpResponse, "status" | "sentHeaders">
@@ -70,9 +38,8 @@ export const mediaType = (reply: HttpResponse): string => {
   return (end === -1 ? header : header.slice(0, end)).trim().toLowerCase()
 }
 
-const enough = new TransportError({
-  reason: new ConnectionLost({ message: "The body is longer than what is read of it" })
-})
+// Ends the reading of a body. No message contains it.
+const enough = connectionLost("enough")
 
 /**
  * The body of an error response, as far as it arrives within `refusalTimeout`, since it may never end. An event stream
@@ -80,7 +47,7 @@ const enough = new TransportError({
  */
 export const errorText = (
   reply: HttpResponse,
-  { maxMessageBytes, refusalTimeout }: Pick<HttpChannel, "maxMessageBytes" | "refusalTimeout">
+  { settings: { maxMessageBytes, refusalTimeout } }: HttpChannel
 ): Effect.Effect<string> => {
   if (mediaType(reply) === "text/event-stream") return Effect.succeed("")
   let text = ""
@@ -99,7 +66,11 @@ export const failureIn = (text: string): JsonRpc.Failure | undefined => {
 }
 
 /** The error for a response with a status other than 2xx. */
-export const refusal = (reply: HttpResponse, text: string, failure?: JsonRpc.Failure): Effect.Effect<TransportError> =>
+export const refusal = (
+  reply: HttpResponse,
+  text: string,
+  failure = failureIn(text)
+): Effect.Effect<TransportError> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const after = retryAfter(reply.header("retry-after"), now)
     return new TransportError({
@@ -108,9 +79,13 @@ export const refusal = (reply: HttpResponse, text: string, failure?: JsonRpc.Fai
         status: reply.status
       }),
       retryAfter: after,
-      undelivered: isTurnedAway(reply.status, after) ? true : undefined
+      undelivered: isUnhandledStatus(reply.status, after) || undefined
     })
   })
+
+/** Reads the body of a response with a status other than 2xx, and returns the error for it. */
+export const readRefusal = (reply: HttpResponse, channel: HttpChannel): Effect.Effect<TransportError> =>
+  Effect.flatMap(errorText(reply, channel), (text) => refusal(reply, text))
 
 /** The error for a response with a 2xx status that does not answer the request. */
 export const unusable = (reply: Answered, what: string, text = ""): TransportError => {
@@ -129,7 +104,7 @@ const redacted = "[redacted]"
  * Redacts the values of the headers of the options and of the credentials, and each word of them: the token of
  * `Bearer <token>` is one.
  */
-export const redactHeaders = (text: string, sent: Headers | undefined): string => {
+const redactHeaders = (text: string, sent: Headers | undefined): string => {
   if (sent === undefined || text === "") return text
   const secrets = new Set<string>()
   for (const value of Object.values(customHeaders(sent))) {

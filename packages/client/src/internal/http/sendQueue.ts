@@ -2,13 +2,14 @@
  * Sends messages without a response: notifications, and responses to the server. "If the server accepts the input, the
  * server MUST return HTTP status code 202 Accepted with no body" (2025-11-25, transports); any 2xx counts as accepted.
  */
-import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
+import { delayAfter } from "../backoff.ts"
+import { connectionLost } from "../errors.ts"
 import type { HttpChannel } from "./protocol.ts"
 import { errorText, refusal } from "./refusal.ts"
-import type { Resolved } from "./settings.ts"
-import { backoff } from "./eventStream.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** How a message is sent. */
@@ -21,28 +22,32 @@ export interface SendOptions {
   readonly onDone: (error: TransportError | undefined) => void
 }
 
-/** Counts and bounds the messages in flight. */
+/** Counts and bounds the messages in flight, and delays messages until the session is initialized. */
 export class SendQueue {
   readonly #channel: HttpChannel
-  readonly #settings: Resolved
   #count = 0
   // The last ordered message, while it is in flight.
   #last: Fiber.Fiber<void> | undefined
-  // Each waiter continues when at most `count` messages are in flight.
-  #waiting: Array<{ readonly count: number; readonly resume: (effect: Effect.Effect<void>) => void }> | undefined
+  // Opens when the next message was accepted or has failed.
+  #sent: Latch.Latch | undefined
+  // What waits until the server has accepted `notifications/initialized`, and how many of it are messages of this queue.
+  #delayed: Array<() => void> | undefined
+  #delayedMessages = 0
 
-  constructor(channel: HttpChannel, settings: Resolved) {
+  constructor(channel: HttpChannel) {
     this.#channel = channel
-    this.#settings = settings
   }
 
   get full(): boolean {
-    return this.#count >= this.#settings.maxConcurrentPosts
+    const { maxConcurrentPosts } = this.#channel.settings
+    return this.#count >= maxConcurrentPosts ||
+      (this.#delayed !== undefined && this.#delayed.length >= maxConcurrentPosts)
   }
 
   /** Waits until another message may be sent. */
   get drained(): Effect.Effect<void> {
-    return this.#atMost(this.#settings.maxConcurrentPosts - 1)
+    // Delayed messages are sent after `notifications/initialized`, which is in flight.
+    return this.#delayed === undefined ? this.#atMost(this.#channel.settings.maxConcurrentPosts - 1) : this.idle
   }
 
   /** Waits until no message is in flight. */
@@ -50,27 +55,54 @@ export class SendQueue {
     return this.#atMost(0)
   }
 
+  /** Sends `notifications/initialized`. All that follows is delayed until `release`. */
+  initialized(request: HttpRequest, onDone: SendOptions["onDone"]): void {
+    this.#delayed ??= []
+    this.#start(request, { retry: true, ordered: false, onDone })
+  }
+
+  /** Continues after `notifications/initialized`. */
+  release(): void {
+    const delayed = this.#delayed ?? []
+    this.#delayed = undefined
+    this.#delayedMessages = 0
+    for (const go of delayed) go()
+  }
+
+  /** Runs a function, but not between `initialized` and `release`. */
+  whenReleased(go: () => void): void {
+    if (this.#delayed === undefined) go()
+    else this.#delayed.push(go)
+  }
+
+  send(request: HttpRequest, options: SendOptions): void {
+    if (this.#delayed === undefined) this.#start(request, options)
+    else if (!this.#overflows(this.#delayedMessages++)) this.#delayed.push(() => this.#start(request, options))
+  }
+
   /**
-   * Ends the connection if the server has not accepted `maxUndeliveredMessages`, including the `waiting` ones. Returns
+   * Ends the connection if the server has not accepted `maxUndeliveredMessages`, including the `delayed` ones. Returns
    * whether it did.
    */
-  overflows(waiting = 0): boolean {
-    const { maxUndeliveredMessages } = this.#settings
-    if (this.#count + waiting < maxUndeliveredMessages) return false
+  #overflows(delayed: number): boolean {
+    const { maxUndeliveredMessages } = this.#channel.settings
+    if (this.#count + delayed < maxUndeliveredMessages) return false
     const message = `The server has not accepted ${maxUndeliveredMessages} messages (maxUndeliveredMessages)`
-    this.#channel.end({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message }) }) })
+    this.#channel.end({ _tag: "Lost", cause: connectionLost(message) })
     return true
   }
 
-  send(request: HttpRequest, { onDone, ordered, retry }: SendOptions): void {
-    if (this.overflows()) return
+  #start(request: HttpRequest, { onDone, ordered, retry }: SendOptions): void {
+    if (this.#overflows(0)) return
     this.#count++
-    const told = Effect.match(this.#deliver(request, retry ? this.#settings.maxAnswerTries : 1, 0), {
-      onFailure: (error) => onDone(error),
+    const done = Effect.match(this.#deliver(request, retry ? this.#channel.settings.maxAnswerTries : 1, 1), {
+      onFailure: onDone,
       onSuccess: () => onDone(undefined)
     })
-    const sending = Effect.onExitPrimitive(told, () => {
-      this.#onSent()
+    const sending = Effect.onExitPrimitive(done, () => {
+      this.#count--
+      this.#sent?.openUnsafe()
+      this.#sent = undefined
       return undefined
     })
     const before = ordered ? this.#last : undefined
@@ -82,56 +114,35 @@ export class SendQueue {
     })
   }
 
-  #deliver(request: HttpRequest, tries: number, tried: number): Effect.Effect<void, TransportError> {
-    const once = Effect.flatMap(
-      Effect.timeoutOption(
-        this.#channel.exchange(request, (reply) => this.#accepted(reply)),
-        this.#settings.postTimeout
-      ),
-      (inTime) =>
-        inTime._tag === "Some" ? Effect.void : Effect.fail(
-          new TransportError({
-            reason: new ConnectionLost({
-              message: `The server did not accept a message within ${this.#settings.postTimeout} ms (postTimeout)`
-            })
-          })
-        )
-    )
-    if (tried + 1 >= tries) return once
-    return Effect.catchIf(once, (error) => error.reason._tag !== "MessageRejected", () =>
+  #deliver(request: HttpRequest, tries: number, attempt: number): Effect.Effect<void, TransportError> {
+    const { postTimeout, resumption } = this.#channel.settings
+    const once = Effect.timeoutOrElse(this.#channel.exchange(request, (reply) => this.#accepted(reply)), {
+      duration: postTimeout,
+      orElse: () =>
+        Effect.fail(connectionLost(`The server did not accept a message within ${postTimeout} ms (postTimeout)`))
+    })
+    if (attempt >= tries) return once
+    return Effect.catchIf(once, ({ reason }) => reason._tag !== "MessageRejected", (error) =>
       Effect.flatMap(
-        backoff(this.#settings.resumption, tried),
-        (delay) => Effect.andThen(Effect.sleep(delay), this.#deliver(request, tries, tried + 1))
+        delayAfter(error, resumption, attempt),
+        (delay) => Effect.andThen(Effect.sleep(delay), this.#deliver(request, tries, attempt + 1))
       ))
   }
 
   #accepted(reply: HttpResponse): Effect.Effect<void, TransportError> {
+    const { status } = reply
     // A body that is read to its end leaves the HTTP connection usable for the next request.
     return Effect.flatMap(
-      errorText(reply, this.#settings),
-      (text) =>
-        reply.status >= 200 && reply.status < 300
-          ? Effect.void
-          : Effect.flatMap(refusal(reply, text), (error) => Effect.fail(error))
+      errorText(reply, this.#channel),
+      (text) => status >= 200 && status < 300 ? Effect.void : Effect.flip(refusal(reply, text))
     )
   }
 
-  #onSent(): void {
-    this.#count--
-    const waiting = this.#waiting
-    if (waiting === undefined) return
-    this.#waiting = waiting.filter(({ count }) => this.#count > count)
-    for (const { count, resume } of waiting) if (this.#count <= count) resume(Effect.void)
-  }
-
   #atMost(count: number): Effect.Effect<void> {
-    return Effect.callback((resume) => {
-      if (this.#count <= count) return resume(Effect.void)
-      const waiter = { count, resume }
-      ;(this.#waiting ??= []).push(waiter)
-      return Effect.sync(() => {
-        this.#waiting = this.#waiting?.filter((other) => other !== waiter)
-      })
+    return Effect.suspend(() => {
+      if (this.#count <= count) return Effect.void
+      const sent = this.#sent ??= Latch.makeUnsafe()
+      return Effect.andThen(sent.await, this.#atMost(count))
     })
   }
 }

@@ -3,12 +3,14 @@
  */
 import type { Headers } from "@skein/runtime/Connection"
 import * as Options from "@skein/runtime/Options"
-import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Credentials } from "../../Credentials.ts"
+import type { Backoff } from "../backoff.ts"
+import { openFailed } from "../errors.ts"
 
 /**
  * How a stream of a session is resumed that broke off, or that the server closed before its response (2025-11-25,
@@ -117,17 +119,17 @@ export interface Settings {
   readonly standaloneStream?: boolean | undefined
 }
 
-/** The settings of a resumption with their defaults; durations in milliseconds. */
-export type ResolvedResumption = Options.Resolved<Resumption>
+/** The options that have a default. */
+type Bounds = Omit<Settings, "url" | "headers" | "credentials" | "resumption">
 
 /** The settings of a connection with their defaults; durations in milliseconds. */
-export interface Resolved extends Options.Resolved<Omit<Settings, "url" | "headers" | "credentials" | "resumption">> {
+export interface Resolved extends Options.Resolved<Bounds> {
   readonly url: URL
   readonly headers: Headers | undefined
   /** Returns further headers for each request. */
   readonly dynamic: Effect.Effect<Headers, unknown> | undefined
   readonly credentials: Credentials["Service"] | undefined
-  readonly resumption: ResolvedResumption
+  readonly resumption: Options.Resolved<Resumption> & Backoff
 }
 
 const protocolHeader =
@@ -151,14 +153,15 @@ const value = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-
 export const invalidHeader = (headers: Headers): string | undefined =>
   Object.keys(headers).find((name) => !token.test(name) || !value.test(headers[name]!))
 
-const refusal = (message: string, cause?: unknown) => new TransportError({ reason: new OpenFailed({ message, cause }) })
-
-const resolveResumption = (resumption: Resumption): ResolvedResumption =>
-  Options.resolve(resumption, { factor: 2, maxAttempts: 10, maxReconnects: 1_000, maxEventIds: 1_024 }, {
+const resolveResumption = (resumption: Resumption): Resolved["resumption"] => ({
+  ...Options.resolve(resumption, { factor: 2, maxAttempts: 10, maxReconnects: 1_000, maxEventIds: 1_024 }, {
     initialDelay: 1_000,
     maxDelay: 30_000,
     stableAfter: 30_000
-  })
+  }),
+  jitter: "half",
+  maxRetryAfter: 600_000
+})
 
 const defaultResumption = resolveResumption({})
 
@@ -166,13 +169,13 @@ const defaultResumption = resolveResumption({})
 export const resolve = (settings: Settings, context: Context.Context<never>): Resolved | TransportError => {
   const url = URL.parse(String(settings.url))
   if (url === null) {
-    return refusal("The URL of the server is not valid: it must be absolute, as https://example.com/mcp is")
+    return openFailed("The URL of the server is not valid: it must be absolute, as https://example.com/mcp is")
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    return refusal(`The URL of the server has the scheme ${url.protocol}; it must be http: or https:`)
+    return openFailed(`The URL of the server has the scheme ${url.protocol}; it must be http: or https:`)
   }
   if (url.username !== "" || url.password !== "") {
-    return refusal(
+    return openFailed(
       "The URL of the server contains a user name or a password; use the options `headers` or `credentials` instead"
     )
   }
@@ -180,8 +183,8 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
   const given = settings.headers
   const fixed = given === undefined || Effect.isEffect(given) ? undefined : customHeaders(given)
   const wrong = fixed === undefined ? undefined : invalidHeader(fixed)
-  if (wrong !== undefined) return refusal(`The header ${JSON.stringify(wrong)} cannot be sent`)
-  const options = Options.resolve<Omit<Settings, "url" | "headers" | "credentials" | "resumption">>(settings, {
+  if (wrong !== undefined) return openFailed(`The header ${JSON.stringify(wrong)} cannot be sent`)
+  const options = Options.resolve<Bounds>(settings, {
     maxChallenges: 3,
     maxRedirects: 3,
     maxMessageBytes: 4 * 1024 * 1024,

@@ -2,40 +2,49 @@
  * The streams of a session that are requested by GET: the standalone SSE stream, and the streams of requests that broke
  * off.
  */
-import { ConnectionLost, MessageRejected, TransportError } from "@skein/runtime/TransportError"
+import { MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
+import { connectionLost, isTransientStatus } from "../errors.ts"
 import type { HttpChannel } from "./protocol.ts"
-import { errorText, mayPass, refusal } from "./refusal.ts"
+import { readRefusal } from "./refusal.ts"
 import type { Session } from "./session.ts"
-import { type EventStream, follow, PermanentFailure, readOnce, type StreamRequest } from "./eventStream.ts"
-import type { HttpResponse } from "./httpClient.ts"
+import { type EventStream, follow, readOnce, type StreamRequest } from "./eventStream.ts"
 
-const refusalOf = (channel: HttpChannel, reply: HttpResponse): Effect.Effect<TransportError> =>
-  Effect.flatMap(errorText(reply, channel), (text) => refusal(reply, text))
-
-/** The request that resumes the stream of a request until `over`. `gone` runs if the session no longer exists. */
-export const resumedRequestStream = (
-  channel: HttpChannel,
+/**
+ * The request that opens or resumes a stream of a session. `onNotFound` runs if the session no longer exists. A server
+ * without the stream may respond 404 as well, so that counts only after the stream was open.
+ */
+const streamRequest = (
   session: Session,
-  stream: EventStream,
-  over: () => boolean,
-  gone: () => void
+  following: Pick<StreamRequest, "channel" | "stream" | "isOver" | "onReopened">,
+  onNotFound: () => void,
+  permanent: (error: TransportError) => TransportError
 ): StreamRequest => ({
-  channel: channel,
-  stream,
+  ...following,
   request: (lastId) => session.getRequest(lastId),
-  isOver: over,
   onResponse: (reply) => {
+    const { channel, stream } = following
     const { status } = reply
-    if (session.isNotFound(status)) return Effect.as(Effect.sync(gone), undefined)
-    return Effect.map(refusalOf(channel, reply), (error) => {
-      if (session.isUnknownSession(status, error.message)) return void gone()
-      if (mayPass(status)) return error
-      const message = `The stream could not be resumed: ${error.message}`
-      return new PermanentFailure(new TransportError({ reason: new ConnectionLost({ message, status, cause: error }) }))
+    const gone = Effect.as(Effect.sync(onNotFound), undefined)
+    if (stream.opened && session.isNotFound(status)) return gone
+    return Effect.flatMap(readRefusal(reply, channel), (error) => {
+      if (stream.opened && session.isUnknownSession(status, error.message)) return gone
+      return isTransientStatus(status) ? Effect.succeed(error) : Effect.fail(permanent(error))
     })
   }
 })
+
+/** Resumes the stream of a request that broke off until it is over. */
+export const resumeRequestStream = (
+  session: Session,
+  outcome: TransportError | undefined,
+  following: Pick<StreamRequest, "channel" | "stream" | "isOver">,
+  onNotFound: () => void
+): Effect.Effect<void, TransportError> => {
+  const permanent = (error: TransportError) =>
+    connectionLost(`The stream could not be resumed: ${error.message}`, error, error.status)
+  return follow(streamRequest(session, following, onNotFound, permanent), outcome)
+}
 
 /** The error of `changes` with the option `standaloneStream: false`. */
 export const noStandaloneStream = new TransportError({
@@ -46,27 +55,15 @@ export const noStandaloneStream = new TransportError({
 export const readStandaloneStream = (
   channel: HttpChannel,
   session: Session,
-  stream: EventStream
+  stream: EventStream,
+  onNotFound: () => void
 ): Effect.Effect<void> => {
-  const following: StreamRequest = {
-    channel: channel,
-    stream,
-    request: (lastId) => session.getRequest(lastId),
-    onReopened: () => channel.gap(),
-    isOver: () => session.gone,
-    onResponse: (reply) => {
-      // A server without the stream may respond 404 as well, so this counts only after the stream was open.
-      if (stream.opened && session.isNotFound(reply.status)) {
-        return Effect.as(Effect.sync(() => session.onNotFound()), undefined)
-      }
-      return Effect.map(refusalOf(channel, reply), (error) => {
-        if (stream.opened && session.isUnknownSession(reply.status, error.message)) return void session.onNotFound()
-        return mayPass(reply.status) ? error : new PermanentFailure(error)
-      })
-    }
-  }
+  const isOver = () => session.gone
+  const onReopened = () => channel.gap()
+  const following = streamRequest(session, { channel, stream, isOver, onReopened }, onNotFound, (error) => error)
   return Effect.matchEffect(Effect.flatMap(readOnce(following), (outcome) => follow(following, outcome)), {
     onFailure: (error) => {
+      if (session.gone) return Effect.void
       // The server cannot be reached at all. The client reconnects, or reports that.
       if (!stream.reached) return Effect.sync(() => channel.end({ _tag: "Lost", cause: error }))
       const message = `standalone SSE stream is closed; server notifications will be missed: ${error.message}`

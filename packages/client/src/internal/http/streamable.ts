@@ -6,18 +6,18 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import type { Headers } from "@skein/runtime/Connection"
-import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { connectionLost } from "../errors.ts"
 import type { HttpChannel, HttpProtocol } from "./protocol.ts"
-import { SendQueue } from "./sendQueue.ts"
+import { type SendOptions, SendQueue } from "./sendQueue.ts"
 import { errorText, failureIn, mediaType, refusal, unusable } from "./refusal.ts"
 import { notificationHeaders, requestHeaders } from "./requestHeaders.ts"
-import { Session, type SessionRequests } from "./session.ts"
-import { noStandaloneStream, readStandaloneStream, resumedRequestStream } from "./standaloneStream.ts"
-import type { Resolved } from "./settings.ts"
-import { AnsweredStreams, EventStream, follow, type Outcome, PermanentFailure } from "./eventStream.ts"
+import { Session } from "./session.ts"
+import { noStandaloneStream, readStandaloneStream, resumeRequestStream } from "./standaloneStream.ts"
+import { AnsweredStreams, EventStream, type Outcome } from "./eventStream.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** A request of this client, from its POST to the end of its stream. */
@@ -39,15 +39,8 @@ type Remainder = Effect.Effect<void, TransportError> | undefined
 
 const initialize = "initialize"
 
-const lost = (message: string, cause?: unknown): TransportError =>
-  new TransportError({ reason: new ConnectionLost({ message, cause }) })
-
 const unanswered = (outcome: Outcome): TransportError =>
-  outcome instanceof PermanentFailure
-    ? outcome.error
-    : outcome === undefined
-    ? lost("The stream ended without the response")
-    : outcome
+  outcome ?? connectionLost("The stream ended without the response")
 
 // A gateway that responds with one of these has not read the request, unless the body has its id.
 const gatewayStatuses = new Set([401, 403, 429, 503])
@@ -61,35 +54,27 @@ export interface StreamableChannel extends HttpChannel {
 }
 
 /** Sends requests by POST, each with a stream or a body as its response. */
-export class Streamable implements HttpProtocol, SessionRequests {
+export class Streamable implements HttpProtocol {
   readonly #channel: StreamableChannel
-  readonly #settings: Resolved
   readonly #requests = new Map<JsonRpc.Id, Pending>()
   readonly #session: Session
   readonly #queue: SendQueue
   #answeredStreams: AnsweredStreams | undefined
   /** The revision of stateless requests. */
   #statelessRevision: string | undefined
-  // The messages that wait until the server has accepted `notifications/initialized`.
-  #beforeInitialized: Array<() => void> | undefined
-  // How many of those are not requests.
-  #queuedMessages = 0
 
-  constructor(channel: StreamableChannel, settings: Resolved) {
+  constructor(channel: StreamableChannel) {
     this.#channel = channel
-    this.#settings = settings
-    this.#session = new Session(channel, this)
-    this.#queue = new SendQueue(channel, settings)
+    this.#session = new Session(channel.settings.url)
+    this.#queue = new SendQueue(channel)
   }
 
   get full(): boolean {
-    return this.#queue.full ||
-      (this.#beforeInitialized !== undefined && this.#beforeInitialized.length >= this.#settings.maxConcurrentPosts)
+    return this.#queue.full
   }
 
   get drained(): Effect.Effect<void> {
-    // Waiting messages are sent after `notifications/initialized`, which is in flight.
-    return this.#beforeInitialized === undefined ? this.#queue.drained : this.#queue.idle
+    return this.#queue.drained
   }
 
   send(message: JsonRpc.Outbound, headers: Headers | undefined): void {
@@ -100,7 +85,8 @@ export class Streamable implements HttpProtocol, SessionRequests {
         return this.#notify(message)
       default:
         // "The client MUST NOT send JSON-RPC responses" in a stateless revision.
-        if (this.#statelessRevision === undefined) this.#post(JsonRpc.encode(message), this.#session.headers, true)
+        if (this.#statelessRevision !== undefined) return
+        this.#post(this.#session.postRequest(JsonRpc.encode(message)), "A response", { retry: true, ordered: false })
     }
   }
 
@@ -108,8 +94,8 @@ export class Streamable implements HttpProtocol, SessionRequests {
     return Effect.andThen(
       this.#queue.idle,
       Effect.suspend(() => {
-        const bye = this.#session.deleteRequest
-        return bye === undefined ? Effect.void : Effect.ignore(this.#channel.exchange(bye, () => Effect.void))
+        const request = this.#session.deleteRequest
+        return request === undefined ? Effect.void : Effect.ignore(this.#channel.exchange(request, () => Effect.void))
       })
     )
   }
@@ -127,23 +113,21 @@ export class Streamable implements HttpProtocol, SessionRequests {
     } else if (this.#session.gone) return this.#channel.refused(request.id, this.#session.refusedError())
     const pending: Pending = {
       request,
-      stateless: stateless,
+      stateless,
       fiber: undefined,
       accepted: false,
       streamLost: false,
       answered: false
     }
     this.#requests.set(request.id, pending)
-    const headers = stateless ? requestHeaders(request, version, extra) : this.#session.headers
+    const post: HttpRequest = stateless
+      ? { method: "POST", url: this.#channel.settings.url, headers: requestHeaders(request, version, extra), body }
+      : this.#session.postRequest(body)
     const start = () => {
-      if (this.#requests.get(request.id) === pending) {
-        pending.fiber = this.#channel.fork(
-          this.#run(pending, { method: "POST", url: this.#channel.url, headers, body })
-        )
-      }
+      if (this.#requests.get(request.id) === pending) pending.fiber = this.#channel.fork(this.#run(pending, post))
     }
-    if (this.#beforeInitialized === undefined || stateless) start()
-    else this.#beforeInitialized.push(start)
+    if (stateless) start()
+    else this.#queue.whenReleased(start)
   }
 
   #run(pending: Pending, request: HttpRequest): Effect.Effect<void> {
@@ -167,10 +151,10 @@ export class Streamable implements HttpProtocol, SessionRequests {
     const error = cause.reasons.find(Cause.isFailReason)?.error
     if (error !== undefined) {
       // An accepted request was delivered, even if the requests that resume its stream were not.
-      return accepted && error.undelivered === true ? lost(error.message, error) : error
+      return accepted && error.undelivered === true ? connectionLost(error.message, error) : error
     }
     this.#channel.fork(Effect.logError("defect in a request over HTTP", cause))
-    return lost("A defect in the transport or in the credentials; see the log", cause)
+    return connectionLost("A defect in the transport or in the credentials; see the log", cause)
   }
 
   #forget(pending: Pending): void {
@@ -181,7 +165,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
   #onReply(pending: Pending, reply: HttpResponse): Effect.Effect<Remainder, TransportError> {
     const { status } = reply
     if (status < 200 || status >= 300) {
-      return Effect.flatMap(errorText(reply, this.#settings), (text) => this.#onError(pending, reply, text))
+      return Effect.flatMap(errorText(reply, this.#channel), (text) => this.#onError(pending, reply, text))
     }
     pending.accepted = true
     if (pending.request.method === initialize && !this.#session.readId(reply)) {
@@ -190,9 +174,12 @@ export class Streamable implements HttpProtocol, SessionRequests {
     const type = mediaType(reply)
     if (type === "text/event-stream") return this.#onStream(pending, reply)
     if (type === "application/json") {
-      return Effect.flatMap(reply.text(this.#settings.maxMessageBytes), (text) => this.#onBody(pending, reply, text))
+      return Effect.flatMap(
+        reply.text(this.#channel.settings.maxMessageBytes),
+        (text) => this.#onBody(pending, reply, text)
+      )
     }
-    return Effect.flatMap(errorText(reply, this.#settings), (text) => {
+    return Effect.flatMap(errorText(reply, this.#channel), (text) => {
       const what = text === ""
         ? `an empty body (status ${status})`
         : `the content type ${JSON.stringify(type.slice(0, 64))}`
@@ -212,7 +199,7 @@ export class Streamable implements HttpProtocol, SessionRequests {
   }
 
   #onStream(pending: Pending, reply: HttpResponse): Effect.Effect<Remainder, TransportError> {
-    const stream = new EventStream(this.#settings, (data) => {
+    const stream = new EventStream(this.#channel.settings, (data) => {
       this.#deliver(JsonRpc.parseText(data), pending)
       if (!pending.answered || pending.fiber === undefined) return
       ;(this.#answeredStreams ??= new AnsweredStreams(this.#channel)).add(pending.fiber)
@@ -226,12 +213,11 @@ export class Streamable implements HttpProtocol, SessionRequests {
     }
     return Effect.flatMap(stream.readTimed(reply), (outcome): Effect.Effect<Remainder, TransportError> => {
       if (pending.answered) return Effect.undefined
-      if (outcome instanceof PermanentFailure || stream.lastId === undefined) return Effect.fail(unanswered(outcome))
+      if (stream.lastId === undefined) return Effect.fail(unanswered(outcome))
       pending.streamLost = true
-      const gone = () => this.#onSessionNotFound(pending, this.#session.lostError)
-      return Effect.succeed(
-        follow(resumedRequestStream(this.#channel, this.#session, stream, () => pending.answered, gone), outcome)
-      )
+      const following = { channel: this.#channel, stream, isOver: () => pending.answered }
+      const onNotFound = () => this.#refuse(pending, this.#session.lostError)
+      return Effect.succeed(resumeRequestStream(this.#session, outcome, following, onNotFound))
     })
   }
 
@@ -241,37 +227,49 @@ export class Streamable implements HttpProtocol, SessionRequests {
     const failure = failureIn(text)
     const named = failure !== undefined && failure.id === request.id
     const answer = named || (failure !== undefined && failure.id === undefined && !gatewayStatuses.has(status))
-    const told: Effect.Effect<void, TransportError> = answer && status !== 401
-      ? Effect.sync(() => this.#deliver(failure!, pending))
-      : Effect.flatMap(refusal(reply, text, failure), (error) => Effect.fail(error))
-    if (stateless) return Effect.as(told, undefined)
+    const answered: Effect.Effect<undefined, TransportError> = answer && status !== 401
+      ? Effect.as(Effect.sync(() => this.#deliver(failure!, pending)), undefined)
+      : Effect.flip(refusal(reply, text, failure))
+    if (stateless) return answered
     if (request.method === initialize) {
       // "If the body contains a recognized modern JSON-RPC error, the server speaks a modern version of MCP."
       const recognized = failure !== undefined && (named || McpError.isRequestEra(failure.error))
-      if (recognized || !legacyStatuses.has(status)) return Effect.as(told, undefined)
+      if (recognized || !legacyStatuses.has(status)) return answered
       // This exchange must end before the stream is requested.
-      return Effect.succeed(Effect.flatMap(this.#channel.fallBackToSse(request), (taken) => taken ? Effect.void : told))
+      return Effect.succeed(
+        Effect.flatMap(this.#channel.fallBackToSse(request), (isOpen) => isOpen ? Effect.void : answered)
+      )
     }
     // An error with the id of this request does not concern the session.
-    const said = failure !== undefined && failure.id === undefined ? failure.error.message : ""
-    const known = !this.#session.isNotFound(status) && !this.#session.isUnknownSession(status, said)
-    if (known) return Effect.as(told, undefined)
-    return Effect.sync(() => this.#onSessionNotFound(pending, this.#session.refusedError(status)))
+    const message = failure !== undefined && failure.id === undefined ? failure.error.message : ""
+    if (!this.#session.isNotFound(status) && !this.#session.isUnknownSession(status, message)) return answered
+    return Effect.sync(() => this.#refuse(pending, this.#session.refusedError(status)))
   }
 
-  #onSessionNotFound(pending: Pending, error: TransportError): undefined {
+  /** Fails a request whose session does not exist. */
+  #refuse(pending: Pending, error: TransportError): undefined {
     pending.answered = true
     this.#channel.refused(pending.request.id, error)
-    this.#session.onNotFound()
+    this.#onNotFound()
   }
 
-  /** Waits for the requests that the server has not accepted yet. `undefined` without such requests. */
-  get unaccepted(): Effect.Effect<void> | undefined {
-    const fibers = [...this.#requests.values()].flatMap(({ answered, fiber, accepted }) =>
+  /**
+   * Ends the connection: "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it
+   * MUST start a new session." The caller has already failed its own request. The other requests in flight will get the
+   * same response, and can then be retried on the new connection, so they have `closeTimeout` for that.
+   */
+  #onNotFound(): void {
+    if (this.#session.gone) return
+    this.#session.gone = true
+    const end = () => this.#channel.end({ _tag: "Lost", cause: this.#session.lostError })
+    const unaccepted = [...this.#requests.values()].flatMap(({ answered, fiber, accepted }) =>
       answered || accepted || fiber === undefined ? [] : [Fiber.await(fiber)]
     )
-    if (fibers.length === 0) return undefined
-    return Effect.asVoid(Effect.timeoutOption(Effect.all(fibers, { discard: true }), this.#settings.closeTimeout))
+    if (unaccepted.length === 0) return end()
+    const { closeTimeout } = this.#channel.settings
+    this.#channel.fork(
+      Effect.map(Effect.timeoutOption(Effect.all(unaccepted, { discard: true }), closeTimeout), end)
+    )
   }
 
   // ---- received messages
@@ -323,56 +321,37 @@ export class Streamable implements HttpProtocol, SessionRequests {
         if (stateless || fiber === undefined) return
         break
       }
-      case "notifications/initialized": {
-        this.#beforeInitialized ??= []
-        return this.#queue.send(this.#postRequest(body, this.#session.headers), {
-          retry: true,
-          ordered: false,
-          onDone: (error) => {
-            this.#onPosted(notification.method, error)
-            if (this.#session.gone) return
-            this.#listen()
-            const waiting = this.#beforeInitialized ?? []
-            this.#beforeInitialized = undefined
-            this.#queuedMessages = 0
-            for (const go of waiting) go()
-          }
+      case "notifications/initialized":
+        return this.#queue.initialized(this.#session.postRequest(body), (error) => {
+          this.#onPosted(notification.method, error)
+          if (this.#session.gone) return
+          this.#listen()
+          this.#queue.release()
         })
-      }
     }
-    const headers = this.#statelessRevision === undefined
-      ? this.#session.headers
-      : notificationHeaders(notification, this.#statelessRevision)
-    this.#post(body, headers, false, notification.method !== "notifications/cancelled")
+    const request: HttpRequest = this.#statelessRevision === undefined ? this.#session.postRequest(body) : {
+      method: "POST",
+      url: this.#channel.settings.url,
+      headers: notificationHeaders(notification, this.#statelessRevision),
+      body
+    }
+    const ordered = notification.method !== "notifications/cancelled"
+    this.#post(request, "A notification", { retry: false, ordered })
   }
 
   #listen(): void {
-    if (!this.#settings.standaloneStream) return this.#channel.gap(noStandaloneStream)
-    const stream = new EventStream(this.#settings, (data) => this.#deliver(JsonRpc.parseText(data), undefined))
-    this.#channel.fork(readStandaloneStream(this.#channel, this.#session, stream))
+    if (!this.#channel.settings.standaloneStream) return this.#channel.gap(noStandaloneStream)
+    const stream = new EventStream(this.#channel.settings, (data) => this.#deliver(JsonRpc.parseText(data), undefined))
+    this.#channel.fork(readStandaloneStream(this.#channel, this.#session, stream, () => this.#onNotFound()))
   }
 
-  #postRequest(body: string, headers: Headers): HttpRequest {
-    return { method: "POST", url: this.#channel.url, headers, body }
-  }
-
-  #post(body: string, headers: Headers, retry: boolean, ordered = false): void {
-    const what = retry ? "A response" : "A notification"
-    const go = () =>
-      this.#queue.send(this.#postRequest(body, headers), {
-        retry,
-        ordered,
-        onDone: (error) => this.#onPosted(what, error)
-      })
-    if (this.#beforeInitialized === undefined) return go()
-    if (!this.#queue.overflows(this.#queuedMessages++)) this.#beforeInitialized.push(go)
+  #post(request: HttpRequest, what: string, options: Omit<SendOptions, "onDone">): void {
+    this.#queue.send(request, { ...options, onDone: (error) => this.#onPosted(what, error) })
   }
 
   #onPosted(what: string, error: TransportError | undefined): void {
     if (error === undefined) return
-    if (this.#statelessRevision === undefined && this.#session.isNotFound(error.status)) {
-      return this.#session.onNotFound()
-    }
+    if (this.#statelessRevision === undefined && this.#session.isNotFound(error.status)) return this.#onNotFound()
     this.#channel.fork(Effect.logDebug(`${what} was not accepted by the server: ${error.message}`))
   }
 }

@@ -9,14 +9,14 @@
 import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Headers } from "@skein/runtime/Connection"
-import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
+import { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { connectionLost } from "../errors.ts"
 import type { HttpChannel, HttpProtocol, OpenProtocol } from "../http/protocol.ts"
 import { SendQueue } from "../http/sendQueue.ts"
-import { errorText, failureIn, mediaType, refusal, unusable } from "../http/refusal.ts"
+import { errorText, failureIn, mediaType, readRefusal, refusal, unusable } from "../http/refusal.ts"
 import { isVersion } from "../http/requestHeaders.ts"
-import type { Resolved } from "../http/settings.ts"
 import { Reader } from "../http/sse.ts"
 import type { HttpRequest, HttpResponse } from "../http/httpClient.ts"
 
@@ -29,9 +29,6 @@ const firstRevisionWithHeader = "2025-06-18"
 // How long the server may take to accept a request that was cancelled, in milliseconds.
 const cancelTimeout = 1_000
 
-const lost = (message: string, cause?: unknown) =>
-  new TransportError({ reason: new ConnectionLost({ message, cause }) })
-
 // The response for the errors about an event: the stream that it arrived on had status 200.
 const ok = { status: 200 }
 
@@ -41,12 +38,12 @@ const ok = { status: 200 }
  */
 const endpointOf = (data: string, stream: URL): URL | TransportError => {
   const url = URL.parse(data, stream.href)
-  if (url === null) return unusable(ok, "an endpoint that is no URL", data)
+  if (url === null) return unusable(ok, "an endpoint that is not a URL", data)
   // The origin of a `blob:` URL is that of the URL in it, so the schemes are compared as well.
   if (url.origin !== stream.origin || url.protocol !== stream.protocol) {
-    return unusable(ok, "an endpoint of another origin, which is not spoken to", url.origin)
+    return unusable(ok, "an endpoint at another origin", url.origin)
   }
-  if (url.username !== "" || url.password !== "") return unusable(ok, "an endpoint with a user and a password")
+  if (url.username !== "" || url.password !== "") return unusable(ok, "an endpoint with a user name or a password")
   url.hash = ""
   return url
 }
@@ -56,33 +53,26 @@ const is2xx = ({ status }: HttpResponse): boolean => status >= 200 && status < 3
 /** Sends messages to the endpoint. */
 class LegacySse implements HttpProtocol {
   readonly #channel: HttpChannel
-  readonly #settings: Resolved
   readonly #endpoint: URL
   readonly #queue: SendQueue
   /** The requests that the server has not accepted yet. */
   readonly #unaccepted = new Map<JsonRpc.Id, Fiber.Fiber<void>>()
-  /** The messages that wait until the server has accepted `notifications/initialized`. */
-  #beforeInitialized: Array<() => void> | undefined
-  // How many of those are responses to the server.
-  #queuedResponses = 0
   #headers = posted
   // The id of `initialize`, until its response arrives.
   #initializeId: JsonRpc.Id | undefined
 
-  constructor(channel: HttpChannel, settings: Resolved, endpoint: URL) {
+  constructor(channel: HttpChannel, endpoint: URL) {
     this.#channel = channel
-    this.#settings = settings
     this.#endpoint = endpoint
-    this.#queue = new SendQueue(channel, settings)
+    this.#queue = new SendQueue(channel)
   }
 
   get full(): boolean {
-    return this.#queue.full ||
-      (this.#beforeInitialized !== undefined && this.#beforeInitialized.length >= this.#settings.maxConcurrentPosts)
+    return this.#queue.full
   }
 
   get drained(): Effect.Effect<void> {
-    return this.#beforeInitialized === undefined ? this.#queue.drained : this.#queue.idle
+    return this.#queue.drained
   }
 
   /** Waits for the messages in flight. The connection then closes the stream, which ends the session. */
@@ -108,59 +98,42 @@ class LegacySse implements HttpProtocol {
       this.#initializeId = message.id
       this.#headers = posted
     }
-    const request = this.#postRequest(JsonRpc.encode(message))
-    if (message._tag === "Request") return this.#whenInitialized(() => this.#sendRequest(message.id, request))
-    if (message._tag !== "Notification") {
-      if (this.#beforeInitialized !== undefined && this.#queue.overflows(this.#queuedResponses++)) return
-      return this.#whenInitialized(() => this.#post(request, true))
+    const request: HttpRequest = {
+      method: "POST",
+      url: this.#endpoint,
+      headers: this.#headers,
+      body: JsonRpc.encode(message)
     }
+    if (message._tag === "Request") return this.#queue.whenReleased(() => this.#sendRequest(message.id, request))
+    const onDone = (error: TransportError | undefined): void => {
+      if (error === undefined) return
+      this.#channel.fork(Effect.logDebug(`A message was not accepted by the server: ${error.message}`))
+    }
+    // Notifications stay in order. Responses to the server may arrive in any order.
+    const isResponse = message._tag !== "Notification"
+    const post = () => this.#queue.send(request, { retry: isResponse, ordered: !isResponse, onDone })
+    if (isResponse) return post()
     switch (message.method) {
       case "notifications/initialized":
-        this.#beforeInitialized ??= []
-        return this.#post(request, false, () => this.#onInitialized())
+        return this.#queue.initialized(request, (error) => {
+          onDone(error)
+          this.#queue.release()
+        })
       case "notifications/cancelled":
-        return this.#whenInitialized(() => {
+        return this.#queue.whenReleased(() => {
           const asking = this.#unaccepted.get(message.params?.["requestId"] as JsonRpc.Id)
-          if (asking === undefined) return this.#post(request, false)
+          if (asking === undefined) return post()
           // The cancellation must not overtake its request, and a server that has not accepted the request yet may
           // never do so.
-          asking.addObserver(() => this.#post(request, false))
+          asking.addObserver(post)
           const orElse = () => Fiber.interrupt(asking)
           this.#channel.fork(
             Effect.asVoid(Effect.timeoutOrElse(Fiber.await(asking), { duration: cancelTimeout, orElse }))
           )
         })
       default:
-        this.#whenInitialized(() => this.#post(request, false))
+        post()
     }
-  }
-
-  #whenInitialized(go: () => void): void {
-    if (this.#beforeInitialized === undefined) go()
-    else this.#beforeInitialized.push(go)
-  }
-
-  #onInitialized(): void {
-    const waiting = this.#beforeInitialized ?? []
-    this.#beforeInitialized = undefined
-    this.#queuedResponses = 0
-    for (const go of waiting) go()
-  }
-
-  #postRequest(body: string): HttpRequest {
-    return { method: "POST", url: this.#endpoint, headers: this.#headers, body }
-  }
-
-  #post(request: HttpRequest, isResponse: boolean, then?: () => void): void {
-    const retry = isResponse || then !== undefined
-    const onDone = (error: TransportError | undefined): void => {
-      if (error !== undefined) {
-        this.#channel.fork(Effect.logDebug(`A message was not accepted by the server: ${error.message}`))
-      }
-      then?.()
-    }
-    // Notifications stay in order. Responses to the server may arrive in any order.
-    this.#queue.send(request, { retry, ordered: !isResponse, onDone })
   }
 
   #sendRequest(id: JsonRpc.Id, request: HttpRequest): void {
@@ -178,7 +151,7 @@ class LegacySse implements HttpProtocol {
     return Effect.flatMap(errorText(reply, this.#channel), (text) => {
       const failure = failureIn(text)
       if (failure === undefined || reply.status === 401 || reply.status === 403) {
-        return Effect.flatMap(refusal(reply, text, failure), Effect.fail)
+        return Effect.flip(refusal(reply, text, failure))
       }
       return Effect.sync(() => this.#channel.deliver(JsonRpc.failure(id, failure.error)))
     })
@@ -190,17 +163,12 @@ const readStream = (
   channel: HttpChannel,
   onText: (text: string) => TransportError | undefined
 ): Effect.Effect<void, TransportError> =>
-  channel.exchange({ method: "GET", url: channel.url, headers: { accept: "text/event-stream" } }, (reply) => {
-    if (!is2xx(reply)) {
-      return Effect.flatMap(
-        errorText(reply, channel),
-        (text) => Effect.flatMap(refusal(reply, text, failureIn(text)), Effect.fail)
-      )
-    }
+  channel.exchange({ method: "GET", url: channel.settings.url, headers: { accept: "text/event-stream" } }, (reply) => {
+    if (!is2xx(reply)) return Effect.flip(readRefusal(reply, channel))
     const type = mediaType(reply)
     return type === "text/event-stream"
       ? reply.pieces(onText)
-      : Effect.fail(unusable(reply, `${type === "" ? "no media type" : type} instead of a stream of events`))
+      : Effect.fail(unusable(reply, `${type === "" ? "no media type" : type} instead of text/event-stream`))
   })
 
 /**
@@ -209,8 +177,9 @@ const readStream = (
  * Fails with `MessageRejected` if the server returns something else, or names an endpoint at another origin. Fails with
  * `ConnectionLost` if the stream ends first, or the event does not arrive in time.
  */
-export const open: OpenProtocol = (channel, settings) =>
+export const open: OpenProtocol = (channel) =>
   Effect.suspend(() => {
+    const { endpointTimeout, maxMessageBytes } = channel.settings
     let stream: Fiber.Fiber<void> | undefined
     let protocol: LegacySse | undefined
     const opened = Effect.callback<HttpProtocol, TransportError>((resume) => {
@@ -230,26 +199,28 @@ export const open: OpenProtocol = (channel, settings) =>
           return channel.deliver(message)
         }
         if (type !== "endpoint") return
-        const endpoint = endpointOf(data, channel.url)
+        const endpoint = endpointOf(data, channel.settings.url)
         if (endpoint instanceof TransportError) return over(endpoint)
-        protocol = new LegacySse(channel, settings, endpoint)
+        protocol = new LegacySse(channel, endpoint)
         resume(Effect.succeed(protocol))
       }
-      const reader = new Reader({ event, retry: () => {} }, channel.maxMessageBytes)
+      const reader = new Reader({ event, retry: () => {} }, maxMessageBytes)
       const take = (text: string): TransportError | undefined =>
         isOver || reader.feed(text)
           ? undefined
-          : lost(`An event of the stream has more than ${channel.maxMessageBytes} bytes (maxMessageBytes)`)
+          : connectionLost(`An event of the stream exceeds maxMessageBytes (${maxMessageBytes})`)
       stream = channel.fork(Effect.match(readStream(channel, take), {
         onFailure: over,
-        onSuccess: () => over(lost("The server ended the stream"))
+        onSuccess: () => over(connectionLost("The server ended the stream"))
       }))
     })
     return opened.pipe(
       Effect.timeoutOrElse({
-        duration: settings.endpointTimeout,
+        duration: endpointTimeout,
         orElse: () =>
-          Effect.fail(lost(`The server named no endpoint within ${settings.endpointTimeout} ms (endpointTimeout)`))
+          Effect.fail(
+            connectionLost(`The server sent no endpoint event within ${endpointTimeout} ms (endpointTimeout)`)
+          )
       }),
       Effect.onError(() => stream === undefined ? Effect.void : Fiber.interrupt(stream))
     )

@@ -8,13 +8,13 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { Semaphore } from "effect/Semaphore"
 import * as Client from "../../Client.ts"
 import { ClientError, Closed, ConnectionFailed, Timeout } from "../../ClientError.ts"
-import * as Reconnect from "../../Reconnect.ts"
+import type * as Reconnect from "../../Reconnect.ts"
+import { delayAfter } from "../backoff.ts"
 
 /** The server is being opened, or waits for `concurrency`. */
 export interface Opening {
@@ -182,7 +182,7 @@ export class PoolEntry {
         error = yield* ended(this.name, opened.success)
         if ((yield* Clock.currentTimeMillis) - since >= policy.stableAfter) this.#attempt = 1
       } else error = opened.failure
-      const wait = Reconnect.delay(policy, this.#attempt, yield* Random.next, Reconnect.retryAfter(error))
+      const wait = yield* delayAfter(error, policy, this.#attempt)
       const retryAt = this.#attempt > policy.maxAttempts ? undefined : (yield* Clock.currentTimeMillis) + wait
       this.#setState({ _tag: "Broken", error, attempt: this.#attempt, retryAt })
       return retryAt

@@ -22,7 +22,7 @@ const streamOf = (run: Run, options: Options, sessionChanges: SessionChanges): S
   const following = follow(
     run,
     policy,
-    (connection) => connection.isRequestEra ? listen(run, connection) : sessionChanges.watch(run, connection)
+    (connection, onActive) => (connection.isRequestEra ? listen(run) : sessionChanges.watch(run))(connection, onActive)
   )
   const started = Effect.forkScoped(
     Effect.catchCause(following, (cause) => Effect.sync(() => run.queue.fail(cause))),
@@ -54,12 +54,12 @@ export class Changes {
   }
 
   /** Handles each notification of the server. */
-  hear(notification: Notification): void {
+  onNotification(notification: Notification): void {
     this.#sessionChanges.onNotification(notification)
   }
 
   /** Notifications may have been missed. With an error, no further ones will arrive on the connection. */
-  missed(error: TransportError | undefined): void {
+  onGap(error: TransportError | undefined): void {
     this.#sessionChanges.onGap(error)
   }
 }

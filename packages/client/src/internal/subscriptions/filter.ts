@@ -41,12 +41,12 @@ export const toSubscriptionFilter = ({ prompts, resources, taskIds, tools, uris 
  */
 export const acknowledgedFilter = (params: JsonRpc.JsonObject | undefined, wanted: Honoured): Honoured => {
   const raw = params?.["notifications"]
-  const said = JsonRpc.isObject(raw) ? raw : {}
-  const { resourceSubscriptions: uris, taskIds } = said
+  const acknowledged = JsonRpc.isObject(raw) ? raw : {}
+  const { resourceSubscriptions: uris, taskIds } = acknowledged
   return {
-    tools: wanted.tools && said["toolsListChanged"] === true,
-    prompts: wanted.prompts && said["promptsListChanged"] === true,
-    resources: wanted.resources && said["resourcesListChanged"] === true,
+    tools: wanted.tools && acknowledged["toolsListChanged"] === true,
+    prompts: wanted.prompts && acknowledged["promptsListChanged"] === true,
+    resources: wanted.resources && acknowledged["resourcesListChanged"] === true,
     uris: Array.isArray(uris)
       ? uris.filter((uri) => typeof uri === "string").slice(0, wanted.uris.length)
       : [],

@@ -2,16 +2,17 @@
  * Subscribes, and subscribes again when a subscription ends, within the bounds of a policy.
  */
 import { EmptyResult } from "@skein/protocol/Message"
-import { endOf, isTransient } from "../errors.ts"
 import * as Method from "@skein/protocol/Method"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
+import * as Result from "effect/Result"
 import type { Honoured } from "../../Changes.ts"
 import { ClientError, Closed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
+import { delayAfter } from "../backoff.ts"
 import type { ClientContext } from "../calls/context.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
+import { endOf, isTransient } from "../errors.ts"
 import type { ChangeQueue } from "./queue.ts"
 
 /** One run of a stream of changes. */
@@ -23,26 +24,24 @@ export interface Run {
   readonly timeout: Duration.Input
 }
 
-/** How one subscription of a run ended. */
-export interface SubscriptionEnd {
-  /** Whether the server had acknowledged it. */
-  readonly isActive: boolean
-  /** `Ended` by the server, or `Lost` with the connection or by an error. */
-  readonly reason: "Ended" | "Lost"
-  /** The error that ended it, or that kept it from starting. */
-  readonly cause: ClientError | undefined
-}
+/**
+ * Runs one subscription until the server ends it, or it fails. Calls `onActive` when the server has acknowledged it.
+ */
+export type Subscribe<A> = (
+  connection: NegotiatedConnection,
+  onActive: (honoured: Honoured) => void
+) => Effect.Effect<A, ClientError>
 
 /**
  * Whether another subscription would fail as well. After an internal error the server is asked again if it has
  * acknowledged a subscription before.
  */
-const isFinal = (error: ClientError, begunBefore: boolean): boolean =>
-  !isTransient(error) || (error.reason._tag === "ProtocolError" && !begunBefore)
+const isFinal = (error: ClientError, wasActive: boolean): boolean =>
+  !isTransient(error) || (error.reason._tag === "ProtocolError" && !wasActive)
 
 const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError => {
   const why = cause === undefined ? "the server ended it" : cause.message
-  const message = `The subscription was given up after ${attempts} attempts in a row: ${why}`
+  const message = `Gave up the subscription after ${attempts} attempts in a row: ${why}`
   return new ClientError({
     reason: new Closed({ message, cause: new Reconnect.ReconnectExhausted({ attempts, message, cause }) }),
     method: Method.SubscriptionsListen.name
@@ -66,20 +65,24 @@ const confirmed = (
 export const follow = (
   run: Run,
   policy: Reconnect.Resolved,
-  turn: (connection: NegotiatedConnection) => Effect.Effect<SubscriptionEnd>
+  subscribe: Subscribe<unknown>
 ): Effect.Effect<never, ClientError> =>
   Effect.gen(function*() {
     const { client: { supervisor }, queue } = run
     let connection = yield* supervisor.connection
     let attempts = 0
-    let begun = false
+    let wasActive = false
     while (true) {
       connection = yield* confirmed(run.client, connection)
       const startedAt = supervisor.now()
-      const { cause, reason, isActive } = yield* turn(connection)
-      if (isActive) queue.offer({ _tag: "Gap", reason, cause })
-      begun ||= isActive
-      if (cause !== undefined && isFinal(cause, begun)) return yield* cause
+      let isActive = false
+      const subscription = yield* Effect.result(subscribe(connection, (honoured) => {
+        isActive = wasActive = true
+        queue.offer({ _tag: "Subscribed", honoured })
+      }))
+      const cause = Result.isFailure(subscription) ? subscription.failure : undefined
+      if (isActive) queue.offer({ _tag: "Gap", reason: cause === undefined ? "Ended" : "Lost", cause })
+      if (cause !== undefined && isFinal(cause, wasActive)) return yield* cause
       if (cause !== undefined && endOf(cause) !== undefined) {
         // The supervisor bounds how often a connection is opened again.
         connection = yield* supervisor.after(connection)
@@ -87,9 +90,8 @@ export const follow = (
       }
       if (isActive && supervisor.now() - startedAt >= policy.stableAfter) attempts = 0
       if (attempts >= policy.maxAttempts) return yield* gaveUp(attempts, cause)
-      attempts++
-      const wait = Reconnect.delay(policy, attempts, yield* Random.next, Reconnect.retryAfter(cause))
-      yield* Effect.raceFirst(Effect.sleep(wait), supervisor.ended)
+      const delay = yield* delayAfter(cause, policy, ++attempts)
+      yield* Effect.raceFirst(Effect.sleep(delay), supervisor.ended)
       connection = yield* supervisor.connection
     }
   })

@@ -11,8 +11,7 @@ import { ClientError, Timeout } from "../../ClientError.ts"
 import { send } from "../calls/send.ts"
 import { declaring } from "../calls/extension.ts"
 import { acknowledgedFilter, changeOf, isEmpty, toSubscriptionFilter, unsupported } from "./filter.ts"
-import type { NegotiatedConnection } from "../connection/connection.ts"
-import type { Run, SubscriptionEnd } from "./follow.ts"
+import type { Run, Subscribe } from "./follow.ts"
 
 const acknowledged = Method.SubscriptionsAcknowledged.name
 const name = Method.SubscriptionsListen.name
@@ -29,10 +28,7 @@ const missing = (error: ClientError): ClientError =>
  * server "MUST NOT send any notification on the subscription before it" (2026-07-28, subscriptions). Interrupting it
  * cancels the request.
  */
-export const listen = (
-  { queue, timeout, wanted }: Run,
-  connection: NegotiatedConnection
-): Effect.Effect<SubscriptionEnd> =>
+export const listen = ({ queue, timeout, wanted }: Run): Subscribe<void> => (connection, onActive) =>
   Effect.suspend(() => {
     let isActive = false
     const begun = Deferred.makeUnsafe<void, ClientError>()
@@ -49,7 +45,7 @@ export const listen = (
         return
       }
       isActive = true
-      queue.offer({ _tag: "Subscribed", honoured })
+      onActive(honoured)
       Deferred.doneUnsafe(begun, Effect.void)
     }
     // The content of the response does not matter.
@@ -61,10 +57,5 @@ export const listen = (
       onNotification
     })
     const begins = Effect.timeoutOrElse(Deferred.await(begun), { duration: timeout, orElse: () => unanswered })
-    return Effect.raceFirst(listening, Effect.andThen(begins, Effect.never)).pipe(
-      Effect.match({
-        onSuccess: (): SubscriptionEnd => ({ isActive: isActive, reason: "Ended", cause: undefined }),
-        onFailure: (error): SubscriptionEnd => ({ isActive: isActive, reason: "Lost", cause: missing(error) })
-      })
-    )
+    return Effect.mapError(Effect.raceFirst(Effect.asVoid(listening), Effect.andThen(begins, Effect.never)), missing)
   })

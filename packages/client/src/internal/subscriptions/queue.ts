@@ -4,6 +4,7 @@
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import type { Change, Gap, Subscribed } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
 
@@ -20,7 +21,8 @@ export class ChangeQueue {
   #hasDropped = false
   #subscribed: Subscribed | undefined = undefined
   #failure: Cause.Cause<ClientError> | undefined = undefined
-  #resume: ((batch: Batch) => void) | undefined = undefined
+  // Open while the queue has changes, or has failed.
+  readonly #ready = Latch.makeUnsafe()
 
   constructor(size: number) {
     this.#size = Math.max(1, size)
@@ -34,46 +36,31 @@ export class ChangeQueue {
       this.#hasDropped = true
     }
     this.#changes.push(change)
-    this.#deliver()
+    this.#ready.openUnsafe()
   }
 
   /** Ends the queue: the reader gets the buffered changes, then the failure. */
   fail(cause: Cause.Cause<ClientError>): void {
     this.#failure = cause
-    this.#deliver()
+    this.#ready.openUnsafe()
   }
 
-  /** Waits for changes. */
+  /** Waits for changes, and takes all that are there when the reader runs. */
   get batch(): Batch {
-    return Effect.suspend(() => this.#changes.length > 0 || this.#failure !== undefined ? this.#take() : this.#next)
-  }
-
-  get #next(): Batch {
-    return Effect.callback((resume) => {
-      this.#resume = resume
-      return Effect.sync(() => {
-        this.#resume = undefined
-      })
-    })
-  }
-
-  #deliver(): void {
-    const wake = this.#resume
-    this.#resume = undefined
-    // Taken when the reader runs, so that changes until then are in the same batch.
-    wake?.(Effect.suspend(() => this.#take()))
+    return Effect.andThen(this.#ready.await, Effect.suspend(() => this.#take()))
   }
 
   #take(): Batch {
     const [first, ...rest] = this.#changes
     if (first === undefined) return Effect.failCause(this.#failure!)
-    const told: ReadonlyArray<Change> = this.#subscribed === undefined ? [] : [this.#subscribed]
+    const subscribed = this.#subscribed === undefined ? [] : [this.#subscribed]
     const batch: readonly [Change, ...Array<Change>] = this.#hasDropped
-      ? [overflow, ...told, first, ...rest]
+      ? [overflow, ...subscribed, first, ...rest]
       : [first, ...rest]
     this.#changes = []
     this.#hasDropped = false
     this.#subscribed = undefined
+    if (this.#failure === undefined) this.#ready.closeUnsafe()
     return Effect.succeed(batch)
   }
 }

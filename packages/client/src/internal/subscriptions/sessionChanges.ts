@@ -12,7 +12,7 @@ import { ClientError, Closed, Unauthorized, Unsupported } from "../../ClientErro
 import { endText } from "../calls/failure.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { changeOf, isEmpty, unsupported } from "./filter.ts"
-import type { Run, SubscriptionEnd } from "./follow.ts"
+import type { Run, Subscribe } from "./follow.ts"
 import { isWithin, SessionSubscriptions } from "./sessionSubscriptions.ts"
 
 /** How many resources one run subscribes to at the same time. */
@@ -57,7 +57,7 @@ const declared = ({ capabilities, revision }: NegotiatedConnection, wanted: Hono
 /** The runs of a session, and their resource subscriptions. */
 export class SessionChanges {
   readonly #scope: Scope.Scope
-  #listeners: Set<Listener> | undefined = undefined
+  readonly #listeners = new Set<Listener>()
   #subscriptions: SessionSubscriptions | undefined = undefined
 
   constructor(scope: Scope.Scope) {
@@ -67,7 +67,7 @@ export class SessionChanges {
   /** Handles each notification of the server. */
   onNotification(notification: Notification): void {
     const subscriptions = this.#subscriptions
-    if (this.#listeners === undefined || subscriptions === undefined) return
+    if (subscriptions === undefined) return
     const update = notification.method === Method.ResourceUpdated.name
     for (const listener of this.#listeners) {
       if (!update || concerns(notification.params?.["uri"], listener, subscriptions)) {
@@ -85,72 +85,55 @@ export class SessionChanges {
 
   /** Notifications may have been missed. With an error, no further ones will arrive. */
   onGap(error: TransportError | undefined): void {
-    for (const listener of this.#listeners ?? []) listener.onGap(error)
+    for (const listener of this.#listeners) listener.onGap(error)
   }
 
   /** Runs until the session ends or a subscription fails. Interrupting it unsubscribes. */
-  watch({ client, queue, timeout, wanted }: Run, connection: NegotiatedConnection): Effect.Effect<SubscriptionEnd> {
-    return Effect.suspend(() => {
-      let isActive = false
-      const honoured = client.enforceCapabilities ? declared(connection, wanted) : { ...wanted, taskIds: [] }
-      if (isEmpty(honoured)) {
-        const cause = unsupported(
-          isEmpty({ ...wanted, taskIds: [] })
-            ? `${connection.revision} has no subscriptions to tasks`
-            : "The server declares none of the requested changes (enforceCapabilities)"
-        )
-        return Effect.succeed<SubscriptionEnd>({ isActive: isActive, reason: "Lost", cause })
-      }
-      if (connection.streamError !== undefined) {
-        return Effect.succeed<SubscriptionEnd>({
-          isActive: isActive,
-          reason: "Lost",
-          cause: noStandaloneStream(connection.streamError)
-        })
-      }
-      const deaf = Deferred.makeUnsafe<never, ClientError>()
-      const subscriptions = this.#subscriptionsOf(connection)
-      const listener: Listener = {
-        wanted: honoured,
-        onNotification: (notification) => {
-          const change = isActive ? changeOf(notification, honoured) : undefined
-          if (change !== undefined) queue.offer(change)
-        },
-        onGap: (error) => {
-          if (error !== undefined) return void Deferred.doneUnsafe(deaf, Effect.fail(noStandaloneStream(error)))
-          if (!isActive) return
-          queue.offer({ _tag: "Gap", reason: "Lost", cause: undefined })
-          queue.offer({ _tag: "Subscribed", honoured })
+  watch({ client, queue, timeout, wanted }: Run): Subscribe<never> {
+    return (connection, onActive) =>
+      Effect.suspend(() => {
+        let isActive = false
+        const honoured = client.enforceCapabilities ? declared(connection, wanted) : { ...wanted, taskIds: [] }
+        if (isEmpty(honoured)) {
+          return Effect.fail(unsupported(
+            isEmpty({ ...wanted, taskIds: [] })
+              ? `${connection.revision} has no subscriptions to tasks`
+              : "The server declares none of the requested changes (enforceCapabilities)"
+          ))
         }
-      }
-      const listening = Effect.acquireRelease(
-        Effect.sync(() => (this.#listeners ??= new Set()).add(listener)),
-        () => Effect.sync(() => this.#listeners?.delete(listener))
-      )
-      const subscribing = Effect.forEach(honoured.uris, (uri) => subscriptions.subscribe(uri, { timeout }), {
-        concurrency,
-        discard: true
-      })
-      const begun = Effect.sync(() => {
-        isActive = true
-        queue.offer({ _tag: "Subscribed", honoured })
-      })
-      const standing = Effect.andThen(Effect.andThen(subscribing, begun), connection.peer.ended)
-      return listening.pipe(
-        Effect.andThen(Effect.raceFirst(standing, Deferred.await(deaf))),
-        Effect.scoped,
-        Effect.match({
-          onSuccess: (end): SubscriptionEnd => {
-            const message = `The connection ended${endText(end)}`
-            return {
-              isActive: isActive,
-              reason: "Lost",
-              cause: new ClientError({ reason: new Closed({ message, end }) })
-            }
+        if (connection.streamError !== undefined) return Effect.fail(noStandaloneStream(connection.streamError))
+        const streamLost = Deferred.makeUnsafe<never, ClientError>()
+        const subscriptions = this.#subscriptionsOf(connection)
+        const listener: Listener = {
+          wanted: honoured,
+          onNotification: (notification) => {
+            const change = isActive ? changeOf(notification, honoured) : undefined
+            if (change !== undefined) queue.offer(change)
           },
-          onFailure: (cause): SubscriptionEnd => ({ isActive: isActive, reason: "Lost", cause })
+          onGap: (error) => {
+            if (error !== undefined) return void Deferred.doneUnsafe(streamLost, Effect.fail(noStandaloneStream(error)))
+            if (!isActive) return
+            queue.offer({ _tag: "Gap", reason: "Lost", cause: undefined })
+            queue.offer({ _tag: "Subscribed", honoured })
+          }
+        }
+        const listening = Effect.acquireRelease(
+          Effect.sync(() => this.#listeners.add(listener)),
+          () => Effect.sync(() => this.#listeners.delete(listener))
+        )
+        const subscribing = Effect.forEach(honoured.uris, (uri) => subscriptions.subscribe(uri, { timeout }), {
+          concurrency,
+          discard: true
         })
-      )
-    })
+        const ended = Effect.flatMap(subscribing, () => {
+          isActive = true
+          onActive(honoured)
+          return Effect.flatMap(connection.peer.ended, (end) =>
+            Effect.fail(
+              new ClientError({ reason: new Closed({ message: `The connection ended${endText(end)}`, end }) })
+            ))
+        })
+        return Effect.scoped(Effect.andThen(listening, Effect.raceFirst(ended, Deferred.await(streamLost))))
+      })
   }
 }
