@@ -191,11 +191,8 @@ export const make = (
     const add: ClientPool["Service"]["add"] = (name, server) =>
       Effect.suspend(() => {
         if (pooled.has(name)) {
-          return Effect.fail(
-            new PoolError({
-              reason: new DuplicateName({ message: `The pool already has a server named ${name}`, server: name })
-            })
-          )
+          const message = `The pool already has a server named ${name}`
+          return Effect.fail(new PoolError({ reason: new DuplicateName({ message, server: name }) }))
         }
         if (pooled.size >= maxServers) {
           const message = `The pool already has maxServers (${maxServers}) servers`

@@ -119,7 +119,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   }
 
   get cache(): Cache.Cached {
-    return this.#cache ??= Cache.makeUnsafe(this.options.cache, this.context, this.#scope)
+    return this.#cache ??= Cache.make(this.options.cache, this.context, this.#scope)
   }
 
   get toolCatalog(): ToolCatalog {

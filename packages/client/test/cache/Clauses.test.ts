@@ -17,10 +17,9 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import { ClientError, type Reason } from "../../src/ClientError.ts"
-import * as Cache from "../../src/internal/cache/cache.ts"
 import type { RequestOptions } from "../../src/Client.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
-import { client, counted, countOf, minute, now } from "./cached.ts"
+import { cacheWith, client, counted, countOf, minute, now } from "./cached.ts"
 import { fieldsOf } from "../support/fields.ts"
 
 const gets: Readonly<
@@ -413,7 +412,7 @@ describe("staleIfError", () => {
 
   it.effect("applies to Closed, Timeout, ConnectionFailed and HttpError with status 500 or more", () =>
     Effect.gen(function*() {
-      const cache = yield* Cache.make({ staleIfError: "1 minute" })
+      const cache = yield* cacheWith({ staleIfError: "1 minute" })
       const result = { tools: [], ...minute } as ListToolsResult
       yield* cache.through(Method.ListTools, {}, "use", Effect.succeed({ result, keep: true }), (page) => page)
       yield* TestClock.adjust(60_000)

@@ -6,8 +6,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import * as Cache from "../../src/internal/cache/cache.ts"
+import type * as Cache from "../../src/internal/cache/cache.ts"
 import * as ResponseCache from "../../src/ResponseCache.ts"
+import { cacheWith } from "./cached.ts"
 
 const who = ["ada", "bob"] as const
 const uris = ["r:1", "r:2", "r:1/part"]
@@ -54,7 +55,7 @@ const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) 
     const store = isSlow ? slow(memory, () => pace) : memory
     const heard = new Map<string, number>()
     const caches = new Map<string, Cache.Cached>()
-    for (const partition of who) caches.set(partition, yield* Cache.make({ store, server: "s", partition }))
+    for (const partition of who) caches.set(partition, yield* cacheWith({ store, server: "s", partition }))
     const heardOf = (who: string, uri: string): number => heard.get(`${who} ${uri}`) ?? 0
     const hear = (who: string, notice: string) => {
       for (const uri of uris) if (concerns(notice, uri)) heard.set(`${who} ${uri}`, heardOf(who, uri) + 1)

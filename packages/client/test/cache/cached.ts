@@ -1,7 +1,10 @@
 /** A stateless server that counts its responses and adds cache hints to them. */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
 import * as Client from "../../src/Client.ts"
+import * as Cache from "../../src/internal/cache/cache.ts"
 import type { Options } from "../../src/ResponseCache.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
@@ -9,6 +12,13 @@ export interface Hints {
   readonly ttlMs?: unknown
   readonly cacheScope?: unknown
 }
+
+/** A cache without a client. */
+export const cacheWith = (options?: Options) =>
+  Effect.map(
+    Effect.context<Scope.Scope>(),
+    (context) => Cache.make(options, context, Context.get(context, Scope.Scope))
+  )
 
 /** The content of each method's result, without the hints. */
 const contents: Readonly<Record<string, JsonObject>> = {

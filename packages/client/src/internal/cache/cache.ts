@@ -43,7 +43,7 @@ export interface Cached {
 }
 
 /** The cache that stores nothing. */
-export const disabled: Cached = {
+const disabled: Cached = {
   through: (_method, _params, _mode, get, read) => Effect.map(get, ({ result }) => read(result)),
   notice: () => {},
   forget: () => {}
@@ -144,7 +144,7 @@ const decode = <P, R>(method: Method.RequestMethod<P, R>, text: string): R | und
 type Durations = Pick<ResponseCache.SharedOptions, "maxTtl" | "staleIfError" | "storeTimeout">
 
 /** Makes the response cache. Invalidations run in the scope. */
-export const makeUnsafe = (
+export const make = (
   options: ResponseCache.Options | false = {},
   context: Context.Context<never>,
   scope: Scope.Scope
@@ -234,10 +234,3 @@ export const makeUnsafe = (
     forget: () => store.stale()
   }
 }
-
-/** Makes the response cache in the present scope and context. */
-export const make = (options?: ResponseCache.Options | false): Effect.Effect<Cached, never, Scope.Scope> =>
-  Effect.map(
-    Effect.zip(Effect.context<never>(), Effect.scope),
-    ([context, scope]) => makeUnsafe(options, context, scope)
-  )

@@ -27,8 +27,8 @@ import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Notification } from "../../Notification.ts"
 import type { Telemetry } from "../../Telemetry.ts"
 import type { InputRequestHandler } from "../input/inputRequests.ts"
-import { InboundFilter, type InboundFilterContext } from "./inboundFilter.ts"
-import { type Agreement, initialize, mayInitialize, probe, probes, resume, type Settings } from "./handshake.ts"
+import { InboundFilter } from "./inboundFilter.ts"
+import { type Agreement, initialize, probe, resume, type Settings } from "./handshake.ts"
 import { fromConnect, isRefuted } from "./handshakeFailure.ts"
 import type { ScopeListener } from "./supervisor.ts"
 import { type ConnectionOwner, type NegotiatedConnection, readServerProfile } from "./connection.ts"
@@ -61,15 +61,20 @@ const stamper = (
   return RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
 }
 
-const settingsOf = (options: ConnectOptions, answers: InputRequestHandler): Settings => ({
-  revisions: Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true),
-  probeTimeout: options.probeTimeout ?? "3 seconds",
-  stamp: (revision) => stamper(options, answers, revision),
-  introduction: (protocolVersion) => {
-    const params = { protocolVersion, capabilities: answers.capabilities, clientInfo: options.info ?? defaultInfo }
-    return Result.getOrElse(Codec.encodeParams(Method.Initialize, protocolVersion, params), () => params)
+const settingsOf = (options: ConnectOptions, answers: InputRequestHandler): Settings => {
+  const revisions = Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true)
+  return {
+    revisions,
+    sessions: revisions.filter((revision) => Revision.era(revision) === "session"),
+    stateless: revisions.filter((revision) => Revision.era(revision) === "request"),
+    probeTimeout: options.probeTimeout ?? "3 seconds",
+    stamp: (revision) => stamper(options, answers, revision),
+    introduction: (protocolVersion) => {
+      const params = { protocolVersion, capabilities: answers.capabilities, clientInfo: options.info ?? defaultInfo }
+      return Result.getOrElse(Codec.encodeParams(Method.Initialize, protocolVersion, params), () => params)
+    }
   }
-})
+}
 
 type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreement, ClientError, Scope.Scope>
 
@@ -99,11 +104,9 @@ export interface ConnectContext {
 const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params
 
 /**
- * A connection before and after its handshake. It is also the owner of its peer and of the inbound filter, so that a
- * connection is one object.
+ * A connection before and after its handshake. It is also the owner of its peer, so that a connection is one object.
  */
-class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Options<never> {
-  readonly connection: Connection
+class Connected extends InboundFilter implements NegotiatedConnection, Peer.Options<never> {
   readonly limits: Limits.Limits | undefined
   readonly pauseTimeoutsWhileHandling = true
   readonly peer: Peer.Peer
@@ -121,13 +124,13 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
   #end: SessionEnd | undefined = undefined
 
   constructor(connection: Connection, shared: ConnectContext, options: ConnectOptions, settings: Settings) {
-    this.connection = new InboundFilter(connection, this)
+    super(connection)
     this.limits = options.limits
     this.telemetry = options.telemetry
     this.#shared = shared
     this.info = options.info
     this.tasks = options.tasks
-    this.#mayInitialize = mayInitialize(settings)
+    this.#mayInitialize = settings.sessions.length > 0
     this.peer = Peer.makeUnsafe(this, new RequestRunner<never>(this, shared.context))
   }
 
@@ -146,6 +149,10 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
   }
 
   // ---- for the calls
+
+  get connection(): Connection {
+    return this
+  }
 
   get agreement(): Agreement {
     return this.#agreement!
@@ -170,12 +177,12 @@ class Connected implements NegotiatedConnection, InboundFilterContext, Peer.Opti
 
   // ---- for the inbound filter
 
-  get spoken(): Revision.Revision | undefined {
+  protected get effectiveRevision(): Revision.Revision | undefined {
     return this.#agreement?.revision ?? (this.#mayInitialize ? undefined : Revision.latest)
   }
 
-  dropped(what: string): void {
-    this.#shared.warn(`messages of the server were ignored: ${what}`)
+  protected dropped(why: string): void {
+    this.#shared.warn(`messages of the server were ignored: ${why}`)
   }
 
   // ---- for the peer
@@ -276,9 +283,9 @@ export const connect = (
     })
   // Some servers of the session-based revisions exit when they get a request before `initialize`. A request that is
   // lost while the connection goes on is not such an exit.
-  const negotiated: Effect.Effect<NegotiatedConnection, ClientError> = !probes(settings)
+  const negotiated: Effect.Effect<NegotiatedConnection, ClientError> = settings.stateless.length === 0
     ? attempt(initialize)
-    : !mayInitialize(settings)
+    : settings.sessions.length === 0
     ? attempt(probe)
     : Effect.catchIf(
       attempt(probe),

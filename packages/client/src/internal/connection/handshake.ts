@@ -35,8 +35,10 @@ export interface Agreement {
 
 /** The settings of the handshake. */
 export interface Settings {
-  /** The revisions of this client, oldest first. */
+  /** The revisions of this client, oldest first: all, the session-based ones, and the stateless ones. */
   readonly revisions: ReadonlyArray<Revision.Revision>
+  readonly sessions: ReadonlyArray<Revision.Revision>
+  readonly stateless: ReadonlyArray<Revision.Revision>
   readonly probeTimeout: Duration.Input
   /** Makes the function that adds the `_meta` of the stateless revision to a request. */
   readonly stamp: (revision: Revision.Revision) => (params: JsonRpc.JsonObject) => JsonRpc.JsonObject
@@ -128,17 +130,11 @@ const newest = (
   versions: ReadonlyArray<unknown>
 ): Revision.Revision | undefined => revisions.findLast((revision) => versions.includes(revision))
 
-const sessions = (settings: Settings): ReadonlyArray<Revision.Revision> =>
-  settings.revisions.filter((revision) => Revision.era(revision) === "session")
-
-const requests = (settings: Settings): ReadonlyArray<Revision.Revision> =>
-  settings.revisions.filter((revision) => Revision.era(revision) === "request")
-
 /** Opens a session: `initialize`, then `notifications/initialized`. */
 export const initialize = (
   peer: Peer,
   settings: Settings,
-  revision = sessions(settings).at(-1)!
+  revision = settings.sessions.at(-1)!
 ): Effect.Effect<Agreement, ClientError> =>
   Effect.gen(function*() {
     const method = "initialize"
@@ -158,7 +154,7 @@ export const initialize = (
       const message = "The response to initialize has no protocolVersion"
       return yield* new ClientError({ reason: new InvalidResponse({ message }), method })
     }
-    const agreed = sessions(settings).find((revision) => revision === protocolVersion)
+    const agreed = settings.sessions.find((revision) => revision === protocolVersion)
     if (agreed === undefined) {
       const message = `The server supports ${quote([protocolVersion])}, this client ${quote(settings.revisions)}`
       return yield* negotiation(method, message)
@@ -183,7 +179,7 @@ const conclude = (
     case "Failed":
       return Effect.fail(probed.error)
     case "Legacy":
-      return sessions(settings).length > 0
+      return settings.sessions.length > 0
         ? initialize(peer, settings)
         : Effect.fail(
           negotiation("server/discover", `The server does not support ${quote(settings.revisions)}: ${probed.why}`)
@@ -191,17 +187,17 @@ const conclude = (
     case "Versions": {
       const { versions } = probed
       const once = (revision: Revision.Revision): boolean => tried.indexOf(revision) === tried.lastIndexOf(revision)
-      const next = newest(requests(settings).filter((revision) => !tried.includes(revision)), versions) ??
+      const next = newest(settings.stateless.filter((revision) => !tried.includes(revision)), versions) ??
         // The server lists the version that it has just refused. It is probed once more: there may be several servers
         // behind one address.
-        newest(requests(settings).filter(once), versions)
+        newest(settings.stateless.filter(once), versions)
       if (next !== undefined) {
         return Effect.flatMap(
           discover(peer, settings, next),
           (again) => conclude(peer, settings, [...tried, next], again)
         )
       }
-      const session = newest(sessions(settings), versions)
+      const session = newest(settings.sessions, versions)
       if (session !== undefined) return initialize(peer, settings, session)
       const named = newest(settings.revisions, versions)
       const message = named === undefined
@@ -213,7 +209,7 @@ const conclude = (
 }
 
 /** Whether `initialize` was refused with an error that only a server of the stateless revision sends. */
-const isOfRequestEra = (failure: ClientError): boolean => {
+const isFromStatelessServer = (failure: ClientError): boolean => {
   const error = serverErrorOf(failure)
   return error?.code !== undefined && McpError.isRequestEra({ code: error.code, message: error.message })
 }
@@ -232,18 +228,18 @@ const isModern = (exit: Exit.Exit<Probed> | undefined): exit is Exit.Success<Pro
  */
 export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
-    const first = requests(settings).at(-1)!
+    const first = settings.stateless.at(-1)!
     const fiber = yield* Effect.forkScoped(discover(peer, settings, first), { startImmediately: true })
-    if (sessions(settings).length === 0) {
+    if (settings.sessions.length === 0) {
       return yield* conclude(peer, settings, [first], yield* Fiber.join(fiber))
     }
     const early = yield* Effect.timeoutOption(Fiber.join(fiber), settings.probeTimeout)
     if (early._tag === "Some") return yield* conclude(peer, settings, [first], early.value)
     const opened = yield* Effect.result(initialize(peer, settings))
-    const awaited = Result.isFailure(opened) && isOfRequestEra(opened.failure)
+    const awaited = Result.isFailure(opened) && isFromStatelessServer(opened.failure)
     const late = awaited ? yield* Fiber.await(fiber) : fiber.pollUnsafe()
     if (Result.isFailure(opened) && opened.failure.reason._tag === "NegotiationFailed" && isModern(late)) {
-      return yield* conclude(peer, { ...settings, revisions: requests(settings) }, [first], late.value)
+      return yield* conclude(peer, { ...settings, revisions: settings.stateless, sessions: [] }, [first], late.value)
     }
     yield* Fiber.interrupt(fiber)
     return yield* Effect.fromResult(opened)
@@ -260,9 +256,3 @@ export const resume =
       ? initialize(peer, settings, revision)
       : Effect.succeed({ revision, info, capabilities, instructions })
   }
-
-/** Whether the handshake begins with a probe. */
-export const probes = (settings: Settings): boolean => requests(settings).length > 0
-
-/** Whether `revisions` allows a session at all. */
-export const mayInitialize = (settings: Settings): boolean => sessions(settings).length > 0

@@ -8,17 +8,6 @@ import type { Connection, End, Headers, Receiver } from "@skein/runtime/Connecti
 import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 
-/** The state that the filter needs, and the receiver of its warnings. */
-export interface InboundFilterContext {
-  /**
-   * The negotiated revision. Before the negotiation, the stateless revision if no session can be opened, else
-   * undefined.
-   */
-  readonly spoken: Revision.Revision | undefined
-  /** Something was dropped. Called once for each kind of message. */
-  readonly dropped: (what: string) => void
-}
-
 /** For instance a line of prose on stdout. A malformed response is passed on, since a request waits for it. */
 const isNoise = (message: JsonRpc.Message | JsonRpc.Invalid): boolean => message._tag === "Invalid" && !message.answer
 
@@ -30,20 +19,29 @@ const isNoise = (message: JsonRpc.Message | JsonRpc.Invalid): boolean => message
  * - In the stateless revision, requests of the server are dropped: it "MUST NOT write JSON-RPC requests", and the
  *   client "MUST NOT write JSON-RPC responses" (2026-07-28, stdio).
  * - A batch is split into its messages if the revision has no batches.
+ *
+ * It is a base class and not a field of the connection, which saves an object for each idle client.
  */
-export class InboundFilter implements Connection, Receiver {
+export abstract class InboundFilter implements Connection, Receiver {
   readonly #connection: Connection
-  readonly #watch: InboundFilterContext
   #receiver: Receiver | undefined = undefined
   #warned: Set<string> | undefined = undefined
 
-  constructor(connection: Connection, watch: InboundFilterContext) {
+  constructor(connection: Connection) {
     this.#connection = connection
-    this.#watch = watch
     // A peer uses them if they exist, to stop reading for a while. They exist only if the connection supports it.
     if (connection.pause !== undefined) this.pause = () => connection.pause!()
     if (connection.resume !== undefined) this.resume = () => connection.resume!()
   }
+
+  /**
+   * The negotiated revision. Before the negotiation, the stateless revision if no session can be opened, else
+   * undefined.
+   */
+  protected abstract get effectiveRevision(): Revision.Revision | undefined
+
+  /** Something was dropped. Called once for each kind of message. */
+  protected abstract dropped(why: string): void
 
   // ---- for the peer
 
@@ -78,15 +76,15 @@ export class InboundFilter implements Connection, Receiver {
   // ---- for the connection
 
   message(inbound: JsonRpc.Inbound): void {
-    const { spoken } = this.#watch
+    const revision = this.effectiveRevision
     if (inbound._tag === "Batch") {
-      if (spoken !== "2025-03-26") return inbound.members.forEach((member) => this.message(member))
+      if (revision !== "2025-03-26") return inbound.members.forEach((member) => this.message(member))
       const members = inbound.members.filter((member) => !isNoise(member))
       if (members.length < inbound.members.length) this.#drop("they are not JSON-RPC")
       return members.length === 0 ? undefined : this.#receiver!.message({ _tag: "Batch", members })
     }
     if (isNoise(inbound)) return this.#drop("they are not JSON-RPC")
-    if (inbound._tag === "Request" && spoken === "2026-07-28") {
+    if (inbound._tag === "Request" && revision === "2026-07-28") {
       return this.#drop("2026-07-28 has no requests of the server")
     }
     this.#receiver!.message(inbound)
@@ -104,10 +102,10 @@ export class InboundFilter implements Connection, Receiver {
     this.#receiver!.end(end)
   }
 
-  #drop(what: string): void {
+  #drop(why: string): void {
     const warned = this.#warned ??= new Set()
-    if (warned.has(what)) return
-    warned.add(what)
-    this.#watch.dropped(what)
+    if (warned.has(why)) return
+    warned.add(why)
+    this.dropped(why)
   }
 }

@@ -36,43 +36,6 @@ export interface Timeouts {
   readonly backoff: Reconnect.Resolved
 }
 
-/** The connection of a client, through all reconnects. */
-export interface ConnectionSupervisor {
-  /**
-   * The connection that is open or, between two, the last one. Its negotiated values apply until the next one is open.
-   */
-  readonly last: NegotiatedConnection
-  /** The connection, if it is open now. For a moment after its end it may still be here: a call on it fails unsent. */
-  readonly current: NegotiatedConnection | undefined
-  /** The connection. Waits while it is being reopened, and fails after it was given up or closed. */
-  readonly connection: Effect.Effect<NegotiatedConnection, ClientError>
-  /** The failure of every call after the client was closed, including calls that the cache could answer. */
-  readonly closed: ClientError | undefined
-  /** The connection after that one, which is about to end or has ended. Otherwise as `connection`. */
-  readonly after: (connection: NegotiatedConnection) => Effect.Effect<NegotiatedConnection, ClientError>
-  /** Whether the policy allows another connection after that one is lost. */
-  readonly willReconnect: (connection: NegotiatedConnection) => boolean
-  readonly timeouts: Timeouts
-  /** Milliseconds of the monotonic clock. */
-  readonly now: () => number
-  /**
-   * Ends a connection whose assumed server profile is wrong, and opens the next one without assumptions, once and
-   * without delay.
-   */
-  readonly refute: (connection: NegotiatedConnection) => void
-  /** The last connection that `refute` has ended. */
-  readonly refuted: NegotiatedConnection | undefined
-  /**
-   * Registers a hook that runs for each connection but the first: before the calls that wait for it are sent, but
-   * without delaying them. Its defects are logged. Returns a function that removes the hook.
-   */
-  readonly onReopened: (hook: ConnectionHook) => () => void
-  /** The present status first, then each change. It ends with the last one. */
-  readonly status: Stream.Stream<Status>
-  /** Waits until no connection follows. */
-  readonly ended: Effect.Effect<SessionEnd>
-}
-
 /** Receives the scope of a connection that is being opened. Of several that are opened in turn, the last one counts. */
 export type ScopeListener = (scope: Scope.Closeable) => void
 
@@ -120,12 +83,18 @@ const messageOf = (cause: SessionEnd | ClientError): string => {
   }
 }
 
-class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
+/** The connection of a client, through all reconnects. */
+export class ConnectionSupervisor implements ConnectionOwner {
+  /**
+   * The connection that is open or, between two, the last one. Its negotiated values apply until the next one is open.
+   */
   last!: NegotiatedConnection
+  /** The connection, if it is open now. For a moment after its end it may still be here: a call on it fails unsent. */
   current: NegotiatedConnection | undefined = undefined
+  /** The last connection that `refute` has ended. */
   refuted: NegotiatedConnection | undefined = undefined
+  /** The failure of every call after the client was closed, including calls that the cache could answer. */
   closed: ClientError | undefined = undefined
-  readonly timeouts: Timeouts
   readonly #settings: SupervisorOptions
   readonly #clock: Clock.Clock
   // The scope of the connection that is open or being opened, and since when it is open.
@@ -148,11 +117,15 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
   constructor(settings: SupervisorOptions) {
     this.#settings = settings
     this.#clock = Context.get(settings.context, Clock.Clock)
-    this.timeouts = settings.timeouts
   }
 
   // ---- for the calls
 
+  get timeouts(): Timeouts {
+    return this.#settings.timeouts
+  }
+
+  /** The connection. Waits while it is being reopened, and fails after it was given up or closed. */
   get connection(): Effect.Effect<NegotiatedConnection, ClientError> {
     return Effect.suspend(() => {
       if (this.current !== undefined) return Effect.succeed(this.current)
@@ -160,34 +133,47 @@ class SupervisorImpl implements ConnectionSupervisor, ConnectionOwner {
     })
   }
 
+  /** The connection after that one, which is about to end or has ended. Otherwise as `connection`. */
   after(connection: NegotiatedConnection): Effect.Effect<NegotiatedConnection, ClientError> {
     return Effect.suspend(() => this.current === connection ? this.#awaitNext : this.connection)
   }
 
+  /** Whether the policy allows another connection after that one is lost. */
   willReconnect(connection: NegotiatedConnection): boolean {
     return this.#settings.policy !== undefined || this.refuted === connection
   }
 
+  /** Milliseconds of the monotonic clock. */
   now(): number {
     return Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
   }
 
+  /**
+   * Ends a connection whose assumed server profile is wrong, and opens the next one without assumptions, once and
+   * without delay.
+   */
   refute(connection: NegotiatedConnection): void {
     if (this.current !== connection || this.#fresh) return
     this.refuted = connection
     connection.peer.close(lost("The server does not match its stored profile", undefined))
   }
 
+  /**
+   * Registers a hook that runs for each connection but the first: before the calls that wait for it are sent, but
+   * without delaying them. Its defects are logged. Returns a function that removes the hook.
+   */
   onReopened(hook: ConnectionHook): () => void {
     const hooks = this.#hooks ??= new Set()
     hooks.add(hook)
     return () => void hooks.delete(hook)
   }
 
+  /** The present status first, then each change. It ends with the last one. */
   get status(): Stream.Stream<Status> {
     return (this.#statuses ??= new Broadcast(maxBufferedStatuses, () => this.#present, this.#end !== undefined)).stream
   }
 
+  /** Waits until no connection follows. */
   get ended(): Effect.Effect<SessionEnd> {
     return Effect.suspend(() =>
       this.#end === undefined ? Deferred.await(this.#ended ??= Deferred.makeUnsafe()) : Effect.succeed(this.#end)
@@ -374,7 +360,7 @@ const closed: SessionEnd = { _tag: "ClosedByUs" }
 export const make = (settings: SupervisorOptions): Effect.Effect<ConnectionSupervisor, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const scope = yield* Effect.scope
-    const supervisor = new SupervisorImpl(settings)
+    const supervisor = new ConnectionSupervisor(settings)
     yield* Scope.addFinalizerExit(scope, (exit) => supervisor.close(exit))
     const first = yield* supervisor.open
     supervisor.use(first)

@@ -37,17 +37,25 @@ const text = (cause: unknown): string => cause instanceof Error && cause.message
 const brokenOff = (cause: unknown): TransportError =>
   connectionLost(`The response body broke off: ${text(cause)}`, cause)
 
-/** The target of a request in the form that `node:http` takes. */
-interface Target {
-  readonly url: URL
-  readonly module: typeof Http | typeof Https
-  readonly secure: boolean
-  readonly hostname: string
-  readonly port: number
-  readonly path: string
-  /** The value of the header `Host`. */
-  readonly host: string
+/** The target of a URL in the form that `node:http` takes. */
+const targetOf = (url: URL) => {
+  const { host, hostname, pathname, port, protocol, search } = url
+  const secure = protocol === "https:"
+  return {
+    url,
+    // Loaded on first use, since loading TLS takes time. It is not imported: an import reads all exports of
+    // `node:http`, and one of them loads the whole of `fetch`.
+    module: process.getBuiltinModule(secure ? "node:https" : "node:http"),
+    secure,
+    hostname: hostname.startsWith("[") ? hostname.slice(1, -1) : hostname,
+    port: port === "" ? (secure ? 443 : 80) : Number(port),
+    path: pathname + search,
+    /** The value of the header `Host`. */
+    host
+  }
 }
+
+type Target = ReturnType<typeof targetOf>
 
 /** Removes a byte order mark at the start. JSON and event streams need none, and `fetch` drops it too. */
 const withoutBom = (decoded: string): string => decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded
@@ -277,19 +285,7 @@ class NodeClient implements HttpClient {
   /** The target of a URL. The first one is cached, since nearly all requests have the same URL. */
   #targetOf(url: URL): Target {
     if (this.#target?.url === url) return this.#target
-    const { host, hostname, pathname, port, protocol, search } = url
-    const secure = protocol === "https:"
-    const target = {
-      url,
-      // Loaded on first use, since loading TLS takes time. It is not imported: an import reads all exports of
-      // `node:http`, and one of them loads the whole of `fetch`.
-      module: process.getBuiltinModule(secure ? "node:https" : "node:http"),
-      secure,
-      hostname: hostname.startsWith("[") ? hostname.slice(1, -1) : hostname,
-      port: port === "" ? (secure ? 443 : 80) : Number(port),
-      path: pathname + search,
-      host
-    }
+    const target = targetOf(url)
     this.#target ??= target
     return target
   }

@@ -12,50 +12,15 @@ import type { Readable, Writable } from "node:stream"
 
 const windows = process.platform === "win32"
 
+const unixEnv =
+  "HOME LANG LANGUAGE LC_ALL LC_CTYPE LC_MESSAGES LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CACHE_HOME XDG_CONFIG_HOME " +
+  "XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME"
+const windowsEnv =
+  "APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA NUMBER_OF_PROCESSORS OS PATH PATHEXT PROCESSOR_ARCHITECTURE " +
+  "PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86) SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE WINDIR"
+
 /** The environment variables that a child inherits by default. */
-export const allowedEnv: ReadonlyArray<string> = windows
-  ? [
-    "APPDATA",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "NUMBER_OF_PROCESSORS",
-    "OS",
-    "PATH",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "PROGRAMFILES(X86)",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "USERNAME",
-    "USERPROFILE",
-    "WINDIR"
-  ]
-  : [
-    "HOME",
-    "LANG",
-    "LANGUAGE",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LC_MESSAGES",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME"
-  ]
+export const allowedEnv: ReadonlyArray<string> = (windows ? windowsEnv : unixEnv).split(" ")
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -70,11 +35,9 @@ export const environment = (host: Env, given: Env | undefined, inherit: boolean)
     // A shell exports its functions in this form. They are code, not data.
     if (value !== undefined && (inherit || !value.startsWith("()"))) env[name] = value
   }
-  if (given !== undefined) {
-    for (const [name, value] of Object.entries(given)) {
-      if (value === undefined) delete env[name]
-      else env[name] = value
-    }
+  for (const [name, value] of Object.entries(given ?? {})) {
+    if (value === undefined) delete env[name]
+    else env[name] = value
   }
   return env
 }
