@@ -117,29 +117,6 @@ export class ClientPool extends Context.Service<ClientPool, {
   readonly prompts: Listings<Prompt>
 }>()("@skein/client/ClientPool") {}
 
-const listing = <A>(
-  servers: () => Iterable<PoolEntry>,
-  timeout: Duration.Input,
-  list: (client: Client) => Effect.Effect<ReadonlyArray<A>, ClientError>
-): Listings<A> =>
-  Effect.suspend(() =>
-    Effect.forEach(servers(), ({ client, name }) =>
-      Effect.flatMap(client, list).pipe(
-        Effect.catchReason("ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])),
-        Effect.timeoutOrElse({
-          duration: timeout,
-          orElse: () =>
-            Effect.fail(
-              new ClientError({
-                reason: new Timeout({ message: `${name} did not return its list within listTimeout` })
-              })
-            )
-        }),
-        Effect.result,
-        Effect.map((result): Listing<A> => ({ server: name, result }))
-      ), { concurrency: "unbounded" })
-  )
-
 /**
  * Makes a pool of servers by their names. Closing the scope closes all of them in parallel. The effect does not wait
  * for any server: see `entries` and `states`. Fails with `LimitExceeded` for more than `maxServers`.
@@ -204,8 +181,22 @@ export const make = (
       })
     for (const [name, server] of Object.entries(servers)) yield* add(name, server)
 
-    const list = <A>(each: (client: Client) => Effect.Effect<ReadonlyArray<A>, ClientError>) =>
-      listing(() => [...pooled.values()], listTimeout, each)
+    const list = <A>(each: (client: Client) => Effect.Effect<ReadonlyArray<A>, ClientError>): Listings<A> =>
+      Effect.suspend(() =>
+        Effect.forEach([...pooled.values()], ({ client, name }) =>
+          Effect.flatMap(client, each).pipe(
+            Effect.catchReason("ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])),
+            Effect.timeoutOrElse({
+              duration: listTimeout,
+              orElse: () => {
+                const message = `${name} did not return its list within listTimeout`
+                return Effect.fail(new ClientError({ reason: new Timeout({ message }) }))
+              }
+            }),
+            Effect.result,
+            Effect.map((result): Listing<A> => ({ server: name, result }))
+          ), { concurrency: "unbounded" })
+      )
     return {
       client: (name) => Effect.flatMap(find(name), ({ client }) => client),
       get entries() {

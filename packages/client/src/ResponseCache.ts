@@ -154,14 +154,6 @@ export const make = (
     entries.delete(id)
     size -= kept.size
   }
-  const put = (id: string, kept: StoredEntry): void => {
-    entries.set(id, kept)
-    size += kept.size
-    for (const oldest of entries.keys()) {
-      if (entries.size <= maxEntries && size <= maxTotalChars) return
-      remove(oldest)
-    }
-  }
 
   return {
     get: (key) =>
@@ -178,7 +170,13 @@ export const make = (
         const id = idOf(key)
         remove(id)
         const kept = { key, entry, size: id.length + entry.text.length }
-        if (kept.size <= maxTotalChars) put(id, kept)
+        if (kept.size > maxTotalChars) return
+        entries.set(id, kept)
+        size += kept.size
+        for (const oldest of entries.keys()) {
+          if (entries.size <= maxEntries && size <= maxTotalChars) return
+          remove(oldest)
+        }
       }),
     invalidate: (stale) =>
       Effect.sync(() => {

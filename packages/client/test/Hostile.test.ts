@@ -19,7 +19,7 @@ describe("a hostile response", () => {
       )
       const error = yield* Effect.flip(Client.make(server.transport))
       assert.strictEqual(error.reason._tag, "NegotiationFailed")
-      assert.include(error.message, "speaks null, null, null, null, \"1900-01-01\"")
+      assert.include(error.message, "supports null, null, null, null, \"1900-01-01\"")
     }))
 
   it.effect("fails with InvalidResponse for JSON nested too deeply for a recursive schema", () =>

@@ -209,7 +209,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   opened(connection: NegotiatedConnection): Effect.Effect<void, never, Scope.Scope> {
     const beats = this.options.heartbeat
     const answering = this.answers.opened(connection)
-    return beats === undefined ? answering : Effect.andThen(answering, heartbeat(beats)(connection))
+    return beats === undefined ? answering : Effect.andThen(answering, heartbeat(beats, connection))
   }
 
   reopened(): void {

@@ -362,14 +362,14 @@ describe("2024-11-05 · HTTP with SSE", () => {
       })
       const { protocol, next } = yield* open(url, { maxConcurrentPosts: 2 })
       protocol.send(JsonRpc.notification("notifications/progress"), undefined)
-      assert.isFalse(protocol.full)
+      assert.isFalse(protocol.queue.full)
       protocol.send(JsonRpc.success(1, {}), undefined)
-      assert.isTrue(protocol.full)
+      assert.isTrue(protocol.queue.full)
       yield* next
       yield* next
       held[0]!.writeHead(202).end()
-      yield* protocol.drained!
-      assert.isFalse(protocol.full)
+      yield* protocol.queue.drained
+      assert.isFalse(protocol.queue.full)
       held[1]!.writeHead(202).end()
       yield* protocol.close
     }))

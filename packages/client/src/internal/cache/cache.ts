@@ -80,22 +80,13 @@ const covered = (notifications: unknown): ReadonlyArray<Target> => {
 }
 
 /** The responses that a notification invalidates. "The notification invalidates the cached response." */
-const staleBy = (method: string, params: JsonObject | undefined): ReadonlyArray<Target> => {
-  switch (method) {
-    case Method.ToolListChanged.name:
-      return tools
-    case Method.PromptListChanged.name:
-      return prompts
-    case Method.ResourceListChanged.name:
-      return resources
-    case Method.ResourceUpdated.name:
-      return reads(params?.["uri"])
-    case Method.SubscriptionsAcknowledged.name:
-      return covered(params?.["notifications"])
-    default:
-      return []
-  }
-}
+const staleBy = new Map<string, (params: JsonObject | undefined) => ReadonlyArray<Target>>([
+  [Method.ToolListChanged.name, () => tools],
+  [Method.PromptListChanged.name, () => prompts],
+  [Method.ResourceListChanged.name, () => resources],
+  [Method.ResourceUpdated.name, (params) => reads(params?.["uri"])],
+  [Method.SubscriptionsAcknowledged.name, (params) => covered(params?.["notifications"])]
+])
 
 /** Whether the server did not respond: "network issues, server downtime". A status below 500 is a response. */
 const isOutage = ({ reason }: ClientError): boolean => {
@@ -123,22 +114,13 @@ const ttlOf = ({ ttlMs = 0 }: Hints): number => Number.isFinite(ttlMs) ? ttlMs :
  * A result as JSON text. `undefined` for a result that is nested too deeply for the stack: it can be parsed but not
  * written.
  */
-const textOf = (result: unknown): string | undefined => {
-  try {
-    return JSON.stringify(result)
-  } catch {
-    return undefined
-  }
-}
+const textOf = (result: unknown): string | undefined => Result.getOrUndefined(Result.try(() => JSON.stringify(result)))
 
 /** Decodes a stored result. It is validated like a received one, since the store is not trusted. */
 const decode = <P, R>(method: Method.RequestMethod<P, R>, text: string): R | undefined => {
-  try {
-    const raw = JSON.parse(text) as JsonObject
-    return Result.getOrUndefined(Codec.decodeResult(method as Method.RequestMethod<unknown, R>, Revision.latest, raw))
-  } catch {
-    return undefined
-  }
+  const decoder = method as Method.RequestMethod<unknown, R>
+  const read = Result.try(() => Codec.decodeResult(decoder, Revision.latest, JSON.parse(text) as JsonObject))
+  return Result.getOrUndefined(Result.flatMap(read, (decoded) => decoded))
 }
 
 type Durations = Pick<ResponseCache.SharedOptions, "maxTtl" | "staleIfError" | "storeTimeout">
@@ -229,7 +211,7 @@ export const make = (
   return {
     through: (method, params, mode, get, read) => Effect.suspend(() => through(method, params, mode, get, read)),
     notice: ({ method, params }) => {
-      for (const meant of staleBy(method, params)) store.stale(...meant)
+      for (const target of staleBy.get(method)?.(params) ?? []) store.stale(...target)
     },
     forget: () => store.stale()
   }

@@ -28,10 +28,10 @@ import type { Notification } from "../../Notification.ts"
 import type { Telemetry } from "../../Telemetry.ts"
 import type { InputRequestHandler } from "../input/inputRequests.ts"
 import { InboundFilter } from "./inboundFilter.ts"
-import { type Agreement, initialize, probe, resume, type Settings } from "./handshake.ts"
+import { initialize, probe, resume, type Settings } from "./handshake.ts"
 import { fromConnect, isRefuted } from "./handshakeFailure.ts"
 import type { ScopeListener } from "./supervisor.ts"
-import { type ConnectionOwner, type NegotiatedConnection, readServerProfile } from "./connection.ts"
+import { type Agreement, type ConnectionOwner, type NegotiatedConnection, readServerProfile } from "./connection.ts"
 import type { Broadcast } from "../broadcast.ts"
 import { decode } from "./notification.ts"
 
@@ -80,6 +80,7 @@ type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreemen
 
 /** The state that all connections of a client share. */
 export interface ConnectContext {
+  readonly options: ConnectOptions
   readonly answers: InputRequestHandler
   readonly notifications: Broadcast<Notification>
   /** Whether `notifications` has readers. */
@@ -91,7 +92,7 @@ export interface ConnectContext {
   /** Receives progress that belongs to no pending request. */
   readonly onUnmatchedProgress: (peer: Peer.Peer, token: unknown, progress: Progress) => void
   /** Receives the result of a cancelled request, if it arrives nevertheless. */
-  readonly onLateResponse: (line: NegotiatedConnection, method: string, result: JsonRpc.JsonObject) => void
+  readonly onLateResponse: (connection: NegotiatedConnection, method: string, result: JsonRpc.JsonObject) => void
   /**
    * Called when notifications may have been missed; with an error, the connection delivers no further unsolicited
    * messages.
@@ -107,29 +108,20 @@ const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params
  * A connection before and after its handshake. It is also the owner of its peer, so that a connection is one object.
  */
 class Connected extends InboundFilter implements NegotiatedConnection, Peer.Options<never> {
-  readonly limits: Limits.Limits | undefined
-  readonly pauseTimeoutsWhileHandling = true
   readonly peer: Peer.Peer
-  readonly telemetry: Telemetry | undefined
   isAssumed: boolean | undefined = undefined
   streamError: TransportError | undefined = undefined
   isRequestEra = false
   stamp: NegotiatedConnection["stamp"] = asItIs
   readonly #shared: ConnectContext
-  readonly info: Implementation | undefined
-  readonly tasks: unknown
   readonly #mayInitialize: boolean
   #agreement: Agreement | undefined = undefined
   #owner: ConnectionOwner | undefined = undefined
   #end: SessionEnd | undefined = undefined
 
-  constructor(connection: Connection, shared: ConnectContext, options: ConnectOptions, settings: Settings) {
+  constructor(connection: Connection, shared: ConnectContext, settings: Settings) {
     super(connection)
-    this.limits = options.limits
-    this.telemetry = options.telemetry
     this.#shared = shared
-    this.info = options.info
-    this.tasks = options.tasks
     this.#mayInitialize = settings.sessions.length > 0
     this.peer = Peer.makeUnsafe(this, new RequestRunner<never>(this, shared.context))
   }
@@ -145,7 +137,7 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
   agreed(agreement: Agreement): void {
     this.#agreement = agreement
     this.isRequestEra = Revision.era(agreement.revision) === "request"
-    if (this.isRequestEra) this.stamp = stamper(this, this.#shared.answers, agreement.revision)
+    this.setLogLevel(undefined)
   }
 
   // ---- for the calls
@@ -166,8 +158,13 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
     return this.agreement.capabilities
   }
 
-  setLogLevel(level: LoggingLevel): void {
-    if (this.isRequestEra) this.stamp = stamper(this, this.#shared.answers, this.revision, level)
+  get telemetry(): Telemetry | undefined {
+    return this.#shared.options.telemetry
+  }
+
+  setLogLevel(level: LoggingLevel | undefined): void {
+    const { answers, options } = this.#shared
+    if (this.isRequestEra) this.stamp = stamper(options, answers, this.revision, level)
   }
 
   onEnd(owner: ConnectionOwner): void {
@@ -186,6 +183,14 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
   }
 
   // ---- for the peer
+
+  get limits(): Limits.Limits | undefined {
+    return this.#shared.options.limits
+  }
+
+  get pauseTimeoutsWhileHandling(): boolean {
+    return true
+  }
 
   dispatch(exchange: RequestContext): ReturnType<Dispatcher> {
     return this.#shared.answers.dispatch(exchange, this.peer)
@@ -270,7 +275,7 @@ export const connect = (
       const opening = Effect.gen(function*() {
         const opened = yield* Effect.mapError(connecting, fromConnect)
         const connection = yield* Effect.uninterruptible(Effect.suspend(() => {
-          const connection = new Connected(opened, shared, options, settings)
+          const connection = new Connected(opened, shared, settings)
           return Effect.as(connection.closeWith(scope), connection)
         }))
         connection.agreed(yield* handshake(connection.peer, settings))

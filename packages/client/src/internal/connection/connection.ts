@@ -9,8 +9,15 @@ import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Telemetry } from "../../Telemetry.ts"
-import type { Agreement } from "./handshake.ts"
 import { implementationOf } from "./serverInfo.ts"
+
+/** The result of the handshake. */
+export interface Agreement {
+  readonly revision: Revision.Revision
+  readonly info: JsonObject | undefined
+  readonly capabilities: JsonObject
+  readonly instructions: string | undefined
+}
 
 /** The owner of a connection, which is notified of its end. */
 export interface ConnectionOwner {

@@ -22,16 +22,9 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { ClientError, InvalidResponse, NegotiationFailed } from "../../ClientError.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
+import type { Agreement } from "./connection.ts"
 import { fromHandshake, revealsRevision } from "./handshakeFailure.ts"
 import { fromRequest } from "../calls/failure.ts"
-
-/** The result of the handshake. */
-export interface Agreement {
-  readonly revision: Revision.Revision
-  readonly info: JsonRpc.JsonObject | undefined
-  readonly capabilities: JsonRpc.JsonObject
-  readonly instructions: string | undefined
-}
 
 /** The settings of the handshake. */
 export interface Settings {
@@ -66,7 +59,6 @@ type Probed =
   /** The server is stateless, but supports other versions than the requested one. */
   | { readonly _tag: "Versions"; readonly versions: ReadonlyArray<unknown> }
   | { readonly _tag: "Legacy"; readonly why: string }
-  | { readonly _tag: "Failed"; readonly error: ClientError }
 
 const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Probed => {
   const { supportedVersions, capabilities, instructions, resultType, _meta } = result
@@ -87,21 +79,23 @@ const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Pr
   }
 }
 
-const refused = (error: McpError.McpError | RequestError): Probed => {
+const refused = (error: McpError.McpError | RequestError): Effect.Effect<Probed, ClientError> => {
   if (!McpError.isMcpError(error)) {
     const failure = fromHandshake("server/discover", error)
     const { reason } = failure
     return reason._tag === "Timeout" || reason._tag === "InvalidResponse" ||
         (reason._tag === "HttpError" && revealsRevision(reason.status))
-      ? { _tag: "Legacy", why: error.message }
-      : { _tag: "Failed", error: failure }
+      ? Effect.succeed({ _tag: "Legacy", why: error.message })
+      : Effect.fail(failure)
   }
   const { code, message, data } = error
-  if (code === undefined || !McpError.isRequestEra({ code, message, data })) return { _tag: "Legacy", why: message }
+  if (code === undefined || !McpError.isRequestEra({ code, message, data })) {
+    return Effect.succeed({ _tag: "Legacy", why: message })
+  }
   const versions = JsonRpc.isObject(data) ? data["supported"] : undefined
   return error.reason === "UnsupportedProtocolVersion" && Array.isArray(versions)
-    ? { _tag: "Versions", versions }
-    : { _tag: "Failed", error: fromRequest("server/discover", error) }
+    ? Effect.succeed({ _tag: "Versions", versions })
+    : Effect.fail(fromRequest("server/discover", error))
 }
 
 /**
@@ -118,9 +112,9 @@ const ask = (peer: Peer, method: string, params: JsonRpc.JsonObject) => {
   return Effect.catchIf(asked, isLostAlone, () => asked)
 }
 
-const discover = (peer: Peer, settings: Settings, revision: Revision.Revision): Effect.Effect<Probed> =>
-  Effect.match(ask(peer, "server/discover", settings.stamp(revision)({})), {
-    onSuccess: (result) => discovered(revision, result),
+const discover = (peer: Peer, settings: Settings, revision: Revision.Revision): Effect.Effect<Probed, ClientError> =>
+  Effect.matchEffect(ask(peer, "server/discover", settings.stamp(revision)({})), {
+    onSuccess: (result) => Effect.succeed(discovered(revision, result)),
     onFailure: refused
   })
 
@@ -176,8 +170,6 @@ const conclude = (
   switch (probed._tag) {
     case "Agreed":
       return Effect.succeed(probed.agreement)
-    case "Failed":
-      return Effect.fail(probed.error)
     case "Legacy":
       return settings.sessions.length > 0
         ? initialize(peer, settings)
@@ -215,7 +207,7 @@ const isFromStatelessServer = (failure: ClientError): boolean => {
 }
 
 /** Whether a probe found a server of the stateless revision. */
-const isModern = (exit: Exit.Exit<Probed> | undefined): exit is Exit.Success<Probed> =>
+const isModern = (exit: Exit.Exit<Probed, ClientError> | undefined): exit is Exit.Success<Probed> =>
   exit !== undefined && Exit.isSuccess(exit) && (exit.value._tag === "Agreed" || exit.value._tag === "Versions")
 
 /**

@@ -1,10 +1,13 @@
 /**
- * Classifies the failures of a handshake: does the failure reveal which revision the server has?
+ * Classifies the failures of a handshake, and of the first requests with an assumed server profile: does the failure
+ * reveal which revision the server has?
  */
 import { TransportError } from "@skein/runtime/TransportError"
 import type { RequestError } from "@skein/runtime/RequestError"
+import * as Effect from "effect/Effect"
 import { ClientError, ConnectionFailed } from "../../ClientError.ts"
 import { fromRejection, fromRequest } from "../calls/failure.ts"
+import type { NegotiatedConnection } from "./connection.ts"
 
 /**
  * Statuses with which a gateway refuses a request, or with which a server refuses it for now. They do not depend on the
@@ -65,3 +68,31 @@ export const isRefuted = ({ reason }: ClientError): boolean => {
       return true
   }
 }
+
+/**
+ * Whether a failure may mean that the server has changed. Then the server has certainly not handled the request, which
+ * is why an internal error does not count: the server had begun to handle it.
+ */
+export const isDoubtful = ({ reason }: ClientError): boolean => {
+  if (reason._tag === "ProtocolError") return reason.error.reason !== "InternalError"
+  if (reason._tag !== "HttpError" || reason.status === undefined) return false
+  return reason.status >= 400 && reason.status < 500 && reason.status !== 408 && reason.status !== 429
+}
+
+/**
+ * Verifies an assumed server profile after the first failure on its connection: a client that stores the result of a
+ * negotiation is "re-probing if the cached assumption later fails" (2026-07-28, versioning).
+ *
+ * It sends `server/discover`, which every server of the stateless revision answers. A doubtful
+ * failure of that request refutes the assumption as well. If the server cannot be asked now, the assumption stays
+ * unverified.
+ */
+export const refutes = (connection: NegotiatedConnection, timeout: number): Effect.Effect<boolean> =>
+  Effect.match(connection.peer.request("server/discover", connection.stamp({}), { timeout, maxTimeout: timeout }), {
+    onSuccess: (result) => {
+      const versions = result["supportedVersions"]
+      connection.isAssumed = !Array.isArray(versions) || !versions.includes(connection.revision)
+      return connection.isAssumed
+    },
+    onFailure: (error) => isDoubtful(fromRequest("server/discover", error))
+  })

@@ -6,7 +6,7 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import type { RequestError } from "@skein/runtime/RequestError"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { connectionLost } from "../errors.ts"
@@ -30,23 +30,22 @@ const dead = (error: McpError.McpError | RequestError): boolean => {
 }
 
 /** Checks the server as long as the scope lasts, and ends the connection as lost if no response comes. */
-export const heartbeat = (options: Heartbeat) => {
-  const interval = Duration.fromInputUnsafe(options.interval)
-  const timeout = Duration.fromInputUnsafe(options.timeout)
-  return (connection: NegotiatedConnection): Effect.Effect<void, never, Scope.Scope> => {
-    const method = connection.isRequestEra ? "server/discover" : "ping"
-    // It also runs during input requests of the server, when the timeouts of other requests are paused.
-    const beat = Effect.suspend(() =>
-      connection.peer.request(method, connection.stamp({}), { timeout, maxTimeout: timeout })
-    )
-    const beats = Effect.forever(
-      Effect.andThen(Effect.sleep(interval), Effect.catchIf(beat, (error) => !dead(error), () => Effect.void))
-    )
-    const beating = Effect.catch(beats, (cause) =>
-      Effect.sync(() => {
-        const message = `The server does not respond to ${method}: ${cause.message}`
-        connection.peer.close({ _tag: "Lost", cause: connectionLost(message, cause) })
-      }))
-    return Effect.asVoid(Effect.forkScoped(beating))
-  }
+export const heartbeat = (
+  { interval, timeout }: Heartbeat,
+  connection: NegotiatedConnection
+): Effect.Effect<void, never, Scope.Scope> => {
+  const method = connection.isRequestEra ? "server/discover" : "ping"
+  // It also runs during input requests of the server, when the timeouts of other requests are paused.
+  const beat = Effect.suspend(() =>
+    connection.peer.request(method, connection.stamp({}), { timeout, maxTimeout: timeout })
+  )
+  const beats = Effect.forever(
+    Effect.andThen(Effect.sleep(interval), Effect.catchIf(beat, (error) => !dead(error), () => Effect.void))
+  )
+  const beating = Effect.catch(beats, (cause) =>
+    Effect.sync(() => {
+      const message = `The server does not respond to ${method}: ${cause.message}`
+      connection.peer.close({ _tag: "Lost", cause: connectionLost(message, cause) })
+    }))
+  return Effect.asVoid(Effect.forkScoped(beating))
 }

@@ -61,16 +61,11 @@ export class HttpConnection implements Connection, StreamableChannel {
   send(message: JsonRpc.Outbound, _about?: JsonRpc.Id, headers?: Headers): boolean {
     if (this.#end !== undefined) return true
     this.#protocol.send(message, headers)
-    return this.#protocol.full !== true
+    return !this.#protocol.queue.full
   }
 
   get drained(): Effect.Effect<void> {
-    return this.#end !== undefined ? Effect.void : this.#protocol.drained ?? Effect.void
-  }
-
-  /** Closes the connection with a scope. */
-  closeWith(scope: Scope.Scope): Effect.Effect<void> {
-    return Scope.addFinalizerExit(scope, () => this.close)
+    return this.#end !== undefined ? Effect.void : this.#protocol.queue.drained
   }
 
   /** Closes the connection, after ending the session on the server within `closeTimeout`. */
@@ -177,7 +172,7 @@ export const transport = (makeClient: () => HttpClient, settings: Settings): Tra
     if (resolved instanceof TransportError) return Effect.fail(resolved)
     return Effect.uninterruptible(Effect.suspend(() => {
       const connection = new HttpConnection(makeClient(), resolved, context)
-      return Effect.as(connection.closeWith(Context.get(context, Scope.Scope)), connection)
+      return Effect.as(Scope.addFinalizer(Context.get(context, Scope.Scope), connection.close), connection)
     }))
   })
   return {

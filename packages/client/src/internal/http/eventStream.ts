@@ -30,8 +30,8 @@ export class EventStream {
   #lastId = ""
   #retryDelay: number | undefined
   // The event ids of earlier responses, and of the present one, in order.
-  #previousIds: Set<string> | undefined
-  #ids: Set<string> | undefined
+  readonly #previousIds = new Set<string>()
+  #ids = new Set<string>()
   // Attempts in a row without an event, and without a message.
   #attemptsWithoutEvent = 0
   #attemptsWithoutMessage = 0
@@ -58,7 +58,8 @@ export class EventStream {
       const { maxMessageBytes } = this.#settings
       this.opened = true
       this.#wasOpen = true
-      this.#mergeIds()
+      for (const id of this.#ids) this.#remember(this.#previousIds, id)
+      this.#ids = new Set()
       let tooLarge: TransportError | undefined
       const reader = new Reader(this, maxMessageBytes)
       const pieces = reply.pieces((text) => {
@@ -134,23 +135,15 @@ export class EventStream {
 
   /** Whether an earlier response has brought the event. */
   #isKnown(id: string): boolean {
-    if (this.#previousIds?.has(id) === true) return true
-    bounded(this.#ids ??= new Set(), id, this.#settings.resumption.maxEventIds)
+    if (this.#previousIds.has(id)) return true
+    this.#remember(this.#ids, id)
     return false
   }
 
-  #mergeIds(): void {
-    if (this.#ids === undefined) return
-    const before = this.#previousIds ??= new Set()
-    for (const id of this.#ids) bounded(before, id, this.#settings.resumption.maxEventIds)
-    this.#ids = undefined
+  #remember(ids: Set<string>, id: string): void {
+    ids.add(id)
+    if (ids.size > this.#settings.resumption.maxEventIds) ids.delete(ids.values().next().value!)
   }
-}
-
-/** Adds to a set that drops its oldest member beyond `max`. */
-const bounded = (set: Set<string>, id: string, max: number): void => {
-  set.add(id)
-  if (set.size > max) set.delete(set.values().next().value!)
 }
 
 /** How a stream is requested and resumed. */

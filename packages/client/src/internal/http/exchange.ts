@@ -12,18 +12,6 @@ import { notDelivered } from "../errors.ts"
 import { customHeaders, invalidHeader, type Resolved } from "./settings.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
-/** The request must be sent again, after a redirect or with other credentials. */
-class Repeat {
-  readonly request: HttpRequest
-  readonly redirects: number
-  readonly challenges: number
-  constructor(request: HttpRequest, redirects: number, challenges: number) {
-    this.request = request
-    this.redirects = redirects
-    this.challenges = challenges
-  }
-}
-
 /**
  * Runs the effect of the options or of the credentials that returns headers. Its failure may quote a secret, so it is
  * the cause of the error but not part of the message.
@@ -73,11 +61,7 @@ const redirectTarget = (
   return url
 }
 
-const reportChallenge = (credentials: Credentials["Service"], challenge: Challenge): Effect.Effect<boolean> =>
-  Effect.catchCause(
-    Effect.suspend(() => credentials.refused(challenge)),
-    () => Effect.as(Effect.logWarning("credentials failed to handle a refused request"), false)
-  )
+type Next<A, E> = Effect.Effect<Effect.Effect<A, E | TransportError>, E | TransportError>
 
 /** Makes the HTTP exchanges of one connection. */
 export class Exchanger {
@@ -104,41 +88,39 @@ export class Exchanger {
   ): Effect.Effect<A, E | TransportError> {
     const { credentials, headers: fixed, maxChallenges, maxRedirects } = this.#settings
     const renewals = this.#renewals
-    const onResponse = (reply: HttpResponse, sent?: Headers): Effect.Effect<A | Repeat, E | TransportError> => {
+    // Returns the effect that follows when this exchange has ended: another exchange, or nothing.
+    const onResponse = (reply: HttpResponse, sent?: Headers): Next<A, E> => {
       const { status } = reply
       if (sent !== undefined) reply.sentHeaders = sent
       if (status >= 300 && status < 400) {
         const url = redirectTarget(request, reply, redirects, maxRedirects)
-        return url instanceof TransportError
-          ? Effect.fail(url)
-          : Effect.succeed(new Repeat({ ...request, url }, redirects + 1, challenges))
+        if (url instanceof TransportError) return Effect.fail(url)
+        return Effect.succeed(this.exchange({ ...request, url }, use, redirects + 1, challenges))
       }
       if ((status === 401 || status === 403) && credentials !== undefined && challenges < maxChallenges) {
-        const wwwAuthenticate = reply.header("www-authenticate")
+        const attempt = challenges + 1
+        const challenge = {
+          status,
+          wwwAuthenticate: reply.header("www-authenticate"),
+          url: request.url,
+          attempt
+        } as const
         return Effect.flatMap(
-          this.#answerChallenge(credentials, renewals, {
-            status,
-            wwwAuthenticate,
-            url: request.url,
-            attempt: challenges + 1
-          }),
-          (again): Effect.Effect<A | Repeat, E> =>
-            again ? Effect.succeed(new Repeat(request, redirects, challenges + 1)) : use(reply)
+          this.#answerChallenge(credentials, renewals, challenge),
+          (again): Next<A, E> =>
+            again
+              ? Effect.succeed(this.exchange(request, use, redirects, attempt))
+              : Effect.map(use(reply), Effect.succeed)
         )
       }
-      return use(reply)
+      return Effect.map(use(reply), Effect.succeed)
     }
     const client = this.#client
     const ready = this.#withHeaders(request)
-    const made = Effect.isEffect(ready)
-      ? Effect.flatMap(ready, (request) => client.exchange(request, (reply) => onResponse(reply, request.headers)))
-      : client.exchange(ready, fixed === undefined ? onResponse : (reply) => onResponse(reply, ready.headers))
-    return Effect.flatMap(
-      made,
-      (done) =>
-        done instanceof Repeat
-          ? this.exchange(done.request, use, done.redirects, done.challenges)
-          : Effect.succeed(done)
+    return Effect.flatten(
+      Effect.isEffect(ready)
+        ? Effect.flatMap(ready, (request) => client.exchange(request, (reply) => onResponse(reply, request.headers)))
+        : client.exchange(ready, fixed === undefined ? onResponse : (reply) => onResponse(reply, ready.headers))
     )
   }
 
@@ -154,7 +136,10 @@ export class Exchanger {
     return (this.#challengeLock ??= Semaphore.makeUnsafe(1)).withPermit(Effect.suspend(() =>
       this.#renewals !== renewals
         ? Effect.succeed(true)
-        : Effect.tap(reportChallenge(credentials, challenge), (again) => Effect.sync(() => again && this.#renewals++))
+        : Effect.suspend(() => credentials.refused(challenge)).pipe(
+          Effect.tap((again) => Effect.sync(() => again && this.#renewals++)),
+          Effect.catchCause(() => Effect.as(Effect.logWarning("credentials failed to handle a refused request"), false))
+        )
     ))
   }
 

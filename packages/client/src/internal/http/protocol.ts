@@ -23,9 +23,8 @@ export interface HttpProtocol {
   readonly send: (message: JsonRpc.Outbound, headers: Headers | undefined) => void
   /** Ends the session on the server. The connection interrupts it after `closeTimeout`. */
   readonly close: Effect.Effect<void>
-  /** Backpressure, as in `Connection`. A protocol without it omits both. */
-  readonly full?: boolean | undefined
-  readonly drained?: Effect.Effect<void> | undefined
+  /** Backpressure, as in `Connection`. */
+  readonly queue: { readonly full: boolean; readonly drained: Effect.Effect<void> }
 }
 
 /** The connection as its protocol uses it. */

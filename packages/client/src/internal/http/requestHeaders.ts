@@ -7,7 +7,8 @@ import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import type { Headers } from "@skein/runtime/Connection"
 
-const posted: Headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
+/** The headers of each POST request. */
+export const posted: Headers = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
 
 /**
  * The headers of a request in a stateless revision. They repeat parts of the request (2026-07-28, streamable HTTP,
@@ -32,29 +33,6 @@ export const notificationHeaders = (notification: JsonRpc.Notification, version:
   ...posted,
   ...Header.standard({ protocolVersion: version, method: notification.method })
 })
-
-/**
- * The headers of all requests in a session (2025-11-25, transports: session management, protocol version header), made
- * once per session.
- */
-export class SessionHeaders {
-  readonly posted: Headers
-  readonly deleted: Headers
-  readonly #got: Headers
-
-  constructor(sessionId: string | undefined, version: string | undefined) {
-    const own: Record<string, string> = {}
-    if (sessionId !== undefined) own[Header.names.sessionId] = sessionId
-    if (version !== undefined) own[Header.names.protocolVersion] = version
-    this.posted = { ...posted, ...own }
-    this.deleted = own
-    this.#got = { Accept: "text/event-stream", ...own }
-  }
-
-  got(lastId: string | undefined): Headers {
-    return lastId === undefined ? this.#got : { ...this.#got, [Header.names.lastEventId]: lastId }
-  }
-}
 
 // 4,096 characters are enough for any kind of token. There is no option: the id is sent with every request, and most
 // servers and proxies refuse headers with a longer one.

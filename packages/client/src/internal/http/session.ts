@@ -1,10 +1,11 @@
 /**
  * A session over HTTP: its id and revision, which are headers of each request, and its end.
  */
-import { keys } from "@skein/protocol/Header"
+import { keys, names } from "@skein/protocol/Header"
+import type { Headers } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import { connectionLost, notDelivered } from "../errors.ts"
-import { isSessionId, isVersion, SessionHeaders } from "./requestHeaders.ts"
+import { isSessionId, isVersion, posted } from "./requestHeaders.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
 const notFound = "The server no longer has the session"
@@ -12,14 +13,13 @@ const notFound = "The server no longer has the session"
 // The error texts of restarted servers on an official SDK: of its transport, and of its first examples.
 const unknown = /\b(?:server not initialized|(?:in)?valid.*session id)\b/i
 
-// The headers before a session is open.
-const unopened = new SessionHeaders(undefined, undefined)
-
 /** The state of the session of one connection. */
 export class Session {
   readonly #url: URL
   #id: string | undefined
-  #headers = unopened
+  // The headers of all requests in a session (2025-11-25, transports: session management, protocol version header).
+  #headers: Headers = {}
+  #posted = posted
   /** Whether the server has reported that the session does not exist. */
   gone = false
 
@@ -30,8 +30,7 @@ export class Session {
   /** Resets the state before `initialize` is sent. */
   begin(): void {
     this.gone = false
-    this.#id = undefined
-    this.#headers = unopened
+    this.#set(undefined, undefined)
   }
 
   /** Reads the id from the response to `initialize`. Returns whether it is valid or absent. */
@@ -39,14 +38,22 @@ export class Session {
     const id = reply.header(keys.sessionId)
     if (id === undefined) return true
     if (!isSessionId(id)) return false
-    this.#id = id
-    this.#headers = new SessionHeaders(id, undefined)
+    this.#set(id, undefined)
     return true
   }
 
   /** Sets the negotiated revision. */
   setRevision(version: unknown): void {
-    this.#headers = new SessionHeaders(this.#id, isVersion(version) ? version : undefined)
+    this.#set(this.#id, isVersion(version) ? version : undefined)
+  }
+
+  #set(id: string | undefined, version: string | undefined): void {
+    this.#id = id
+    this.#headers = {
+      ...(id === undefined ? undefined : { [names.sessionId]: id }),
+      ...(version === undefined ? undefined : { [names.protocolVersion]: version })
+    }
+    this.#posted = { ...posted, ...this.#headers }
   }
 
   /** Whether the status of a response means that the session does not exist. */
@@ -74,18 +81,19 @@ export class Session {
 
   /** The request that sends a message. */
   postRequest(body: string): HttpRequest {
-    return { method: "POST", url: this.#url, headers: this.#headers.posted, body }
+    return { method: "POST", url: this.#url, headers: this.#posted, body }
   }
 
   /** The request for a stream. */
   getRequest(lastId: string | undefined): HttpRequest {
-    return { method: "GET", url: this.#url, headers: this.#headers.got(lastId) }
+    const resumed = lastId === undefined ? undefined : { [names.lastEventId]: lastId }
+    return { method: "GET", url: this.#url, headers: { Accept: "text/event-stream", ...this.#headers, ...resumed } }
   }
 
   /** The request that ends the session, if there is one. */
   get deleteRequest(): HttpRequest | undefined {
     return this.#id === undefined || this.gone
       ? undefined
-      : { method: "DELETE", url: this.#url, headers: this.#headers.deleted }
+      : { method: "DELETE", url: this.#url, headers: this.#headers }
   }
 }

@@ -58,7 +58,7 @@ export class Streamable implements HttpProtocol {
   readonly #channel: StreamableChannel
   readonly #requests = new Map<JsonRpc.Id, Pending>()
   readonly #session: Session
-  readonly #queue: SendQueue
+  readonly queue: SendQueue
   #answeredStreams: AnsweredStreams | undefined
   /** The revision of stateless requests. */
   #statelessRevision: string | undefined
@@ -66,15 +66,7 @@ export class Streamable implements HttpProtocol {
   constructor(channel: StreamableChannel) {
     this.#channel = channel
     this.#session = new Session(channel.settings.url)
-    this.#queue = new SendQueue(channel)
-  }
-
-  get full(): boolean {
-    return this.#queue.full
-  }
-
-  get drained(): Effect.Effect<void> {
-    return this.#queue.drained
+    this.queue = new SendQueue(channel)
   }
 
   send(message: JsonRpc.Outbound, headers: Headers | undefined): void {
@@ -92,7 +84,7 @@ export class Streamable implements HttpProtocol {
 
   get close(): Effect.Effect<void> {
     return Effect.andThen(
-      this.#queue.idle,
+      this.queue.idle,
       Effect.suspend(() => {
         const request = this.#session.deleteRequest
         return request === undefined ? Effect.void : Effect.ignore(this.#channel.exchange(request, () => Effect.void))
@@ -127,7 +119,7 @@ export class Streamable implements HttpProtocol {
       if (this.#requests.get(request.id) === pending) pending.fiber = this.#channel.fork(this.#run(pending, post))
     }
     if (stateless) start()
-    else this.#queue.whenReleased(start)
+    else this.queue.whenReleased(start)
   }
 
   #run(pending: Pending, request: HttpRequest): Effect.Effect<void> {
@@ -322,11 +314,11 @@ export class Streamable implements HttpProtocol {
         break
       }
       case "notifications/initialized":
-        return this.#queue.initialized(this.#session.postRequest(body), (error) => {
+        return this.queue.initialized(this.#session.postRequest(body), (error) => {
           this.#onPosted(notification.method, error)
           if (this.#session.gone) return
           this.#listen()
-          this.#queue.release()
+          this.queue.release()
         })
     }
     const request: HttpRequest = this.#statelessRevision === undefined ? this.#session.postRequest(body) : {
@@ -346,7 +338,7 @@ export class Streamable implements HttpProtocol {
   }
 
   #post(request: HttpRequest, what: string, options: Omit<SendOptions, "onDone">): void {
-    this.#queue.send(request, { ...options, onDone: (error) => this.#onPosted(what, error) })
+    this.queue.send(request, { ...options, onDone: (error) => this.#onPosted(what, error) })
   }
 
   #onPosted(what: string, error: TransportError | undefined): void {

@@ -54,7 +54,7 @@ const is2xx = ({ status }: HttpResponse): boolean => status >= 200 && status < 3
 class LegacySse implements HttpProtocol {
   readonly #channel: HttpChannel
   readonly #endpoint: URL
-  readonly #queue: SendQueue
+  readonly queue: SendQueue
   /** The requests that the server has not accepted yet. */
   readonly #unaccepted = new Map<JsonRpc.Id, Fiber.Fiber<void>>()
   #headers = posted
@@ -64,20 +64,12 @@ class LegacySse implements HttpProtocol {
   constructor(channel: HttpChannel, endpoint: URL) {
     this.#channel = channel
     this.#endpoint = endpoint
-    this.#queue = new SendQueue(channel)
-  }
-
-  get full(): boolean {
-    return this.#queue.full
-  }
-
-  get drained(): Effect.Effect<void> {
-    return this.#queue.drained
+    this.queue = new SendQueue(channel)
   }
 
   /** Waits for the messages in flight. The connection then closes the stream, which ends the session. */
   get close(): Effect.Effect<void> {
-    return this.#queue.idle
+    return this.queue.idle
   }
 
   /**
@@ -104,23 +96,23 @@ class LegacySse implements HttpProtocol {
       headers: this.#headers,
       body: JsonRpc.encode(message)
     }
-    if (message._tag === "Request") return this.#queue.whenReleased(() => this.#sendRequest(message.id, request))
+    if (message._tag === "Request") return this.queue.whenReleased(() => this.#sendRequest(message.id, request))
     const onDone = (error: TransportError | undefined): void => {
       if (error === undefined) return
       this.#channel.fork(Effect.logDebug(`A message was not accepted by the server: ${error.message}`))
     }
     // Notifications stay in order. Responses to the server may arrive in any order.
     const isResponse = message._tag !== "Notification"
-    const post = () => this.#queue.send(request, { retry: isResponse, ordered: !isResponse, onDone })
+    const post = () => this.queue.send(request, { retry: isResponse, ordered: !isResponse, onDone })
     if (isResponse) return post()
     switch (message.method) {
       case "notifications/initialized":
-        return this.#queue.initialized(request, (error) => {
+        return this.queue.initialized(request, (error) => {
           onDone(error)
-          this.#queue.release()
+          this.queue.release()
         })
       case "notifications/cancelled":
-        return this.#queue.whenReleased(() => {
+        return this.queue.whenReleased(() => {
           const asking = this.#unaccepted.get(message.params?.["requestId"] as JsonRpc.Id)
           if (asking === undefined) return post()
           // The cancellation must not overtake its request, and a server that has not accepted the request yet may

@@ -153,11 +153,10 @@ export class PoolEntry {
     const { options, timeout = this.#shared.timeout, transport } = this.#server
     return this.#shared.openPermits.withPermit(
       Client.make(transport, { label: name, ...options }).pipe(
-        Effect.catchDefect((cause) =>
-          Effect.fail(
-            new ClientError({ reason: new ConnectionFailed({ message: `The transport of ${name} failed`, cause }) })
-          )
-        ),
+        Effect.catchDefect((cause) => {
+          const message = `The transport of ${name} failed`
+          return Effect.fail(new ClientError({ reason: new ConnectionFailed({ message, cause }) }))
+        }),
         Effect.timeoutOrElse({
           duration: timeout,
           orElse: () =>
@@ -191,12 +190,9 @@ export class PoolEntry {
 
   get #run(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
-      while (true) {
-        const retryAt = yield* this.#runOnce
-        if (retryAt === undefined) return
+      for (let retryAt = yield* this.#runOnce; retryAt !== undefined; retryAt = yield* this.#runOnce) {
         yield* Effect.sleep(Math.max(0, retryAt - (yield* Clock.currentTimeMillis)))
-        this.#attempt++
-        this.#setState({ _tag: "Opening", attempt: this.#attempt })
+        this.#setState({ _tag: "Opening", attempt: ++this.#attempt })
       }
     })
   }

@@ -1,29 +1,96 @@
 /**
- * The streams of changes of a client.
+ * The streams of changes of a client. A run subscribes, and subscribes again when a subscription ends, within the bounds
+ * of a policy.
  */
 import type { Notification } from "@skein/protocol/JsonRpc"
+import { EmptyResult } from "@skein/protocol/Message"
+import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import type { TransportError } from "@skein/runtime/TransportError"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Change, Filter, Options } from "../../Changes.ts"
-import type { ClientError } from "../../ClientError.ts"
+import { ClientError, Closed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
+import { delayAfter } from "../backoff.ts"
 import type { ClientContext } from "../calls/context.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
+import { endOf, isTransient } from "../errors.ts"
 import { isEmpty, unsupported, wantedOf } from "./filter.ts"
-import { follow, type Run } from "./follow.ts"
-import { ChangeQueue } from "./queue.ts"
+import { ChangeQueue, type Run } from "./run.ts"
 import { listen } from "./listen.ts"
 import { SessionChanges } from "./sessionChanges.ts"
+
+/**
+ * Whether another subscription would fail as well. After an internal error the server is asked again if it has
+ * acknowledged a subscription before.
+ */
+const isFinal = (error: ClientError, wasActive: boolean): boolean =>
+  !isTransient(error) || (error.reason._tag === "ProtocolError" && !wasActive)
+
+const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError => {
+  const why = cause === undefined ? "the server ended it" : cause.message
+  const message = `Gave up the subscription after ${attempts} attempts in a row: ${why}`
+  return new ClientError({
+    reason: new Closed({ message, cause: new Reconnect.ReconnectExhausted({ attempts, message, cause }) }),
+    method: Method.SubscriptionsListen.name
+  })
+}
+
+/**
+ * Sends a request if the revision is only assumed. If the assumption was wrong, the supervisor has another connection
+ * afterwards.
+ */
+const confirmed = (
+  client: ClientContext,
+  connection: NegotiatedConnection
+): Effect.Effect<NegotiatedConnection, ClientError> => {
+  if (connection.isAssumed !== true) return Effect.succeed(connection)
+  const asked = client.call({ ...Method.Discover, result: EmptyResult }, {}, { cache: "bypass" })
+  return Effect.andThen(Effect.ignore(asked), Effect.suspend(() => client.supervisor.connection))
+}
+
+/** Runs one subscription after the other on the open connection. Fails with the error that ends the stream. */
+const follow = (
+  run: Run,
+  policy: Reconnect.Resolved,
+  sessionChanges: SessionChanges
+): Effect.Effect<never, ClientError> =>
+  Effect.gen(function*() {
+    const { client: { supervisor }, queue } = run
+    let connection = yield* supervisor.connection
+    let attempts = 0
+    let wasActive = false
+    while (true) {
+      connection = yield* confirmed(run.client, connection)
+      const startedAt = supervisor.now()
+      let isActive = false
+      const subscribe = connection.isRequestEra ? listen(run) : sessionChanges.watch(run)
+      const subscription = yield* Effect.result(subscribe(connection, (honoured) => {
+        isActive = wasActive = true
+        queue.offer({ _tag: "Subscribed", honoured })
+      }))
+      const cause = Result.isFailure(subscription) ? subscription.failure : undefined
+      if (isActive) queue.offer({ _tag: "Gap", reason: cause === undefined ? "Ended" : "Lost", cause })
+      if (cause !== undefined && isFinal(cause, wasActive)) return yield* cause
+      if (cause !== undefined && endOf(cause) !== undefined) {
+        // The supervisor bounds how often a connection is opened again.
+        connection = yield* supervisor.after(connection)
+        continue
+      }
+      if (isActive && supervisor.now() - startedAt >= policy.stableAfter) attempts = 0
+      if (attempts >= policy.maxAttempts) return yield* gaveUp(attempts, cause)
+      const delay = yield* delayAfter(cause, policy, ++attempts)
+      yield* Effect.raceFirst(Effect.sleep(delay), supervisor.ended)
+      connection = yield* supervisor.connection
+    }
+  })
 
 const streamOf = (run: Run, options: Options, sessionChanges: SessionChanges): Stream.Stream<Change, ClientError> => {
   const { backoff } = run.client.supervisor.timeouts
   const policy = options.reconnect === undefined ? backoff : Reconnect.resolve(options.reconnect)
-  const following = follow(
-    run,
-    policy,
-    (connection, onActive) => (connection.isRequestEra ? listen(run) : sessionChanges.watch(run))(connection, onActive)
-  )
+  const following = follow(run, policy, sessionChanges)
   const started = Effect.forkScoped(
     Effect.catchCause(following, (cause) => Effect.sync(() => run.queue.fail(cause))),
     { startImmediately: true }

@@ -11,7 +11,7 @@ import { ClientError, Timeout } from "../../ClientError.ts"
 import { send } from "../calls/send.ts"
 import { declaring } from "../calls/extension.ts"
 import { acknowledgedFilter, changeOf, isEmpty, toSubscriptionFilter, unsupported } from "./filter.ts"
-import type { Run, Subscribe } from "./follow.ts"
+import type { Run, Subscribe } from "./run.ts"
 
 const acknowledged = Method.SubscriptionsAcknowledged.name
 const name = Method.SubscriptionsListen.name

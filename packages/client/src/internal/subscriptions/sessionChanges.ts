@@ -12,7 +12,7 @@ import { ClientError, Closed, Unauthorized, Unsupported } from "../../ClientErro
 import { endText } from "../calls/failure.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { changeOf, isEmpty, unsupported } from "./filter.ts"
-import type { Run, Subscribe } from "./follow.ts"
+import type { Run, Subscribe } from "./run.ts"
 import { isWithin, SessionSubscriptions } from "./sessionSubscriptions.ts"
 
 /** How many resources one run subscribes to at the same time. */

@@ -1,19 +1,21 @@
 /**
- * The buffered changes of one run of a stream of changes. It is bounded. When it drops changes, the reader receives a
- * `Gap`.
+ * One run of a stream of changes, and its buffer.
  */
 import type * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
-import type { Change, Gap, Subscribed } from "../../Changes.ts"
+import type { Change, Gap, Honoured, Subscribed } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
+import type { ClientContext } from "../calls/context.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 
 const overflow: Gap = { _tag: "Gap", reason: "Overflow", cause: undefined }
 
 /** Takes all buffered changes. */
 export type Batch = Effect.Effect<readonly [Change, ...Array<Change>], ClientError>
 
-/** A bounded queue with one reader. */
+/** A bounded queue of changes with one reader. When it drops changes, the reader receives a `Gap`. */
 export class ChangeQueue {
   readonly #size: number
   #changes: Array<Change> = []
@@ -64,3 +66,20 @@ export class ChangeQueue {
     return Effect.succeed(batch)
   }
 }
+
+/** One run of a stream of changes. */
+export interface Run {
+  readonly client: ClientContext
+  readonly wanted: Honoured
+  readonly queue: ChangeQueue
+  /** How long the server may take to acknowledge the subscription. */
+  readonly timeout: Duration.Input
+}
+
+/**
+ * Runs one subscription until the server ends it, or it fails. Calls `onActive` when the server has acknowledged it.
+ */
+export type Subscribe<A> = (
+  connection: NegotiatedConnection,
+  onActive: (honoured: Honoured) => void
+) => Effect.Effect<A, ClientError>
