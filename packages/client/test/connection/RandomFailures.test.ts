@@ -143,12 +143,12 @@ describe("random schedules of failures", () => {
             }
             if (ends.size === calls.length && due.every(({ at }) => at < now)) break
           }
-          const told = JSON.stringify({ calls, fates: schedule.map((fate) => fates[fate]![0]), openings, cuts })
+          const details = JSON.stringify({ calls, fates: schedule.map((fate) => fates[fate]![0]), openings, cuts })
           for (const [key, call] of calls.entries()) {
             const end = ends.get(key)
-            assert.isDefined(end, `call ${key} has not ended: ${told}`)
+            assert.isDefined(end, `call ${key} has not ended: ${details}`)
             assert.strictEqual(end!.times, 1)
-            assert.isAtMost(end!.at, call.after + call.timeout + 2 * step, `call ${key} is late: ${told}`)
+            assert.isAtMost(end!.at, call.after + call.timeout + 2 * step, `call ${key} is late: ${details}`)
             const { exit } = end!
             if (Exit.isSuccess(exit)) {
               assert.deepStrictEqual((exit.value as { readonly content: unknown }).content, [{
@@ -157,18 +157,18 @@ describe("random schedules of failures", () => {
               }])
             } else if (!Exit.hasInterrupts(exit)) {
               const error = Exit.findErrorOption(exit)
-              assert.strictEqual(error._tag, "Some", told)
+              assert.strictEqual(error._tag, "Some", details)
               if (error._tag === "Some") {
-                assert.include(reasons, error.value.reason._tag, `${error.value.message}: ${told}`)
+                assert.include(reasons, error.value.reason._tag, `${error.value.message}: ${details}`)
               }
             } else assert.isTrue(call.interrupted)
             const reached = line.requests("tools/call").filter((request) => keyOf(request) === key).length
-            assert.isAtMost(reached, call.repeatable ? 1 + maxRetries : 1, told)
+            assert.isAtMost(reached, call.repeatable ? 1 + maxRetries : 1, details)
             if (Exit.isSuccess(exit)) assert.isAtLeast(reached, 1)
             if (Exit.isFailure(exit)) {
               const error = Exit.findErrorOption(exit)
               // The host may retry a call that is reported as undelivered, so the report must be true.
-              if (error._tag === "Some" && error.value.undelivered === true) assert.strictEqual(reached, 0, told)
+              if (error._tag === "Some" && error.value.undelivered === true) assert.strictEqual(reached, 0, details)
             }
           }
           assert.isAtMost(line.maxOpenConnections, 1)

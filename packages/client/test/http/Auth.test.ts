@@ -35,9 +35,9 @@ describe("credentials", () => {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       const credentials = Credentials.bearer(Redacted.make("secret"))
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, told } = yield* entered({ url: server.url, credentials, closeTimeout: "1 second" })
+        const { request, received } = yield* entered({ url: server.url, credentials, closeTimeout: "1 second" })
         request(1, "tools/list")
-        yield* until(() => told.answer(1) !== undefined && server.byMethod("GET").length === 1)
+        yield* until(() => received.answer(1) !== undefined && server.byMethod("GET").length === 1)
       }))
       expect(server.exchanges.map(({ headers, method }) => [method, headers.authorization]).sort()).toEqual(
         ["DELETE", "GET", "POST", "POST", "POST"].map((method) => [method, "Bearer secret"])
@@ -48,9 +48,9 @@ describe("credentials", () => {
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>(guarded("t1"))
       const challenges: Array<Credentials.Challenge> = []
-      const { request, told } = yield* connected({ url: server.url, credentials: renewing(1, challenges) })
+      const { request, received } = yield* connected({ url: server.url, credentials: renewing(1, challenges) })
       request(1, "tools/list", modern())
-      yield* until(() => told.answer(1) !== undefined)
+      yield* until(() => received.answer(1) !== undefined)
       expect(challenges).toEqual([
         { status: 401, wwwAuthenticate: "Bearer scope=\"a\"", url: server.url, attempt: 1 }
       ])
@@ -65,9 +65,9 @@ describe("credentials", () => {
         if (waiting.length === 8) waiting.forEach(guarded("t1"))
       })
       const challenges: Array<Credentials.Challenge> = []
-      const { request, told } = yield* connected({ url: server.url, credentials: renewing(Infinity, challenges) })
+      const { request, received } = yield* connected({ url: server.url, credentials: renewing(Infinity, challenges) })
       for (let id = 1; id <= 8; id++) request(id, "tools/list", modern())
-      yield* until(() => [1, 2, 3, 4, 5, 6, 7, 8].every((id) => told.answer(id) !== undefined))
+      yield* until(() => [1, 2, 3, 4, 5, 6, 7, 8].every((id) => received.answer(id) !== undefined))
       expect([challenges.length, server.exchanges.length]).toEqual([1, 16])
     }))
 
@@ -75,14 +75,14 @@ describe("credentials", () => {
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>(guarded("never", 403))
       const challenges: Array<Credentials.Challenge> = []
-      const { request, told } = yield* connected({ url: server.url, credentials: renewing(Infinity, challenges) })
+      const { request, received } = yield* connected({ url: server.url, credentials: renewing(Infinity, challenges) })
       request(1, "tools/list", modern())
-      yield* until(() => told.refusals.length === 1)
+      yield* until(() => received.refusals.length === 1)
       expect([server.exchanges.length, challenges.map(({ attempt }) => attempt)]).toEqual([4, [1, 2, 3]])
-      expect(told.error(1)).toMatchObject({ reason: { _tag: "MessageRejected" }, status: 403, undelivered: true })
+      expect(received.error(1)).toMatchObject({ reason: { _tag: "MessageRejected" }, status: 403, undelivered: true })
       const once = yield* connected({ url: server.url, credentials: renewing(Infinity), maxChallenges: 1 })
       once.request(1, "tools/list", modern())
-      yield* until(() => once.told.refusals.length === 1)
+      yield* until(() => once.received.refusals.length === 1)
       expect(server.exchanges.length).toBe(6)
     }))
 
@@ -98,11 +98,11 @@ describe("credentials", () => {
       ]
       for (const headers of bad) {
         const credentials = { headers, refused: () => Effect.succeed(false) }
-        const { request, told } = yield* connected({ url: server.url, credentials })
+        const { request, received } = yield* connected({ url: server.url, credentials })
         request(1, "tools/list", modern())
-        yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: { _tag: "MessageRejected" }, undelivered: true })
-        expect(told.error(1)!.message).not.toContain("secret")
+        yield* until(() => received.refusals.length === 1)
+        expect(received.error(1)).toMatchObject({ reason: { _tag: "MessageRejected" }, undelivered: true })
+        expect(received.error(1)!.message).not.toContain("secret")
       }
       expect(server.exchanges).toEqual([])
     }))
@@ -128,9 +128,9 @@ describe("credentials", () => {
       const server = yield* ScriptedHttpServer.make<Json>(guarded("t2"))
       let n = 0
       const token = Effect.sync(() => Redacted.make(`t${++n}`))
-      const { request, told } = yield* connected({ url: server.url, credentials: Credentials.bearer(token) })
+      const { request, received } = yield* connected({ url: server.url, credentials: Credentials.bearer(token) })
       request(1, "tools/list", modern())
-      yield* until(() => told.answer(1) !== undefined)
+      yield* until(() => received.answer(1) !== undefined)
       expect(n).toBe(2)
     }))
 
@@ -144,11 +144,11 @@ describe("credentials", () => {
         })
       )
       const credentials = Credentials.bearer(Redacted.make("secret"))
-      const { notify, request, told } = yield* entered({ url: server.url, credentials })
+      const { notify, request, received } = yield* entered({ url: server.url, credentials })
       notify("notifications/roots/list_changed")
       request(1, "tools/list")
-      yield* until(() => told.refusals.length === 1 && lines.length > 0)
-      expect([...lines, told.error(1)!.message].join("\n")).not.toMatch(/secret|s-1/)
+      yield* until(() => received.refusals.length === 1 && lines.length > 0)
+      expect([...lines, received.error(1)!.message].join("\n")).not.toMatch(/secret|s-1/)
     }).pipe(
       Effect.provide(Logger.layer([logger])),
       Effect.provideService(References.MinimumLogLevel, "Trace"),
@@ -164,9 +164,9 @@ describe("a redirect", () => {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.path === "/there" ? hit.respondResult() : hit.respond(status, "", { location: "/there" })
         )
-        const { request, told } = yield* connected({ url: server.url, headers: { "x-key": "k" } })
+        const { request, received } = yield* connected({ url: server.url, headers: { "x-key": "k" } })
         request(1, "tools/list", modern())
-        yield* until(() => told.answer(1) !== undefined)
+        yield* until(() => received.answer(1) !== undefined)
         expect(server.exchanges.map(({ headers, method, path }) => [method, path, headers["x-key"]])).toEqual([
           ["POST", "/mcp", "k"],
           ["POST", "/there", "k"]
@@ -178,10 +178,10 @@ describe("a redirect", () => {
   it.effect("is followed at most three times", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respond(307, "", { location: "/mcp" }))
-      const { request, told } = yield* connected({ url: server.url })
+      const { request, received } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
-      yield* until(() => told.refusals.length === 1)
-      expect([server.exchanges.length, told.error(1)]).toMatchObject([4, {
+      yield* until(() => received.refusals.length === 1)
+      expect([server.exchanges.length, received.error(1)]).toMatchObject([4, {
         reason: { _tag: "MessageRejected" },
         status: 307
       }])
@@ -191,11 +191,11 @@ describe("a redirect", () => {
     it.effect(`maxRedirects: is followed at most ${maxRedirects} times`, () =>
       Effect.gen(function*() {
         const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respond(308, "", { location: "/mcp" }))
-        const { request, told } = yield* connected({ url: server.url, maxRedirects })
+        const { request, received } = yield* connected({ url: server.url, maxRedirects })
         request(1, "tools/list", modern())
-        yield* until(() => told.refusals.length === 1)
+        yield* until(() => received.refusals.length === 1)
         expect(server.exchanges.length).toBe(maxRedirects + 1)
-        expect(told.error(1)).toMatchObject({
+        expect(received.error(1)).toMatchObject({
           reason: { _tag: "MessageRejected" },
           message: expect.stringContaining("(maxRedirects)")
         })
@@ -219,11 +219,11 @@ describe("a redirect", () => {
         const [status, location] = cases[count - 1]!
         hit.respond(status, "", location === undefined ? {} : { location })
       })
-      const { request, told } = yield* connected({ url: server.url, headers: { authorization: "secret" } })
+      const { request, received } = yield* connected({ url: server.url, headers: { authorization: "secret" } })
       for (let n = 0; n < cases.length; n++) {
         request(n, "tools/list", modern())
-        yield* until(() => told.refusals.length === n + 1)
-        expect(told.error(n)).toMatchObject({
+        yield* until(() => received.refusals.length === n + 1)
+        expect(received.error(n)).toMatchObject({
           reason: { _tag: "MessageRejected" },
           undelivered: true,
           status: cases[n]![0]
@@ -235,10 +235,10 @@ describe("a redirect", () => {
   it.effect("is rejected where the browser does not reveal its target", () =>
     Effect.gen(function*() {
       const fetch = (() => Promise.resolve({ type: "opaqueredirect", status: 0 })) as unknown as typeof globalThis.fetch
-      const { request, told } = yield* connected({ url: "https://example.com/mcp", fetch })
+      const { request, received } = yield* connected({ url: "https://example.com/mcp", fetch })
       request(1, "tools/list", modern())
-      yield* until(() => told.refusals.length === 1)
-      expect(told.error(1)).toMatchObject({
+      yield* until(() => received.refusals.length === 1)
+      expect(received.error(1)).toMatchObject({
         reason: { _tag: "MessageRejected" },
         message: expect.stringContaining("redirects")
       })

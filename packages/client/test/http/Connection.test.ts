@@ -18,11 +18,11 @@ describe("the sockets of `fetch`", () => {
         ports.add(hit.response.socket?.remotePort)
         script(hit)
       })
-      const { notify, request, told } = yield* entered({ url: server.url })
+      const { notify, request, received } = yield* entered({ url: server.url })
       yield* until(() => server.byMethod("GET").length === 1)
       for (let id = 1; id <= 20; id++) {
         request(id, "tools/list")
-        yield* until(() => told.answer(id) !== undefined)
+        yield* until(() => received.answer(id) !== undefined)
         yield* settle
         notify("notifications/test")
         yield* until(() => server.byMethod("POST").length === 2 + 2 * id)
@@ -57,9 +57,9 @@ describe("a connection", () => {
       )
       for (let n = 1; n <= 50; n++) {
         yield* Effect.scoped(Effect.gen(function*() {
-          const { request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+          const { request, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
           request(1, "tools/list")
-          yield* until(() => told.answer(1) !== undefined && server.byMethod("GET").length === n)
+          yield* until(() => received.answer(1) !== undefined && server.byMethod("GET").length === n)
         }))
       }
       expect(server.byMethod("DELETE").length).toBe(50)

@@ -8,13 +8,13 @@ import * as Fiber from "effect/Fiber"
 import * as Http from "node:http"
 import * as Https from "node:https"
 import { Duplex } from "node:stream"
-import * as NodeWire from "../../src/internal/http/nodeClient.ts"
+import * as NodeClient from "../../src/internal/http/nodeClient.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "../../src/internal/http/httpClient.ts"
 import { certificate, privateKey } from "./support/certificate.ts"
 import { fieldsOf } from "../support/fields.ts"
 
-const open = (options?: NodeWire.Options) =>
-  Effect.acquireRelease(Effect.sync(() => NodeWire.make(options)), (wire) => wire.close)
+const open = (options?: NodeClient.Options) =>
+  Effect.acquireRelease(Effect.sync(() => NodeClient.make(options)), (httpClient) => httpClient.close)
 
 const post = (url: URL, body = "{}"): HttpRequest => ({
   method: "POST",
@@ -24,10 +24,10 @@ const post = (url: URL, body = "{}"): HttpRequest => ({
 })
 
 const read = (reply: HttpResponse) => reply.text(1_000_000)
-const fetchText = (wire: HttpClient, url: URL, body?: string) => wire.exchange(post(url, body), read)
+const fetchText = (httpClient: HttpClient, url: URL, body?: string) => httpClient.exchange(post(url, body), read)
 
-const failureOf = (wire: HttpClient, url: URL): Effect.Effect<TransportError, unknown> =>
-  Effect.flip(fetchText(wire, url)) as Effect.Effect<TransportError, unknown>
+const failureOf = (httpClient: HttpClient, url: URL): Effect.Effect<TransportError, unknown> =>
+  Effect.flip(fetchText(httpClient, url)) as Effect.Effect<TransportError, unknown>
 
 const head = (rest: string) => `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${rest}\r\n\r\n`
 
@@ -206,7 +206,7 @@ describe("an undelivered request", () => {
   it.live("fails with OpenFailed if the name does not resolve, or if all its addresses refuse", () =>
     Effect.gen(function*() {
       const { url: { port } } = yield* Effect.scoped(RawServer.tcp(() => {}))
-      const wire = yield* open({
+      const httpClient = yield* open({
         agent: new Http.Agent({
           lookup: (name, _, answer) =>
             name === "nobody.test"
@@ -215,7 +215,7 @@ describe("an undelivered request", () => {
         })
       })
       for (const host of ["nobody.test", "two.test"]) {
-        const error = yield* failureOf(wire, new URL(`http://${host}:${port}/`))
+        const error = yield* failureOf(httpClient, new URL(`http://${host}:${port}/`))
         assert.deepInclude(fieldsOf(error), { reason: "OpenFailed", undelivered: true })
         assert.match(error.message, /ENOTFOUND|ECONNREFUSED/)
       }
@@ -246,18 +246,24 @@ describe("an undelivered request", () => {
         if (request.headers["mcp-method"] === undefined) return response.end()
         request.socket.destroy()
       })
-      const wire = yield* open()
-      assert.deepInclude(fieldsOf(yield* failureOf(wire, url)), { reason: "ConnectionLost", undelivered: undefined })
+      const httpClient = yield* open()
+      assert.deepInclude(fieldsOf(yield* failureOf(httpClient, url)), {
+        reason: "ConnectionLost",
+        undelivered: undefined
+      })
       // The same on a connection that was used before.
-      yield* wire.exchange({ method: "GET", url, headers: {} }, read)
-      assert.deepInclude(fieldsOf(yield* failureOf(wire, url)), { reason: "ConnectionLost", undelivered: undefined })
+      yield* httpClient.exchange({ method: "GET", url, headers: {} }, read)
+      assert.deepInclude(fieldsOf(yield* failureOf(httpClient, url)), {
+        reason: "ConnectionLost",
+        undelivered: undefined
+      })
     }))
 
   it.live("is not assumed if the request cannot be written: OpenFailed without undelivered", () =>
     Effect.gen(function*() {
-      const wire = yield* open()
+      const httpClient = yield* open()
       const request = { ...post(new URL("http://127.0.0.1:9/")), headers: { "X-A": "a\r\nX-B: b" } }
-      const error = yield* Effect.flip(wire.exchange(request, read))
+      const error = yield* Effect.flip(httpClient.exchange(request, read))
       assert.strictEqual(error.reason._tag, "OpenFailed")
       assert.isUndefined(error.undelivered)
     }))
@@ -286,10 +292,10 @@ describe("the connections of node:http", () => {
         request.resume()
         response.end("{}")
       })
-      const wire = yield* open()
+      const httpClient = yield* open()
       for (let i = 0; i < 5; i++) {
-        yield* fetchText(wire, url)
-        yield* wire.exchange(post(url), (reply) => reply.pieces(() => undefined))
+        yield* fetchText(httpClient, url)
+        yield* httpClient.exchange(post(url), (reply) => reply.pieces(() => undefined))
       }
       assert.strictEqual(sockets.length, 1)
     }))
@@ -301,10 +307,10 @@ describe("the connections of node:http", () => {
         response.end("{}")
       })
       const agent = new Http.Agent({ keepAlive: true })
-      const wire = yield* open({ agent })
+      const httpClient = yield* open({ agent })
       const counts = new Set<number>()
       for (let i = 0; i < 20; i++) {
-        yield* fetchText(wire, url)
+        yield* fetchText(httpClient, url)
         yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
         const socket = Object.values(agent.freeSockets)[0]![0]!
         counts.add(socket.eventNames().reduce((sum, name) => sum + socket.listenerCount(name), 0))
@@ -322,9 +328,9 @@ describe("the connections of node:http", () => {
           if (how === "202 chunked") response.writeHead(202).end()
           else response.writeHead(Number(how)).end(how === "400" ? "a word" : undefined)
         })
-        const wire = yield* open()
+        const httpClient = yield* open()
         for (let i = 0; i < 3; i++) {
-          yield* wire.exchange(post(url), () => Effect.void)
+          yield* httpClient.exchange(post(url), () => Effect.void)
           yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
         }
         assert.strictEqual(sockets.length, 1)
@@ -379,8 +385,8 @@ describe("the connections of node:http", () => {
         if (waiting.length === 2) Effect.runSync(Deferred.succeed(two, undefined))
         if (waiting.length > 2) response.end("late")
       })
-      const wire = yield* open({ maxSockets: 2 })
-      const fibers = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(fetchText(wire, url)))
+      const httpClient = yield* open({ maxSockets: 2 })
+      const fibers = yield* Effect.forEach([1, 2, 3], () => Effect.forkChild(fetchText(httpClient, url)))
       yield* Deferred.await(two)
       assert.strictEqual(waiting.length, 2)
       for (const response of waiting.slice(0, 2)) response.end("first")
@@ -406,9 +412,9 @@ describe("the connections of node:http", () => {
         response.setHeader("Keep-Alive", "timeout=1")
         response.end("{}")
       })
-      const wire = yield* open()
-      yield* fetchText(wire, url)
-      yield* fetchText(wire, url)
+      const httpClient = yield* open()
+      yield* fetchText(httpClient, url)
+      yield* fetchText(httpClient, url)
       assert.strictEqual(sockets.length, 2)
     }))
 
@@ -419,14 +425,14 @@ describe("the connections of node:http", () => {
         response.end("{}")
       })
       const agent = new Http.Agent({ keepAlive: true })
-      const wire = yield* open({ agent })
-      yield* fetchText(wire, url)
+      const httpClient = yield* open({ agent })
+      yield* fetchText(httpClient, url)
       yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
       const mine = Object.values(agent.freeSockets)[0]![0]!
       const gone = new Promise((resolve) => mine.once("close", resolve))
       sockets[0]!.end()
       yield* Effect.promise(() => gone)
-      assert.strictEqual(yield* fetchText(wire, url), "{}")
+      assert.strictEqual(yield* fetchText(httpClient, url), "{}")
       assert.strictEqual(sockets.length, 2)
       agent.destroy()
     }))
@@ -439,11 +445,11 @@ describe("the connections of node:http", () => {
         request.resume()
         response.end("{}")
       })
-      const wire = NodeWire.make()
-      yield* Effect.forEach([1, 2, 3], () => fetchText(wire, raw.url), { concurrency: 3 })
+      const httpClient = NodeClient.make()
+      yield* Effect.forEach([1, 2, 3], () => fetchText(httpClient, raw.url), { concurrency: 3 })
       assert.strictEqual(raw.sockets.length, 3)
       assert.isTrue(count() > before)
-      yield* wire.close
+      yield* httpClient.close
       yield* raw.closed
       yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
       assert.isAtMost(count(), before)
@@ -463,14 +469,14 @@ describe("the connections of node:http", () => {
       const lookup: NonNullable<Https.AgentOptions["lookup"]> = (_, __, answer) =>
         answer(null, [{ address: "127.0.0.1", family: 4 }])
       const agent = new Https.Agent({ ca: certificate, keepAlive: true, lookup })
-      const wire = NodeWire.make({ agent })
-      assert.strictEqual(yield* fetchText(wire, url), "{}")
-      yield* wire.close
-      assert.strictEqual(yield* fetchText(wire, url), "{}")
+      const httpClient = NodeClient.make({ agent })
+      assert.strictEqual(yield* fetchText(httpClient, url), "{}")
+      yield* httpClient.close
+      assert.strictEqual(yield* fetchText(httpClient, url), "{}")
       agent.destroy()
       // Without `ca` the certificate is not trusted, and nothing is sent.
       const strict = new Https.Agent({ lookup })
-      assert.deepInclude(fieldsOf(yield* failureOf(NodeWire.make({ agent: strict }), url)), {
+      assert.deepInclude(fieldsOf(yield* failureOf(NodeClient.make({ agent: strict }), url)), {
         reason: "OpenFailed",
         undelivered: true
       })

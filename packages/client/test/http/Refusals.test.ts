@@ -29,16 +29,16 @@ describe("the body of an error response that never ends", () => {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), {
         standaloneStream: (hit) => endless(hit, 405, "text/plain")
       }))
-      const { told } = yield* entered({ url: server.url })
+      const { received } = yield* entered({ url: server.url })
       yield* until(() => server.byMethod("GET").length === 1)
       yield* settle
       yield* TestClock.adjust("4999 millis")
       yield* settle
-      assert.lengthOf(told.gaps, 0)
+      assert.lengthOf(received.gaps, 0)
       yield* TestClock.adjust("1 millis")
-      yield* until(() => told.gaps.length === 1)
-      assert.deepInclude(fieldsOf(told.gaps[0]), { reason: "MessageRejected", status: 405 })
-      assert.include(told.gaps[0]!.message, "<p>Who are you")
+      yield* until(() => received.gaps.length === 1)
+      assert.deepInclude(fieldsOf(received.gaps[0]), { reason: "MessageRejected", status: 405 })
+      assert.include(received.gaps[0]!.message, "<p>Who are you")
       yield* until(() => server.byMethod("GET")[0]!.closedByClient)
     }).pipe(Effect.scoped))
 
@@ -48,7 +48,7 @@ describe("the body of an error response that never ends", () => {
         if (hit.method === "POST") return hit.openStream(ScriptedHttpServer.event(note(1), "e-1")).end()
         endless(hit, 200, "text/html")
       }))
-      const { request, told } = yield* entered({ url: server.url, refusalTimeout: "2 seconds" })
+      const { request, received } = yield* entered({ url: server.url, refusalTimeout: "2 seconds" })
       request(1, "tools/call", { name: "t" })
       const resumed = () => server.byMethod("GET").filter(({ headers }) => headers["last-event-id"] === "e-1")
       yield* until(() => server.byMethod("POST").length === 3)
@@ -56,10 +56,10 @@ describe("the body of an error response that never ends", () => {
       yield* TestClock.adjust("1 second")
       yield* until(() => resumed().length === 1)
       yield* settle
-      assert.isUndefined(told.error(1))
+      assert.isUndefined(received.error(1))
       yield* TestClock.adjust("2 seconds")
-      yield* until(() => told.error(1) !== undefined)
-      assert.include(told.error(1)!.message, "could not be resumed")
+      yield* until(() => received.error(1) !== undefined)
+      assert.include(received.error(1)!.message, "could not be resumed")
     }).pipe(Effect.scoped))
 
   for (const [name, transport] of transports) {
@@ -92,10 +92,10 @@ describe("the body of an error response that never ends", () => {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respond(500, `Oh no! ${"x".repeat(5_000)}`))
       )
-      const { request, told } = yield* entered({ url: server.url, maxMessageBytes: 1_000 })
+      const { request, received } = yield* entered({ url: server.url, maxMessageBytes: 1_000 })
       request(1, "tools/list")
-      yield* until(() => told.error(1) !== undefined)
-      assert.include(told.error(1)!.message, "Oh no!")
+      yield* until(() => received.error(1) !== undefined)
+      assert.include(received.error(1)!.message, "Oh no!")
     }).pipe(Effect.scoped))
 })
 
@@ -145,9 +145,9 @@ describe("an error response that repeats parts of the request", () => {
       const server = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.respond(500, `${hit.headers["x-key"]} ${hit.headers["content-type"]}`)
       )
-      const { request, told } = yield* connected({ url: server.url, headers: { "x-key": `${token} ${token}-2` } })
+      const { request, received } = yield* connected({ url: server.url, headers: { "x-key": `${token} ${token}-2` } })
       request(1, "tools/list")
-      yield* until(() => told.error(1) !== undefined)
-      assert.include(told.error(1)!.message, ": [redacted] application/json")
+      yield* until(() => received.error(1) !== undefined)
+      assert.include(received.error(1)!.message, ": [redacted] application/json")
     }).pipe(Effect.scoped))
 })

@@ -17,7 +17,7 @@ describe("a stateless request", () => {
   it.effect("2026-07-28 · MUST include the request metadata headers, and an Accept header listing both content types", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
-      const { connection, request, told } = yield* connected({ url: server.url })
+      const { connection, request, received } = yield* connected({ url: server.url })
       request(1, "tools/call", call)
       request(2, "resources/read", modern({ uri: "file:///a" }))
       request(3, "tools/list", modern())
@@ -26,7 +26,7 @@ describe("a stateless request", () => {
         undefined,
         { "Mcp-Param-Region": "west" }
       )
-      yield* until(() => told.messages.length === 4)
+      yield* until(() => received.messages.length === 4)
       const of = (id: number) => server.exchanges.find(({ json }) => json.id === id)!.headers
       expect(of(1)).toMatchObject({
         "mcp-protocol-version": "2026-07-28",
@@ -49,26 +49,26 @@ describe("a stateless request", () => {
       const server = yield* ScriptedHttpServer.make<Json>((hit) =>
         hit.openStream(`: hello\n\n${ScriptedHttpServer.event(note(1))}:\r\n`)
       )
-      const { request, told } = yield* connected({ url: server.url })
+      const { request, received } = yield* connected({ url: server.url })
       request(1, "tools/call", call)
-      yield* until(() => told.messages.length === 1)
+      yield* until(() => received.messages.length === 1)
       server.exchanges[0]!.end(ScriptedHttpServer.event(answer(1, { ok: true })))
-      yield* until(() => told.messages.length === 2)
-      expect(told.messages[1]).toEqual({ _tag: "Success", id: 1, result: { ok: true } })
+      yield* until(() => received.messages.length === 2)
+      expect(received.messages[1]).toEqual({ _tag: "Success", id: 1, result: { ok: true } })
       yield* settle
-      expect(told.refusals).toEqual([])
+      expect(received.refusals).toEqual([])
     }))
 
   it.effect("2026-07-28 · keeps a subscription's stream open without a time limit", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.openStream(ScriptedHttpServer.event(note(1))))
-      const { request, told } = yield* connected({ url: server.url })
+      const { request, received } = yield* connected({ url: server.url })
       request(1, "subscriptions/listen", modern({ notifications: {} }))
-      yield* until(() => told.messages.length === 1)
+      yield* until(() => received.messages.length === 1)
       yield* TestClock.adjust("1 day")
       server.exchanges[0]!.write(ScriptedHttpServer.event(note(2)))
-      yield* until(() => told.messages.length === 2)
-      expect(told.refusals).toEqual([])
+      yield* until(() => received.messages.length === 2)
+      expect(received.refusals).toEqual([])
     }))
 
   for (const broken of [false, true]) {
@@ -77,13 +77,13 @@ describe("a stateless request", () => {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.openStream(`id: 1\ndata:\n\n${ScriptedHttpServer.event(note(1))}`)
         )
-        const { request, told } = yield* connected({ url: server.url })
+        const { request, received } = yield* connected({ url: server.url })
         request(1, "tools/call", call)
-        yield* until(() => told.messages.length === 1)
+        yield* until(() => received.messages.length === 1)
         if (broken) server.exchanges[0]!.cut()
         else server.exchanges[0]!.end()
-        yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toSatisfy(maybeDelivered)
+        yield* until(() => received.refusals.length === 1)
+        expect(received.error(1)).toSatisfy(maybeDelivered)
         yield* TestClock.adjust("1 hour")
         yield* settle
         expect(server.exchanges.length).toBe(1)
@@ -93,23 +93,23 @@ describe("a stateless request", () => {
   it.effect("2026-07-28 · closing the SSE response stream MUST be treated as cancellation: sends nothing else", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.openStream(ScriptedHttpServer.event(note(1))))
-      const { notify, request, told } = yield* connected({ url: server.url })
+      const { notify, request, received } = yield* connected({ url: server.url })
       request(1, "tools/call", call)
-      yield* until(() => told.messages.length === 1)
+      yield* until(() => received.messages.length === 1)
       notify("notifications/cancelled", { requestId: 1 })
       yield* until(() => server.exchanges[0]!.closedByClient)
       notify("notifications/cancelled", { requestId: 1 })
       yield* settle
       expect(server.exchanges.length).toBe(1)
-      expect(told.refusals).toEqual([])
+      expect(received.refusals).toEqual([])
     }))
 
   it.effect("2026-07-28 · the client MUST NOT send JSON-RPC responses", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
-      const { connection, request, told } = yield* connected({ url: server.url })
+      const { connection, request, received } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
-      yield* until(() => told.messages.length === 1)
+      yield* until(() => received.messages.length === 1)
       connection.send({ _tag: "Success", id: "q", result: {} })
       yield* settle
       expect(server.exchanges.length).toBe(1)
@@ -125,11 +125,11 @@ describe("a response", () => {
         const server = yield* ScriptedHttpServer.make<Json>((hit, count) =>
           hit.respondJson(failure([hit.json.id, null, undefined][count - 1]), {}, status)
         )
-        const { request, told } = yield* connected({ url: server.url })
+        const { request, received } = yield* connected({ url: server.url })
         for (const id of [1, 2, 3]) {
           request(id, "tools/list", modern())
-          yield* until(() => told.messages.length === id)
-          expect(told.messages[id - 1]).toEqual({ _tag: "Failure", id, error: { code: -32602, message: "No" } })
+          yield* until(() => received.messages.length === id)
+          expect(received.messages[id - 1]).toEqual({ _tag: "Failure", id, error: { code: -32602, message: "No" } })
         }
       }))
   }
@@ -172,15 +172,15 @@ describe("a response", () => {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.respond(status, body, type === "" ? {} : { "content-type": type })
         )
-        const { request, told } = yield* connected({ url: server.url })
+        const { request, received } = yield* connected({ url: server.url })
         request(1, "tools/list", modern())
-        yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({
+        yield* until(() => received.refusals.length === 1)
+        expect(received.error(1)).toMatchObject({
           _tag: "TransportError",
           reason: { _tag: "MessageRejected" },
           ...expected
         })
-        expect(told.ends).toEqual([])
+        expect(received.ends).toEqual([])
       }))
   }
 
@@ -191,18 +191,18 @@ describe("a response", () => {
       const server = yield* ScriptedHttpServer.make<Json>((hit, count) =>
         hit.respond(503, "x".repeat(5_000), { "retry-after": after[count - 1]!, "content-type": "text/plain" })
       )
-      const { request, told } = yield* connected({ url: server.url })
+      const { request, received } = yield* connected({ url: server.url })
       for (const id of [1, 2, 3]) {
         request(id, "tools/list", modern())
-        yield* until(() => told.refusals.length === id)
+        yield* until(() => received.refusals.length === id)
       }
-      expect(told.refusals.map(([, error]) => [error.retryAfter, error.undelivered])).toEqual([
+      expect(received.refusals.map(([, error]) => [error.retryAfter, error.undelivered])).toEqual([
         [7_000, true],
         [60_000, true],
         // A gateway also responds 503 when it loses the server in the middle of the request.
         [undefined, undefined]
       ])
-      expect(told.error(1)!.message.length).toBeLessThan(400)
+      expect(received.error(1)!.message.length).toBeLessThan(400)
     }))
 
   for (const [how, maxMessageBytes] of [["with a length", 1_000], ["in chunks", 1_000]] as const) {
@@ -214,10 +214,10 @@ describe("a response", () => {
             ? void hit.response.writeHead(200, { "content-type": "application/json" }).write(text)
             : hit.respond(200, text, { "content-type": "application/json" })
         )
-        const { request, told } = yield* connected({ url: server.url, maxMessageBytes })
+        const { request, received } = yield* connected({ url: server.url, maxMessageBytes })
         request(1, "tools/list", modern())
-        yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({
+        yield* until(() => received.refusals.length === 1)
+        expect(received.error(1)).toMatchObject({
           reason: { _tag: "ConnectionLost" },
           message: expect.stringContaining("maxMessageBytes")
         })
@@ -231,10 +231,10 @@ describe("a response", () => {
           hit.openStream(`id: 1\ndata: ${"x".repeat(500)}\ndata: ${"y".repeat(600)}`)
         )
       )
-      const { request, told } = yield* entered({ url: server.url, maxMessageBytes: 1_000 })
+      const { request, received } = yield* entered({ url: server.url, maxMessageBytes: 1_000 })
       request(1, "tools/list")
-      yield* until(() => told.refusals.length === 1)
-      expect(told.error(1)).toMatchObject({
+      yield* until(() => received.refusals.length === 1)
+      expect(received.error(1)).toMatchObject({
         reason: { _tag: "ConnectionLost" },
         message: expect.stringContaining("maxMessageBytes")
       })
@@ -245,19 +245,19 @@ describe("a response", () => {
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       server.close()
-      const { request, told } = yield* connected({ url: server.url })
+      const { request, received } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
-      yield* until(() => told.refusals.length === 1)
-      expect(told.error(1)).toMatchObject({ reason: { _tag: "OpenFailed" }, undelivered: true })
+      yield* until(() => received.refusals.length === 1)
+      expect(received.error(1)).toMatchObject({ reason: { _tag: "OpenFailed" }, undelivered: true })
     }))
 
   it.effect("fails with ConnectionLost, and possibly delivered, if the connection breaks before the response", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.cut())
-      const { request, told } = yield* connected({ url: server.url })
+      const { request, received } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
-      yield* until(() => told.refusals.length === 1)
-      expect(told.error(1)).toSatisfy(maybeDelivered)
+      yield* until(() => received.refusals.length === 1)
+      expect(received.error(1)).toSatisfy(maybeDelivered)
     }))
 })
 
@@ -277,9 +277,9 @@ describe("the transport", () => {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       const headers = { "X-Team": "a", "MCP-Session-Id": "forged", Accept: "text/html" }
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, told } = yield* entered({ url: server.url, headers, closeTimeout: "1 second" })
+        const { request, received } = yield* entered({ url: server.url, headers, closeTimeout: "1 second" })
         request(1, "ping")
-        yield* until(() => told.answer(1) !== undefined)
+        yield* until(() => received.answer(1) !== undefined)
       }))
       expect(server.exchanges.map(({ method }) => method).sort()).toEqual(["DELETE", "GET", "POST", "POST", "POST"])
       for (const hit of server.exchanges) {
@@ -291,7 +291,7 @@ describe("the transport", () => {
       const counted = yield* connected({ url: server.url, headers: Effect.sync(() => ({ "x-count": String(++n) })) })
       for (const id of [1, 2]) {
         counted.request(id, "ping", modern())
-        yield* until(() => counted.told.messages.length === id)
+        yield* until(() => counted.received.messages.length === id)
       }
       expect(server.exchanges.slice(-2).map(({ headers }) => headers["x-count"])).toEqual(["1", "2"])
       const error = yield* Effect.flip(connected({ url: server.url, headers: { "x-key": "sec\nret" } }))
@@ -306,10 +306,10 @@ describe("the transport", () => {
           revision: "2025-03-26"
         })
       )
-      const { request, told } = yield* entered({ url: server.url })
+      const { request, received } = yield* entered({ url: server.url })
       request(1, "tools/list")
-      yield* until(() => told.messages.length === 3)
-      expect(told.messages.slice(1).map(({ _tag }) => _tag)).toEqual(["Notification", "Success"])
+      yield* until(() => received.messages.length === 3)
+      expect(received.messages.slice(1).map(({ _tag }) => _tag)).toEqual(["Notification", "Success"])
     }))
 })
 
@@ -327,14 +327,14 @@ describe("the use of `fetch`", () => {
       })
       const small = yield* connected({ url: server.url, maxMessageBytes: 50_000 })
       small.request(1, "tools/list", modern())
-      yield* until(() => small.told.refusals.length === 1)
-      expect(small.told.error(1)).toMatchObject({
+      yield* until(() => small.received.refusals.length === 1)
+      expect(small.received.error(1)).toMatchObject({
         reason: { _tag: "ConnectionLost" },
         message: expect.stringContaining("maxMessageBytes")
       })
       const large = yield* connected({ url: server.url, maxMessageBytes: 200_000 })
       large.request(1, "tools/list", modern())
-      yield* until(() => large.told.answer(1) !== undefined)
+      yield* until(() => large.received.answer(1) !== undefined)
     }))
 
   const never = (cause: unknown) => () => Promise.reject(new TypeError("fetch failed", { cause }))
@@ -363,10 +363,10 @@ describe("the use of `fetch`", () => {
   for (const [what, url, fetch, says] of refusals) {
     it.live(`a request that fetch does not send fails with OpenFailed and undelivered: ${what}`, () =>
       Effect.gen(function*() {
-        const { request, told } = yield* connected({ url, fetch })
+        const { request, received } = yield* connected({ url, fetch })
         request(1, "tools/call", modern())
-        yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({
+        yield* until(() => received.refusals.length === 1)
+        expect(received.error(1)).toMatchObject({
           reason: { _tag: "OpenFailed" },
           undelivered: true,
           message: expect.stringContaining(says)
@@ -381,9 +381,9 @@ describe("the use of `fetch`", () => {
         calls.push([input, init])
         return Promise.resolve(Response.json(answer(1, { mine: true })))
       }
-      const { request, told } = yield* connected({ url: "https://example.com/mcp#part", fetch })
+      const { request, received } = yield* connected({ url: "https://example.com/mcp#part", fetch })
       request(1, "tools/list", modern())
-      yield* until(() => told.answer(1) !== undefined)
+      yield* until(() => received.answer(1) !== undefined)
       expect([String(calls[0]![0]), calls[0]![1]!.method, calls[0]![1]!.redirect]).toEqual([
         "https://example.com/mcp",
         "POST",
@@ -395,26 +395,26 @@ describe("the use of `fetch`", () => {
     Effect.gen(function*() {
       const bytes = Buffer.from(ScriptedHttpServer.event(answer(1, { text: "añ世界😀" })))
       const server = yield* ScriptedHttpServer.make<Json>((hit) => void hit.openStream())
-      const { request, told } = yield* connected({ url: server.url })
+      const { request, received } = yield* connected({ url: server.url })
       request(1, "tools/list", modern())
       yield* until(() => server.exchanges.length === 1)
       for (const byte of bytes) {
         server.exchanges[0]!.response.write(Uint8Array.of(byte))
         yield* until(() => false, 3).pipe(Effect.exit)
       }
-      yield* until(() => told.answer(1) !== undefined)
-      expect(told.answer(1).result).toEqual({ text: "añ世界😀" })
+      yield* until(() => received.answer(1) !== undefined)
+      expect(received.answer(1).result).toEqual({ text: "añ世界😀" })
     }))
 
   it.effect("fails the request, and sends nothing, if the effect for headers fails", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult())
       for (const headers of [Effect.fail("secret"), Effect.die("secret"), Effect.succeed({ "bad name": "x" })]) {
-        const { request, told } = yield* connected({ url: server.url, headers })
+        const { request, received } = yield* connected({ url: server.url, headers })
         request(1, "tools/list", modern())
-        yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: { _tag: "MessageRejected" }, undelivered: true })
-        expect(told.error(1)!.message).not.toContain("secret")
+        yield* until(() => received.refusals.length === 1)
+        expect(received.error(1)).toMatchObject({ reason: { _tag: "MessageRejected" }, undelivered: true })
+        expect(received.error(1)!.message).not.toContain("secret")
       }
       expect(server.exchanges).toEqual([])
     }))

@@ -44,7 +44,7 @@ describe("a stream that ends without its response", () => {
   for (const broken of [false, true]) {
     it.effect(`2025-11-25 · MUST respect the retry field, to the millisecond, after a ${broken ? "broken" : "closed"} connection`, () =>
       Effect.gen(function*() {
-        const { gets, told } = yield* polled(
+        const { gets, received } = yield* polled(
           (hit) =>
             broken
               ? void hit.openStream(primed(1_234)).response.write("da", () => hit.cut())
@@ -55,24 +55,24 @@ describe("a stream that ends without its response", () => {
         yield* settle
         expect(gets().length).toBe(0)
         yield* TestClock.adjust(1)
-        yield* until(() => told.answer(1) !== undefined)
+        yield* until(() => received.answer(1) !== undefined)
         expect(gets().map(({ headers }) => headers)).toMatchObject([{
           "last-event-id": "e0",
           accept: "text/event-stream",
           "mcp-session-id": "s-1",
           "mcp-protocol-version": "2025-11-25"
         }])
-        expect(told.answer(1).result).toEqual({ ok: true })
+        expect(received.answer(1).result).toEqual({ ok: true })
         yield* settle
         yield* TestClock.adjust("1 hour")
         yield* settle
-        expect([gets().length, told.refusals]).toEqual([1, []])
+        expect([gets().length, received.refusals]).toEqual([1, []])
       }))
   }
 
   it.effect("2025-11-25 · sends the id of the last event as Last-Event-ID, also of events without data, and the stream continues", () =>
     Effect.gen(function*() {
-      const { gets, told } = yield* polled(
+      const { gets, received } = yield* polled(
         (hit) =>
           hit.openStream(`${primed(0)}${ScriptedHttpServer.event(note(1), "e1")}id: e2\n\n`).end(
             "id: never dispatched\ndata: x"
@@ -83,9 +83,9 @@ describe("a stream that ends without its response", () => {
             : hit.openStream().end(ScriptedHttpServer.event(answer(1)))
       )
       yield* run(3, 1)
-      yield* until(() => told.answer(1) !== undefined)
+      yield* until(() => received.answer(1) !== undefined)
       expect(gets().map(({ headers }) => headers["last-event-id"])).toEqual(["e2", "e3"])
-      expect(told.messages.slice(1, 3).map(({ params }) => params.n)).toEqual([1, 2])
+      expect(received.messages.slice(1, 3).map(({ params }) => params.n)).toEqual([1, 2])
     }))
 
   it.effect("grows the delay up to maxDelay without a retry field, less a random part of up to one half", () =>
@@ -132,30 +132,30 @@ describe("a stream that ends without its response", () => {
 
   it.effect("maxAttempts: counts reconnects without an event, including those that end without an error", () =>
     Effect.gen(function*() {
-      const { gets, told } = yield* polled(
+      const { gets, received } = yield* polled(
         (hit) => hit.openStream(primed(10)).end(),
         (hit, n) => n % 2 === 0 ? hit.openStream(":\n\n").end() : hit.respond(502),
         { maxAttempts: 6, initialDelay: 10, maxDelay: 10 }
       )
       yield* run(20, 10)
       expect(gets().length).toBe(6)
-      expect(told.error(1)).toMatchObject({
+      expect(received.error(1)).toMatchObject({
         reason: { _tag: "ConnectionLost" },
         message: expect.stringContaining("maxAttempts")
       })
-      expect(told.ends).toEqual([])
+      expect(received.ends).toEqual([])
     }))
 
   it.effect("maxAttempts: an event resets the count; maxReconnects bounds reconnects with events but without a message", () =>
     Effect.gen(function*() {
-      const { gets, told } = yield* polled(
+      const { gets, received } = yield* polled(
         (hit) => hit.openStream(primed(1)).end(),
         (hit, n) => hit.openStream(`id: p${n}\ndata:\n\n`).end(),
         { maxAttempts: 2, maxReconnects: 7 }
       )
       yield* run(12, 1)
       expect(gets().length).toBe(7)
-      expect(told.error(1)).toMatchObject({
+      expect(received.error(1)).toMatchObject({
         reason: { _tag: "ConnectionLost" },
         message: expect.stringContaining("maxReconnects")
       })
@@ -163,14 +163,14 @@ describe("a stream that ends without its response", () => {
 
   it.effect("fails after 10 attempts without an event by default", () =>
     Effect.gen(function*() {
-      const { gets, told } = yield* polled((hit) => hit.openStream(primed()).end(), (hit) => hit.openStream().end())
+      const { gets, received } = yield* polled((hit) => hit.openStream(primed()).end(), (hit) => hit.openStream().end())
       yield* run(15, 30_000)
-      expect([gets().length, told.refusals.length]).toEqual([10, 1])
+      expect([gets().length, received.refusals.length]).toEqual([10, 1])
     }))
 
   it.effect("stableAfter: resets the counts after a stream that was open for that long", () =>
     Effect.gen(function*() {
-      const { gets, told } = yield* polled((hit) => hit.openStream(primed(10)).end(), (hit, n) => {
+      const { gets, received } = yield* polled((hit) => hit.openStream(primed(10)).end(), (hit, n) => {
         hit.openStream(":\n\n")
         if (n !== 3) hit.end()
       }, { maxAttempts: 3, stableAfter: "20 seconds" })
@@ -180,13 +180,13 @@ describe("a stream that ends without its response", () => {
       gets()[2]!.end()
       yield* settle
       yield* run(6, 10)
-      expect([gets().length, told.refusals.length]).toEqual([6, 1])
+      expect([gets().length, received.refusals.length]).toEqual([6, 1])
     }))
 
   it.effect("drops a redelivered event, for the last maxEventIds ids", () =>
     Effect.gen(function*() {
       const five = [1, 2, 3, 4, 5].map((n) => ScriptedHttpServer.event(note(n), `n${n}`)).join("")
-      const { told } = yield* polled(
+      const { received } = yield* polled(
         (hit) => hit.openStream(`${primed(1)}${five}`).end(),
         (hit) =>
           hit.openStream(`${five}${ScriptedHttpServer.event(note(6), "n6")}`).end(
@@ -195,8 +195,8 @@ describe("a stream that ends without its response", () => {
         { maxEventIds: 4 }
       )
       yield* TestClock.adjust(1)
-      yield* until(() => told.answer(1) !== undefined)
-      const numbers = told.messages.flatMap((message) => message._tag === "Notification" ? [message.params.n] : [])
+      yield* until(() => received.answer(1) !== undefined)
+      const numbers = received.messages.flatMap((message) => message._tag === "Notification" ? [message.params.n] : [])
       expect(numbers).toEqual([1, 2, 3, 4, 5, 1, 6])
     }))
 
@@ -209,9 +209,9 @@ describe("a stream that ends without its response", () => {
   for (const [what, text] of dead) {
     it.effect(`fails its call at once if it ${what}`, () =>
       Effect.gen(function*() {
-        const { gets, told } = yield* polled((hit) => hit.openStream(text).end(), (hit) => hit.respond(500))
-        yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({ reason: { _tag: "ConnectionLost" } })
+        const { gets, received } = yield* polled((hit) => hit.openStream(text).end(), (hit) => hit.respond(500))
+        yield* until(() => received.refusals.length === 1)
+        expect(received.error(1)).toMatchObject({ reason: { _tag: "ConnectionLost" } })
         yield* TestClock.adjust("1 hour")
         yield* settle
         expect(gets()).toEqual([])
@@ -221,26 +221,26 @@ describe("a stream that ends without its response", () => {
   for (const status of [204, 400, 405, 200]) {
     it.effect(`fails its call if its resumption gets ${status}`, () =>
       Effect.gen(function*() {
-        const { gets, told } = yield* polled((hit) => hit.openStream(primed(1)).end(), (hit) => hit.respond(status))
+        const { gets, received } = yield* polled((hit) => hit.openStream(primed(1)).end(), (hit) => hit.respond(status))
         yield* TestClock.adjust(1)
-        yield* until(() => told.refusals.length === 1)
-        expect(told.error(1)).toMatchObject({
+        yield* until(() => received.refusals.length === 1)
+        expect(received.error(1)).toMatchObject({
           reason: { _tag: "ConnectionLost" },
           status,
           message: expect.stringContaining("resumed")
         })
-        expect([told.ends, gets().length]).toEqual([[], 1])
+        expect([received.ends, gets().length]).toEqual([[], 1])
       }))
   }
 
   it.effect("2025-11-25 · 404 to its resumption ends the session: the call is lost, and may have run", () =>
     Effect.gen(function*() {
-      const { told } = yield* polled((hit) => hit.openStream(primed(1)).end(), (hit) => hit.respond(404))
+      const { received } = yield* polled((hit) => hit.openStream(primed(1)).end(), (hit) => hit.respond(404))
       yield* TestClock.adjust(1)
-      yield* until(() => told.ends.length === 1)
-      expect(told.error(1)).toMatchObject({ reason: { _tag: "ConnectionLost" }, status: 404 })
-      expect(told.error(1)!.undelivered).toBeUndefined()
-      expect(told.ends[0]).toMatchObject({ _tag: "Lost" })
+      yield* until(() => received.ends.length === 1)
+      expect(received.error(1)).toMatchObject({ reason: { _tag: "ConnectionLost" }, status: 404 })
+      expect(received.error(1)!.undelivered).toBeUndefined()
+      expect(received.ends[0]).toMatchObject({ _tag: "Lost" })
     }))
 
   it.effect("is not resumed after its call is cancelled", () =>
@@ -258,29 +258,29 @@ describe("a stream that ends without its response", () => {
 
   it.effect("is closed two seconds after the response if it stays open, and keeps its socket if it ends", () =>
     Effect.gen(function*() {
-      const { server, told } = yield* polled(
+      const { server, received } = yield* polled(
         (hit) => void hit.openStream(ScriptedHttpServer.event(answer(1))),
         (hit) => hit.respond(500)
       )
-      yield* until(() => told.answer(1) !== undefined)
+      yield* until(() => received.answer(1) !== undefined)
       const call = server.exchanges.find(({ json }) => json?.method === "tools/call")!
       yield* settle
       expect(call.closedByClient).toBe(false)
       yield* TestClock.adjust("2 seconds")
       yield* until(() => call.closedByClient)
-      expect(told.refusals).toEqual([])
+      expect(received.refusals).toEqual([])
     }))
 
   it.effect("may deliver the response on another stream", () =>
     Effect.gen(function*() {
-      const { gets, request, server, told } = yield* polled((hit) => {
+      const { gets, request, server, received } = yield* polled((hit) => {
         if (hit.json.id === 1) hit.openStream(primed(1_000)).end()
         else hit.openStream().end(ScriptedHttpServer.event(answer(2)) + ScriptedHttpServer.event(answer(1)))
       }, (hit) => hit.respond(500))
       request(2, "tools/call", { name: "x" })
-      yield* until(() => told.answer(1) !== undefined && told.answer(2) !== undefined)
+      yield* until(() => received.answer(1) !== undefined && received.answer(2) !== undefined)
       yield* TestClock.adjust("1 hour")
       yield* settle
-      expect([told.refusals, gets().length, server.byMethod("GET").length]).toEqual([[], 1, 2])
+      expect([received.refusals, gets().length, server.byMethod("GET").length]).toEqual([[], 1, 2])
     }))
 })

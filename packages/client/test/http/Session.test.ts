@@ -25,10 +25,10 @@ describe("the session", () => {
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))
       yield* Effect.scoped(Effect.gen(function*() {
-        const { connection, request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+        const { connection, request, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
         request(1, "tools/list")
         connection.send({ _tag: "Success", id: "q", result: {} })
-        yield* until(() => told.answer(1) !== undefined && server.exchanges.length === 5)
+        yield* until(() => received.answer(1) !== undefined && server.exchanges.length === 5)
       }))
       const [first, ...rest] = server.exchanges
       expect(first!.headers).not.toHaveProperty("mcp-session-id")
@@ -46,9 +46,9 @@ describe("the session", () => {
         ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), { id: null })
       )
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+        const { request, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
         request(1, "tools/list")
-        yield* until(() => told.answer(1) !== undefined && server.byMethod("GET").length === 1)
+        yield* until(() => received.answer(1) !== undefined && server.byMethod("GET").length === 1)
       }))
       expect(server.byMethod("DELETE")).toEqual([])
       expect(server.exchanges.some(({ headers }) => "mcp-session-id" in headers)).toBe(false)
@@ -65,11 +65,11 @@ describe("the session", () => {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.respondResult({ protocolVersion: "2025-11-25" }, { "mcp-session-id": id })
         )
-        const { request, told } = yield* connected({ url: server.url })
+        const { request, received } = yield* connected({ url: server.url })
         request("init", "initialize", initialize)
-        yield* until(() => told.refusals.length === 1)
-        expect(told.error("init")!.message).toContain("session id")
-        if (id !== "") expect(told.error("init")!.message).not.toContain(id)
+        yield* until(() => received.refusals.length === 1)
+        expect(received.error("init")!.message).toContain("session id")
+        if (id !== "") expect(received.error("init")!.message).not.toContain(id)
       }))
   }
 
@@ -81,7 +81,7 @@ describe("the session", () => {
         if (hit.json?.method !== "notifications/initialized") return script(hit)
         initialized = hit
       })
-      const { notify, request, told } = yield* entered({ url: server.url })
+      const { notify, request, received } = yield* entered({ url: server.url })
       request(1, "tools/list")
       request(2, "tools/list")
       notify("notifications/cancelled", { requestId: 2 })
@@ -90,7 +90,7 @@ describe("the session", () => {
       yield* settle
       expect(server.exchanges.map(({ json }) => json.method)).toEqual(["initialize", "notifications/initialized"])
       initialized!.respond(202)
-      yield* until(() => told.answer(1) !== undefined && server.exchanges.length === 5)
+      yield* until(() => received.answer(1) !== undefined && server.exchanges.length === 5)
       yield* settle
       expect(server.byMethod("GET").length).toBe(1)
       // A request cancelled before it was sent is not sent, and neither is its cancellation.
@@ -123,13 +123,13 @@ describe("the session", () => {
           hit.json.id === 1 ? void hit.openStream(ScriptedHttpServer.event(note(1))) : hit.respond(202)
         )
       )
-      const { notify, request, told } = yield* entered({ url: server.url })
+      const { notify, request, received } = yield* entered({ url: server.url })
       request(1, "tools/call", { name: "x" })
-      yield* until(() => told.messages.length === 2)
+      yield* until(() => received.messages.length === 2)
       notify("notifications/cancelled", { requestId: 1 })
       yield* until(() => server.exchanges.some(({ json }) => json?.method === "notifications/cancelled"))
       yield* until(() => server.exchanges.find(({ json }) => json?.id === 1)!.closedByClient)
-      expect(told.refusals).toEqual([])
+      expect(received.refusals).toEqual([])
     }))
 
   it.effect("sends a response to the server up to three times when the network fails, and a notification once", () =>
@@ -186,64 +186,64 @@ describe("the end of a session", () => {
     Effect.gen(function*() {
       const held: Array<Exchange> = []
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => void held.push(hit)))
-      const { connection, request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+      const { connection, request, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       request(1, "tools/list")
       request(2, "tools/list")
       yield* until(() => held.length === 2)
       held[0]!.respondJson({ jsonrpc: "2.0", id: null, error: { code: -32001, message: "Session not found" } }, {}, 404)
-      yield* until(() => told.refusals.length === 1)
+      yield* until(() => received.refusals.length === 1)
       // Pending requests get up to closeTimeout, since the server will probably respond 404 to them too.
       yield* TestClock.adjust(999)
-      expect(told.ends).toEqual([])
+      expect(received.ends).toEqual([])
       yield* TestClock.adjust(1)
-      yield* until(() => told.ends.length === 1)
-      expect(told.refusals.map(([id]) => id)).toEqual([held[0]!.json.id])
-      expect(told.refusals[0]![1]).toMatchObject({
+      yield* until(() => received.ends.length === 1)
+      expect(received.refusals.map(([id]) => id)).toEqual([held[0]!.json.id])
+      expect(received.refusals[0]![1]).toMatchObject({
         reason: { _tag: "MessageRejected" },
         status: 404,
         undelivered: true
       })
-      expect(told.ends[0]).toMatchObject({
+      expect(received.ends[0]).toMatchObject({
         _tag: "Lost",
         cause: { message: expect.stringContaining("no longer has the session") }
       })
       yield* until(() => held[1]!.closedByClient)
       yield* connection.close
-      expect([server.byMethod("DELETE").length, told.ends.length]).toEqual([0, 1])
+      expect([server.byMethod("DELETE").length, received.ends.length]).toEqual([0, 1])
     }))
 
   it.effect("2025-11-25 · on 404 fails the pending requests as each gets its 404, and later requests without sending them", () =>
     Effect.gen(function*() {
       const held: Array<Exchange> = []
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => void held.push(hit)))
-      const { request, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+      const { request, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       for (const id of [1, 2, 3]) request(id, "tools/list")
       yield* until(() => held.length === 3)
       held[0]!.respond(404)
-      yield* until(() => told.refusals.length === 1)
+      yield* until(() => received.refusals.length === 1)
       request(4, "tools/list")
       held[1]!.respond(404)
-      yield* until(() => told.refusals.length === 3)
-      expect(told.ends).toEqual([])
+      yield* until(() => received.refusals.length === 3)
+      expect(received.ends).toEqual([])
       held[2]!.respond(404)
-      yield* until(() => told.ends.length === 1)
-      expect(told.refusals.map(([, error]) => error.undelivered)).toEqual([true, true, true, true])
+      yield* until(() => received.ends.length === 1)
+      expect(received.refusals.map(([, error]) => error.undelivered)).toEqual([true, true, true, true])
       expect(held.length).toBe(3)
     }))
 
   it.effect("ends on 404 to a notification too; 404 without a session fails only that request", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
-      const { notify, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+      const { notify, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       notify("notifications/roots/list_changed")
-      yield* until(() => told.ends.length === 1)
+      yield* until(() => received.ends.length === 1)
       const stateless = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respond(404), { id: null })
       )
       const other = yield* entered({ url: stateless.url })
       other.request(1, "tools/list")
-      yield* until(() => other.told.refusals.length === 1)
-      expect(other.told.ends).toEqual([])
+      yield* until(() => other.received.refusals.length === 1)
+      expect(other.received.ends).toEqual([])
     }))
 
   it.effect("2025-11-25 · clients SHOULD send an HTTP DELETE, after the last message has arrived", () =>
@@ -252,7 +252,7 @@ describe("the end of a session", () => {
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => {
         last = hit
       }))
-      const { connection, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+      const { connection, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
       connection.send({ _tag: "Success", id: "q", result: {} })
       yield* until(() => last !== undefined)
       const closing = yield* Effect.forkChild(Effect.all([connection.close, connection.close], { concurrency: 2 }))
@@ -261,7 +261,7 @@ describe("the end of a session", () => {
       last!.respond(202)
       yield* Fiber.join(closing)
       expect(server.byMethod("DELETE").length).toBe(1)
-      expect(told.ends).toEqual([{ _tag: "ClosedByUs" }])
+      expect(received.ends).toEqual([{ _tag: "ClosedByUs" }])
     }))
 
   for (const status of [405, 500]) {
@@ -271,9 +271,9 @@ describe("the end of a session", () => {
         const server = yield* ScriptedHttpServer.make<Json>((hit) =>
           hit.method === "DELETE" ? hit.respond(status) : script(hit)
         )
-        const { connection, told } = yield* entered({ url: server.url, closeTimeout: "1 second" })
+        const { connection, received } = yield* entered({ url: server.url, closeTimeout: "1 second" })
         yield* connection.close
-        expect(told.ends).toEqual([{ _tag: "ClosedByUs" }])
+        expect(received.ends).toEqual([{ _tag: "ClosedByUs" }])
       }))
   }
 
@@ -281,16 +281,16 @@ describe("the end of a session", () => {
     Effect.gen(function*() {
       const script = ScriptedHttpServer.session<Json>((hit) => void hit.openStream(ScriptedHttpServer.event(note(1))))
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.method === "DELETE" ? undefined : script(hit))
-      const { connection, request, told } = yield* entered({ url: server.url, closeTimeout: "3 seconds" })
+      const { connection, request, received } = yield* entered({ url: server.url, closeTimeout: "3 seconds" })
       request(1, "tools/list")
-      yield* until(() => told.messages.length === 2)
+      yield* until(() => received.messages.length === 2)
       const closing = yield* Effect.forkChild(connection.close)
       yield* until(() => server.byMethod("DELETE").length === 1)
       yield* TestClock.adjust("2999 millis")
-      expect(told.ends).toEqual([])
+      expect(received.ends).toEqual([])
       yield* TestClock.adjust("1 millis")
       yield* Fiber.join(closing)
-      expect(told.ends).toEqual([{ _tag: "ClosedByUs" }])
+      expect(received.ends).toEqual([{ _tag: "ClosedByUs" }])
       yield* until(() => server.exchanges.filter(({ closedByClient }) => closedByClient).length === 2)
       expect(connection.send({ _tag: "Notification", method: "x", params: {} })).toBe(true)
     }))
@@ -305,15 +305,15 @@ describe("the standalone stream", () => {
             standaloneStream: (hit) => hit.respond(status)
           })
         )
-        const { request, told } = yield* entered({ url: server.url })
+        const { request, received } = yield* entered({ url: server.url })
         yield* until(() => server.byMethod("GET").length === 1)
         yield* settle
         yield* TestClock.adjust("1 hour")
         yield* settle
         expect(server.byMethod("GET").length).toBe(1)
         request(1, "tools/list")
-        yield* until(() => told.answer(1) !== undefined)
-        expect(told.ends).toEqual([])
+        yield* until(() => received.answer(1) !== undefined)
+        expect(received.ends).toEqual([])
       }))
   }
 
@@ -324,14 +324,14 @@ describe("the standalone stream", () => {
           standaloneStream: (hit) => hit.openStream("retry: 700\n\n")
         })
       )
-      const { told } = yield* entered({ url: server.url })
+      const { received } = yield* entered({ url: server.url })
       yield* until(() => server.byMethod("GET").length === 1)
       const [first] = server.byMethod("GET")
       first!.end(
         ScriptedHttpServer.event(note(1), "e1") +
           ScriptedHttpServer.event({ jsonrpc: "2.0", id: "q", method: "ping" }, "e2")
       )
-      yield* until(() => told.messages.length === 3)
+      yield* until(() => received.messages.length === 3)
       yield* settle
       yield* TestClock.adjust(699)
       yield* settle
@@ -339,7 +339,7 @@ describe("the standalone stream", () => {
       yield* TestClock.adjust(1)
       yield* until(() => server.byMethod("GET").length === 2)
       expect(server.byMethod("GET")[1]!.headers["last-event-id"]).toBe("e2")
-      expect(told.messages.slice(1).map(({ _tag }) => _tag)).toEqual(["Notification", "Request"])
+      expect(received.messages.slice(1).map(({ _tag }) => _tag)).toEqual(["Notification", "Request"])
     }))
 
   it.effect("2025-11-25 · ends the session if its resumption gets 404", () =>
@@ -349,14 +349,14 @@ describe("the standalone stream", () => {
           standaloneStream: (hit) => hit.openStream("id: 1\nretry: 0\ndata:\n\n")
         })
       )
-      const { told } = yield* entered({ url: server.url })
+      const { received } = yield* entered({ url: server.url })
       yield* until(() => server.byMethod("GET").length === 1)
       server.byMethod("GET")[0]!.end()
       // A delay of 0 is a turn of the clock too.
       yield* settle
       yield* TestClock.adjust(0)
-      yield* until(() => told.ends.length === 1)
-      expect(told.ends[0]).toMatchObject({ _tag: "Lost", cause: { status: 404 } })
+      yield* until(() => received.ends.length === 1)
+      expect(received.ends[0]).toMatchObject({ _tag: "Lost", cause: { status: 404 } })
     }))
 
   it.effect("ends the connection after maxAttempts if the server is unreachable", () =>
@@ -366,14 +366,17 @@ describe("the standalone stream", () => {
           standaloneStream: (hit) => hit.openStream(":\n\n")
         })
       )
-      const { told } = yield* entered({ url: server.url, resumption: { maxAttempts: 3 } })
+      const { received } = yield* entered({ url: server.url, resumption: { maxAttempts: 3 } })
       yield* until(() => server.byMethod("GET").length === 1)
       server.close()
-      for (let n = 0; n < 40 && told.ends.length === 0; n++) {
+      for (let n = 0; n < 40 && received.ends.length === 0; n++) {
         yield* settle
         yield* TestClock.adjust("5 seconds")
       }
-      expect(told.ends[0]).toMatchObject({ _tag: "Lost", cause: { message: expect.stringContaining("3 attempts") } })
+      expect(received.ends[0]).toMatchObject({
+        _tag: "Lost",
+        cause: { message: expect.stringContaining("3 attempts") }
+      })
     }))
 
   it.effect("is given up if the server closes it repeatedly, while the connection continues", () =>
@@ -383,7 +386,7 @@ describe("the standalone stream", () => {
           standaloneStream: (hit) => hit.openStream().end()
         })
       )
-      const { request, told } = yield* entered({ url: server.url, resumption: { maxAttempts: 4 } })
+      const { request, received } = yield* entered({ url: server.url, resumption: { maxAttempts: 4 } })
       for (let n = 0; n < 8; n++) {
         yield* settle
         yield* TestClock.adjust("5 minutes")
@@ -391,17 +394,17 @@ describe("the standalone stream", () => {
       yield* settle
       expect(server.byMethod("GET").length).toBe(5)
       request(1, "tools/list")
-      yield* until(() => told.answer(1) !== undefined)
-      expect(told.ends).toEqual([])
+      yield* until(() => received.answer(1) !== undefined)
+      expect(received.ends).toEqual([])
     }))
 
   it.effect("2026-07-28 · removal of the GET stream endpoint and of sessions: uses neither", () =>
     Effect.gen(function*() {
       const server = yield* ScriptedHttpServer.make<Json>((hit) => hit.respondResult({}, { "mcp-session-id": "s-1" }))
       yield* Effect.scoped(Effect.gen(function*() {
-        const { request, told } = yield* connected({ url: server.url, closeTimeout: "1 second" })
+        const { request, received } = yield* connected({ url: server.url, closeTimeout: "1 second" })
         for (const id of [1, 2]) request(id, "tools/list", modern())
-        yield* until(() => told.messages.length === 2)
+        yield* until(() => received.messages.length === 2)
       }))
       expect(server.exchanges.map(({ headers, method }) => [method, headers["mcp-session-id"]])).toEqual([
         ["POST", undefined],
@@ -430,8 +433,8 @@ describe("a gap in the standalone stream", () => {
 
   it.effect("is reported if the stream reopens without a last event id, and not with one", () =>
     Effect.gen(function*() {
-      expect((yield* listening(ScriptedHttpServer.event(note(1)))).told.gaps).toEqual([undefined])
-      expect((yield* listening(ScriptedHttpServer.event(note(1), "e1"))).told.gaps).toEqual([])
+      expect((yield* listening(ScriptedHttpServer.event(note(1)))).received.gaps).toEqual([undefined])
+      expect((yield* listening(ScriptedHttpServer.event(note(1), "e1"))).received.gaps).toEqual([])
     }))
 
   it.effect("is reported once as permanent when the stream is given up, or if the server has none", () =>
@@ -441,22 +444,22 @@ describe("a gap in the standalone stream", () => {
           standaloneStream: (hit) => hit.openStream().end()
         })
       )
-      const { told } = yield* entered({ url: server.url, resumption: { maxAttempts: 1 } })
+      const { received } = yield* entered({ url: server.url, resumption: { maxAttempts: 1 } })
       for (let n = 0; n < 4; n++) {
         yield* settle
         yield* TestClock.adjust("1 minute")
       }
-      yield* until(() => told.gaps.length === 2)
-      expect(told.gaps[0]).toBeUndefined()
-      expect(told.gaps[1]).toMatchObject({
+      yield* until(() => received.gaps.length === 2)
+      expect(received.gaps[0]).toBeUndefined()
+      expect(received.gaps[1]).toMatchObject({
         reason: { _tag: "ConnectionLost" },
         message: expect.stringContaining("maxAttempts")
       })
       const without = yield* entered({
         url: (yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respondResult()))).url
       })
-      yield* until(() => without.told.gaps.length === 1)
-      expect(without.told.gaps[0]).toMatchObject({ reason: { _tag: "MessageRejected" }, status: 405 })
+      yield* until(() => without.received.gaps.length === 1)
+      expect(without.received.gaps[0]).toMatchObject({ reason: { _tag: "MessageRejected" }, status: 405 })
     }))
 
   it.effect("is reported for `standaloneStream: false`, which sends no GET", () =>
@@ -464,13 +467,13 @@ describe("a gap in the standalone stream", () => {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respondResult(), { standaloneStream: (hit) => hit.openStream() })
       )
-      const { request, told } = yield* entered({ url: server.url, standaloneStream: false })
+      const { request, received } = yield* entered({ url: server.url, standaloneStream: false })
       request(1, "tools/list")
-      yield* until(() => told.answer(1) !== undefined)
+      yield* until(() => received.answer(1) !== undefined)
       yield* TestClock.adjust("1 hour")
       yield* settle
       expect(server.byMethod("GET")).toEqual([])
-      expect(told.gaps).toMatchObject([{
+      expect(received.gaps).toMatchObject([{
         reason: { _tag: "MessageRejected" },
         message: "the standalone SSE stream is turned off (standaloneStream: false)"
       }])
@@ -484,17 +487,17 @@ describe("a response on the stream of another request", () => {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => void held.push(hit.openStream()))
       )
-      const { request, told } = yield* entered({ url: server.url })
+      const { request, received } = yield* entered({ url: server.url })
       request(1, "tools/list")
       yield* until(() => held.length === 1)
       request(2, "tools/list")
       yield* until(() => held.length === 2)
       held[1]!.end(ScriptedHttpServer.event(answer(1, { forged: true })) + ScriptedHttpServer.event(answer(2)))
-      yield* until(() => told.answer(2) !== undefined)
+      yield* until(() => received.answer(2) !== undefined)
       yield* settle
-      expect(told.answer(1)).toBeUndefined()
+      expect(received.answer(1)).toBeUndefined()
       held[0]!.end(ScriptedHttpServer.event(answer(1, { forged: false })))
-      yield* until(() => told.answer(1) !== undefined)
-      expect(told.answer(1).result).toEqual({ forged: false })
+      yield* until(() => received.answer(1) !== undefined)
+      expect(received.answer(1).result).toEqual({ forged: false })
     }))
 })

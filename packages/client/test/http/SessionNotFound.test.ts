@@ -6,13 +6,13 @@ import * as TestClock from "effect/testing/TestClock"
 import { entered, type Exchange, type Json, settle, until } from "./support/connection.ts"
 
 /** Advances the clock, with turns of the event loop for the sockets, until the connection has ended. */
-const ended = (told: { readonly ends: ReadonlyArray<unknown> }) =>
+const ended = (received: { readonly ends: ReadonlyArray<unknown> }) =>
   Effect.gen(function*() {
-    for (let n = 0; n < 100 && told.ends.length === 0; n++) {
+    for (let n = 0; n < 100 && received.ends.length === 0; n++) {
       yield* TestClock.adjust(100)
       yield* settle
     }
-    expect(told.ends.length).toBe(1)
+    expect(received.ends.length).toBe(1)
   })
 
 describe("an unknown session", () => {
@@ -29,15 +29,15 @@ describe("an unknown session", () => {
         const server = yield* ScriptedHttpServer.make(
           ScriptedHttpServer.session<Json>((hit) => hit.respondJson(refusal(null), {}, 400))
         )
-        const { request, told } = yield* entered({ url: server.url })
+        const { request, received } = yield* entered({ url: server.url })
         request(1, "tools/call", { name: "x" })
-        yield* until(() => told.ends.length === 1)
-        expect(told.refusals[0]![1]).toMatchObject({
+        yield* until(() => received.ends.length === 1)
+        expect(received.refusals[0]![1]).toMatchObject({
           reason: { _tag: "MessageRejected" },
           status: 400,
           undelivered: true
         })
-        expect(told.messages.map(({ _tag }) => _tag)).toEqual(["Success"])
+        expect(received.messages.map(({ _tag }) => _tag)).toEqual(["Success"])
 
         // A failure with the request's id is its response. A server without sessions has no session to lose.
         const answering = yield* ScriptedHttpServer.make(
@@ -49,9 +49,9 @@ describe("an unknown session", () => {
         for (const { url } of [answering, stateless]) {
           const other = yield* entered({ url })
           other.request(1, "tools/list")
-          yield* until(() => other.told.messages.length === 2)
-          expect(other.told.messages[1]).toMatchObject({ _tag: "Failure", error: { message } })
-          expect(other.told.ends).toEqual([])
+          yield* until(() => other.received.messages.length === 2)
+          expect(other.received.messages[1]).toMatchObject({ _tag: "Failure", error: { message } })
+          expect(other.received.ends).toEqual([])
         }
       }))
   }
@@ -62,11 +62,11 @@ describe("an unknown session", () => {
       const server = yield* ScriptedHttpServer.make(
         ScriptedHttpServer.session<Json>((hit) => hit.respondJson({ jsonrpc: "2.0", id: null, error }, {}, 400))
       )
-      const { request, told } = yield* entered({ url: server.url })
+      const { request, received } = yield* entered({ url: server.url })
       request(1, "tools/list")
-      yield* until(() => told.messages.length === 2)
-      expect(told.messages[1]).toMatchObject({ _tag: "Failure", error: { message: error.message } })
-      expect(told.ends).toEqual([])
+      yield* until(() => received.messages.length === 2)
+      expect(received.messages[1]).toMatchObject({ _tag: "Failure", error: { message: error.message } })
+      expect(received.ends).toEqual([])
     }))
 
   const plain = (hit: Exchange) => hit.respond(400, "Invalid or missing session ID")
@@ -77,10 +77,10 @@ describe("an unknown session", () => {
       let listened = 0
       const standaloneStream = (hit: Exchange) => void (listened++ === 0 ? hit.openStream(primed).end() : plain(hit))
       const server = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>(plain, { standaloneStream }))
-      const { told } = yield* entered({ url: server.url })
+      const { received } = yield* entered({ url: server.url })
       yield* until(() => server.byMethod("GET").length === 1)
-      yield* ended(told)
-      expect(told.ends[0]).toMatchObject({
+      yield* ended(received)
+      expect(received.ends[0]).toMatchObject({
         _tag: "Lost",
         cause: { message: expect.stringContaining("no longer has the session") }
       })
@@ -93,11 +93,11 @@ describe("an unknown session", () => {
           void (hit.method === "POST" ? hit.openStream(primed).end() : plain(hit))
         )
       )
-      const { request, told } = yield* entered({ url: server.url })
+      const { request, received } = yield* entered({ url: server.url })
       request(1, "tools/call", { name: "x" })
       yield* until(() => server.exchanges.some(({ json }) => json?.method === "tools/call"))
-      yield* ended(told)
-      expect(told.error(1)).toMatchObject({ reason: { _tag: "ConnectionLost" } })
-      expect(told.error(1)!.undelivered).toBeUndefined()
+      yield* ended(received)
+      expect(received.error(1)).toMatchObject({ reason: { _tag: "ConnectionLost" } })
+      expect(received.error(1)!.undelivered).toBeUndefined()
     }))
 })

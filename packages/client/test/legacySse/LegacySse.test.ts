@@ -255,8 +255,8 @@ describe("2024-11-05 · HTTP with SSE", () => {
       })
       const { protocol, next } = yield* open(url)
       protocol.send(JsonRpc.notification("notifications/initialized"), undefined)
-      const told = yield* next as Effect.Effect<{ readonly end: End }>
-      assert.strictEqual(told.end._tag, "Lost")
+      const event = yield* next as Effect.Effect<{ readonly end: End }>
+      assert.strictEqual(event.end._tag, "Lost")
     }))
 
   it.live("ends with Lost on an event above maxMessageBytes", () =>
@@ -269,8 +269,8 @@ describe("2024-11-05 · HTTP with SSE", () => {
       })
       const { protocol, next } = yield* open(url, { maxMessageBytes: 150 })
       protocol.send(JsonRpc.notification("notifications/initialized"), undefined)
-      const told = yield* next as Effect.Effect<{ readonly end: { readonly cause: TransportError } }>
-      assert.match(told.end.cause.message, /exceeds maxMessageBytes \(150\)/)
+      const event = yield* next as Effect.Effect<{ readonly end: { readonly cause: TransportError } }>
+      assert.match(event.end.cause.message, /exceeds maxMessageBytes \(150\)/)
       yield* Deferred.await(gone)
     }))
 
@@ -289,9 +289,9 @@ describe("2024-11-05 · HTTP with SSE", () => {
         const { url } = yield* server(endpoint("/m"), (_, response) => void response.writeHead(status).end("why not"))
         const { protocol, next } = yield* open(url)
         protocol.send(JsonRpc.request(7, "ping"), undefined)
-        const told = yield* next as Effect.Effect<{ readonly refused: JsonRpc.Id; readonly error: TransportError }>
-        assert.strictEqual(told.refused, 7)
-        assert.deepInclude(fieldsOf(told.error), { reason: "MessageRejected", status })
+        const event = yield* next as Effect.Effect<{ readonly refused: JsonRpc.Id; readonly error: TransportError }>
+        assert.strictEqual(event.refused, 7)
+        assert.deepInclude(fieldsOf(event.error), { reason: "MessageRejected", status })
       }))
   }
 
@@ -313,8 +313,8 @@ describe("2024-11-05 · HTTP with SSE", () => {
       const { url } = yield* server(endpoint("/m"), (request) => request.socket.destroy())
       const { protocol, next } = yield* open(url)
       protocol.send(JsonRpc.request(7, "ping"), undefined)
-      const told = yield* next as Effect.Effect<{ readonly refused: JsonRpc.Id; readonly error: TransportError }>
-      assert.deepInclude(fieldsOf(told.error), { reason: "ConnectionLost" })
+      const event = yield* next as Effect.Effect<{ readonly refused: JsonRpc.Id; readonly error: TransportError }>
+      assert.deepInclude(fieldsOf(event.error), { reason: "ConnectionLost" })
     }))
 
   it.live("sends nothing before notifications/initialized is accepted, and no cancellation before its request", () =>

@@ -16,7 +16,7 @@ export const answer = (id: JsonRpc.Id, result: Json = {}): Json => ({ jsonrpc: "
 export const note = (n: number): Json => ({ jsonrpc: "2.0", method: "notifications/test", params: { n } })
 
 /** Records the messages, refusals, gaps and ends of a connection. */
-export class Told implements Receiver {
+export class RecordingReceiver implements Receiver {
   readonly messages: Array<Json> = []
   readonly refusals: Array<readonly [JsonRpc.Id, TransportError]> = []
   readonly ends: Array<End> = []
@@ -44,7 +44,7 @@ export class Told implements Receiver {
 
 export interface Side {
   readonly connection: Connection
-  readonly told: Told
+  readonly received: RecordingReceiver
   readonly request: (id: JsonRpc.Id, method: string, params?: Json) => void
   readonly notify: (method: string, params?: Json) => void
 }
@@ -62,11 +62,11 @@ export const modern = (params: Json = {}): Json => ({
 /** Connects without sending. The grace is 0 because nothing advances the test clock while the connection closes. */
 export const connected = (options: Http.Options): Effect.Effect<Side, TransportError, Scope.Scope> =>
   Effect.map(Http.transport({ closeTimeout: 0, ...options }).connect, (connection) => {
-    const told = new Told()
-    connection.open(told)
+    const received = new RecordingReceiver()
+    connection.open(received)
     return {
       connection,
-      told,
+      received,
       request: (id, method, params) => void connection.send({ _tag: "Request", id, method, params }),
       notify: (method, params) => void connection.send({ _tag: "Notification", method, params })
     }
@@ -100,7 +100,7 @@ export const entered = (options: Http.Options) =>
   Effect.gen(function*() {
     const side = yield* connected(options)
     side.request("init", "initialize", { protocolVersion: "2025-11-25", capabilities: {} })
-    yield* until(() => side.told.answer("init") !== undefined)
+    yield* until(() => side.received.answer("init") !== undefined)
     side.notify("notifications/initialized")
     return side
   })
