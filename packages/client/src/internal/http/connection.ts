@@ -68,6 +68,11 @@ export class HttpConnection implements Connection, StreamableChannel {
     return this.#end !== undefined ? Effect.void : this.#protocol.queue.drained
   }
 
+  /** Closes the connection with a scope. */
+  closeWith(scope: Scope.Scope): Effect.Effect<void> {
+    return Scope.addFinalizerExit(scope, () => this.close)
+  }
+
   /** Closes the connection, after ending the session on the server within `closeTimeout`. */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
@@ -172,7 +177,7 @@ export const transport = (makeClient: () => HttpClient, settings: Settings): Tra
     if (resolved instanceof TransportError) return Effect.fail(resolved)
     return Effect.uninterruptible(Effect.suspend(() => {
       const connection = new HttpConnection(makeClient(), resolved, context)
-      return Effect.as(Scope.addFinalizer(Context.get(context, Scope.Scope), connection.close), connection)
+      return Effect.as(connection.closeWith(Context.get(context, Scope.Scope)), connection)
     }))
   })
   return {

@@ -17,10 +17,7 @@ import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 // servers accept little more than that. A stream with longer ids is not resumed.
 const sendable = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/
 
-/**
- * The outcome of one request for a stream that may be requested again: `undefined` if it ended, an error if it broke.
- * An error after which the stream is not requested again fails the effect.
- */
+/** The outcome of one request for a stream: `undefined` if it ended, an error if it broke or failed. */
 export type Outcome = TransportError | undefined
 
 /** The state of a stream across its requests: the last id, the known ids, and the counts of attempts. */
@@ -30,8 +27,8 @@ export class EventStream {
   #lastId = ""
   #retryDelay: number | undefined
   // The event ids of earlier responses, and of the present one, in order.
-  readonly #previousIds = new Set<string>()
-  #ids = new Set<string>()
+  #previousIds: Set<string> | undefined
+  #ids: Set<string> | undefined
   // Attempts in a row without an event, and without a message.
   #attemptsWithoutEvent = 0
   #attemptsWithoutMessage = 0
@@ -41,6 +38,8 @@ export class EventStream {
   opened = false
   /** Whether the last attempt got a response. */
   reached = false
+  /** The error after which the stream is not requested again. */
+  failure: TransportError | undefined
 
   constructor(settings: Resolved, onData: (data: string) => void) {
     this.#settings = settings
@@ -52,31 +51,26 @@ export class EventStream {
     return sendable.test(this.#lastId) ? this.#lastId : undefined
   }
 
-  /** Reads a response to its end. Fails if an event exceeds `maxMessageBytes`. */
-  read(reply: HttpResponse): Effect.Effect<Outcome, TransportError> {
+  /** Reads a response to its end. */
+  read(reply: HttpResponse): Effect.Effect<Outcome> {
     return Effect.suspend(() => {
       const { maxMessageBytes } = this.#settings
       this.opened = true
       this.#wasOpen = true
-      for (const id of this.#ids) this.#remember(this.#previousIds, id)
-      this.#ids = new Set()
-      let tooLarge: TransportError | undefined
+      this.#mergeIds()
       const reader = new Reader(this, maxMessageBytes)
       const pieces = reply.pieces((text) => {
-        if (tooLarge === undefined && !reader.feed(text)) {
-          tooLarge = connectionLost(`An event of the stream exceeds maxMessageBytes (${maxMessageBytes})`)
+        if (this.failure === undefined && !reader.feed(text)) {
+          this.failure = connectionLost(`An event of the stream exceeds maxMessageBytes (${maxMessageBytes})`)
         }
-        return tooLarge
+        return this.failure
       })
-      return Effect.matchEffect(pieces, {
-        onFailure: (error) => error === tooLarge ? Effect.fail(error) : Effect.succeed(error),
-        onSuccess: () => Effect.undefined
-      })
+      return Effect.match(pieces, { onFailure: (error): Outcome => error, onSuccess: (): Outcome => undefined })
     })
   }
 
   /** Reads a response as `read` does. Resets the counts of attempts if the stream was open for `stableAfter`. */
-  readTimed(reply: HttpResponse): Effect.Effect<Outcome, TransportError> {
+  readTimed(reply: HttpResponse): Effect.Effect<Outcome> {
     return Effect.clockWith((clock) => {
       const begun = clock.currentTimeMillisUnsafe()
       return Effect.map(this.read(reply), (outcome) => {
@@ -89,10 +83,12 @@ export class EventStream {
   }
 
   /**
-   * Waits until the stream may be requested again. Fails after too many attempts. `last` is the error that broke it.
+   * Waits until the stream may be requested again. Fails after too many attempts, or after an error that is permanent.
+   * `last` is the error that broke it.
    */
   pause(last: Outcome): Effect.Effect<void, TransportError> {
     return Effect.suspend(() => {
+      if (this.failure !== undefined) return Effect.fail(this.failure)
       const { resumption } = this.#settings
       const exhausted = this.#attemptsWithoutEvent >= resumption.maxAttempts
         ? `${this.#attemptsWithoutEvent} attempts to resume the stream brought no event (maxAttempts)`
@@ -135,9 +131,16 @@ export class EventStream {
 
   /** Whether an earlier response has brought the event. */
   #isKnown(id: string): boolean {
-    if (this.#previousIds.has(id)) return true
-    this.#remember(this.#ids, id)
+    if (this.#previousIds?.has(id) === true) return true
+    this.#remember(this.#ids ??= new Set(), id)
     return false
+  }
+
+  #mergeIds(): void {
+    if (this.#ids === undefined) return
+    const previous = this.#previousIds ??= new Set()
+    for (const id of this.#ids) this.#remember(previous, id)
+    this.#ids = undefined
   }
 
   #remember(ids: Set<string>, id: string): void {
@@ -155,29 +158,31 @@ export interface StreamRequest {
   readonly onReopened?: (() => void) | undefined
   /** Whether no further message is expected. */
   readonly isOver: () => boolean
-  /** Handles a response that is not a stream. Fails if the stream must not be requested again. */
-  readonly onResponse: (reply: HttpResponse) => Effect.Effect<Outcome, TransportError>
+  /** Handles a response that is not a stream. Sets `failure` if the stream must not be requested again. */
+  readonly onResponse: (reply: HttpResponse) => Effect.Effect<Outcome>
 }
 
 /** Requests the stream once and reads it. */
 export const readOnce = (
   { channel, onReopened, onResponse, request, stream }: StreamRequest
-): Effect.Effect<Outcome, TransportError> =>
+): Effect.Effect<Outcome> =>
   Effect.suspend(() => {
     stream.reached = false
     const { lastId, opened } = stream
-    const read = (reply: HttpResponse): Effect.Effect<Outcome, TransportError> => {
-      stream.reached = true
-      const { status } = reply
-      if (status < 200 || status >= 300 || mediaType(reply) !== "text/event-stream") return onResponse(reply)
-      if (opened && lastId === undefined) onReopened?.()
-      return stream.readTimed(reply)
-    }
-    return Effect.matchEffect(channel.exchange(request(lastId), (reply) => Effect.result(read(reply))), {
-      // A rejection by the transport itself, for example of a redirect to another origin, is permanent.
-      onFailure: (error) => error.reason._tag === "MessageRejected" ? Effect.fail(error) : Effect.succeed(error),
-      onSuccess: Effect.fromResult
-    })
+    return Effect.catch(
+      channel.exchange(request(lastId), (reply): Effect.Effect<Outcome> => {
+        stream.reached = true
+        const { status } = reply
+        if (status < 200 || status >= 300 || mediaType(reply) !== "text/event-stream") return onResponse(reply)
+        if (opened && lastId === undefined) onReopened?.()
+        return stream.readTimed(reply)
+      }),
+      (error) => {
+        // A rejection by the transport itself, for example of a redirect to another origin, is permanent.
+        if (error.reason._tag === "MessageRejected") stream.failure = error
+        return Effect.succeed<Outcome>(error)
+      }
+    )
   })
 
 /** Requests a stream that ended or broke until it is over. Fails when it cannot be resumed. */

@@ -12,6 +12,18 @@ import { notDelivered } from "../errors.ts"
 import { customHeaders, invalidHeader, type Resolved } from "./settings.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
+/** The request must be sent again, after a redirect or with other credentials. */
+class Repeat {
+  readonly request: HttpRequest
+  readonly redirects: number
+  readonly challenges: number
+  constructor(request: HttpRequest, redirects: number, challenges: number) {
+    this.request = request
+    this.redirects = redirects
+    this.challenges = challenges
+  }
+}
+
 /**
  * Runs the effect of the options or of the credentials that returns headers. Its failure may quote a secret, so it is
  * the cause of the error but not part of the message.
@@ -61,8 +73,6 @@ const redirectTarget = (
   return url
 }
 
-type Next<A, E> = Effect.Effect<Effect.Effect<A, E | TransportError>, E | TransportError>
-
 /** Makes the HTTP exchanges of one connection. */
 export class Exchanger {
   readonly #client: HttpClient
@@ -88,14 +98,13 @@ export class Exchanger {
   ): Effect.Effect<A, E | TransportError> {
     const { credentials, headers: fixed, maxChallenges, maxRedirects } = this.#settings
     const renewals = this.#renewals
-    // Returns the effect that follows when this exchange has ended: another exchange, or nothing.
-    const onResponse = (reply: HttpResponse, sent?: Headers): Next<A, E> => {
+    const onResponse = (reply: HttpResponse, sent?: Headers): Effect.Effect<A | Repeat, E | TransportError> => {
       const { status } = reply
       if (sent !== undefined) reply.sentHeaders = sent
       if (status >= 300 && status < 400) {
         const url = redirectTarget(request, reply, redirects, maxRedirects)
         if (url instanceof TransportError) return Effect.fail(url)
-        return Effect.succeed(this.exchange({ ...request, url }, use, redirects + 1, challenges))
+        return Effect.succeed(new Repeat({ ...request, url }, redirects + 1, challenges))
       }
       if ((status === 401 || status === 403) && credentials !== undefined && challenges < maxChallenges) {
         const attempt = challenges + 1
@@ -107,21 +116,21 @@ export class Exchanger {
         } as const
         return Effect.flatMap(
           this.#answerChallenge(credentials, renewals, challenge),
-          (again): Next<A, E> =>
-            again
-              ? Effect.succeed(this.exchange(request, use, redirects, attempt))
-              : Effect.map(use(reply), Effect.succeed)
+          (again): Effect.Effect<A | Repeat, E> =>
+            again ? Effect.succeed(new Repeat(request, redirects, attempt)) : use(reply)
         )
       }
-      return Effect.map(use(reply), Effect.succeed)
+      return use(reply)
     }
     const client = this.#client
     const ready = this.#withHeaders(request)
-    return Effect.flatten(
-      Effect.isEffect(ready)
-        ? Effect.flatMap(ready, (request) => client.exchange(request, (reply) => onResponse(reply, request.headers)))
-        : client.exchange(ready, fixed === undefined ? onResponse : (reply) => onResponse(reply, ready.headers))
-    )
+    const made = Effect.isEffect(ready)
+      ? Effect.flatMap(ready, (request) => client.exchange(request, (reply) => onResponse(reply, request.headers)))
+      : client.exchange(ready, fixed === undefined ? onResponse : (reply) => onResponse(reply, ready.headers))
+    return Effect.flatMap(made, (done) =>
+      done instanceof Repeat
+        ? this.exchange(done.request, use, done.redirects, done.challenges)
+        : Effect.succeed(done))
   }
 
   /**

@@ -13,12 +13,15 @@ const notFound = "The server no longer has the session"
 // The error texts of restarted servers on an official SDK: of its transport, and of its first examples.
 const unknown = /\b(?:server not initialized|(?:in)?valid.*session id)\b/i
 
+// The headers before a session is open. All clients share them.
+const none: Headers = {}
+
 /** The state of the session of one connection. */
 export class Session {
   readonly #url: URL
   #id: string | undefined
   // The headers of all requests in a session (2025-11-25, transports: session management, protocol version header).
-  #headers: Headers = {}
+  #headers = none
   #posted = posted
   /** Whether the server has reported that the session does not exist. */
   gone = false
@@ -30,7 +33,9 @@ export class Session {
   /** Resets the state before `initialize` is sent. */
   begin(): void {
     this.gone = false
-    this.#set(undefined, undefined)
+    this.#id = undefined
+    this.#headers = none
+    this.#posted = posted
   }
 
   /** Reads the id from the response to `initialize`. Returns whether it is valid or absent. */

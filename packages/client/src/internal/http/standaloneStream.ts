@@ -25,11 +25,11 @@ const streamRequest = (
   onResponse: (reply) => {
     const { channel, stream } = following
     const { status } = reply
-    const gone = Effect.as(Effect.sync(onNotFound), undefined)
-    if (stream.opened && session.isNotFound(status)) return gone
-    return Effect.flatMap(readRefusal(reply, channel), (error) => {
-      if (stream.opened && session.isUnknownSession(status, error.message)) return gone
-      return isTransientStatus(status) ? Effect.succeed(error) : Effect.fail(permanent(error))
+    if (stream.opened && session.isNotFound(status)) return Effect.as(Effect.sync(onNotFound), undefined)
+    return Effect.map(readRefusal(reply, channel), (error) => {
+      if (stream.opened && session.isUnknownSession(status, error.message)) return void onNotFound()
+      if (!isTransientStatus(status)) stream.failure = permanent(error)
+      return error
     })
   }
 })
@@ -63,7 +63,6 @@ export const readStandaloneStream = (
   const following = streamRequest(session, { channel, stream, isOver, onReopened }, onNotFound, (error) => error)
   return Effect.matchEffect(Effect.flatMap(readOnce(following), (outcome) => follow(following, outcome)), {
     onFailure: (error) => {
-      if (session.gone) return Effect.void
       // The server cannot be reached at all. The client reconnects, or reports that.
       if (!stream.reached) return Effect.sync(() => channel.end({ _tag: "Lost", cause: error }))
       const message = `standalone SSE stream is closed; server notifications will be missed: ${error.message}`
