@@ -16,14 +16,16 @@ import { type EventStream, follow, readOnce, type StreamRequest } from "./eventS
  */
 const streamRequest = (
   session: Session,
-  following: Pick<StreamRequest, "channel" | "stream" | "isOver" | "onReopened">,
+  { channel, isOver, onReopened, stream }: Pick<StreamRequest, "channel" | "stream" | "isOver" | "onReopened">,
   onNotFound: () => void,
   permanent: (error: TransportError) => TransportError
 ): StreamRequest => ({
-  ...following,
+  channel,
+  isOver,
+  onReopened,
+  stream,
   request: (lastId) => session.getRequest(lastId),
   onResponse: (reply) => {
-    const { channel, stream } = following
     const { status } = reply
     if (stream.opened && session.isNotFound(status)) return Effect.as(Effect.sync(onNotFound), undefined)
     return Effect.map(readRefusal(reply, channel), (error) => {
@@ -51,6 +53,8 @@ export const noStandaloneStream = new TransportError({
   reason: new MessageRejected({ message: "the standalone SSE stream is turned off (standaloneStream: false)" })
 })
 
+const asItIs = (error: TransportError): TransportError => error
+
 /** Reads the standalone SSE stream until the session ends, if the server has one. */
 export const readStandaloneStream = (
   channel: HttpChannel,
@@ -60,7 +64,7 @@ export const readStandaloneStream = (
 ): Effect.Effect<void> => {
   const isOver = () => session.gone
   const onReopened = () => channel.gap()
-  const following = streamRequest(session, { channel, stream, isOver, onReopened }, onNotFound, (error) => error)
+  const following = streamRequest(session, { channel, stream, isOver, onReopened }, onNotFound, asItIs)
   return Effect.matchEffect(Effect.flatMap(readOnce(following), (outcome) => follow(following, outcome)), {
     onFailure: (error) => {
       // The server cannot be reached at all. The client reconnects, or reports that.
