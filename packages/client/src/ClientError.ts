@@ -6,7 +6,7 @@ import type * as McpError from "@skein/protocol/McpError"
 import type { Problem } from "@skein/protocol/SchemaValidation"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Data from "effect/Data"
-import type { Handle } from "./internal/tasks/handle.ts"
+import type { Revision } from "@skein/protocol/Revision"
 
 /** The connection could not be opened. The `cause` is the `TransportError`. */
 export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<{
@@ -125,6 +125,26 @@ export class NegotiationFailed extends Data.TaggedError("NegotiationFailed")<{
   readonly cause?: unknown
 }> {}
 
+/**
+ * Identifies a task: a JSON value that can be stored and passed to `resumeTask`. Protect it: it may be sufficient to
+ * access the task.
+ */
+export interface TaskHandle {
+  readonly taskId: string
+  /** The tool that was called. The result is validated by its schema. */
+  readonly tool?: string | undefined
+  /**
+   * The name of the server, as it sent it. A server with another name is not asked for the task: its id may be all that
+   * is needed to access it.
+   */
+  readonly server?: string | undefined
+  /**
+   * The revision in which it was started. The server decides whether the task is also available in the other revision
+   * that has tasks.
+   */
+  readonly revision?: Revision | undefined
+}
+
 /** Why a client failed. */
 export type Reason =
   | ConnectionFailed
@@ -166,14 +186,14 @@ export class ClientError extends Data.TaggedError("ClientError")<{
   /** True if the server has certainly not begun to handle the request, so that any request may be sent again. */
   readonly undelivered?: boolean | undefined
   /** The task that the call had become and that may go on without this client. Pass it to `resumeTask`. */
-  readonly task?: Handle | undefined
+  readonly task?: TaskHandle | undefined
   readonly cause?: unknown
 }> {
   constructor(fields: {
     readonly reason: Reason
     readonly method?: string | undefined
     readonly undelivered?: boolean | undefined
-    readonly task?: Handle | undefined
+    readonly task?: TaskHandle | undefined
   }) {
     const { method, reason, task, undelivered } = fields
     super({ reason, method, undelivered, task, message: reason.message, cause: reason.cause })

@@ -43,10 +43,10 @@ import { Elicit } from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
 import type { RequestingServer } from "./RequestingServer.ts"
-import { capture, type Needed } from "./internal/input/captureServices.ts"
 import * as Form from "./internal/input/form.ts"
-import { Elicitation, type ElicitationHandler, invalidRequest } from "./internal/input/services.ts"
+import { captureServices, Elicitation, type ElicitationHandler, invalidRequest } from "./internal/input/services.ts"
 import * as Url from "./internal/input/url.ts"
 
 /** A form for the user. */
@@ -172,10 +172,10 @@ const fill = (form: Form.Form, answer: FormAnswer): Effect.Effect<Wire.ElicitRes
  */
 export const layer = <RF = never, RU = never>(
   { form, maxFields, url }: Handlers<RF, RU>
-): Layer.Layer<Elicitation, never, Needed<RF | RU>> =>
+): Layer.Layer<Elicitation, never, Exclude<RF | RU, Scope.Scope>> =>
   Layer.effect(
     Elicitation,
-    Effect.map(capture<RF | RU>(), (provide): ElicitationHandler => ({
+    Effect.map(captureServices<RF | RU>(), (provide): ElicitationHandler => ({
       form: form && (({ message, requestedSchema }, server, forms) =>
         Result.match(Form.readForm(requestedSchema, maxFields, forms), {
           onFailure: invalidRequest,

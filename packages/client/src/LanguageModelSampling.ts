@@ -25,7 +25,7 @@ import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { Needed } from "./internal/input/captureServices.ts"
+import type * as Scope from "effect/Scope"
 import { contentOf, prompt, stopReason, toolsOf } from "./internal/input/prompt.ts"
 import type { Sampling } from "./internal/input/services.ts"
 import { type Answer, layer as sampling, type Request, type SamplingRefused } from "./Sampling.ts"
@@ -101,10 +101,10 @@ const ask = (request: Request, configure: Configure, named: string | undefined) 
  */
 export const layer = <R = never>(
   { configure, model, present, review, tools }: Options<R>
-): Layer.Layer<Sampling, never, LanguageModel.LanguageModel | Needed<R>> =>
+): Layer.Layer<Sampling, never, LanguageModel.LanguageModel | Exclude<R, Scope.Scope>> =>
   sampling((given) =>
     Effect.gen(function*() {
       const request = review === undefined ? given : yield* review(given)
       const answer = yield* ask(request, configure(request), model)
       return present === undefined ? answer : yield* present(answer, request)
-    }), { tools }) as Layer.Layer<Sampling, never, LanguageModel.LanguageModel | Needed<R>>
+    }), { tools }) as Layer.Layer<Sampling, never, LanguageModel.LanguageModel | Exclude<R, Scope.Scope>>

@@ -41,10 +41,9 @@ import type { Progress } from "@skein/runtime/RequestContext"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
-import type { ClientError } from "./ClientError.ts"
-import type { Handle } from "./internal/tasks/handle.ts"
+import type { ClientError, TaskHandle as Handle } from "./ClientError.ts"
 
-export type { Handle } from "./internal/tasks/handle.ts"
+export type { Handle }
 
 /** The members that a task has in any status. */
 export interface Described {

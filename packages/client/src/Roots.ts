@@ -18,12 +18,12 @@ import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import type { RequestingServer } from "./RequestingServer.ts"
-import { capture, type Needed } from "./internal/input/captureServices.ts"
 import { rootUriProblem } from "./internal/input/url.ts"
-import { Roots } from "./internal/input/services.ts"
+import { captureServices, Roots } from "./internal/input/services.ts"
 
 export type {
   /** A directory or a file as a `file://` URI, with an optional name. */
@@ -76,11 +76,11 @@ export const layer = (roots: ReadonlyArray<Root>): Layer.Layer<Roots, InvalidRoo
  */
 export const layerStream = <R>(
   roots: Stream.Stream<ReadonlyArray<Root>, never, R>
-): Layer.Layer<Roots, never, Needed<R>> =>
+): Layer.Layer<Roots, never, Exclude<R, Scope.Scope>> =>
   Layer.effect(
     Roots,
     Effect.gen(function*() {
-      const provide = yield* capture<R>()
+      const provide = yield* captureServices<R>()
       const latest = yield* SubscriptionRef.make<{ readonly text: string; readonly roots: ReadonlyArray<Root> }>({
         text: "",
         roots: []
@@ -117,10 +117,10 @@ export const layerStream = <R>(
  */
 export const layerEffect = <R = never>(
   list: (server: RequestingServer) => Effect.Effect<ReadonlyArray<Root>, never, R>
-): Layer.Layer<Roots, never, Needed<R>> =>
+): Layer.Layer<Roots, never, Exclude<R, Scope.Scope>> =>
   Layer.effect(
     Roots,
-    Effect.map(capture<R>(), (provide) => ({
+    Effect.map(captureServices<R>(), (provide) => ({
       list: (server: RequestingServer) => Effect.flatMap(provide(Effect.suspend(() => list(server))), withoutInvalid),
       changes: undefined
     }))

@@ -21,15 +21,14 @@ import * as Codec from "@skein/protocol/Codec"
 import * as McpError from "@skein/protocol/McpError"
 import { CreateMessage } from "@skein/protocol/Method"
 import * as Wire from "@skein/protocol/Sampling"
-import { hasToolUse } from "@skein/protocol/SamplingMessages"
+import { hasToolUse, problemOf } from "@skein/protocol/SamplingMessages"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
 import type { RequestingServer } from "./RequestingServer.ts"
-import { capture, type Needed } from "./internal/input/captureServices.ts"
-import { imbalance } from "./internal/input/messages.ts"
-import { invalidRequest, type Refusal, Sampling, undeclaredFeature } from "./internal/input/services.ts"
+import { captureServices, invalidRequest, type Refusal, Sampling, undeclaredFeature } from "./internal/input/services.ts"
 
 /** A sampling request, and the server that sent it. */
 export interface Request extends Omit<Wire.CreateMessageRequestParams, "_meta" | "task"> {
@@ -98,10 +97,10 @@ const check = (request: Request, answer: Answer): Effect.Effect<Answer> => {
 export const layer = <R = never>(
   handler: Handler<R>,
   { context = false, tools = false }: Options = {}
-): Layer.Layer<Sampling, never, Needed<R>> =>
+): Layer.Layer<Sampling, never, Exclude<R, Scope.Scope>> =>
   Layer.effect(
     Sampling,
-    Effect.map(capture<R>(), (provide) => ({
+    Effect.map(captureServices<R>(), (provide) => ({
       tools,
       context,
       handle: (given, server) => {
@@ -111,7 +110,7 @@ export const layer = <R = never>(
         if (!tools && (params.tools !== undefined || params.toolChoice !== undefined)) {
           return undeclaredFeature("The client did not declare sampling.tools")
         }
-        const wrong = imbalance(params.messages)
+        const wrong = problemOf(params.messages)
         if (wrong !== undefined) return invalidRequest(wrong)
         const request: Request = {
           ...params,

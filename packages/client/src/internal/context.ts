@@ -22,7 +22,7 @@ import type * as ResponseCache from "../ResponseCache.ts"
 import { InputRequestHandler, type Options as AnswersOptions } from "./input/inputRequests.ts"
 import * as Cache from "./cache/cache.ts"
 import type { ClientContext, InternalOptions } from "./calls/context.ts"
-import { call, compose } from "./calls/pipeline.ts"
+import { call, compose } from "./pipeline.ts"
 import { send } from "./calls/send.ts"
 import { Changes } from "./subscriptions/changes.ts"
 import { connect, type ConnectContext, type ConnectOptions } from "./connection/connect.ts"
@@ -35,7 +35,7 @@ import { type Lister, ToolListRefresh } from "./calls/toolListRefresh.ts"
 import { Broadcast } from "./broadcast.ts"
 import { type Bounds, walk } from "./calls/pages.ts"
 import { createdIn } from "./legacyTasks/requestTask.ts"
-import { TaskRegistry } from "./tasks/taskRegistry.ts"
+import { TaskRegistry } from "./calls/taskRegistry.ts"
 
 /** The options of a client. */
 interface Options extends ConnectOptions, ReconnectOptions, AnswersOptions, Omit<DefinitionsSettings, "warn"> {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Client from "../../src/Client.ts"
-import { sizeUpTo } from "../../src/internal/calls/schemaSize.ts"
+import { sizeUpTo } from "../../src/internal/calls/toolCatalog.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { opened, page, tool, warnings } from "./listed.ts"
 

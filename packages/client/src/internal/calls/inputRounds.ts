@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
 import { serverErrorOf } from "../errors.ts"
 import type { CallContext, CallLayer } from "./context.ts"
-import { remainingTime } from "./deadline.ts"
+import { remainingTime } from "./options.ts"
 import { onResponse } from "./onResponse.ts"
 import { invalidResponse } from "./response.ts"
 
@@ -75,7 +75,7 @@ export const visitUrls: CallLayer = (next) => (call) => {
     if (error?.reason !== "UrlElicitationRequired" || supervisor.last.revision !== "2025-11-25") {
       return Effect.fail(refused)
     }
-    return attend(supervisor.last, method.name, error, options).pipe(
+    return attend(supervisor.last, method.name, error, options.maxTimeout).pipe(
       Effect.raceFirst(Effect.as(supervisor.ended, false)),
       Effect.flatMap((isComplete) => isComplete ? response : Effect.fail(refused))
     )

@@ -3,6 +3,7 @@
  */
 import type { PromptReference, ResourceTemplateReference } from "@skein/protocol/Completion"
 import type { CallOptions } from "@skein/runtime/RequestContext"
+import * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
 import type { TaskOptions } from "../../RemoteTask.ts"
 
@@ -66,3 +67,19 @@ export interface TypedCallOptions<A, RD = never> extends CallToolOptions {
    */
   readonly output: Schema.Decoder<A, RD>
 }
+
+/** The remaining time of a call that takes more than one request, in milliseconds; 0 or less if no time remains. */
+export interface RemainingTime {
+  readonly timeout: number
+  readonly maxTimeout: number
+}
+
+/** The remaining time of a call after so many milliseconds. */
+export const remainingTime = (
+  timeouts: RemainingTime,
+  options: Pick<CallOptions, "timeout" | "maxTimeout">,
+  spent: number
+): RemainingTime => ({
+  timeout: Duration.toMillis(options.timeout ?? timeouts.timeout) - spent,
+  maxTimeout: Duration.toMillis(options.maxTimeout ?? timeouts.maxTimeout) - spent
+})

@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import { ClientError, Timeout } from "../../ClientError.ts"
 import type { CallContext, CallHandler, CallLayer } from "./context.ts"
 import { encodeParams } from "./send.ts"
-import { remainingTime } from "./deadline.ts"
+import { remainingTime } from "./options.ts"
 import { refreshed } from "./toolListRefresh.ts"
 
 const isMismatch = (error: ClientError): boolean => serverErrorOf(error)?.reason === "HeaderMismatch"

@@ -6,7 +6,6 @@
  * timeouts of the request, which include the waiting, and `maxRetries` bound all of it.
  */
 import { endOf } from "../errors.ts"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
@@ -16,6 +15,7 @@ import type { ConnectionSupervisor } from "../connection/supervisor.ts"
 import { isDoubtful, refutes } from "../connection/handshakeFailure.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallContext, CallHandler, CallLayer, CallResponse, InternalOptions } from "./context.ts"
+import { remainingTime } from "./options.ts"
 import { unsupportedOn } from "./support.ts"
 
 /** Too many requests, or a server or gateway that cannot answer now. */
@@ -57,9 +57,9 @@ class RetryLoop {
     this.#call = call
     this.#next = next
     this.#startedAt = startedAt
-    this.#timeout = options.timeout === undefined ? timeouts.timeout : Duration.toMillis(options.timeout)
-    this.#last = startedAt +
-      (options.maxTimeout === undefined ? timeouts.maxTimeout : Duration.toMillis(options.maxTimeout))
+    const { maxTimeout, timeout } = remainingTime(timeouts, options, 0)
+    this.#timeout = timeout
+    this.#last = startedAt + maxTimeout
     this.#deadline = Math.min(startedAt + this.#timeout, this.#last)
   }
 

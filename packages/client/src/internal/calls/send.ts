@@ -3,7 +3,8 @@
  * telemetry.
  */
 import * as Codec from "@skein/protocol/Codec"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
 import type { CallOptions } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -65,4 +66,22 @@ export const sendRequest: CallHandler = (call) => {
   if (call.encoded !== undefined) return sendEncoded(call, call.encoded)
   const encoded = encodeParams(call)
   return Result.isSuccess(encoded) ? sendEncoded(call, encoded.success) : Effect.fail(encoded.failure)
+}
+
+const memberOf = (value: unknown, key: string): JsonObject => {
+  const member = isObject(value) ? value[key] : undefined
+  return isObject(member) ? member : {}
+}
+
+/**
+ * Returns parameters that declare an extension for one request of the stateless revision, without settings, in addition
+ * to those that each request declares: "the client signals support by including the extension in its per-request
+ * capabilities" (the extension `io.modelcontextprotocol/tasks`). Members that the caller has set in `_meta` are
+ * retained.
+ */
+export const declaring = (connection: NegotiatedConnection, extension: string, params: JsonObject): JsonObject => {
+  const meta = memberOf(connection.stamp(params), "_meta")
+  const capabilities = memberOf(meta, RequestMeta.clientCapabilities)
+  const extensions = { ...memberOf(capabilities, "extensions"), [extension]: {} }
+  return { ...params, _meta: { ...meta, [RequestMeta.clientCapabilities]: { ...capabilities, extensions } } }
 }

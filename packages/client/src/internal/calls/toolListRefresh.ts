@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
-import type { RemainingTime } from "./deadline.ts"
+import type { RemainingTime } from "./options.ts"
 
 /** Lists all tools, past the cache. */
 export interface Lister {

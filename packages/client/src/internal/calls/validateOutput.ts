@@ -7,9 +7,8 @@ import * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallLayer, ClientContext } from "./context.ts"
-import { remainingTime } from "./deadline.ts"
 import { onResponse } from "./onResponse.ts"
-import type { RequestOptions } from "./options.ts"
+import { remainingTime, type RequestOptions } from "./options.ts"
 import { refreshed } from "./toolListRefresh.ts"
 
 /**

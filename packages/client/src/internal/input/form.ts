@@ -5,7 +5,7 @@
 import type { ElicitValue, RequestedSchema } from "@skein/protocol/Elicitation"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Result from "effect/Result"
-import { quoted } from "../text.ts"
+import { quote } from "@skein/protocol/Text"
 
 /** The values that the user entered. A member that is `undefined` is a field that was left empty. */
 export interface Content {
@@ -92,23 +92,23 @@ export const readForm = (
   const steps = Math.floor(Math.max(leastSteps, maxSteps / given.length) / forms)
   for (const [name, schema] of given) {
     const field = fieldOf(schema, steps)
-    if (Result.isFailure(field)) return Result.fail(`The field ${quoted(name)} cannot be used: ${field.failure}`)
+    if (Result.isFailure(field)) return Result.fail(`The field ${quote(name)} cannot be used: ${field.failure}`)
     fields.set(name, field.success)
     const { default: value } = schema
     // A default that its own schema refuses is ignored.
     if (value !== undefined && field.success.problem(value) === undefined) defaults.set(name, value)
   }
   const unknown = required.find((name) => !fields.has(name))
-  if (unknown !== undefined) return Result.fail(`The form requires ${quoted(unknown)}, and has no such field`)
+  if (unknown !== undefined) return Result.fail(`The form requires ${quote(unknown)}, and has no such field`)
   const settle: Form["settle"] = (content) => {
     const strange = Object.keys(content).find((name) => content[name] !== undefined && !fields.has(name))
-    if (strange !== undefined) return Result.fail(`the form has no field ${quoted(strange)}`)
+    if (strange !== undefined) return Result.fail(`the form has no field ${quote(strange)}`)
     const settled: Array<readonly [string, ElicitValue]> = []
     for (const [name, { problem }] of fields) {
       const value = Object.hasOwn(content, name) ? content[name] : defaults.get(name)
       if (value === undefined) continue
       const wrong = problem(value)
-      if (wrong !== undefined) return Result.fail(`the value of ${quoted(name)} ${wrong}`)
+      if (wrong !== undefined) return Result.fail(`the value of ${quote(name)} ${wrong}`)
       settled.push([name, value])
     }
     const sent = new Set(settled.map(([name]) => name))
@@ -116,7 +116,7 @@ export const readForm = (
     // Entries define own members, so that a field may be called `__proto__`.
     return missing === undefined
       ? Result.succeed(Object.fromEntries(settled))
-      : Result.fail(`${quoted(missing)} is required and was left empty`)
+      : Result.fail(`${quote(missing)} is required and was left empty`)
   }
   return Result.succeed({ defaults: Object.fromEntries(defaults), settle })
 }

@@ -9,11 +9,13 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { relatedTask } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
+import type { Revision } from "@skein/protocol/Revision"
 import type { Dispatcher, RequestContext } from "@skein/runtime/RequestContext"
 import * as Limits from "@skein/runtime/Limits"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
@@ -30,10 +32,8 @@ import {
 } from "./handlers.ts"
 import type { Refusal } from "./services.ts"
 import { type Bounds, Visits } from "./visits.ts"
-import type { NegotiatedConnection } from "../connection/connection.ts"
 import { capabilityOf, concernsTasks, type Ready, Receiving } from "../legacyTasks/receiver.ts"
-import type { RequestOptions } from "../calls/options.ts"
-import { quoted } from "../text.ts"
+import { quote } from "@skein/protocol/Text"
 
 /** The options of input requests. */
 export interface Options {
@@ -42,6 +42,14 @@ export interface Options {
   readonly inputRequestConcurrency?: number | undefined
   readonly limits?: Limits.Limits | undefined
   readonly taskReceiver?: TaskReceiver.Options | false | undefined
+}
+
+/** The members of a connection that input is requested on. */
+interface InputConnection {
+  readonly peer: Peer
+  readonly revision: Revision
+  readonly isRequestEra: boolean
+  readonly agreement: { readonly info?: JsonRpc.JsonObject | undefined }
 }
 
 const inputMethods: ReadonlyMap<string, Method.AnyRequest> = new Map(
@@ -110,7 +118,7 @@ const serviceNames: Readonly<Record<InputRequest["method"], string>> = {
 }
 
 const callError = ({ key, method, question }: InputContext, { cause, error, reason: Reason }: Refusal): ClientError => {
-  const asked = `${quoted(key)} (${question.method})`
+  const asked = `${quote(key)} (${question.method})`
   const why = error.reason === "MethodNotFound"
     ? `the client was made without the service ${serviceNames[question.method]}`
     : error.message
@@ -187,7 +195,7 @@ export class InputRequestHandler {
 
   /** Handles the input requests of one result in parallel, within the bounds. */
   fulfil(
-    connection: NegotiatedConnection,
+    connection: InputConnection,
     method: string,
     questions: InputRequests
   ): Effect.Effect<InputResponses, ClientError> {
@@ -214,7 +222,7 @@ export class InputRequestHandler {
    * validated before the first one runs, so that the user is not asked when another request makes the call fail.
    */
   ready(
-    connection: NegotiatedConnection,
+    connection: InputConnection,
     method: string,
     questions: InputRequests,
     count: number
@@ -236,21 +244,21 @@ export class InputRequestHandler {
    */
   get attend():
     | ((
-      connection: NegotiatedConnection,
+      connection: InputConnection,
       method: string,
       error: McpError.McpError,
-      options: RequestOptions
+      maxTimeout: Duration.Input | undefined
     ) => Effect.Effect<boolean>)
     | undefined
   {
     const url = this.#services.elicitation?.url
-    return url && (({ agreement, revision }, method, error, options) =>
+    return url && (({ agreement, revision }, method, error, maxTimeout) =>
       (this.#visits ??= new Visits()).attend(
         url,
         error,
         requestingServerOf(this.#services, agreement.info, revision, method),
         this.bounds,
-        options.maxTimeout ?? Limits.resolve(this.#options.limits).maxTimeout
+        maxTimeout ?? Limits.resolve(this.#options.limits).maxTimeout
       ))
   }
 
@@ -262,7 +270,7 @@ export class InputRequestHandler {
   /**
    * Runs for each connection after the handshake. It notifies the server of changed roots while the connection is open.
    */
-  opened({ isRequestEra, peer }: NegotiatedConnection): Effect.Effect<void, never, Scope.Scope> {
+  opened({ isRequestEra, peer }: InputConnection): Effect.Effect<void, never, Scope.Scope> {
     const { changes } = this.#services.roots ?? {}
     return isRequestEra || changes === undefined
       ? Effect.void

@@ -5,18 +5,15 @@ import type { ContentBlock } from "@skein/protocol/Content"
 import type { Revision } from "@skein/protocol/Revision"
 import type {
   CreateMessageRequestParams,
-  SamplingContent,
   SamplingMessage,
   SamplingMessageContentBlock
 } from "@skein/protocol/Sampling"
+import { blocksOf } from "@skein/protocol/SamplingMessages"
 import * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as AiTool from "effect/ai/Tool"
 import * as Base64 from "effect/encoding/Base64"
 import type { JsonSchema } from "effect/JsonSchema"
-
-const blocksOf = (content: SamplingContent): ReadonlyArray<SamplingMessageContentBlock> =>
-  Array.isArray(content) ? content : [content as SamplingMessageContentBlock]
 
 const text = (text: string) => Prompt.textPart({ text })
 

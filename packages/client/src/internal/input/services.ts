@@ -7,9 +7,12 @@ import * as McpError from "@skein/protocol/McpError"
 import type { Root } from "@skein/protocol/Roots"
 import type * as Sample from "@skein/protocol/Sampling"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
+import * as Tracer from "effect/Tracer"
 import { type InputRefused, InvalidResponse, Unsupported } from "../../ClientError.ts"
 import type { RequestingServer } from "../../RequestingServer.ts"
 
@@ -88,3 +91,20 @@ export interface RootsHandler {
 
 /** The service of the roots handler. Provided by `layer`, `layerStream` or `layerEffect`. */
 export class Roots extends Context.Service<Roots, RootsHandler>()("@skein/client/Roots") {}
+
+/**
+ * Captures the services of handlers when their layer is built, except for those that belong to building it: its scope,
+ * memo map and parent span. Returns a function that provides the services to a handler, with a scope of its own.
+ */
+export const captureServices = <R>(): Effect.Effect<
+  <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E>,
+  never,
+  Exclude<R, Scope.Scope>
+> =>
+  Effect.map(Effect.context<Exclude<R, Scope.Scope>>(), (context) => {
+    const services = Context.omit(Scope.Scope, Layer.CurrentMemoMap, Tracer.ParentSpan)(
+      context as Context.Context<never>
+    ) as Context.Context<Exclude<R, Scope.Scope>>
+    return <A, E>(effect: Effect.Effect<A, E, R>) =>
+      Effect.provideContext(Effect.scoped(effect), services) as Effect.Effect<A, E>
+  })

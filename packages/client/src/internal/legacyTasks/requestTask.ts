@@ -12,12 +12,11 @@ import type * as Scope from "effect/Scope"
 import type { CallToolRequestParams } from "@skein/protocol/CallTool"
 import { ClientError, Closed } from "../../ClientError.ts"
 import type { CallContext, CallHandler, CallLayer, CallResponse } from "../calls/context.ts"
-import { remainingTime } from "../calls/deadline.ts"
 import { send } from "../calls/send.ts"
-import { TaskProgress } from "../tasks/taskRegistry.ts"
+import { TaskProgress } from "../calls/taskRegistry.ts"
 import type { ToolCatalog } from "../calls/toolCatalog.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import type { CallToolOptions } from "../calls/options.ts"
+import { type CallToolOptions, remainingTime } from "../calls/options.ts"
 
 const needed = { side: "server", path: ["tasks", "requests", "tools", "call"] } as const
 

@@ -9,7 +9,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { ClientError, Timeout } from "../../ClientError.ts"
 import { send } from "../calls/send.ts"
-import { declaring } from "../calls/extension.ts"
+import { declaring } from "../calls/send.ts"
 import { acknowledgedFilter, changeOf, isEmpty, toSubscriptionFilter, unsupported } from "./filter.ts"
 import type { Run, Subscribe } from "./run.ts"
 

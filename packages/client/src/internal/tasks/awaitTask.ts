@@ -9,7 +9,7 @@ import type { ClientError } from "../../ClientError.ts"
 import type { CallLayer, ClientContext } from "../calls/context.ts"
 import { onResponse } from "../calls/onResponse.ts"
 import { invalidResponse } from "../calls/response.ts"
-import type { CreatedTask } from "./taskRegistry.ts"
+import type { CreatedTask } from "../calls/taskRegistry.ts"
 
 /** The module that follows tasks. */
 export const taskClient = Effect.promise(() => import("./taskClient.ts"))

@@ -4,8 +4,7 @@
 import { isTransient, serverErrorOf } from "../errors.ts"
 import * as Method from "@skein/protocol/Method"
 import { printableLines } from "@skein/protocol/Text"
-import { ClientError, Closed, TaskCancelled, TaskNotFound, Timeout } from "../../ClientError.ts"
-import type { Handle } from "./handle.ts"
+import { ClientError, Closed, TaskCancelled, type TaskHandle, TaskNotFound, Timeout } from "../../ClientError.ts"
 
 const method = Method.CallTool.name
 
@@ -43,7 +42,7 @@ export const clientClosed = (id: string): ClientError =>
   })
 
 /** The same failure, with the handle of the task. */
-export const withHandle = (error: ClientError, task: Handle): ClientError => new ClientError({ ...error, task })
+export const withHandle = (error: ClientError, task: TaskHandle): ClientError => new ClientError({ ...error, task })
 
 /** Whether another poll may succeed. */
 export const mayLookAgain = (error: ClientError): boolean => isTransient(error) || error.reason._tag === "LimitExceeded"

@@ -5,9 +5,8 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
 import type * as Duration from "effect/Duration"
 import type { ClientContext } from "../calls/context.ts"
-import type { Handle } from "./handle.ts"
-import type { TaskProgress } from "./taskRegistry.ts"
-import type { Resolved } from "./settings.ts"
+import type { Handle } from "../../RemoteTask.ts"
+import type { TaskProgress, TaskSettings } from "../calls/taskRegistry.ts"
 import type { TaskStatus } from "./statusStream.ts"
 
 /** The context in which a task is followed. */
@@ -34,7 +33,7 @@ export type End =
 export interface Followed {
   readonly id: string
   readonly terms: TaskContext
-  readonly settings: Resolved
+  readonly settings: TaskSettings
   /** The last status that the server sent. */
   readonly told: TaskStatus
   /** Receives a status of the server. */

@@ -6,6 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
@@ -14,9 +15,8 @@ import { mayLookAgain, taskNotFound, taskTimedOut } from "./failures.ts"
 import { type Listener, Listening } from "./taskSubscription.ts"
 import { Memory, Questions } from "./questions.ts"
 import * as Requests from "./requests.ts"
-import { backstopOf, delayOf, intervalOf } from "./settings.ts"
-import { Signal } from "./signal.ts"
 import { ageOf, isFinal, isSame, isStale, readNotice, type TaskStatus } from "./statusStream.ts"
+import type { TaskSettings } from "../calls/taskRegistry.ts"
 import type { End, Followed } from "./policy.ts"
 
 /**
@@ -31,10 +31,31 @@ type Telling = "in force" | "none" | "mistrusted"
  */
 const greeting = 20
 
+/** The poll interval of a task, given the suggestion of the server. */
+const intervalOf = (
+  { maxPollInterval, minPollInterval, pollInterval }: TaskSettings,
+  suggested: number | undefined
+): number => Math.min(Math.max(suggested ?? pollInterval, minPollInterval), Math.max(minPollInterval, maxPollInterval))
+
+// A task whose changes are sent as notifications is polled so many times less often.
+const backstopFactor = 10
+
+/** The poll interval of a task whose changes are sent as notifications. */
+const backstopOf = (settings: TaskSettings, interval: number): number =>
+  Math.max(interval, Math.min(interval * backstopFactor, settings.maxPollInterval))
+
+// The longest delay after failed polls, in milliseconds.
+const maxDelay = 30_000
+
+/** The delay after failed polls. */
+const delayOf = (interval: number, failures: number): number =>
+  Math.max(interval, Math.min(interval * 2 ** (failures - 1), maxDelay))
+
 /** Follows a task to its end. */
 export class TaskPoller implements Listener {
   readonly #task: Followed
-  readonly #signal = new Signal()
+  /** Opened when there is something to do. */
+  readonly #signal = Latch.makeUnsafe()
   // Input requests are remembered from one run to the next.
   readonly #asked = new Memory()
   readonly #born: number
@@ -72,13 +93,13 @@ export class TaskPoller implements Listener {
     this.#unsure = false
     this.#schedule(told)
     if (!isSame(this.#task.told, told)) this.#task.tell(told)
-    this.#signal.tell()
+    this.#signal.openUnsafe()
   }
 
   /** Polls as soon as possible. */
   pollNow(): void {
     this.#due = this.#now
-    this.#signal.tell()
+    this.#signal.openUnsafe()
   }
 
   #follow(scope: Scope.Scope): Effect.Effect<End, ClientError> {
@@ -121,15 +142,20 @@ export class TaskPoller implements Listener {
   // ---- polling
 
   /** Waits until there is something to do: a signal was sent, or the next poll is due. */
-  get #wait(): Effect.Effect<void, ClientError> {
+  get #wait(): Effect.Effect<unknown, ClientError> {
     return Effect.suspend(() => {
       const now = this.#now
       if (now >= this.#terms.deadline) return Effect.fail(taskTimedOut(this.#task.id))
       const until = Math.min(this.#due, this.#terms.deadline)
-      if (until > now) return Effect.raceFirst(this.#signal.wait, Effect.sleep(until - now))
+      if (until > now) return Effect.raceFirst(this.#signalled, Effect.sleep(until - now))
       // A notification that arrives during a poll is as good as its response.
-      return Effect.raceFirst(this.#look, this.#signal.wait)
+      return Effect.raceFirst(this.#look, this.#signalled)
     })
+  }
+
+  /** Waits for the signal, and resets it. */
+  get #signalled(): Effect.Effect<unknown> {
+    return Effect.andThen(this.#signal.await, this.#signal.close)
   }
 
   get #look(): Effect.Effect<void, ClientError> {
@@ -247,8 +273,7 @@ export class TaskPoller implements Listener {
 
   /** Subscribes to status notifications if the server sends them. Otherwise the task is only polled. */
   get #listen(): Effect.Effect<void, never, Scope.Scope> {
-    const { tasks } = this.#client
-    return (tasks.listening ??= new Listening(this.#client, this.#settings.maxSubscriptions)).join(this)
+    return Listening.of(this.#client, this.#settings.maxSubscriptions).join(this)
   }
 
   /** The server sends status notifications of the task from now on. */
@@ -257,7 +282,7 @@ export class TaskPoller implements Listener {
     this.#telling = "in force"
     this.#caughtUp = false
     this.#due = Math.min(this.#due, this.#now + greeting)
-    this.#signal.tell()
+    this.#signal.openUnsafe()
   }
 
   /** The server sends no notifications of the task any longer, or some may have been missed. */
@@ -278,12 +303,12 @@ export class TaskPoller implements Listener {
         reply: (answers) => Requests.update(this.#terms, answers),
         failed: (error) => {
           this.#problem ??= error
-          this.#signal.tell()
+          this.#signal.openUnsafe()
         },
         unsure: () => {
           this.#unsure = true
           this.#due = this.#now + this.#interval(this.#task.told)
-          this.#signal.tell()
+          this.#signal.openUnsafe()
         }
       },
       scope,
@@ -300,7 +325,7 @@ export class TaskPoller implements Listener {
         onSuccess: (raw) =>
           Effect.sync(() => {
             this.#payload = raw
-            this.#signal.tell()
+            this.#signal.openUnsafe()
           }),
         // The next poll finds out the status.
         onFailure: () =>

@@ -13,7 +13,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
 import type { ReadyReply } from "../input/inputRequests.ts"
-import { quoted } from "../text.ts"
+import { quote } from "@skein/protocol/Text"
 
 const method = Method.CallTool.name
 
@@ -113,7 +113,7 @@ export class Questions {
         if (asked === undefined) {
           fresh.push([key, question])
         } else if (asked.digest !== digestOf(question)) {
-          const message = `The task asks two different questions under the key ${quoted(key)}`
+          const message = `The task asks two different questions under the key ${quote(key)}`
           return Effect.fail(new ClientError({ reason: new InvalidResponse({ message }), method }))
         } else if (asked.refused !== undefined) {
           return Effect.fail(asked.refused)

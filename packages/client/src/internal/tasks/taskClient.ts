@@ -13,7 +13,7 @@ import { serverOf } from "../connection/connection.ts"
 import type { CallToolOptions } from "../calls/options.ts"
 import { mayAugment } from "../legacyTasks/requestTask.ts"
 import { TaskFollower } from "./taskStream.ts"
-import type { CreatedTask } from "./taskRegistry.ts"
+import type { CreatedTask } from "../calls/taskRegistry.ts"
 import { bare, isTaskId } from "./statusStream.ts"
 
 const invalid = (message: string): ClientError =>

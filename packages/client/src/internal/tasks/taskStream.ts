@@ -18,7 +18,6 @@ import { fromRequest } from "../calls/failure.ts"
 import { TaskPoller } from "./poller.ts"
 import { clientClosed, isUnknown, taskCancelled, withHandle } from "./failures.ts"
 import * as Requests from "./requests.ts"
-import type { Resolved } from "./settings.ts"
 import { endOf, isFinal, stateOf, type TaskStatus } from "./statusStream.ts"
 import type { End, Followed, TaskContext } from "./policy.ts"
 
@@ -33,7 +32,7 @@ export class TaskFollower implements RemoteTask, Followed {
   readonly id: string
   readonly handle: Handle
   readonly terms: TaskContext
-  readonly settings: Resolved
+  readonly settings: Followed["settings"]
   /** The last status that the server sent. */
   told: TaskStatus
   /** Whether this client has asked to cancel it. */

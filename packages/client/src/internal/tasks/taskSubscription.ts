@@ -11,12 +11,12 @@ import type { DetailedTask } from "@skein/protocol/Task"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Change } from "../../Changes.ts"
 import type { ClientError } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import { Signal } from "./signal.ts"
 
 /** The follower of a task. */
 export interface Listener {
@@ -49,13 +49,21 @@ export class Listening {
   readonly #most: number
   /** By task, oldest first. */
   readonly #listeners = new Map<string, Set<Listener>>()
-  readonly #come = new Signal()
+  readonly #added = Latch.makeUnsafe()
   #opening: Fiber.Fiber<void> | undefined = undefined
   #standing: Fiber.Fiber<void> | undefined = undefined
   /** The connection whose server refused the subscription. */
   #deaf: NegotiatedConnection | undefined = undefined
 
-  /** `most` tasks at the same time. */
+  static readonly #ofClients = new WeakMap<Subscriber, Listening>()
+
+  /** The subscription of a client. It includes at most `most` tasks. */
+  static of(client: Subscriber, most: number): Listening {
+    const known = Listening.#ofClients.get(client) ?? new Listening(client, most)
+    Listening.#ofClients.set(client, known)
+    return known
+  }
+
   constructor(client: Subscriber, most: number) {
     this.#client = client
     this.#most = most
@@ -77,7 +85,7 @@ export class Listening {
     return Effect.suspend(() => {
       const listeners = this.#listeners.get(listener.id) ?? new Set()
       this.#listeners.set(listener.id, listeners.add(listener))
-      if (this.#listeners.size <= this.#most) this.#come.tell()
+      if (this.#listeners.size <= this.#most) this.#added.openUnsafe()
       if (this.#opening !== undefined) return Effect.void
       return Effect.map(Effect.forkIn(this.#open, this.#client.scope), (fiber) => {
         this.#opening = fiber
@@ -90,7 +98,7 @@ export class Listening {
     listeners?.delete(listener)
     if (listeners?.size === 0) this.#listeners.delete(listener.id)
     // A task that was not subscribed to can be included now.
-    if (this.#listeners.size >= this.#most) this.#come.tell()
+    if (this.#listeners.size >= this.#most) this.#added.openUnsafe()
     if (this.#listeners.size > 0) return
     this.#opening?.interruptUnsafe()
     this.#opening = undefined
@@ -101,7 +109,8 @@ export class Listening {
   get #open(): Effect.Effect<void> {
     return Effect.scoped(Effect.gen({ self: this }, function*() {
       while (true) {
-        yield* this.#come.wait
+        yield* this.#added.await
+        this.#added.closeUnsafe()
         const taskIds = [...this.#listeners.keys()].slice(0, this.#most)
         const begun = yield* Deferred.make<void>()
         yield* Effect.forkScoped(this.#subscription(taskIds, begun))

@@ -4,15 +4,14 @@
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Task } from "@skein/protocol/Task"
+import * as Options from "@skein/runtime/Options"
 import type { Progress } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import type * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
-import type { Options } from "../../RemoteTask.ts"
+import type { Options as RemoteTaskOptions } from "../../RemoteTask.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import type { CallToolOptions } from "../calls/options.ts"
-import type { Listening } from "./taskSubscription.ts"
-import { resolve, type Resolved } from "./settings.ts"
+import type { CallToolOptions } from "./options.ts"
 
 /**
  * The progress of one call and of the task that it becomes: "the `progressToken` provided in the initial request
@@ -40,6 +39,9 @@ export class TaskProgress {
   }
 }
 
+/** How a client follows tasks. Times are in milliseconds. */
+export type TaskSettings = Options.Resolved<RemoteTaskOptions>
+
 /** A call that was answered with a task. */
 export interface CreatedTask {
   readonly seed: Task
@@ -65,17 +67,24 @@ interface Waiting {
 
 /** The tasks that a client follows. */
 export class TaskRegistry {
-  readonly settings: Resolved
+  readonly settings: TaskSettings
   /** Whether the extension is declared, and calls are sent as tasks. */
   readonly enabled: boolean
   readonly #warn: (...message: ReadonlyArray<unknown>) => void
-  /** The subscription to status notifications, in the stateless revision. */
-  listening: Listening | undefined = undefined
   #followed: Map<string, Set<(task: JsonRpc.JsonObject) => void>> | undefined = undefined
   #waiting: Map<unknown, Waiting> | undefined = undefined
 
-  constructor(settings: Options | boolean | undefined, warn: (...message: ReadonlyArray<unknown>) => void) {
-    this.settings = resolve(typeof settings === "object" ? settings : {})
+  constructor(settings: RemoteTaskOptions | boolean | undefined, warn: (...message: ReadonlyArray<unknown>) => void) {
+    this.settings = Options.resolve<RemoteTaskOptions>(typeof settings === "object" ? settings : {}, {
+      maxFailures: 10,
+      maxTaskInputRequests: 1_000,
+      maxSubscriptions: 100
+    }, {
+      pollInterval: "1 second",
+      minPollInterval: "100 millis",
+      maxPollInterval: "5 minutes",
+      cancelTimeout: "5 seconds"
+    })
     this.enabled = settings !== false
     this.#warn = warn
   }

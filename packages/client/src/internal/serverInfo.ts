@@ -7,7 +7,7 @@ import { Implementation } from "@skein/protocol/Implementation"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
 import * as Result from "effect/Result"
-import { safely } from "../calls/icons.ts"
+import { safely } from "./calls/icons.ts"
 
 const once = <A>(read: (raw: JsonObject, revision: Revision) => A) => {
   const known = new WeakMap<JsonObject, readonly [Revision, A]>()
