@@ -1,5 +1,5 @@
 import type * as Client from "@skein/client/Client"
-import * as Logs from "@skein/client/Logs"
+import * as Logging from "@skein/client/Logging"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
@@ -28,5 +28,5 @@ export const follow = (client: Client.Client, uri: string, show: (text: string) 
 
 // #region logs
 export const listen = (client: Client.Client) =>
-  Effect.forkScoped(Logs.forward(client, { level: "notice" }), { startImmediately: true })
+  Effect.forkScoped(Logging.forward(client, { level: "notice" }), { startImmediately: true })
 // #endregion

@@ -368,7 +368,7 @@ export interface Client {
    */
   readonly changes: (filter: Filter, options?: ChangesOptions) => Stream.Stream<Change, ClientError>
   /**
-   * The log messages of the server, with a buffer for each run of the stream. See `setLoggingLevel` and `Logs.forward`.
+   * The log messages of the server, with a buffer for each run of the stream. See `setLoggingLevel` and `Logging.forward`.
    */
   readonly logs: Stream.Stream<LoggingMessage>
   /**

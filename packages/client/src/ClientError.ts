@@ -8,11 +8,14 @@ import type { SessionEnd } from "@skein/runtime/Session"
 import * as Data from "effect/Data"
 import type { Revision } from "@skein/protocol/Revision"
 
-/** The connection could not be opened. The `cause` is the `TransportError`. */
-export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<{
+/** The members of a reason without details of its own. */
+export interface MessageAndCause {
   readonly message: string
   readonly cause?: unknown
-}> {}
+}
+
+/** The connection could not be opened. The `cause` is the `TransportError`. */
+export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<MessageAndCause> {}
 
 /**
  * The connection ended before the response came, or had ended before the call. Without `end`, the connection goes on:
@@ -47,35 +50,23 @@ export class Unauthorized extends Data.TaggedError("Unauthorized")<{
 }> {}
 
 /** No response came within the timeout of the call. The server was notified that the request is cancelled. */
-export class Timeout extends Data.TaggedError("Timeout")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class Timeout extends Data.TaggedError("Timeout")<MessageAndCause> {}
 
 /** A limit of this client was reached: too many requests are waiting for a response, or a list has too many pages. */
-export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class LimitExceeded extends Data.TaggedError("LimitExceeded")<MessageAndCause> {}
 
 /**
  * The negotiated revision or the server does not support the call, or the arguments have no form in the revision.
  * Nothing was sent, with one exception: the server requested input (`input_required`) that this client does not
  * provide.
  */
-export class Unsupported extends Data.TaggedError("Unsupported")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class Unsupported extends Data.TaggedError("Unsupported")<MessageAndCause> {}
 
 /**
  * The server requested input before it answers, and this client declined to give it, or its handler failed. The message
  * names the input request, and the `cause` is the failure of the handler.
  */
-export class InputRefused extends Data.TaggedError("InputRefused")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class InputRefused extends Data.TaggedError("InputRefused")<MessageAndCause> {}
 
 /**
  * The server answered with a JSON-RPC error. The message contains the first 4,096 characters of the server's message,
@@ -112,10 +103,7 @@ export class ToolFailed extends Data.TaggedError("ToolFailed")<{
 export class TaskCancelled extends Data.TaggedError("TaskCancelled")<{ readonly message: string }> {}
 
 /** The server has no task with that id, or has deleted it. */
-export class TaskNotFound extends Data.TaggedError("TaskNotFound")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class TaskNotFound extends Data.TaggedError("TaskNotFound")<MessageAndCause> {}
 
 /** The two sides share no revision, or the server refused the handshake. */
 export class NegotiationFailed extends Data.TaggedError("NegotiationFailed")<{

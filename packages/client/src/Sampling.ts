@@ -28,7 +28,13 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { RequestingServer } from "./RequestingServer.ts"
-import { captureServices, invalidRequest, type Refusal, Sampling, undeclaredFeature } from "./internal/input/services.ts"
+import {
+  captureServices,
+  invalidRequest,
+  type Refusal,
+  Sampling,
+  undeclaredFeature
+} from "./internal/input/services.ts"
 
 /** A sampling request, and the server that sent it. */
 export interface Request extends Omit<Wire.CreateMessageRequestParams, "_meta" | "task"> {

@@ -102,8 +102,8 @@ export const make = (options: Options = {}): Telemetry => {
     Effect.suspend(() => {
       const { method, params, revision } = sent
       if (method === "subscriptions/listen") return answer
-      const said = Conventions.targetOf(method, params)
-      const target = said === undefined ? undefined : clip(said, Conventions.isNamed(method) ? maxName : maxUri)
+      const whole = Conventions.targetOf(method, params)
+      const target = whole === undefined ? undefined : clip(whole, Conventions.isNamed(method) ? maxName : maxUri)
       const made = Effect.makeSpan(Conventions.spanName(clip(method, maxName), target), {
         kind: "client",
         attributes: attributesOf(sent, target)

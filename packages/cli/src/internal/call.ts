@@ -3,7 +3,7 @@
  */
 import * as Client from "@skein/client/Client"
 import { ClientError, InvalidResponse, Timeout } from "@skein/client/ClientError"
-import * as Logs from "@skein/client/Logs"
+import * as Logging from "@skein/client/Logging"
 import type { RemoteTask, State } from "@skein/client/RemoteTask"
 import type { Transport } from "@skein/runtime/Connection"
 import type { Progress } from "@skein/runtime/RequestContext"
@@ -71,7 +71,7 @@ const listTools = (client: Client.Client, { json }: Invocation, { print, warn }:
 const tailLogs = (client: Client.Client) =>
   Effect.gen(function*() {
     yield* Effect.ignore(client.setLoggingLevel("debug"))
-    return yield* Effect.forkScoped(Logs.forward(client), { startImmediately: true })
+    return yield* Effect.forkScoped(Logging.forward(client), { startImmediately: true })
   })
 
 /** Reports the id and the states of a call's task, once the call has become a task. */

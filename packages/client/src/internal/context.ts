@@ -3,6 +3,7 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
+import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import type { Transport } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type { Progress } from "@skein/runtime/RequestContext"
@@ -26,19 +27,22 @@ import { call, compose } from "./pipeline.ts"
 import { send } from "./calls/send.ts"
 import { Changes } from "./subscriptions/changes.ts"
 import { connect, type ConnectContext, type ConnectOptions } from "./connection/connect.ts"
-import { type Settings as DefinitionsSettings, ToolCatalog } from "./calls/toolCatalog.ts"
+import { ToolCatalog } from "./calls/toolCatalog.ts"
 import type { ConnectionSupervisor, ScopeListener, SupervisorOptions, Timeouts } from "./connection/supervisor.ts"
 import { type ReconnectOptions, resolveReconnect } from "./connection/bounds.ts"
 import { type Heartbeat, heartbeat } from "./connection/heartbeat.ts"
 import { type NegotiatedConnection, serverProfileOf } from "./connection/connection.ts"
-import { type Lister, ToolListRefresh } from "./calls/toolListRefresh.ts"
+import { ToolListRefresh } from "./calls/toolListRefresh.ts"
 import { Broadcast } from "./broadcast.ts"
 import { type Bounds, walk } from "./calls/pages.ts"
 import { createdIn } from "./legacyTasks/requestTask.ts"
 import { TaskRegistry } from "./calls/taskRegistry.ts"
 
 /** The options of a client. */
-interface Options extends ConnectOptions, ReconnectOptions, AnswersOptions, Omit<DefinitionsSettings, "warn"> {
+interface Options extends ConnectOptions, ReconnectOptions, AnswersOptions {
+  readonly maxTools?: number | undefined
+  readonly maxOutputSchemaChars?: number | undefined
+  readonly validateOutput?: boolean | SchemaValidation.Options | undefined
   readonly enforceCapabilities?: boolean | undefined
   readonly maxPages?: number | undefined
   readonly maxItems?: number | undefined
@@ -51,7 +55,7 @@ interface Options extends ConnectOptions, ReconnectOptions, AnswersOptions, Omit
 }
 
 /** The state of one client: the context of its calls, of its connections, and of their supervisor. */
-export class ClientContextImpl implements ClientContext, ConnectContext, SupervisorOptions, Lister {
+export class ClientContextImpl implements ClientContext, ConnectContext, SupervisorOptions {
   supervisor: ConnectionSupervisor = undefined!
   readonly context: Context.Context<never>
   readonly answers: InputRequestHandler
@@ -59,7 +63,8 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   readonly policy: Resolved | undefined
   readonly timeouts: Timeouts
   readonly #transport: Transport
-  readonly #scope: Scope.Scope
+  /** The scope of effects that outlive the call that started them. */
+  readonly scope: Scope.Scope
   #cache: Cache.Cached | undefined = undefined
   #definitions: ToolCatalog | undefined = undefined
   #changes: Changes | undefined = undefined
@@ -79,13 +84,13 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     this.options = options
     this.answers = new InputRequestHandler(context, options)
     this.context = context
-    this.#scope = scope
+    this.scope = scope
     this.policy = policy
     this.timeouts = timeouts
   }
 
   /** Logs a warning, from code that does not run in an effect. */
-  readonly warn = (...message: ReadonlyArray<unknown>): void => {
+  warn(...message: ReadonlyArray<unknown>): void {
     Effect.runForkWith(this.context)(Effect.logWarning(...message))
   }
 
@@ -119,15 +124,15 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   }
 
   get cache(): Cache.Cached {
-    return this.#cache ??= Cache.make(this.options.cache, this.context, this.#scope)
+    return this.#cache ??= Cache.make(this.options.cache, this.context, this.scope)
   }
 
   get toolCatalog(): ToolCatalog {
-    return this.#definitions ??= new ToolCatalog({ ...this.options, warn: this.warn })
+    return this.#definitions ??= new ToolCatalog(this)
   }
 
   get changes(): Changes {
-    return this.#changes ??= new Changes(this.#buffer, this.#scope)
+    return this.#changes ??= new Changes(this.#buffer, this.scope)
   }
 
   get notifications(): Broadcast<Notification> {
@@ -135,7 +140,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   }
 
   get tasks(): TaskRegistry {
-    return this.#tasks ??= new TaskRegistry(this.options.tasks, this.warn)
+    return this.#tasks ??= new TaskRegistry(this)
   }
 
   call<P, R>(
@@ -159,13 +164,8 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     return this.changes.on(this, { taskIds })
   }
 
-  /** The scope of effects that outlive the call that started them. */
-  get scope(): Scope.Scope {
-    return this.#scope
-  }
-
   get toolListRefresh(): ToolListRefresh {
-    return this.#toolListRefresh ??= new ToolListRefresh(this, this.#scope)
+    return this.#toolListRefresh ??= new ToolListRefresh(this)
   }
 
   /** Lists all tools again, past the cache. */
@@ -231,7 +231,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     else this.#cache?.notice(notification)
     this.#changes?.onNotification(notification)
     this.#tasks?.onNotification(notification)
-    this.answers.heard(notification)
+    this.answers.onNotification(notification)
   }
 
   onUnmatchedProgress(peer: Peer, token: unknown, progress: Progress): void {
@@ -244,7 +244,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     if (taskId === undefined || !this.tasks.enabled) return
     const { cancelTimeout: timeout } = this.tasks.settings
     const cancelled = send(connection, Method.CancelTask.name, { taskId }, { timeout, maxTimeout: timeout })
-    Effect.runForkWith(this.context)(Effect.forkIn(Effect.ignore(cancelled), this.#scope))
+    Effect.runForkWith(this.context)(Effect.forkIn(Effect.ignore(cancelled), this.scope))
   }
 
   onGap(error: TransportError | undefined): void {

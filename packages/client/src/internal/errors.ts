@@ -1,10 +1,18 @@
 /**
- * Failures: those of a transport, the members of their reasons, and whether another attempt may succeed.
+ * Failures: those of a transport and of a client, the members of their reasons, and whether another attempt may succeed.
  */
 import type * as McpError from "@skein/protocol/McpError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import { ConnectionLost, MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
-import type { ClientError } from "../ClientError.ts"
+import { ClientError, type Reason } from "../ClientError.ts"
+
+/** Makes the failure of a method with a reason that has a message, and perhaps a cause, alone. */
+export const clientError = (
+  Reason: new(fields: { readonly message: string; readonly cause?: unknown }) => Reason,
+  message: string,
+  method?: string,
+  cause?: unknown
+): ClientError => new ClientError({ reason: new Reason({ message, cause }), method })
 
 /** The error of a connection that broke, or of a message that may have been handled. */
 export const connectionLost = (

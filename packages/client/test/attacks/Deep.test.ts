@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
-import * as Logs from "../../src/Logs.ts"
+import * as Logging from "../../src/Logging.ts"
 import { settle, until } from "../http/support/connection.ts"
 import { deep, handshakeOf, type Json, result } from "./kit.ts"
 
@@ -155,7 +155,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       Effect.gen(function*() {
         const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => "no response"))
         const client = yield* Client.make(server.transport)
-        const forwarding = yield* Effect.forkScoped(Logs.forward(client), { startImmediately: true })
+        const forwarding = yield* Effect.forkScoped(Logging.forward(client), { startImmediately: true })
         server.sendText(
           `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${deep.arrays}}}`
         )

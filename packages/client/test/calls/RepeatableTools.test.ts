@@ -5,7 +5,7 @@ import * as Definitions from "../../src/internal/calls/toolCatalog.ts"
 import type { NegotiatedConnection } from "../../src/internal/connection/connection.ts"
 
 const repeatable = (annotations?: ToolAnnotations): boolean => {
-  const definitions = new Definitions.ToolCatalog({ warn: () => {} })
+  const definitions = new Definitions.ToolCatalog({ options: {}, warn: () => {} })
   const line = { revision: "2025-11-25", isRequestEra: false, connection: {} } as NegotiatedConnection
   const inputSchema = { type: "object" } as const
   definitions.read(line, { tools: [{ name: "t", inputSchema, ...(annotations && { annotations }) }] })

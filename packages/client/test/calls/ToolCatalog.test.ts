@@ -53,7 +53,7 @@ describe("the stored outputSchemas", () => {
       assert.lengthOf(lines, 1)
       assert.include(
         lines[0],
-        "\"t1\" answers is not checked, its outputSchema cannot be used: The schema has more than 262144"
+        "\"t1\" are not validated, since its outputSchema cannot be used: The schema has more than 262144"
       )
     }))
 

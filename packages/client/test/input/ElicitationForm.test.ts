@@ -112,14 +112,14 @@ for (const revision of revisions) {
         const { result } = yield* asked(revision, ({ problem }) =>
           Effect.sync(() => {
             assert.strictEqual(problem({}), `"age" is required and was left empty`)
-            assert.strictEqual(problem({ age: 3 }), `the value of "age" does not fit`)
+            assert.strictEqual(problem({ age: 3 }), `the value of "age" does not match the schema of the field`)
             assert.isUndefined(problem({ age: 18 }))
             return Elicitation.accept({ age: 18 })
           }), form({ age: { type: "integer", minimum: 18 } }, ["age"]))
         assert.deepStrictEqual(result.content, { age: 18 })
       }))
 
-    it.effect("ignores a default that does not fit its own field", () =>
+    it.effect("ignores a default that does not match the schema of the field its own field", () =>
       Effect.gen(function*() {
         const params = form({
           ok: { type: "boolean", default: true },
@@ -138,13 +138,13 @@ for (const revision of revisions) {
           if (revision === "2026-07-28") {
             assert.deepInclude(fieldsOf(failed), { reason: "InputRefused", method: "tools/call" })
             assert.include(failed!.message, `"q" (elicitation/create)`)
-            assert.include(String(failed!.cause), `the value of "pin" does not fit`)
+            assert.include(String(failed!.cause), `the value of "pin" does not match the schema of the field`)
           } else {
             assert.deepInclude(error, { code: -32603, message: "Internal error" })
             assert.hasAllKeys(error.data, ["reference"])
           }
           const line = lines.find((line) => line.startsWith("Error"))
-          assert.include(line, `the value of "pin" does not fit`)
+          assert.include(line, `the value of "pin" does not match the schema of the field`)
           // The typed text is private.
           assert.notInclude(JSON.stringify([lines, error, String(failed)]), "hunter2")
         })

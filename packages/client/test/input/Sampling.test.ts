@@ -191,7 +191,10 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
       "results from the assistant": [assistant([use("1")]), assistant([result("1")])],
       "nothing after the use": [user(text("?")), assistant([use("1")])],
       "empty content": [assistant([use("1")]), user([])],
-      "the id of another use": [assistant([use("1")]), user([result("2")])]
+      "the id of another use": [assistant([use("1")]), user([result("2")])],
+      "a result beyond those of the uses": [assistant([use("1")]), user([result("1"), result("2")])],
+      "a result without a use before": [user([result("1")])],
+      "a use of the user": [user([use("1")]), user([result("1")])]
     }
     for (const [name, messages] of Object.entries(balanced)) {
       it.effect(`every assistant message containing ToolUseContent MUST be followed by its results · accepts: ${name}`, () =>

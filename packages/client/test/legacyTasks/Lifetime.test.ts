@@ -83,7 +83,7 @@ describe("2025-11-25 · SHOULD enforce limits on concurrent tasks per requestor"
       const first = yield* asking.form()
       yield* asking.form()
       const { error } = yield* asking.ask(kit.elicitation, { ...kit.form, task: {} })
-      assert.deepStrictEqual(error, { code: -32603, message: "Too many tasks: at most 2 at work" })
+      assert.deepStrictEqual(error, { code: -32603, message: "Too many tasks: at most 2 may run (maxLive)" })
       assert.strictEqual(host.forms.length, 2)
       // Requests without a task are not affected.
       yield* asking.ask(kit.elicitation, kit.form, "plain")
@@ -114,7 +114,7 @@ describe("2025-11-25 · SHOULD enforce limits on concurrent tasks per requestor"
       yield* kit.turns()
       const { error } = yield* asking.ask(kit.sampling, { ...kit.message, task: {} })
       assert.strictEqual(error.code, -32603)
-      assert.include(error.message, "at most 3 are kept")
+      assert.include(error.message, "at most 3 are stored")
       assert.strictEqual(asked, 3)
       yield* asking.ask("tasks/result", { taskId: ids[2] })
       yield* asking.ask("tasks/result", { taskId: ids[1] })

@@ -86,7 +86,7 @@ for (const shape of shapes) {
         yield* settle
         const error = yield* waiting.error
         assert.strictEqual(error.reason._tag, "TaskCancelled")
-        assert.include(error.message, "as this client asked")
+        assert.include(error.message, "by this client")
         yield* task.cancel
         assert.strictEqual(server.count("tasks/cancel"), 1)
       }))

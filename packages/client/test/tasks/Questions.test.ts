@@ -371,7 +371,7 @@ describe(modern, () => {
       yield* pass("1 second")
       const error = yield* call.error
       assert.strictEqual(error.reason._tag, "InvalidResponse")
-      assert.include(error.message, "two different questions")
+      assert.include(error.message, "two different input requests")
       assert.deepStrictEqual(user.asked, ["who"])
       assert.strictEqual(server.count("tasks/cancel"), 1)
     }))

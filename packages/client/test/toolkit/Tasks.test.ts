@@ -51,7 +51,7 @@ for (const shape of shapes) {
         yield* pass("1 second")
         yield* Fiber.join(fiber)
         assert.deepStrictEqual(told, [
-          [false, "The task t1 was cancelled, and not by this client: closed for today"]
+          [false, "The task t1 was cancelled at the server: closed for today"]
         ])
       }))
 

@@ -20,7 +20,7 @@ import {
 } from "../../ClientError.ts"
 
 // How many characters of a server's message an error message contains.
-const maxSaid = 4_096
+const maxMessage = 4_096
 
 /** How a session ended, as the end of a sentence. */
 export const endText = (end: SessionEnd | undefined): string => {
@@ -28,7 +28,7 @@ export const endText = (end: SessionEnd | undefined): string => {
     case "Lost":
       return `: ${end.cause.message}`
     case "Refused":
-      return `: ${printableLines(end.message, maxSaid)}`
+      return `: ${printableLines(end.message, maxMessage)}`
     case "ClosedByPeer":
       return ": the server ended it"
     case "ClosedByUs":
@@ -41,7 +41,7 @@ export const endText = (end: SessionEnd | undefined): string => {
 /** The `ClientError` for the failure of a request. */
 export const fromRequest = (method: string, error: McpError.McpError | RequestError): ClientError => {
   if (McpError.isMcpError(error)) {
-    const message = `${method}: ${printableLines(error.message, maxSaid)}`
+    const message = `${method}: ${printableLines(error.message, maxMessage)}`
     return new ClientError({ reason: new ProtocolError({ message, error, cause: error }), method })
   }
   const { undelivered } = error

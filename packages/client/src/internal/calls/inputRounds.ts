@@ -2,21 +2,17 @@
  * Repeats calls that the server answers with input requests (2026-07-28) or with a URL to visit (2025-11-25).
  */
 import * as Effect from "effect/Effect"
-import { ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
-import { serverErrorOf } from "../errors.ts"
+import { InvalidResponse, LimitExceeded, Timeout } from "../../ClientError.ts"
+import { clientError, serverErrorOf } from "../errors.ts"
 import type { CallContext, CallLayer } from "./context.ts"
 import { remainingTime } from "./options.ts"
 import { onResponse } from "./onResponse.ts"
-import { invalidResponse } from "./response.ts"
 
 /** The members that the next round adds to the parameters of the call. */
 interface Reply {
   readonly inputResponses?: unknown
   readonly requestState?: string | undefined
 }
-
-const fail = (call: CallContext, Reason: typeof LimitExceeded | typeof Timeout, message: string) =>
-  Effect.fail(new ClientError({ reason: new Reason({ message }), method: call.method.name }))
 
 /** The call with the remaining time of its `maxTimeout` after the previous round; `undefined` if no time remains. */
 const nextRound = (call: CallContext, startedAt: number): CallContext | undefined => {
@@ -34,22 +30,21 @@ export const provideInput: CallLayer = onResponse((call, { answer, connection, s
   const { client, method: { name }, params, rounds } = call
   const { maxRounds } = client
   if (rounds >= maxRounds) {
-    return fail(
-      call,
-      LimitExceeded,
-      `${name} was answered with input requests more than ${maxRounds} times (maxRounds)`
-    )
+    const message = `${name} was answered with input requests more than ${maxRounds} times (maxRounds)`
+    return Effect.fail(clientError(LimitExceeded, message, name))
   }
   const { inputRequests, requestState } = answer.result
   if (inputRequests === undefined && requestState === undefined) {
     // "Servers MUST include at least one of `inputRequests` or `requestState` in every `InputRequiredResult` response."
-    return Effect.fail(invalidResponse(name, `The server requires input for ${name}, and does not say which`))
+    const message = `The server requires input for ${name}, but sent neither inputRequests nor requestState`
+    return Effect.fail(clientError(InvalidResponse, message, name))
   }
   const following = nextRound(call, startedAt)
   if (following === undefined) {
-    return fail(call, Timeout, `${name} timed out (maxTimeout) while the server kept requesting input`)
+    const message = `${name} timed out (maxTimeout) while the server kept requesting input`
+    return Effect.fail(clientError(Timeout, message, name))
   }
-  return Effect.flatMap(client.answers.fulfil(connection, name, inputRequests ?? {}), (inputResponses) => {
+  return Effect.flatMap(client.answers.handleAll(connection, name, inputRequests ?? {}), (inputResponses) => {
     const reply: Reply = {
       ...(Object.keys(inputResponses).length === 0 ? undefined : { inputResponses }),
       // "If the InputRequiredResult does not contain a requestState field, the client MUST NOT include one in the
@@ -67,15 +62,15 @@ export const provideInput: CallLayer = onResponse((call, { answer, connection, s
  * notification to automatically retry requests that received a URLElicitationRequiredError" (2025-11-25, elicitation).
  */
 export const visitUrls: CallLayer = (next) => (call) => {
-  const { client: { answers: { attend }, supervisor }, method, options } = call
+  const { client: { answers: { visitUrls: visit }, supervisor }, method, options } = call
   const response = next(call)
-  if (attend === undefined) return response
+  if (visit === undefined) return response
   return Effect.catch(response, (refused) => {
     const error = serverErrorOf(refused)
     if (error?.reason !== "UrlElicitationRequired" || supervisor.last.revision !== "2025-11-25") {
       return Effect.fail(refused)
     }
-    return attend(supervisor.last, method.name, error, options.maxTimeout).pipe(
+    return visit(supervisor.last, method.name, error, options.maxTimeout).pipe(
       Effect.raceFirst(Effect.as(supervisor.ended, false)),
       Effect.flatMap((isComplete) => isComplete ? response : Effect.fail(refused))
     )

@@ -9,9 +9,6 @@ import { ClientError, InvalidResponse, ToolFailed } from "../../ClientError.ts"
 
 const method = "tools/call"
 
-const firstText = (result: CallToolResult): string | undefined =>
-  result.content.find((block) => block.type === "text")?.text
-
 /** `structuredContent`, or else the first text that is JSON: older revisions have structured results only as text. */
 const valueOf = (result: CallToolResult): { readonly value: unknown } | undefined => {
   if (result.structuredContent !== undefined) return { value: result.structuredContent }
@@ -36,30 +33,22 @@ export const decode = <A, RD>(
   output: Schema.Decoder<A, RD>
 ): Effect.Effect<A, ClientError, RD> => {
   if (result.isError === true) {
-    const message = firstText(result) ?? "it says no more"
+    const text = result.content.find((block) => block.type === "text")?.text ?? "its result has no text"
     return Effect.fail(
       new ClientError({
-        reason: new ToolFailed({ message: `The tool ${name} failed: ${printableLines(message, 1_024)}`, result }),
+        reason: new ToolFailed({ message: `The tool ${name} failed: ${printableLines(text, 1_024)}`, result }),
         method
       })
     )
   }
-  const found = valueOf(result)
-  if (found === undefined) {
-    const message = `The tool ${name} answered with no structured content, and no text that is JSON`
-    return Effect.fail(new ClientError({ reason: new InvalidResponse({ message, result }), method }))
+  const invalid = (what: string, cause?: Error) => {
+    const message = `The result of the tool ${name} ${what}`
+    return new ClientError({ reason: new InvalidResponse({ message, result, cause }), method })
   }
+  const found = valueOf(result)
+  if (found === undefined) return Effect.fail(invalid("has no structured content and no text that is JSON"))
   const unexpected = (cause: Error) =>
-    new ClientError({
-      reason: new InvalidResponse({
-        message: `The tool ${name} answered with something else than was expected: ${
-          printableLines(cause.message, 4_096)
-        }`,
-        result,
-        cause
-      }),
-      method
-    })
+    invalid(`does not match the schema of the call: ${printableLines(cause.message, 4_096)}`, cause)
   // In the JSON form that a Skein server writes: it also covers values that are not JSON, for instance dates.
   const decoded = Effect.mapError(Schema.decodeUnknownEffect(Schema.toCodecJson(output))(found.value), unexpected)
   // A recursive schema exceeds the stack on a value that is nested deeply enough.

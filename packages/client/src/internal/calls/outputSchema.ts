@@ -4,6 +4,7 @@
  * bounds.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import { clip, quote } from "@skein/protocol/Text"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
@@ -18,7 +19,7 @@ interface Compiled {
 /** The bounds for compiling schemas, and the logger for those that cannot be used. */
 export interface Compiling {
   readonly limits: SchemaValidation.Options
-  readonly warn: (...message: ReadonlyArray<unknown>) => void
+  readonly client: { readonly warn: (...message: ReadonlyArray<unknown>) => void }
 }
 
 // The validator is loaded with the first result to validate: many clients never need it.
@@ -33,9 +34,9 @@ const textOf = (schema: unknown): string => {
   }
 }
 
-const say = ({ message, path }: SchemaValidation.Problem): string => {
+const problemText = ({ message, path }: SchemaValidation.Problem): string => {
   const at = path.map((key) => JSON.stringify(key)).join("][")
-  return path.length === 0 ? message : `${message} at [${at.length > 128 ? `${at.slice(0, 128)}…` : at}]`
+  return path.length === 0 ? message : `${message} at [${clip(at)}]`
 }
 
 /** Why a schema is not stored. */
@@ -72,40 +73,34 @@ export class OutputCheck {
 
   get #compile(): Effect.Effect<Compiled> {
     return Effect.suspend(() => {
-      const unkept = this.#schema instanceof Unkept ? this.#schema.why : undefined
-      const text = unkept ?? textOf(this.#schema)
-      const before = this.#compiled
-      if (before !== undefined && before.text === text) return this.#keep(before)
-      if (unkept !== undefined) {
-        this.#unchecked(unkept)
-        return this.#keep({ text, validation: undefined })
-      }
-      return Effect.matchEffect(load, {
-        onSuccess: ({ compile }) => this.#keep({ text, validation: this.#usable(compile) }),
-        onFailure: (error) => {
-          this.#unchecked(error.message)
-          return this.#keep({ text, validation: undefined })
-        }
+      const schema = this.#schema
+      const text = schema instanceof Unkept ? schema.why : textOf(schema)
+      if (this.#compiled?.text === text) return Effect.succeed(this.#keep(this.#compiled))
+      if (schema instanceof Unkept) return Effect.succeed(this.#unchecked(text, schema.why))
+      return Effect.match(load, {
+        onSuccess: ({ compile }) => {
+          const compiled = compile(schema, this.#compiling.limits)
+          return Result.isSuccess(compiled)
+            ? this.#keep({ text, validation: compiled.success })
+            : this.#unchecked(text, compiled.failure.message)
+        },
+        onFailure: ({ message }) => this.#unchecked(text, message)
       })
     })
   }
 
-  #keep(compiled: Compiled): Effect.Effect<Compiled> {
+  #keep(compiled: Compiled): Compiled {
     this.#compiled = compiled
     this.#inherited = false
-    return Effect.succeed(compiled)
+    return compiled
   }
 
-  #usable(compile: typeof SchemaValidation.compile): SchemaValidation.Validation | undefined {
-    const compiled = compile(this.#schema, this.#compiling.limits)
-    if (Result.isSuccess(compiled)) return compiled.success
-    this.#unchecked(compiled.failure.message)
-    return undefined
-  }
-
-  #unchecked(why: string): void {
-    const tool = JSON.stringify(this.#name.slice(0, 128))
-    this.#compiling.warn(`What the tool ${tool} answers is not checked, its outputSchema cannot be used: ${why}`)
+  #unchecked(text: string, why: string): Compiled {
+    const tool = quote(this.#name)
+    this.#compiling.client.warn(
+      `Results of the tool ${tool} are not validated, since its outputSchema cannot be used: ${why}`
+    )
+    return this.#keep({ text, validation: undefined })
   }
 
   /** "Servers MUST provide structured results that conform to this schema." */
@@ -116,19 +111,23 @@ export class OutputCheck {
     if (validation === undefined) return Effect.succeed(result)
     const { structuredContent } = result
     if (structuredContent === undefined) {
-      return this.#refuse("answered with no structured content, and has an outputSchema", result, [])
+      return this.#refuse("returned no structured content, although it has an outputSchema", result, [])
     }
     const problems = validation.problems(structuredContent)
     return problems.length === 0
       ? Effect.succeed(result)
-      : this.#refuse(`answered with what its outputSchema refuses: ${problems.map(say).join("; ")}`, result, problems)
+      : this.#refuse(
+        `returned structured content that does not match its outputSchema: ${problems.map(problemText).join("; ")}`,
+        result,
+        problems
+      )
   }
 
   #refuse(message: string, result: CallToolResult, problems: ReadonlyArray<SchemaValidation.Problem>) {
     return Effect.fail(
       new ClientError({
         reason: new InvalidResponse({
-          message: `The tool ${JSON.stringify(this.#name.slice(0, 128))} ${message}`,
+          message: `The tool ${quote(this.#name)} ${message}`,
           result,
           problems
         }),

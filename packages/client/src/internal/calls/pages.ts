@@ -1,9 +1,9 @@
 /**
  * Requests the pages of a list within bounds.
  */
-import { serverErrorOf } from "../errors.ts"
 import * as Effect from "effect/Effect"
-import { ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
+import { type ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
+import { clientError, serverErrorOf } from "../errors.ts"
 
 /** The bounds of a list. */
 export interface Bounds {
@@ -41,18 +41,19 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
   items: (page: P) => ReadonlyArray<A>
 ): Effect.Effect<ReadonlyArray<A>, ClientError> =>
   Effect.gen(function*() {
+    const tooMany = (what: string) => clientError(LimitExceeded, `${method} ${what}`, method)
     const all: Array<A> = []
     const seen = new Set<string>()
     let cursor: string | undefined = undefined
-    let begunAnew = false
+    let isRestarted = false
     let size = 0
     for (let pages = 1;; pages++) {
-      const asked = page(cursor)
-      const next: P | undefined = yield* cursor === undefined || begunAnew
-        ? asked
-        : Effect.catchIf(asked, isUnknownCursor, () => Effect.succeed(undefined))
+      const request = page(cursor)
+      const next: P | undefined = yield* cursor === undefined || isRestarted
+        ? request
+        : Effect.catchIf(request, isUnknownCursor, () => Effect.succeed(undefined))
       if (next === undefined) {
-        begunAnew = true
+        isRestarted = true
         all.length = 0
         size = 0
         seen.clear()
@@ -61,23 +62,20 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
       }
       for (const item of items(next)) all.push(item)
       if (all.length > bounds.maxItems) {
-        const message = `${method} gave more than ${bounds.maxItems} items (maxItems)`
-        return yield* new ClientError({ reason: new LimitExceeded({ message }), method })
+        return yield* tooMany(`returned more than ${bounds.maxItems} items (maxItems)`)
       }
       if (pages > unmeasured) size += sizeOf(next)
       if (size > bounds.maxSize) {
-        const message = `${method} gave more than ${bounds.maxSize} characters (maxListingChars)`
-        return yield* new ClientError({ reason: new LimitExceeded({ message }), method })
+        return yield* tooMany(`returned more than ${bounds.maxSize} characters (maxListingChars)`)
       }
       cursor = next.nextCursor
       if (cursor === undefined) return all
       if (seen.has(cursor)) {
-        const message = `${method} gave the cursor of page ${pages} before: its pages would never end`
-        return yield* new ClientError({ reason: new InvalidResponse({ message }), method })
+        const message = `${method} returned the cursor of page ${pages} before, so the list would not end`
+        return yield* clientError(InvalidResponse, message, method)
       }
       if (pages >= bounds.maxPages) {
-        const message = `${method} has more than ${bounds.maxPages} pages (maxPages)`
-        return yield* new ClientError({ reason: new LimitExceeded({ message }), method })
+        return yield* tooMany(`has more than ${bounds.maxPages} pages (maxPages)`)
       }
       seen.add(cursor)
     }

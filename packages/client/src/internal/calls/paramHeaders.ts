@@ -15,7 +15,7 @@ import { refreshed } from "./toolListRefresh.ts"
 const isMismatch = (error: ClientError): boolean => serverErrorOf(error)?.reason === "HeaderMismatch"
 
 const refreshTimedOut = (name: string): ClientError => {
-  const message = `The tool ${JSON.stringify(name)} was not called: the tools were not listed anew in time`
+  const message = `The tool ${JSON.stringify(name)} was not called: the tools were not listed again in time`
   return new ClientError({ reason: new Timeout({ message }), method: "tools/call", undelivered: true })
 }
 

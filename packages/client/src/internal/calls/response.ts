@@ -8,15 +8,13 @@ import * as Method from "@skein/protocol/Method"
 import type { ListToolsResult } from "@skein/protocol/Tool"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { ClientError, InvalidResponse } from "../../ClientError.ts"
+import { type ClientError, InvalidResponse } from "../../ClientError.ts"
+import { clientError } from "../errors.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallContext, CallLayer, CallResponse, ClientContext } from "./context.ts"
 import { withSafeIcons } from "./icons.ts"
 import { onResponse } from "./onResponse.ts"
 import { dropInvalidItems } from "./repair.ts"
-
-export const invalidResponse = (method: string, message: string): ClientError =>
-  new ClientError({ reason: new InvalidResponse({ message }), method })
 
 /** Decodes a result. Items of a list that are malformed are left out of it, with a warning. */
 const decode = <R>(
@@ -43,13 +41,12 @@ export const readResponse: CallLayer = onResponse(({ client, method, rounds }, r
   const isTask = Result.isSuccess(decoded) && decoded.success._tag === "LegacyTask"
   if (augmented !== undefined && !isTask) client.tasks.dismiss(augmented.reports)
   if (Result.isFailure(decoded)) {
-    return Effect.fail(
-      invalidResponse(method.name, `The response to ${method.name} is not valid: ${decoded.failure}`)
-    )
+    const message = `The response to ${method.name} is not valid: ${decoded.failure}`
+    return Effect.fail(clientError(InvalidResponse, message, method.name))
   }
   const answer = response.answer = decoded.success
   if (answer._tag === "Complete") {
-    response.result = withSafeIcons(method.name, answer.result, client.warn)
+    response.result = withSafeIcons(method.name, answer.result, client)
     // A result that depends on input of the user is not cached.
     response.keep = connection.isRequestEra && rounds === 0
   }
@@ -64,12 +61,11 @@ export const readToolResult = (
 ): Result.Result<CallToolResult, ClientError> => {
   const { name } = Method.CallTool
   const decoded = decode(Method.CallTool, client, connection, raw)
-  if (Result.isFailure(decoded)) {
-    return Result.fail(invalidResponse(name, `The result of the task is not valid: ${decoded.failure}`))
+  if (Result.isSuccess(decoded) && decoded.success._tag === "Complete") {
+    return Result.succeed(withSafeIcons(name, decoded.success.result, client))
   }
-  return decoded.success._tag === "Complete"
-    ? Result.succeed(withSafeIcons(name, decoded.success.result, client.warn))
-    : Result.fail(invalidResponse(name, "The result of the task is not valid: it is not that of a tool"))
+  const why = Result.isFailure(decoded) ? decoded.failure : "it is not the result of a tool call"
+  return Result.fail(clientError(InvalidResponse, `The result of the task is not valid: ${why}`, name))
 }
 
 /**

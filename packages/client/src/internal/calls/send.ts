@@ -8,11 +8,11 @@ import * as RequestMeta from "@skein/protocol/RequestMeta"
 import type { CallOptions } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { ClientError } from "../../ClientError.ts"
+import { type ClientError, Unsupported } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
+import { clientError } from "../errors.ts"
 import type { CallContext, CallHandler, CallResponse } from "./context.ts"
 import { fromRequest } from "./failure.ts"
-import { unsupported } from "./support.ts"
 import { traced } from "./trace.ts"
 
 /** Sends one request outside of the layers of a call, with the trace of the fiber and with telemetry. */
@@ -37,11 +37,11 @@ export const send = (
 /** The parameters of a call in the form of its connection's revision, or the reason why they have none. */
 export const encodeParams = ({ connection, method, params }: CallContext): Result.Result<JsonObject, ClientError> => {
   const written = Codec.encodeParams(method, connection.revision, params)
-  return Result.isSuccess(written)
-    ? Result.succeed(written.success)
-    : Result.fail(
-      unsupported(method.name, `${method.name} cannot be sent: ${written.failure.message}`, written.failure)
-    )
+  if (Result.isSuccess(written)) return Result.succeed(written.success)
+  const { failure } = written
+  return Result.fail(
+    clientError(Unsupported, `${method.name} cannot be sent: ${failure.message}`, method.name, failure)
+  )
 }
 
 const sendEncoded = (

@@ -8,13 +8,10 @@ import * as Effect from "effect/Effect"
 import { ClientError, Closed, Unsupported } from "../../ClientError.ts"
 import type { ConnectionSupervisor } from "../connection/supervisor.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import { endOf } from "../errors.ts"
+import { clientError, endOf } from "../errors.ts"
 import type { CallLayer, ClientContext } from "./context.ts"
 
 type AnyMethod = Pick<Method.AnyRequest, "name" | "from" | "since" | "until" | "capability">
-
-export const unsupported = (method: string, message: string, cause?: unknown): ClientError =>
-  new ClientError({ reason: new Unsupported({ message, cause }), method })
 
 /** The failure of every call after the client was closed; `undefined` before. */
 export const closedFor = ({ closed }: ConnectionSupervisor, method: string): ClientError | undefined => {
@@ -34,12 +31,12 @@ export const unsupportedOn = (
   { name, from, since, until, capability }: AnyMethod
 ): ClientError | undefined => {
   if (from === "server" || !Revision.within(revision, since, until)) {
-    return unsupported(name, `A client has no ${name} in ${revision}`)
+    return clientError(Unsupported, `A client cannot send ${name} in ${revision}`, name)
   }
   if (!enforceCapabilities || capability === undefined || capability.side === "client") return undefined
   if (Method.has(capabilities, capability, revision)) return undefined
   const message = `The server did not declare ${capability.path.join(".")}, which ${name} needs (enforceCapabilities)`
-  return unsupported(name, message)
+  return clientError(Unsupported, message, name)
 }
 
 /** Refuses a call after the client was closed, and one that the server does not support. */

@@ -60,6 +60,13 @@ export type TaskHandler<R> = (created: CreatedTask) => Effect.Effect<R, ClientEr
 // courtesy.
 const maxReports = 1_000
 
+/** The part of a client that its tasks need. */
+interface TaskOwner {
+  readonly options: { readonly tasks?: RemoteTaskOptions | boolean | undefined }
+  /** Logs a warning. */
+  readonly warn: (...message: ReadonlyArray<unknown>) => void
+}
+
 interface Waiting {
   readonly peer: Peer
   readonly reports: TaskProgress
@@ -67,15 +74,23 @@ interface Waiting {
 
 /** The tasks that a client follows. */
 export class TaskRegistry {
-  readonly settings: TaskSettings
-  /** Whether the extension is declared, and calls are sent as tasks. */
-  readonly enabled: boolean
-  readonly #warn: (...message: ReadonlyArray<unknown>) => void
+  readonly #client: TaskOwner
+  #settings: TaskSettings | undefined = undefined
   #followed: Map<string, Set<(task: JsonRpc.JsonObject) => void>> | undefined = undefined
   #waiting: Map<unknown, Waiting> | undefined = undefined
 
-  constructor(settings: RemoteTaskOptions | boolean | undefined, warn: (...message: ReadonlyArray<unknown>) => void) {
-    this.settings = Options.resolve<RemoteTaskOptions>(typeof settings === "object" ? settings : {}, {
+  constructor(client: TaskOwner) {
+    this.#client = client
+  }
+
+  /** Whether the extension is declared, and calls are sent as tasks. */
+  get enabled(): boolean {
+    return this.#client.options.tasks !== false
+  }
+
+  get settings(): TaskSettings {
+    const { tasks } = this.#client.options
+    return this.#settings ??= Options.resolve<RemoteTaskOptions>(typeof tasks === "object" ? tasks : {}, {
       maxFailures: 10,
       maxTaskInputRequests: 1_000,
       maxSubscriptions: 100
@@ -85,8 +100,6 @@ export class TaskRegistry {
       maxPollInterval: "5 minutes",
       cancelTimeout: "5 seconds"
     })
-    this.enabled = settings !== false
-    this.#warn = warn
   }
 
   /** Calls a listener for each status notification of a task. Returns a function that removes the listener. */
@@ -129,7 +142,7 @@ export class TaskRegistry {
     try {
       waiting.reports.report(progress)
     } catch (defect) {
-      this.#warn("The progress of a task was not handled", defect)
+      this.#client.warn("The progress of a task was not handled", defect)
     }
   }
 }

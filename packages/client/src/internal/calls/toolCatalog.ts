@@ -5,20 +5,25 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
+import { quote } from "@skein/protocol/Text"
 import type { ListToolsResult, Tool, ToolAnnotations, ToolExecution } from "@skein/protocol/Tool"
 import * as XMcpHeader from "@skein/protocol/XMcpHeader"
 import type { Headers } from "@skein/runtime/Connection"
 import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { ClientError, Unsupported } from "../../ClientError.ts"
+import { type ClientError, Unsupported } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
+import { clientError } from "../errors.ts"
 import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
 
-/** The options of the client that the catalog uses. */
-export interface Settings {
-  readonly maxTools?: number | undefined
-  readonly maxOutputSchemaChars?: number | undefined
-  readonly validateOutput?: boolean | SchemaValidation.Options | undefined
+/** The part of a client that the catalog uses. */
+interface CatalogContext {
+  readonly options: {
+    readonly maxTools?: number | undefined
+    readonly maxOutputSchemaChars?: number | undefined
+    readonly validateOutput?: boolean | SchemaValidation.Options | undefined
+  }
+  /** Logs a warning. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
 
@@ -65,27 +70,25 @@ const hasStructured = ({ revision }: NegotiatedConnection): boolean => revision 
  * list no tools, or call none.
  */
 export class ToolCatalog {
-  readonly #maxTools: number
-  readonly #maxOutputSchemaChars: number
-  readonly #validateOutput: boolean | SchemaValidation.Options
-  readonly #warn: Settings["warn"]
+  readonly #client: CatalogContext
   #tools: Map<string, Known> | undefined = undefined
   #outdated: Set<string> | undefined = undefined
   #doubted: Set<string> | undefined = undefined
   // The size of all schemas.
   #size = 0
 
-  constructor({ maxOutputSchemaChars = 16 * 1024 * 1024, maxTools = 10_000, validateOutput = true, warn }: Settings) {
-    this.#maxTools = maxTools
-    this.#maxOutputSchemaChars = maxOutputSchemaChars
-    this.#validateOutput = validateOutput
-    this.#warn = warn
+  constructor(client: CatalogContext) {
+    this.#client = client
+  }
+
+  get #maxTools(): number {
+    return this.#client.options.maxTools ?? 10_000
   }
 
   /** Stores the tools of a page. Returns the page without the tools that must not be used on this connection. */
   read(connection: NegotiatedConnection, page: ListToolsResult): ListToolsResult {
-    const given = this.#validateOutput
-    const compiling = { limits: typeof given === "object" ? given : {}, warn: this.#warn }
+    const given = this.#client.options.validateOutput
+    const compiling = { limits: typeof given === "object" ? given : {}, client: this.#client }
     const usable = page.tools.filter((tool) => this.#remember(connection, tool, compiling))
     return usable.length === page.tools.length ? page : { ...page, tools: usable }
   }
@@ -98,11 +101,7 @@ export class ToolCatalog {
     }
     return Result.mapError(
       XMcpHeader.encode(mirrored, params["arguments"]),
-      (problem) =>
-        new ClientError({
-          reason: new Unsupported({ message: `tools/call cannot be sent: ${problem}` }),
-          method: "tools/call"
-        })
+      (problem) => clientError(Unsupported, `tools/call cannot be sent: ${problem}`, "tools/call")
     )
   }
 
@@ -165,10 +164,11 @@ export class ToolCatalog {
     const before = tools.get(name)
     const mirrored = mirrors(connection) ? mirroredOf(tool) : none
     if (typeof mirrored === "string" && before?.mirrored !== mirrored) {
-      this.#warn(`The tool ${JSON.stringify(name.slice(0, 128))} is left out: ${mirrored}`)
+      this.#client.warn(`The tool ${quote(name)} is left out: ${mirrored}`)
     }
     this.#release(name)
-    const isChecked = this.#validateOutput !== false && hasStructured(connection) && tool.outputSchema !== undefined
+    const isChecked = this.#client.options.validateOutput !== false && hasStructured(connection) &&
+      tool.outputSchema !== undefined
     const [schema, size] = isChecked ? this.#kept(tool.outputSchema, compiling) : unchecked
     this.#size += size
     const output = isChecked ? new OutputCheck(name, schema, compiling, before?.output) : undefined
@@ -183,18 +183,15 @@ export class ToolCatalog {
    * The schema to store, with its size. A schema that would not be applied, or that exceeds the bound of all schemas,
    * is replaced by the reason.
    */
-  #kept(
-    schema: unknown,
-    { limits: { maxSchemaChars = maxSchema } }: Compiling
-  ): readonly [schema: unknown, size: number] {
-    const room = this.#maxOutputSchemaChars - this.#size
+  #kept(schema: unknown, { limits: { maxSchemaChars = maxSchema } }: Compiling): readonly [unknown, size: number] {
+    const most = this.#client.options.maxOutputSchemaChars ?? 16 * 1024 * 1024
+    const room = most - this.#size
     const size = sizeUpTo(schema, Math.min(maxSchemaChars, room))
     if (size > maxSchemaChars) {
       return [new Unkept(`The schema has more than ${maxSchemaChars} characters (maxSchemaChars)`), 0]
     }
     if (size <= room) return [schema, size]
-    const most = this.#maxOutputSchemaChars
-    return [new Unkept(`Those of all tools are longer than ${most} characters (maxOutputSchemaChars)`), 0]
+    return [new Unkept(`The schemas of all tools have more than ${most} characters (maxOutputSchemaChars)`), 0]
   }
 
   #release(name: string): void {

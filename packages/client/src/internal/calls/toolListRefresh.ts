@@ -7,9 +7,11 @@ import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
 import type { RemainingTime } from "./options.ts"
 
-/** Lists all tools, past the cache. */
-export interface Lister {
+/** The part of a client that lists the tools again. */
+interface ListingContext {
+  /** Lists all tools, past the cache. */
   readonly listAllTools: Effect.Effect<unknown, ClientError>
+  readonly scope: Scope.Scope
 }
 
 /**
@@ -17,19 +19,13 @@ export interface Lister {
  * others.
  */
 export class ToolListRefresh {
-  readonly #lister: Lister
-  readonly #scope: Scope.Scope
+  readonly #client: ListingContext
   #running: Fiber.Fiber<void> | undefined = undefined
-  #count = 0
-
-  constructor(lister: Lister, scope: Scope.Scope) {
-    this.#lister = lister
-    this.#scope = scope
-  }
-
   /** How many times the tools were listed. */
-  get count(): number {
-    return this.#count
+  count = 0
+
+  constructor(client: ListingContext) {
+    this.#client = client
   }
 
   /**
@@ -43,15 +39,15 @@ export class ToolListRefresh {
   }
 
   get #start(): Effect.Effect<Fiber.Fiber<void>> {
-    const work = Effect.matchEffect(this.#lister.listAllTools, {
+    const work = Effect.matchEffect(this.#client.listAllTools, {
       onFailure: ({ message }) => Effect.logWarning(`The tools could not be listed again: ${message}`),
       onSuccess: () => Effect.void
     })
-    return Effect.map(Effect.forkIn(work, this.#scope), (fiber) => {
+    return Effect.map(Effect.forkIn(work, this.#client.scope), (fiber) => {
       this.#running = fiber
       fiber.addObserver(() => {
         this.#running = undefined
-        this.#count++
+        this.count++
       })
       return fiber
     })

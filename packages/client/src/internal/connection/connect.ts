@@ -197,7 +197,7 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
   }
 
   get handlingOther(): boolean {
-    return this.#shared.answers.occupied(this.peer)
+    return this.#shared.answers.hasRunningTask(this.peer)
   }
 
   identify(_request: JsonRpc.Request, session: Session | undefined): Caller {
@@ -239,11 +239,11 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
 const storedProfile = (
   { serverProfile }: ConnectOptions,
   { revisions }: Settings,
-  { warn }: ConnectContext
+  client: ConnectContext
 ): ServerProfile | undefined => {
   if (serverProfile === undefined || serverProfile === null) return undefined
   const profile = readServerProfile(serverProfile)
-  if (profile === undefined) warn("serverProfile is malformed and was ignored")
+  if (profile === undefined) client.warn("serverProfile is malformed and was ignored")
   return profile !== undefined && revisions.includes(profile.revision) ? profile : undefined
 }
 

@@ -69,8 +69,8 @@ const fieldOf = (schema: RequestedSchema["properties"][string], steps: number): 
         // `NaN` and the infinities have no JSON form.
         if (typeof value === "number" && !Number.isFinite(value)) return "is not a finite number"
         const [first] = problems(value)
-        if (first !== undefined) return "does not fit"
-        return format === undefined || hasFormat(format, value) ? undefined : `is no ${format}`
+        if (first !== undefined) return "does not match the schema of the field"
+        return format === undefined || hasFormat(format, value) ? undefined : `is not in the format ${format}`
       }
     })
   })

@@ -80,7 +80,7 @@ export const requestingServerOf = (
 const elicit = (
   forms: ElicitationHandler | undefined,
   params: ElicitRequestParams,
-  asker: RequestingServer,
+  server: RequestingServer,
   count: number
 ): PreparedInput<InputResponse> => {
   const { name } = Method.Elicit
@@ -92,11 +92,11 @@ const elicit = (
   if (params.mode === "url") {
     return forms.url === undefined
       ? undeclaredFeature("The client did not declare elicitation.url")
-      : Result.map(forms.url(params, asker, false), (visit) => Effect.map(visit, ({ action }) => ({ action })))
+      : Result.map(forms.url(params, server, false), (visit) => Effect.map(visit, ({ action }) => ({ action })))
   }
-  if (forms.form !== undefined) return forms.form(params, asker, count)
+  if (forms.form !== undefined) return forms.form(params, server, count)
   // Before 2025-11-25 a client with only URL mode declares no elicitation.
-  return asker.revision < "2025-11-25"
+  return server.revision < "2025-11-25"
     ? unsupportedMethod(name, "elicitation")
     : undeclaredFeature("The client did not declare elicitation.form")
 }
@@ -120,17 +120,17 @@ export const refusalOf = (
 export const handleInputRequest = (
   services: InputHandlers,
   question: InputRequest,
-  asker: RequestingServer,
+  server: RequestingServer,
   count = 1
 ): PreparedInput<InputResponse> => {
   const refused = refusalOf(services, question.method)
   if (refused !== undefined) return refused
   switch (question.method) {
     case "sampling/createMessage":
-      return services.sampling!.handle(question.params, asker)
+      return services.sampling!.handle(question.params, server)
     case "roots/list":
-      return Result.succeed(Effect.map(services.roots!.list(asker), (roots) => ({ roots })))
+      return Result.succeed(Effect.map(services.roots!.list(server), (roots) => ({ roots })))
     case "elicitation/create":
-      return elicit(services.elicitation, question.params, asker, count)
+      return elicit(services.elicitation, question.params, server, count)
   }
 }

@@ -20,7 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { ClientError, InputRefused, LimitExceeded } from "../../ClientError.ts"
+import { type ClientError, InputRefused, LimitExceeded } from "../../ClientError.ts"
 import type * as TaskReceiver from "../../TaskReceiver.ts"
 import {
   capabilitiesOf,
@@ -31,6 +31,7 @@ import {
   requestingServerOf
 } from "./handlers.ts"
 import type { Refusal } from "./services.ts"
+import { clientError } from "../errors.ts"
 import { type Bounds, Visits } from "./visits.ts"
 import { capabilityOf, concernsTasks, type Ready, Receiving } from "../legacyTasks/receiver.ts"
 import { quote } from "@skein/protocol/Text"
@@ -123,7 +124,7 @@ const callError = ({ key, method, question }: InputContext, { cause, error, reas
     ? `the client was made without the service ${serviceNames[question.method]}`
     : error.message
   const message = `${method} requires input ${asked}: ${why}`
-  return new ClientError({ reason: new Reason({ message, cause }), method })
+  return clientError(Reason, message, method, cause)
 }
 
 /** The key of an input request, and the effect that handles it. */
@@ -189,12 +190,12 @@ export class InputRequestHandler {
   }
 
   /** Whether a handler runs for a task of the server, while no request of the server is open. */
-  occupied(peer: Peer): boolean {
-    return this.#receiving?.occupied(peer) === true
+  hasRunningTask(peer: Peer): boolean {
+    return this.#receiving?.hasRunningTask(peer) === true
   }
 
   /** Handles the input requests of one result in parallel, within the bounds. */
-  fulfil(
+  handleAll(
     connection: InputConnection,
     method: string,
     questions: InputRequests
@@ -204,7 +205,7 @@ export class InputRequestHandler {
     if (count > maxInputRequests) {
       const message =
         `The result of ${method} has ${count} input requests, more than maxInputRequests (${maxInputRequests})`
-      return Effect.fail(new ClientError({ reason: new LimitExceeded({ message }), method }))
+      return Effect.fail(clientError(LimitExceeded, message, method))
     }
     const ready = this.ready(connection, method, questions, count)
     if (Result.isFailure(ready)) return Effect.fail(ready.failure)
@@ -227,11 +228,11 @@ export class InputRequestHandler {
     questions: InputRequests,
     count: number
   ): Result.Result<ReadonlyArray<ReadyReply>, ClientError> {
-    const asker = requestingServerOf(this.#services, connection.agreement.info, connection.revision, method)
+    const server = requestingServerOf(this.#services, connection.agreement.info, connection.revision, method)
     const replies: Array<ReadyReply> = []
     for (const [key, question] of Object.entries(questions)) {
       const asked = { key, question, method }
-      const ready = handleInputRequest(this.#services, question, asker, count)
+      const ready = handleInputRequest(this.#services, question, server, count)
       if (Result.isFailure(ready)) return Result.fail(callError(asked, ready.failure))
       replies.push([key, reply(asked, ready.success)])
     }
@@ -242,7 +243,7 @@ export class InputRequestHandler {
    * Handles a call that failed until a URL has been visited. Returns whether the call may be repeated. `undefined`
    * without a handler for URLs.
    */
-  get attend():
+  get visitUrls():
     | ((
       connection: InputConnection,
       method: string,
@@ -253,7 +254,7 @@ export class InputRequestHandler {
   {
     const url = this.#services.elicitation?.url
     return url && (({ agreement, revision }, method, error, maxTimeout) =>
-      (this.#visits ??= new Visits()).attend(
+      (this.#visits ??= new Visits()).awaitAll(
         url,
         error,
         requestingServerOf(this.#services, agreement.info, revision, method),
@@ -263,8 +264,8 @@ export class InputRequestHandler {
   }
 
   /** Handles each notification of the server. */
-  heard(notification: JsonRpc.Notification): void {
-    this.#visits?.heard(notification)
+  onNotification(notification: JsonRpc.Notification): void {
+    this.#visits?.onNotification(notification)
   }
 
   /**

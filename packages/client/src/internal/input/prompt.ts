@@ -3,11 +3,7 @@
  */
 import type { ContentBlock } from "@skein/protocol/Content"
 import type { Revision } from "@skein/protocol/Revision"
-import type {
-  CreateMessageRequestParams,
-  SamplingMessage,
-  SamplingMessageContentBlock
-} from "@skein/protocol/Sampling"
+import type { CreateMessageRequestParams, SamplingMessage, SamplingMessageContentBlock } from "@skein/protocol/Sampling"
 import { blocksOf } from "@skein/protocol/SamplingMessages"
 import * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
@@ -30,7 +26,7 @@ export const prompt = (
 ): Prompt.Prompt => {
   // A tool result has the id of its call, but models need the name as well.
   const names = new Map<string, string>()
-  const said = messages.map(({ content, role }: SamplingMessage): Prompt.Message => {
+  const converted = messages.map(({ content, role }: SamplingMessage): Prompt.Message => {
     const results: Array<Prompt.ToolResultPart> = []
     const parts: Array<Prompt.UserMessagePart> = []
     const calls: Array<Prompt.ToolCallPart> = []
@@ -65,7 +61,7 @@ export const prompt = (
       : Prompt.assistantMessage({ content: [...parts, ...calls] })
   })
   return Prompt.fromMessages(
-    systemPrompt === undefined ? said : [Prompt.systemMessage({ content: systemPrompt }), ...said]
+    systemPrompt === undefined ? converted : [Prompt.systemMessage({ content: systemPrompt }), ...converted]
   )
 }
 

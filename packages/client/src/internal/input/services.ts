@@ -56,13 +56,17 @@ export interface ElicitationHandler {
   readonly form:
     | ((
       params: Elicit.ElicitRequestFormParams,
-      asker: RequestingServer,
+      server: RequestingServer,
       forms?: number
     ) => PreparedInput<Elicit.ElicitResult>)
     | undefined
   /** Handles a URL. `required` if a call waits for the visit. */
   readonly url:
-    | ((params: Elicit.ElicitRequestURLParams, asker: RequestingServer, required: boolean) => PreparedInput<UrlConsent>)
+    | ((
+      params: Elicit.ElicitRequestURLParams,
+      server: RequestingServer,
+      required: boolean
+    ) => PreparedInput<UrlConsent>)
     | undefined
 }
 
@@ -75,7 +79,7 @@ export interface SamplingHandler {
   readonly context: boolean
   readonly handle: (
     params: Sample.CreateMessageRequestParams,
-    asker: RequestingServer
+    server: RequestingServer
   ) => PreparedInput<Sample.CreateMessageResult>
 }
 
@@ -84,7 +88,7 @@ export class Sampling extends Context.Service<Sampling, SamplingHandler>()("@ske
 
 /** The handler of `roots/list`. */
 export interface RootsHandler {
-  readonly list: (asker: RequestingServer) => Effect.Effect<ReadonlyArray<Root>>
+  readonly list: (server: RequestingServer) => Effect.Effect<ReadonlyArray<Root>>
   /** An element for each change, or for several at once. `undefined` if the roots never change. */
   readonly changes: Stream.Stream<unknown> | undefined
 }

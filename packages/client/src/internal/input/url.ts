@@ -22,7 +22,7 @@ export const parseUrl = (text: string): Result.Result<URL, string> => {
   if (url === undefined) return Result.fail("The url is not a valid URL")
   return url.protocol === "https:" || url.protocol === "http:"
     ? Result.succeed(url)
-    : Result.fail("The url is neither of http nor of https")
+    : Result.fail("The url must use http or https")
 }
 
 /** The warnings about a URL. */
@@ -39,9 +39,9 @@ export const urlWarnings = (url: URL): ReadonlyArray<Warning> => {
  * […] Validate all root URIs to prevent path traversal" (roots, data types and security considerations).
  */
 export const rootUriProblem = (uri: string): string | undefined => {
-  if (!/^file:\/\//i.test(uri) || !URL.canParse(uri)) return "is no file:// URI"
+  if (!/^file:\/\//i.test(uri) || !URL.canParse(uri)) return "is not a file:// URI"
   const path = uri.slice("file://".length).split(/[?#]/, 1)[0]!
   if (path.includes("\\") || /%(?:00|2f|5c)/i.test(path)) return "has an encoded separator, a backslash or a null byte"
   const segments = path.replaceAll(/%2e/gi, ".").split("/")
-  return segments.includes("..") || segments.includes(".") ? "has a segment that leads elsewhere" : undefined
+  return segments.includes("..") || segments.includes(".") ? "has a segment . or .." : undefined
 }

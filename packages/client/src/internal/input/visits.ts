@@ -44,7 +44,7 @@ export class Visits {
   }
 
   /** "Clients MUST ignore notifications referencing unknown or already-completed IDs." */
-  heard({ method, params }: JsonRpc.Notification): void {
+  onNotification({ method, params }: JsonRpc.Notification): void {
     if (method !== ElicitationComplete.name || this.#waiting.size === 0) return
     for (const visit of this.#waiting.get(params?.["elicitationId"] as string) ?? []) {
       Deferred.doneUnsafe(visit, Effect.void)
@@ -56,10 +56,10 @@ export class Visits {
    * be repeated. It may not if the error lists no URL that can be visited, if the user does not agree, or if the visits
    * take longer than `atMost`.
    */
-  attend(
-    put: NonNullable<ElicitationHandler["url"]>,
+  awaitAll(
+    ask: NonNullable<ElicitationHandler["url"]>,
     error: McpError,
-    asker: RequestingServer,
+    server: RequestingServer,
     bounds: Bounds,
     atMost: Duration.Input
   ): Effect.Effect<boolean> {
@@ -67,7 +67,7 @@ export class Visits {
       const required = requiredBy(error, bounds)
       const visits: Array<Effect.Effect<void, Refusal | UrlConsent>> = []
       for (const params of required) {
-        const question = put(params, asker, true)
+        const question = ask(params, server, true)
         if (Result.isFailure(question)) return Effect.succeed(false)
         visits.push(this.#visit(params.elicitationId, question.success))
       }
@@ -77,7 +77,7 @@ export class Visits {
           Effect.timeoutOption(atMost),
           Effect.match({ onFailure: () => false, onSuccess: (done) => done._tag === "Some" }),
           Effect.catchCause((cause) =>
-            Effect.as(Effect.logError(`The visits that ${asker.method} requires failed`, cause), false)
+            Effect.as(Effect.logError(`The visits that ${server.method} requires failed`, cause), false)
           )
         )
     })

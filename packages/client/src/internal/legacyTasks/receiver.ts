@@ -63,7 +63,7 @@ export class Receiving {
   }
 
   /** Whether a task runs that the server waits for. */
-  occupied(peer: Peer): boolean {
+  hasRunningTask(peer: Peer): boolean {
     return this.#tasks?.peer === peer && this.#tasks.live > 0
   }
 

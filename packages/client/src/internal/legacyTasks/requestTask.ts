@@ -1,7 +1,7 @@
 /**
  * Sends tool calls as tasks in 2025-11-25 (tasks, tool-level negotiation).
  */
-import { serverErrorOf } from "../errors.ts"
+import { clientError, serverErrorOf } from "../errors.ts"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Duration from "effect/Duration"
@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { CallToolRequestParams } from "@skein/protocol/CallTool"
-import { ClientError, Closed } from "../../ClientError.ts"
+import { type ClientError, Closed } from "../../ClientError.ts"
 import type { CallContext, CallHandler, CallLayer, CallResponse } from "../calls/context.ts"
 import { send } from "../calls/send.ts"
 import { TaskProgress } from "../calls/taskRegistry.ts"
@@ -122,11 +122,7 @@ const sendAugmented = (next: CallHandler, call: CallContext): ReturnType<CallHan
     const time = { timeout: cancelTimeout, maxTimeout: cancelTimeout }
     const cancel = (taskId: string) =>
       task?.leaveRunning === true ? Effect.void : Effect.ignore(send(connection, "tasks/cancel", { taskId }, time))
-    const ended = () =>
-      new ClientError({
-        reason: new Closed({ message: "The client ended before the call was answered" }),
-        method: method.name
-      })
+    const ended = () => clientError(Closed, "The client ended before the call was answered", method.name)
     const sent = next({ ...call, options: { ...call.options, ...listening } })
     return untilCreated(sent, scope, cancelTimeout, cancel, ended).pipe(
       Effect.map((response) => {

@@ -8,11 +8,11 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
+import { resolve, type Resolved } from "@skein/runtime/Options"
 import { type Answer, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
@@ -23,25 +23,6 @@ import { type Settled, Task } from "./task.ts"
 const revision = "2025-11-25"
 const list = "tasks"
 
-interface Settings {
-  readonly maxLive: number
-  readonly maxRetained: number
-  /** In milliseconds, as is `pollInterval`. */
-  readonly maxTtl: number
-  readonly pollInterval: number
-  readonly pageSize: number
-}
-
-const settingsOf = (
-  { maxLive = 100, maxRetained = 1_000, maxTtl = "24 hours", pageSize = 100, pollInterval = "1 second" }: Options
-): Settings => ({
-  maxLive,
-  maxRetained,
-  maxTtl: Duration.toMillis(maxTtl),
-  pollInterval: Duration.toMillis(pollInterval),
-  pageSize: Math.max(1, pageSize)
-})
-
 const unknown = (): McpError.McpError => McpError.invalidParams("Failed to retrieve task: Task not found")
 
 const expired = (): Settled => Effect.fail(McpError.invalidParams("Failed to retrieve task: Task has expired"))
@@ -51,7 +32,7 @@ const full = (message: string): McpError.McpError => new McpError.McpError({ rea
 /** The tasks of one connection. */
 export class Tasks {
   readonly peer: Peer
-  readonly #settings: Settings
+  readonly #settings: Resolved<Options>
   /** The services of the handlers. It has no request, so that no request is retained as long as its task. */
   readonly #context: Context.Context<never>
   readonly #clock: Clock.Clock
@@ -62,7 +43,10 @@ export class Tasks {
 
   constructor(peer: Peer, options: Options, context: Context.Context<never>) {
     this.peer = peer
-    this.#settings = settingsOf(options)
+    this.#settings = resolve(options, { maxLive: 100, maxRetained: 1_000, pageSize: 100 }, {
+      maxTtl: "24 hours",
+      pollInterval: "1 second"
+    })
     this.#context = context
     this.#clock = Context.get(context, Clock.Clock)
   }
@@ -128,22 +112,22 @@ export class Tasks {
       if (task.over) return Effect.void
       this.#live--
       const logged = task.end(exit, this.#now)
-      const told = this.peer.notify(Method.LegacyTaskStatus.name, task.state)
-      return Effect.andThen(logged, told)
+      const notified = this.peer.notify(Method.LegacyTaskStatus.name, task.state)
+      return Effect.andThen(logged, notified)
     })
   }
 
   /** Why no further task can be created; undefined if one can. */
   #refusal(): McpError.McpError | undefined {
     const { maxLive, maxRetained } = this.#settings
-    if (this.#live >= maxLive) return full(`Too many tasks: at most ${maxLive} at work`)
+    if (this.#live >= maxLive) return full(`Too many tasks: at most ${maxLive} may run (maxLive)`)
     if (this.#tasks.size < maxRetained) return undefined
     for (const task of this.#tasks.values()) {
       if (!task.settled) continue
       this.#remove(task)
       return undefined
     }
-    return full(`Too many tasks: at most ${maxRetained} are kept, and nobody has fetched what became of them`)
+    return full(`Too many tasks: at most ${maxRetained} are stored (maxRetained), and no result of them was fetched`)
   }
 
   #remove(task: Task): void {
@@ -212,7 +196,7 @@ export class Tasks {
       if (Result.isFailure(read)) return Effect.fail(McpError.invalidParams(read.failure))
       const last = this.#last(read.success.cursor)
       if (Result.isFailure(last)) return Effect.fail(last.failure)
-      const { pageSize } = this.#settings
+      const pageSize = Math.max(1, this.#settings.pageSize)
       const now = this.#now
       const page: Array<Task> = []
       for (const task of this.#tasks.values()) {

@@ -5,10 +5,10 @@
 import type { CallToolRequestParams, CallToolResult } from "@skein/protocol/CallTool"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
-import type { ClientError } from "../../ClientError.ts"
+import { type ClientError, InvalidResponse } from "../../ClientError.ts"
+import { clientError } from "../errors.ts"
 import type { CallLayer, ClientContext } from "../calls/context.ts"
 import { onResponse } from "../calls/onResponse.ts"
-import { invalidResponse } from "../calls/response.ts"
 import type { CreatedTask } from "../calls/taskRegistry.ts"
 
 /** The module that follows tasks. */
@@ -17,9 +17,7 @@ export const taskClient = Effect.promise(() => import("./taskClient.ts"))
 /** Follows a task to the result of the call. */
 const finish = (client: ClientContext, created: CreatedTask): Effect.Effect<CallToolResult, ClientError> =>
   // From here on there is a task, which an interruption must not lose.
-  Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(taskClient, ({ follow, seeThrough }) => seeThrough(follow(client, created), restore))
-  )
+  Effect.uninterruptibleMask((restore) => Effect.flatMap(taskClient, ({ finish }) => finish(client, created, restore)))
 
 /** Awaits the result of the task that a call was answered with, or passes the task to the option `handleTask`. */
 export const awaitTask: CallLayer = onResponse(({ client, deadline, method: { name }, options, params }, response) => {
@@ -29,7 +27,8 @@ export const awaitTask: CallLayer = onResponse(({ client, deadline, method: { na
   // not do so unless the client requested a task.
   const isExpected = answer._tag === "LegacyTask" ? augmented !== undefined : client.tasks.enabled
   if (name !== Method.CallTool.name || !isExpected) {
-    return Effect.fail(invalidResponse(name, `The server answered ${name} with a task, which was not requested`))
+    const message = `The server answered ${name} with a task, which was not requested`
+    return Effect.fail(clientError(InvalidResponse, message, name))
   }
   const seed = answer._tag === "Task" ? answer.result : answer.result.task
   const { name: tool } = params as CallToolRequestParams

@@ -35,9 +35,9 @@ export interface Followed {
   readonly terms: TaskContext
   readonly settings: TaskSettings
   /** The last status that the server sent. */
-  readonly told: TaskStatus
+  readonly latest: TaskStatus
   /** Receives a status of the server. */
-  readonly tell: (told: TaskStatus) => void
+  readonly receive: (received: TaskStatus) => void
   /** Called when progress was reported. */
   readonly reported: () => void
 }

@@ -11,7 +11,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
-import { mayLookAgain, taskNotFound, taskTimedOut } from "./failures.ts"
+import { mayPollAgain, taskNotFound, taskTimedOut } from "./failures.ts"
 import { type Listener, Listening } from "./taskSubscription.ts"
 import { Memory, Questions } from "./questions.ts"
 import * as Requests from "./requests.ts"
@@ -23,13 +23,13 @@ import type { End, Followed } from "./policy.ts"
  * Whether the server sends status notifications of the task: it does, it does not, or it failed to send one, and is not
  * relied on any longer.
  */
-type Telling = "in force" | "none" | "mistrusted"
+type StatusNotifications = "active" | "none" | "unreliable"
 
 /**
  * The delay in milliseconds before the first poll after subscribing. Many servers send the present status first. Then
  * no poll is needed, and none is interrupted by that notification, which would close its HTTP connection.
  */
-const greeting = 20
+const firstPollDelay = 20
 
 /** The poll interval of a task, given the suggestion of the server. */
 const intervalOf = (
@@ -57,9 +57,9 @@ export class TaskPoller implements Listener {
   /** Opened when there is something to do. */
   readonly #signal = Latch.makeUnsafe()
   // Input requests are remembered from one run to the next.
-  readonly #asked = new Memory()
-  readonly #born: number
-  #telling: Telling = "none"
+  readonly #memory = new Memory()
+  readonly #createdAt: number
+  #notifications: StatusNotifications = "none"
   // Whether the status was polled since subscribing: the server does not notify of changes before that.
   #caughtUp = false
   #failures = 0
@@ -75,7 +75,7 @@ export class TaskPoller implements Listener {
 
   constructor(task: Followed) {
     this.#task = task
-    this.#born = this.#now - ageOf(task.told)
+    this.#createdAt = this.#now - ageOf(task.latest)
   }
 
   get id(): string {
@@ -88,11 +88,11 @@ export class TaskPoller implements Listener {
   }
 
   /** Receives a status of the task, from any source. */
-  push(told: TaskStatus): void {
-    if (isStale(this.#task.told, told)) return
+  push(received: TaskStatus): void {
+    if (isStale(this.#task.latest, received)) return
     this.#unsure = false
-    this.#schedule(told)
-    if (!isSame(this.#task.told, told)) this.#task.tell(told)
+    this.#schedule(received)
+    if (!isSame(this.#task.latest, received)) this.#task.receive(received)
     this.#signal.openUnsafe()
   }
 
@@ -105,32 +105,32 @@ export class TaskPoller implements Listener {
   #follow(scope: Scope.Scope): Effect.Effect<End, ClientError> {
     const follow = Effect.gen({ self: this }, function*() {
       const { reports } = this.#terms
-      this.#telling = "none"
+      this.#notifications = "none"
       this.#blocked = undefined
       this.#payload = undefined
       this.#failures = 0
-      this.#schedule(this.#task.told)
-      if (this.#terms.unseen && this.#task.told.status === "working") this.#due = this.#now
-      const heard = (params: JsonObject) => {
-        const told = readNotice(params)
-        if (told !== undefined) this.push(told)
+      this.#schedule(this.#task.latest)
+      if (this.#terms.unseen && this.#task.latest.status === "working") this.#due = this.#now
+      const onNotification = (params: JsonObject) => {
+        const received = readNotice(params)
+        if (received !== undefined) this.push(received)
       }
       yield* Effect.acquireRelease(
-        Effect.sync(() => this.#client.tasks.follow(this.#task.id, heard)),
+        Effect.sync(() => this.#client.tasks.follow(this.#task.id, onNotification)),
         (leave) => Effect.sync(leave)
       )
       if (reports !== undefined) reports.onReport = () => this.#task.reported()
       const questions = this.#questions(scope)
-      if (!isFinal(this.#task.told)) yield* this.#listen
+      if (!isFinal(this.#task.latest)) yield* this.#listen
       while (true) {
         if (this.#problem !== undefined) return yield* this.#problem
         if (this.#arrived !== undefined) return this.#arrived
-        const { told } = this.#task
-        if (isFinal(told)) return yield* this.#ended(told)
+        const { latest } = this.#task
+        if (isFinal(latest)) return yield* this.#ended(latest)
         if (this.#unsure) {
           // The next poll finds out which input requests are open.
-        } else if (told.status === "input_required") {
-          if ("inputRequests" in told) yield* questions.take(told.inputRequests)
+        } else if (latest.status === "input_required") {
+          if ("inputRequests" in latest) yield* questions.take(latest.inputRequests)
           else yield* this.#block(scope)
         } else yield* questions.take({})
         yield* this.#wait
@@ -163,26 +163,28 @@ export class TaskPoller implements Listener {
       const { deadline } = this.#terms
       const left = deadline === Infinity ? undefined : Math.max(deadline - this.#now, 1)
       return Effect.matchEffect(Requests.look(this.#terms, left), {
-        onSuccess: (told) => this.#seen(told),
+        onSuccess: (received) => this.#seen(received),
         onFailure: (error) => this.#missed(error)
       })
     })
   }
 
-  #seen(told: TaskStatus): Effect.Effect<void, ClientError> {
+  #seen(received: TaskStatus): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
       this.#failures = 0
       this.#unsure = false
-      const { status } = this.#task.told
+      const { status } = this.#task.latest
       // If the server had sent a notification of this change, the status would be known already.
-      if (this.#telling === "in force" && told.status !== status && this.#caughtUp) this.#telling = "mistrusted"
-      this.#caughtUp = true
-      if (isStale(this.#task.told, told)) this.#schedule(this.#task.told)
-      else {
-        this.#schedule(told)
-        if (!isSame(this.#task.told, told)) this.#task.tell(told)
+      if (this.#notifications === "active" && received.status !== status && this.#caughtUp) {
+        this.#notifications = "unreliable"
       }
-      return this.#isPast(told) ? this.#lost("its time to live is over") : Effect.void
+      this.#caughtUp = true
+      if (isStale(this.#task.latest, received)) this.#schedule(this.#task.latest)
+      else {
+        this.#schedule(received)
+        if (!isSame(this.#task.latest, received)) this.#task.receive(received)
+      }
+      return this.#isPast(received) ? this.#lost("its time to live is over") : Effect.void
     })
   }
 
@@ -194,12 +196,12 @@ export class TaskPoller implements Listener {
     }
     if (this.#now >= this.#terms.deadline) return Effect.fail(taskTimedOut(this.#task.id))
     // The next server may have another lifecycle.
-    if (!mayLookAgain(error) && error.reason._tag !== "Unsupported") return Effect.fail(error)
+    if (!mayPollAgain(error) && error.reason._tag !== "Unsupported") return Effect.fail(error)
     this.#failures++
     if (this.#failures >= this.#settings.maxFailures) return Effect.fail(error)
     const asked = Math.min(Reconnect.retryAfter(error) ?? 0, supervisor.timeouts.backoff.maxRetryAfter)
     this.#due = this.#now +
-      Math.max(delayOf(this.#interval(this.#task.told), this.#failures), asked)
+      Math.max(delayOf(this.#interval(this.#task.latest), this.#failures), asked)
     // If no connection follows, there is nothing to wait for.
     return endOf(error) === undefined ? Effect.void : Effect.asVoid(supervisor.connection)
   }
@@ -212,27 +214,27 @@ export class TaskPoller implements Listener {
    * "If the task has a non-null `ttlMs`, clients MAY treat the TTL as a backstop": the first poll after it is the last.
    */
   #isPast({ status, ttlMs }: TaskStatus): boolean {
-    return ttlMs !== null && !isFinal({ status }) && this.#now - this.#born > ttlMs
+    return ttlMs !== null && !isFinal({ status }) && this.#now - this.#createdAt > ttlMs
   }
 
   #interval({ pollIntervalMs }: TaskStatus): number {
     return intervalOf(this.#settings, pollIntervalMs)
   }
 
-  #schedule(told: TaskStatus): void {
-    const interval = this.#interval(told)
-    const wait = this.#telling === "in force" ? backstopOf(this.#settings, interval) : interval
-    const past = told.ttlMs === null ? Infinity : this.#born + told.ttlMs + interval
+  #schedule(received: TaskStatus): void {
+    const interval = this.#interval(received)
+    const wait = this.#notifications === "active" ? backstopOf(this.#settings, interval) : interval
+    const past = received.ttlMs === null ? Infinity : this.#createdAt + received.ttlMs + interval
     this.#due = Math.min(this.#now + wait, Math.max(past, this.#now + interval))
   }
 
   // ---- the end
 
-  #ended(told: TaskStatus): Effect.Effect<End, ClientError> {
-    if (told.status === "cancelled") return Effect.succeed({ _tag: "Cancelled" })
-    if ("result" in told) return Effect.succeed({ _tag: "Result", raw: told.result as JsonObject })
-    if ("error" in told) {
-      const error = McpError.fromErrorObject(told.error, this.#client.supervisor.last.revision)
+  #ended(received: TaskStatus): Effect.Effect<End, ClientError> {
+    if (received.status === "cancelled") return Effect.succeed({ _tag: "Cancelled" })
+    if ("result" in received) return Effect.succeed({ _tag: "Result", raw: received.result as JsonObject })
+    if ("error" in received) {
+      const error = McpError.fromErrorObject(received.error, this.#client.supervisor.last.revision)
       return Effect.succeed({ _tag: "Fault", error })
     }
     return Effect.gen({ self: this }, function*() {
@@ -261,9 +263,9 @@ export class TaskPoller implements Listener {
         if (Result.isSuccess(fetched)) return { _tag: "Result", raw: fetched.success } as const
         const { failure } = fetched
         if (failure.reason._tag === "ProtocolError") return { _tag: "Fault", error: failure.reason.error } as const
-        if (!mayLookAgain(failure) || failures >= this.#settings.maxFailures) return yield* failure
+        if (!mayPollAgain(failure) || failures >= this.#settings.maxFailures) return yield* failure
         if (endOf(failure) !== undefined) yield* this.#client.supervisor.connection
-        const wait = delayOf(this.#interval(this.#task.told), failures)
+        const wait = delayOf(this.#interval(this.#task.latest), failures)
         yield* Effect.sleep(Math.min(wait, deadline - this.#now))
       }
     })
@@ -278,42 +280,32 @@ export class TaskPoller implements Listener {
 
   /** The server sends status notifications of the task from now on. */
   subscribed(): void {
-    if (this.#telling !== "none") return
-    this.#telling = "in force"
+    if (this.#notifications !== "none") return
+    this.#notifications = "active"
     this.#caughtUp = false
-    this.#due = Math.min(this.#due, this.#now + greeting)
+    this.#due = Math.min(this.#due, this.#now + firstPollDelay)
     this.#signal.openUnsafe()
   }
 
   /** The server sends no notifications of the task any longer, or some may have been missed. */
   subscriptionLost(): void {
-    if (this.#telling !== "in force") return
-    this.#telling = "none"
+    if (this.#notifications !== "active") return
+    this.#notifications = "none"
     this.pollNow()
   }
 
   #questions(scope: Scope.Scope): Questions {
-    const { maxInputRequests, inputRequestConcurrency } = this.#client.answers.bounds
-    const { maxTaskInputRequests } = this.#settings
-    return new Questions(
-      { maxInputRequests, inputRequestConcurrency, maxTaskInputRequests },
-      {
-        ready: (questions, count) =>
-          this.#client.answers.ready(this.#client.supervisor.last, "tools/call", questions, count),
-        reply: (answers) => Requests.update(this.#terms, answers),
-        failed: (error) => {
-          this.#problem ??= error
-          this.#signal.openUnsafe()
-        },
-        unsure: () => {
-          this.#unsure = true
-          this.#due = this.#now + this.#interval(this.#task.told)
-          this.#signal.openUnsafe()
-        }
-      },
-      scope,
-      this.#asked
-    )
+    const { settings, terms } = this.#task
+    const failed = (error: ClientError) => {
+      this.#problem ??= error
+      this.#signal.openUnsafe()
+    }
+    const unsure = () => {
+      this.#unsure = true
+      this.#due = this.#now + this.#interval(this.#task.latest)
+      this.#signal.openUnsafe()
+    }
+    return new Questions({ settings, terms, failed, unsure }, scope, this.#memory)
   }
 
   /** Requests the result in the background, so that the server has a stream for its input requests (2025-11-25). */

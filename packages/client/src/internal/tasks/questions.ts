@@ -2,7 +2,7 @@
  * The input requests of a task in the stateless revision. Each is passed to the host once, those that arrive together
  * are handled together, and their answers are sent together.
  */
-import type { InputRequest, InputRequests, InputResponse, InputResponses } from "@skein/protocol/InputRequired"
+import type { InputRequest, InputRequests, InputResponse } from "@skein/protocol/InputRequired"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,8 +11,12 @@ import * as Hash from "effect/Hash"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import { ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
+import { type ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
+import { clientError } from "../errors.ts"
+import type { TaskSettings } from "../calls/taskRegistry.ts"
 import type { ReadyReply } from "../input/inputRequests.ts"
+import type { TaskContext } from "./policy.ts"
+import * as Requests from "./requests.ts"
 import { quote } from "@skein/protocol/Text"
 
 const method = Method.CallTool.name
@@ -38,21 +42,10 @@ export class Memory {
   withdrawn = 0
 }
 
-/** The bounds of input requests. */
-export interface Bounds {
-  readonly maxInputRequests: number
-  readonly maxTaskInputRequests: number
-  readonly inputRequestConcurrency: number
-}
-
-/** Handles input requests, and receives their answers. */
+/** The task that the input requests belong to. */
 export interface Asking {
-  /**
-   * Returns the handlers of new input requests, of which `count` are open in total, or why one of them cannot be
-   * answered.
-   */
-  readonly ready: (questions: InputRequests, count: number) => Result.Result<ReadonlyArray<ReadyReply>, ClientError>
-  readonly reply: (answers: InputResponses) => Effect.Effect<void, ClientError>
+  readonly terms: TaskContext
+  readonly settings: TaskSettings
   /** The task cannot go on. */
   readonly failed: (error: ClientError) => void
   /** The server did not accept an answer, or may not have received it: its status must be requested. */
@@ -68,11 +61,8 @@ const digestOf = (question: InputRequest): number => {
   }
 }
 
-const limit = (message: string): ClientError => new ClientError({ reason: new LimitExceeded({ message }), method })
-
 /** Handles the input requests of a task. */
 export class Questions {
-  readonly #bounds: Bounds
   readonly #asking: Asking
   readonly #scope: Scope.Scope
   readonly #turns: Semaphore.Semaphore
@@ -87,11 +77,10 @@ export class Questions {
    * The memory outlives the scope: a request that was answered is not passed to the host again when the task is
    * followed again.
    */
-  constructor(bounds: Bounds, asking: Asking, scope: Scope.Scope, memory: Memory) {
-    this.#bounds = bounds
+  constructor(asking: Asking, scope: Scope.Scope, memory: Memory) {
     this.#asking = asking
     this.#scope = scope
-    this.#turns = Semaphore.makeUnsafe(bounds.inputRequestConcurrency)
+    this.#turns = Semaphore.makeUnsafe(asking.terms.client.answers.bounds.inputRequestConcurrency)
     this.#memory = memory
     this.#asked = memory.asked
   }
@@ -100,11 +89,12 @@ export class Questions {
   take(questions: InputRequests): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
       const entries = Object.entries(questions)
-      const { maxInputRequests, maxTaskInputRequests } = this.#bounds
+      const { settings: { maxTaskInputRequests }, terms: { client: { answers, supervisor } } } = this.#asking
+      const { maxInputRequests } = answers.bounds
       if (entries.length > maxInputRequests) {
-        return Effect.fail(
-          limit(`The task asks ${entries.length} questions at once, more than ${maxInputRequests} (maxInputRequests)`)
-        )
+        const message =
+          `The task has ${entries.length} input requests, more than maxInputRequests (${maxInputRequests})`
+        return Effect.fail(clientError(LimitExceeded, message, method))
       }
       const fresh: Array<readonly [key: string, question: InputRequest]> = []
       const unsent: Array<string> = []
@@ -113,8 +103,8 @@ export class Questions {
         if (asked === undefined) {
           fresh.push([key, question])
         } else if (asked.digest !== digestOf(question)) {
-          const message = `The task asks two different questions under the key ${quote(key)}`
-          return Effect.fail(new ClientError({ reason: new InvalidResponse({ message }), method }))
+          const message = `The task uses the key ${quote(key)} for two different input requests`
+          return Effect.fail(clientError(InvalidResponse, message, method))
         } else if (asked.refused !== undefined) {
           return Effect.fail(asked.refused)
         } else if (asked.answer !== undefined && !this.#sending.has(key)) {
@@ -122,10 +112,11 @@ export class Questions {
         }
       }
       if (this.#asked.size + this.#memory.withdrawn + fresh.length > maxTaskInputRequests) {
-        return Effect.fail(limit(`The task asks more than ${maxTaskInputRequests} questions (maxTaskInputRequests)`))
+        const message = `The task has made more than ${maxTaskInputRequests} input requests (maxTaskInputRequests)`
+        return Effect.fail(clientError(LimitExceeded, message, method))
       }
       this.#withdraw(questions)
-      const ready = this.#asking.ready(Object.fromEntries(fresh), entries.length)
+      const ready = answers.ready(supervisor.last, method, Object.fromEntries(fresh), entries.length)
       if (Result.isFailure(ready)) return Effect.fail(ready.failure)
       for (const [key, question] of fresh) {
         this.#asked.set(key, { digest: digestOf(question), fiber: undefined, answer: undefined, refused: undefined })
@@ -199,7 +190,7 @@ export class Questions {
   #reply(keys: ReadonlyArray<string>): Effect.Effect<void> {
     // `Object.fromEntries` defines own members, so that a key may be `__proto__`.
     const answers = Object.fromEntries(keys.map((key) => [key, this.#asked.get(key)!.answer!]))
-    return Effect.matchEffect(this.#asking.reply(answers), {
+    return Effect.matchEffect(Requests.update(this.#asking.terms, answers), {
       onSuccess: () =>
         Effect.sync(() => {
           for (const key of keys) this.#asked.get(key)!.answer = undefined

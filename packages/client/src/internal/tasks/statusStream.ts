@@ -7,7 +7,7 @@ import * as Method from "@skein/protocol/Method"
 import type { DetailedTask, Task } from "@skein/protocol/Task"
 import * as Result from "effect/Result"
 import type { Progress } from "@skein/runtime/RequestContext"
-import type { Described, State } from "../../RemoteTask.ts"
+import type { Cancelled, Completed, Described, Failed, State } from "../../RemoteTask.ts"
 
 /**
  * The status of a task in one of the two forms: the extension sends the result or the input requests with it,
@@ -55,54 +55,44 @@ const changedAt = ({ lastUpdatedAt }: TaskStatus): number | undefined => {
  * Whether a received status is older than the known one: it may have been overtaken on its way. A final status never
  * changes, and is never too old.
  */
-export const isStale = (known: TaskStatus, told: TaskStatus): boolean => {
+export const isStale = (known: TaskStatus, received: TaskStatus): boolean => {
   if (isFinal(known)) return true
-  const [before, now] = [changedAt(known), changedAt(told)]
-  return !isFinal(told) && before !== undefined && now !== undefined && now < before
+  const [before, now] = [changedAt(known), changedAt(received)]
+  return !isFinal(received) && before !== undefined && now !== undefined && now < before
 }
 
 /** The age of a task when its status was sent, by the server's own clock: at least this much. */
-export const ageOf = (told: TaskStatus): number => {
-  const age = (changedAt(told) ?? 0) - Date.parse(told.createdAt)
+export const ageOf = (received: TaskStatus): number => {
+  const age = (changedAt(received) ?? 0) - Date.parse(received.createdAt)
   return age > 0 ? age : 0
 }
 
 /** The members of all states. */
-const described = (told: TaskStatus, progress: Progress | undefined): Described => {
-  const { createdAt, lastUpdatedAt, pollIntervalMs, statusMessage, taskId, ttlMs } = told
-  return {
-    taskId,
-    ...(statusMessage === undefined ? undefined : { statusMessage }),
-    createdAt,
-    lastUpdatedAt,
-    ttlMs,
-    ...(pollIntervalMs === undefined ? undefined : { pollIntervalMs }),
-    ...(progress === undefined ? undefined : { progress })
-  }
+const described = (received: TaskStatus, progress: Progress | undefined): Described => {
+  const { status: _, ...members } = bare(received)
+  return progress === undefined ? members : { ...members, progress }
 }
 
 /**
  * The state of a task that has not ended. A task that has ended, but whose result was not fetched yet, is shown as
  * working.
  */
-export const stateOf = (told: TaskStatus, progress: Progress | undefined): State => {
-  const common = described(told, progress)
-  if (told.status !== "input_required") return { ...common, status: "working" }
-  return { ...common, status: "input_required", inputRequests: "inputRequests" in told ? told.inputRequests : {} }
+export const stateOf = (received: TaskStatus, progress: Progress | undefined): State => {
+  const common = described(received, progress)
+  if (received.status !== "input_required") return { ...common, status: "working" }
+  return {
+    ...common,
+    status: "input_required",
+    inputRequests: "inputRequests" in received ? received.inputRequests : {}
+  }
 }
 
 /** The state that a task has ended in. */
 export const endOf = (
-  told: TaskStatus,
+  received: TaskStatus,
   progress: Progress | undefined,
-  end:
-    | Pick<Extract<State, { status: "completed" }>, "status" | "result">
-    | Pick<
-      Extract<State, { status: "failed" }>,
-      "status" | "error"
-    >
-    | Pick<Extract<State, { status: "cancelled" }>, "status">
-): State => ({ ...described(told, progress), ...end })
+  end: Omit<Completed, keyof Described> | Omit<Failed, keyof Described> | Omit<Cancelled, keyof Described>
+): State => ({ ...described(received, progress), ...end })
 
 /** Whether two statuses result in the same state. */
 export const isSame = (a: TaskStatus, b: TaskStatus): boolean =>

@@ -4,10 +4,12 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
+import { quote } from "@skein/protocol/Text"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { ClientError, InvalidResponse, Unsupported } from "../../ClientError.ts"
-import type { Finished, Handle, RemoteTask, ResumeOptions, Started } from "../../RemoteTask.ts"
+import { type ClientError, InvalidResponse, Unsupported } from "../../ClientError.ts"
+import { clientError } from "../errors.ts"
+import type { Handle, RemoteTask, ResumeOptions, Started } from "../../RemoteTask.ts"
 import type { ClientContext } from "../calls/context.ts"
 import { serverOf } from "../connection/connection.ts"
 import type { CallToolOptions } from "../calls/options.ts"
@@ -16,17 +18,16 @@ import { TaskFollower } from "./taskStream.ts"
 import type { CreatedTask } from "../calls/taskRegistry.ts"
 import { bare, isTaskId } from "./statusStream.ts"
 
-const invalid = (message: string): ClientError =>
-  new ClientError({ reason: new InvalidResponse({ message }), method: Method.CallTool.name })
-
 /** Returns the follower of the task that a call was answered with, or fails if the task cannot be followed. */
-export const follow = (
+const follow = (
   client: ClientContext,
-  created: CreatedTask,
-  leaveRunning = false
-): TaskFollower | ClientError => {
-  const { connection, options, seed, tool } = created
-  if (!isTaskId(seed.taskId)) return invalid("The server answered with a task whose id is none")
+  { connection, deadline, options, reports, seed, tool }: CreatedTask,
+  leaveRunning: boolean
+): Effect.Effect<TaskFollower, ClientError> => {
+  if (!isTaskId(seed.taskId)) {
+    const message = "The server answered with a task whose id is not valid"
+    return Effect.fail(clientError(InvalidResponse, message, Method.CallTool.name))
+  }
   const server = serverOf(connection)?.name
   const handle: Handle = {
     taskId: seed.taskId,
@@ -34,7 +35,6 @@ export const follow = (
     ...(server === undefined ? undefined : { server }),
     revision: connection.revision
   }
-  const { deadline, reports } = created
   const settings = { client, handle, deadline, reports, timeout: options.timeout }
   // In the stateless revision only `tasks/get` returns the details of a status.
   const unseen = connection.isRequestEra && seed.status !== "working"
@@ -45,26 +45,24 @@ export const follow = (
   try {
     options.task?.onTask?.(follower)
   } catch (defect) {
-    client.warn("onTask has thrown", defect)
+    client.warn("onTask threw an error", defect)
   }
-  return follower
+  return Effect.succeed(follower)
 }
 
-/** Waits for the result. If the wait is interrupted, the task is cancelled, unless it should be left running. */
-export const seeThrough = (
-  follower: TaskFollower | ClientError,
+/**
+ * Follows a task to the result of the call. If the wait is interrupted, the task is cancelled, unless it should be left
+ * running.
+ */
+export const finish = (
+  client: ClientContext,
+  created: CreatedTask,
   restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 ): Effect.Effect<CallToolResult, ClientError> =>
-  follower instanceof TaskFollower
-    ? Effect.onInterrupt(restore(follower.awaited), () => follower.left)
-    : Effect.fail(follower)
-
-const finished = (result: CallToolResult): Finished => ({ _tag: "Finished", result: Effect.succeed(result) })
-
-/** The result of a call, or the follower of its task. */
-type Answered = CallToolResult | TaskFollower
-
-const isFollower = (answered: Answered): answered is TaskFollower => answered instanceof TaskFollower
+  Effect.flatMap(
+    follow(client, created, false),
+    (follower) => Effect.onInterrupt(restore(follower.awaited), () => follower.left)
+  )
 
 const ignore = (): void => {}
 
@@ -84,16 +82,13 @@ export const start = (
       onProgress: options.onProgress ?? (mayAugment(last) ? ignore : undefined),
       task: { ...options.task, augment: options.task?.augment ?? true }
     }
-    const handleTask = (created: CreatedTask): Effect.Effect<Answered, ClientError> => {
-      const follower = follow(client, created, true)
-      return follower instanceof TaskFollower ? Effect.succeed(follower) : Effect.fail(follower)
-    }
-    const called: Effect.Effect<Answered, ClientError> = client.call(
-      Method.CallTool as Method.RequestMethod<typeof params, Answered>,
+    const called = client.call(
+      Method.CallTool as Method.RequestMethod<typeof params, CallToolResult | TaskFollower>,
       params,
-      { ...asked, handleTask }
+      { ...asked, handleTask: (created) => follow(client, created, true) }
     )
-    const started = Effect.map(called, (answered): Started => isFollower(answered) ? answered : finished(answered))
+    const started = Effect.map(called, (answered): Started =>
+      answered instanceof TaskFollower ? answered : { _tag: "Finished", result: Effect.succeed(answered) })
     // Only for listed tools is it known whether they support tasks.
     const unknown = tasks.enabled && mayAugment(last) && toolCatalog.taskSupport(name) === undefined
     return unknown
@@ -101,8 +96,7 @@ export const start = (
       : started
   })
 
-const refused = (message: string): ClientError =>
-  new ClientError({ reason: new Unsupported({ message }), method: "tasks/get" })
+const refused = (message: string): ClientError => clientError(Unsupported, message, "tasks/get")
 
 const textOf = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 
@@ -121,10 +115,7 @@ export const resume = (
     const { supervisor } = client
     const name = serverOf(supervisor.last)?.name
     if (typeof server === "string" && name !== undefined && name !== server) {
-      const message = `The task belongs to ${
-        JSON.stringify(server.slice(0, 128))
-      }, and this server calls itself otherwise`
-      return Effect.fail(refused(message))
+      return Effect.fail(refused(`The task belongs to the server ${quote(server)}, and this server has another name`))
     }
     const handle: Handle = {
       taskId,

@@ -24,7 +24,7 @@ import type { End, Followed, TaskContext } from "./policy.ts"
 // Not an option: only the last state matters for long.
 const bufferSize = 16
 
-const leftBehind = "A task that nobody waits for any more may go on: the server was not told to cancel it:"
+const notCancelled = "A task could not be cancelled and may continue at the server:"
 
 /** One task of a server, followed by one fiber as long as anything waits for it. */
 export class TaskFollower implements RemoteTask, Followed {
@@ -34,10 +34,10 @@ export class TaskFollower implements RemoteTask, Followed {
   readonly terms: TaskContext
   readonly settings: Followed["settings"]
   /** The last status that the server sent. */
-  told: TaskStatus
+  latest: TaskStatus
   /** Whether this client has asked to cancel it. */
   cancelling = false
-  readonly #course: TaskPoller
+  readonly #poller: TaskPoller
   readonly #outcome = Deferred.makeUnsafe<CallToolResult, ClientError>()
   readonly #notices: Broadcast<State>
   #state: State
@@ -45,20 +45,20 @@ export class TaskFollower implements RemoteTask, Followed {
   #waiting = 0
   #fiber: Fiber.Fiber<void> | undefined = undefined
 
-  constructor(terms: TaskContext, told: TaskStatus) {
+  constructor(terms: TaskContext, received: TaskStatus) {
     this.terms = terms
     this.handle = terms.handle
     this.id = terms.handle.taskId
     this.settings = terms.client.tasks.settings
-    this.told = told
-    this.#state = stateOf(told, terms.reports?.latest)
+    this.latest = received
+    this.#state = stateOf(received, terms.reports?.latest)
     this.#notices = new Broadcast(bufferSize, () => this.#state)
-    this.#course = new TaskPoller(this)
+    this.#poller = new TaskPoller(this)
   }
 
   /** Makes the follower of a task whose handle alone is known. Requests its status once. */
   static resume(terms: TaskContext): Effect.Effect<TaskFollower, ClientError> {
-    return Effect.map(Requests.look(terms), (told) => new TaskFollower(terms, told))
+    return Effect.map(Requests.look(terms), (received) => new TaskFollower(terms, received))
   }
 
   // ---- the public interface
@@ -74,11 +74,11 @@ export class TaskFollower implements RemoteTask, Followed {
 
   get cancel(): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
-      if (isFinal(this.told)) return Effect.void
+      if (isFinal(this.latest)) return Effect.void
       this.cancelling = true
-      const asked = Effect.map(Requests.cancel(this.terms), (told) => {
-        if (told === undefined) this.#course.pollNow()
-        else this.#course.push(told)
+      const asked = Effect.map(Requests.cancel(this.terms), (received) => {
+        if (received === undefined) this.#poller.pollNow()
+        else this.#poller.push(received)
       })
       return Effect.catchIf(asked, isUnknown, () => this.#lookedAt)
     })
@@ -94,13 +94,13 @@ export class TaskFollower implements RemoteTask, Followed {
   /** Cancels the task after the wait was interrupted, or leaves it running. Takes no longer than `cancelTimeout`. */
   get left(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.terms.leaveRunning || isFinal(this.told)) return Effect.void
+      if (this.terms.leaveRunning || isFinal(this.latest)) return Effect.void
       const duration = this.settings.cancelTimeout
       this.cancelling = true
       return Effect.matchEffect(Requests.cancel({ ...this.terms, timeout: duration }, duration), {
         onSuccess: () => Effect.void,
         // If the task has ended or does not exist, nothing is left to cancel.
-        onFailure: (error) => isUnknown(error) ? Effect.void : Effect.logWarning(leftBehind, error.message)
+        onFailure: (error) => isUnknown(error) ? Effect.void : Effect.logWarning(notCancelled, error.message)
       })
     })
   }
@@ -135,7 +135,7 @@ export class TaskFollower implements RemoteTask, Followed {
   // ---- following the task
 
   get #run(): Effect.Effect<void> {
-    return this.#course.run.pipe(
+    return this.#poller.run.pipe(
       Effect.flatMap((end) => this.#concluded(end)),
       Effect.exit,
       Effect.flatMap((exit) => this.#over(exit))
@@ -143,14 +143,14 @@ export class TaskFollower implements RemoteTask, Followed {
   }
 
   /** Receives a status. A final one becomes a state once the result was read. */
-  tell(told: TaskStatus): void {
-    this.told = told
-    if (!isFinal(told)) this.#become(stateOf(told, this.terms.reports?.latest))
+  receive(received: TaskStatus): void {
+    this.latest = received
+    if (!isFinal(received)) this.#become(stateOf(received, this.terms.reports?.latest))
   }
 
   /** Publishes a state with the new progress. */
   reported(): void {
-    if (!isFinal(this.told)) this.tell(this.told)
+    if (!isFinal(this.latest)) this.receive(this.latest)
   }
 
   #become(state: State): void {
@@ -164,17 +164,17 @@ export class TaskFollower implements RemoteTask, Followed {
     const progress = reports?.latest
     switch (end._tag) {
       case "Cancelled":
-        this.#become(endOf(this.told, progress, { status: "cancelled" }))
-        return Effect.fail(taskCancelled(this.id, this.told.statusMessage, this.cancelling))
+        this.#become(endOf(this.latest, progress, { status: "cancelled" }))
+        return Effect.fail(taskCancelled(this.id, this.latest.statusMessage, this.cancelling))
       case "Fault":
-        this.#become(endOf(this.told, progress, { status: "failed", error: end.error }))
+        this.#become(endOf(this.latest, progress, { status: "failed", error: end.error }))
         return Effect.fail(fromRequest("tools/call", end.error))
       case "Result": {
         const connection = client.supervisor.last
         const read = readToolResult(client, connection, end.raw)
         if (Result.isFailure(read)) return Effect.fail(read.failure)
         const result = read.success
-        this.#become(endOf(this.told, progress, { status: "completed", result }))
+        this.#become(endOf(this.latest, progress, { status: "completed", result }))
         const checking = tool === undefined
           ? undefined
           : checkToolResult(client, connection, tool, result, { timeout }, client.supervisor.now())
@@ -188,7 +188,7 @@ export class TaskFollower implements RemoteTask, Followed {
     if (Exit.isSuccess(exit) || isFinal(this.#state)) return Effect.sync(() => this.#end(exit))
     if (Exit.hasInterrupts(exit)) return Effect.void
     const { handle } = this
-    const { isGone } = this.#course
+    const { isGone } = this.#poller
     return Effect.andThen(
       isGone ? Effect.void : this.left,
       Effect.sync(() => this.#end(isGone ? exit : Exit.mapError(exit, (error) => withHandle(error, handle))))
@@ -209,6 +209,6 @@ export class TaskFollower implements RemoteTask, Followed {
 
   /** Requests the status once: a task that cannot be cancelled has ended, or does not exist. */
   get #lookedAt(): Effect.Effect<void, ClientError> {
-    return Effect.map(Requests.look(this.terms), (told) => this.#course.push(told))
+    return Effect.map(Requests.look(this.terms), (received) => this.#poller.push(received))
   }
 }

@@ -51,9 +51,9 @@ export class Listening {
   readonly #listeners = new Map<string, Set<Listener>>()
   readonly #added = Latch.makeUnsafe()
   #opening: Fiber.Fiber<void> | undefined = undefined
-  #standing: Fiber.Fiber<void> | undefined = undefined
+  #current: Fiber.Fiber<void> | undefined = undefined
   /** The connection whose server refused the subscription. */
-  #deaf: NegotiatedConnection | undefined = undefined
+  #refusedBy: NegotiatedConnection | undefined = undefined
 
   static readonly #ofClients = new WeakMap<Subscriber, Listening>()
 
@@ -76,7 +76,7 @@ export class Listening {
   join(listener: Listener): Effect.Effect<void, never, Scope.Scope> {
     return Effect.suspend(() => {
       const { last } = this.#client.supervisor
-      if (!last.isRequestEra || this.#deaf === last || this.#most <= 0) return Effect.void
+      if (!last.isRequestEra || this.#refusedBy === last || this.#most <= 0) return Effect.void
       return Effect.acquireRelease(this.#enter(listener), () => Effect.sync(() => this.#leave(listener)))
     })
   }
@@ -102,7 +102,7 @@ export class Listening {
     if (this.#listeners.size > 0) return
     this.#opening?.interruptUnsafe()
     this.#opening = undefined
-    this.#standing = undefined
+    this.#current = undefined
   }
 
   /** Opens one subscription after the other, as tasks are added. */
@@ -126,22 +126,22 @@ export class Listening {
       const subscription = fiber as Fiber.Fiber<void>
       const changes = Stream.runForEach(this.#client.watchTasks(taskIds), (change) =>
         Effect.sync(() => {
-          if (change._tag === "Subscribed" && this.#standing !== subscription) {
-            this.#standing?.interruptUnsafe()
-            this.#standing = subscription
+          if (change._tag === "Subscribed" && this.#current !== subscription) {
+            this.#current?.interruptUnsafe()
+            this.#current = subscription
           }
-          this.#heard(change)
+          this.#onChange(change)
           Deferred.doneUnsafe(begun, Effect.void)
         }))
       return Effect.catch(changes, (error) =>
         Effect.sync(() => {
-          if (error.reason._tag === "Unsupported") this.#deaf = this.#client.supervisor.last
+          if (error.reason._tag === "Unsupported") this.#refusedBy = this.#client.supervisor.last
           Deferred.doneUnsafe(begun, Effect.void)
         }))
     })
   }
 
-  #heard(change: Change): void {
+  #onChange(change: Change): void {
     switch (change._tag) {
       case "TaskChanged":
         for (const listener of this.#listeners.get(change.task.taskId) ?? []) listener.push(change.task)
@@ -156,9 +156,9 @@ export class Listening {
     }
   }
 
-  #each(tell: (listener: Listener) => void): void {
+  #each(notify: (listener: Listener) => void): void {
     for (const listeners of [...this.#listeners.values()]) {
-      for (const listener of [...listeners]) tell(listener)
+      for (const listener of [...listeners]) notify(listener)
     }
   }
 }

@@ -34,7 +34,7 @@ const make = ({ server, tool }: ToolName, reason: string, message: string): Tool
 
 /** The arguments are not an object. */
 export const ofArguments = (named: ToolName): ToolFailure =>
-  make(named, "Arguments", "The arguments of a tool have to be a JSON object")
+  make(named, "Arguments", "The arguments of a tool must be a JSON object")
 
 /** The call could not be made, or had no response. */
 export const ofError = (named: ToolName, error: ClientError | PoolError): ToolFailure =>
@@ -42,9 +42,9 @@ export const ofError = (named: ToolName, error: ClientError | PoolError): ToolFa
 
 /** The result has `isError`. */
 export const ofResult = (named: ToolName, result: CallToolResult): ToolFailure => {
-  const said = result.content.map(partOf).map((part) => part.type === "text" ? part.text : `[${part.mediaType}]`)
-  const message = said.length > 0
-    ? said.join("\n")
+  const texts = result.content.map(partOf).map((part) => part.type === "text" ? part.text : `[${part.mediaType}]`)
+  const message = texts.length > 0
+    ? texts.join("\n")
     : result.structuredContent === undefined
     ? "The tool failed"
     : structured(result.structuredContent)

@@ -30,12 +30,12 @@ interface HandlerContext {
   readonly preliminary: (result: CallToolResult) => Effect.Effect<void>
 }
 
-const said = (text: string): CallToolResult => ({ content: [{ type: "text", text }] })
+const textResult = (text: string): CallToolResult => ({ content: [{ type: "text", text }] })
 
 const preliminary = (report: Progress): CallToolResult => {
   const { message, progress, total } = report
   const text = message ?? (total === undefined ? String(progress) : `${progress} of ${total}`)
-  return { ...said(text), structuredContent: { ...report } }
+  return { ...textResult(text), structuredContent: { ...report } }
 }
 
 /** The status messages of a running task, as they change. */
@@ -51,7 +51,7 @@ const statusMessages = ({ states }: RemoteTask): Stream.Stream<string> =>
 
 /** Makes a call and passes its progress reports on in order, all of them before the result. */
 const withProgress = <A, E>(
-  { preliminary: tell }: HandlerContext,
+  { preliminary: publish }: HandlerContext,
   maxBufferedReports: number,
   call: (options: CallToolOptions) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
@@ -60,18 +60,20 @@ const withProgress = <A, E>(
       capacity: maxBufferedReports,
       strategy: "sliding"
     })
-    const telling = yield* Effect.forkScoped(
+    const publishing = yield* Effect.forkScoped(
       Stream.runForEach(Stream.fromQueue(reports), (report) =>
         "states" in report
-          ? Effect.forkScoped(Stream.runForEach(statusMessages(report), (text) => Queue.offer(reports, said(text))))
-          : tell(report))
+          ? Effect.forkScoped(
+            Stream.runForEach(statusMessages(report), (text) => Queue.offer(reports, textResult(text)))
+          )
+          : publish(report))
     )
     const result = yield* call({
       onProgress: (report) => void Queue.offerUnsafe(reports, preliminary(report)),
       task: { onTask: (task) => void Queue.offerUnsafe(reports, task) }
     })
     yield* Queue.end(reports)
-    yield* Fiber.join(telling)
+    yield* Fiber.join(publishing)
     return result
   }))
 

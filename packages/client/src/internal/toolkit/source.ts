@@ -6,7 +6,8 @@ import type { Tool } from "@skein/protocol/Tool"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
-import { ClientError, Timeout } from "../../ClientError.ts"
+import { type ClientError, Timeout } from "../../ClientError.ts"
+import { clientError } from "../errors.ts"
 import type { PoolError } from "../../PoolError.ts"
 import type { CallToolOptions } from "../calls/options.ts"
 
@@ -57,9 +58,7 @@ const list = (
       duration: timeout,
       orElse: () => {
         const who = server === undefined ? "The server" : `The server ${server}`
-        return Effect.fail(
-          new ClientError({ reason: new Timeout({ message: `${who} did not list its tools in time (listTimeout)` }) })
-        )
+        return Effect.fail(clientError(Timeout, `${who} did not list its tools in time (listTimeout)`))
       }
     }),
     Effect.result,

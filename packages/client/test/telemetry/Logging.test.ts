@@ -13,7 +13,7 @@ import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
-import * as Logs from "../../src/Logs.ts"
+import * as Logging from "../../src/Logging.ts"
 import { metaOf, open, pass, settle } from "../subscriptions/kit.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 
@@ -167,7 +167,7 @@ describe("the log level", () => {
     }))
 })
 
-describe("Logs.forward", () => {
+describe("Logging.forward", () => {
   for (const revision of Revision.all) {
     it.effect(`${revision} · requests the messages of a level after it has subscribed`, () => {
       const lines: Array<Line> = []
@@ -183,7 +183,7 @@ describe("Logs.forward", () => {
           undefined,
           { logging: {}, tools: {} }
         )
-        const fiber = yield* Effect.forkChild(Logs.forward(client, { level: "notice" }), { startImmediately: true })
+        const fiber = yield* Effect.forkChild(Logging.forward(client, { level: "notice" }), { startImmediately: true })
         yield* settle
         yield* client.callTool("t")
         const asked = revision === "2026-07-28"
@@ -204,20 +204,20 @@ describe("Logs.forward", () => {
     const lines: Array<Line> = []
     return Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({}), undefined, {})
-      const fiber = yield* Effect.forkChild(Logs.forward(client, { level: "debug" }), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(Logging.forward(client, { level: "debug" }), { startImmediately: true })
       server.notify("notifications/message", { level: "error", data: "loud" })
       yield* settle
       assert.deepStrictEqual(lines.map(({ level }) => level), ["Warn", "Error"])
-      assert.match(String(lines[0]!.message), /cannot be asked for: .*logging/)
+      assert.match(String(lines[0]!.message), /could not be set: .*logging/)
       yield* Fiber.interrupt(fiber)
     }).pipe(Effect.provide(keep(lines)))
   })
 
-  const forwarded = (params: ReadonlyArray<JsonRpc.JsonObject>, options?: Logs.Options) => {
+  const forwarded = (params: ReadonlyArray<JsonRpc.JsonObject>, options?: Logging.Options) => {
     const lines: Array<Line> = []
     return Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({}))
-      const fiber = yield* Effect.forkChild(Logs.forward(client, options), { startImmediately: true })
+      const fiber = yield* Effect.forkChild(Logging.forward(client, options), { startImmediately: true })
       for (const message of params) server.notify("notifications/message", message)
       yield* settle
       server.disconnect()

@@ -3,7 +3,7 @@
  *
  * @example
  * ```ts
- * yield* Effect.forkScoped(Logs.forward(client, { level: "info" }), { startImmediately: true })
+ * yield* Effect.forkScoped(Logging.forward(client, { level: "info" }), { startImmediately: true })
  * ```
  */
 import type { LoggingLevel } from "@skein/protocol/Logging"
@@ -57,7 +57,7 @@ const textOf = (data: unknown): string => {
     return JSON.stringify(data) ?? String(data)
   } catch {
     // JSON that is nested deeper than the stack cannot be written.
-    return "(cannot be written)"
+    return "(nested too deeply to be written)"
   }
 }
 
@@ -84,7 +84,7 @@ export const forward = (client: Client, options: Options = {}): Effect.Effect<vo
     client.setLoggingLevel(level),
     ({ message }) =>
       Effect.annotateLogs(
-        Effect.logWarning(`The log messages of the server cannot be asked for: ${printable(message, maxLength)}`),
+        Effect.logWarning(`The level of the server's log messages could not be set: ${printable(message, maxLength)}`),
         {
           "mcp.server": nameOf(client)
         }
