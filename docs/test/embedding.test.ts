@@ -26,6 +26,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Caching from "../programs/caching.ts"
 import * as Calling from "../programs/calling.ts"
+import { type Entry, open } from "../programs/clientMiddleware.ts"
 import * as Connecting from "../programs/connecting.ts"
 import edge from "../programs/edge.ts"
 import { Orders } from "../programs/errors.ts"
@@ -228,6 +229,18 @@ describe.each(testedRevisions)("programs/following.ts, %s", (revision) => {
       expect(logged).toEqual([["notice", "The kettle is old"]])
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
+})
+
+describe("programs/clientMiddleware.ts", () => {
+  it.effect("records each call, and changes the arguments of tools", () =>
+    Effect.gen(function*() {
+      const entries: Array<Entry> = []
+      const client = yield* open(yield* inMemory(Hello), (entry) => Effect.sync(() => void entries.push(entry)))
+      const { content } = yield* client.callTool("greet", { name: "Ada" })
+      expect(content).toMatchObject([{ text: "Hello, a guest!" }])
+      yield* Effect.flip(client.readResource("notes://none"))
+      expect(entries).toEqual([{ method: "tools/call", ok: true }, { method: "resources/read", ok: false }])
+    }).pipe(Effect.scoped))
 })
 
 describe("programs/caching.ts", () => {
