@@ -14,6 +14,12 @@ export interface MessageAndCause {
   readonly cause?: unknown
 }
 
+/** The members of a reason that is a response over HTTP. */
+export interface HttpDetails extends MessageAndCause {
+  /** The HTTP status. It is 401 or 403 for `Unauthorized`. */
+  readonly status?: number | undefined
+}
+
 /** The connection could not be opened. The `cause` is the `TransportError`. */
 export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<MessageAndCause> {}
 
@@ -34,20 +40,10 @@ export class Closed extends Data.TaggedError("Closed")<{
 /**
  * The server answered over HTTP with something that is not a JSON-RPC response. The `cause` is the `TransportError`.
  */
-export class HttpError extends Data.TaggedError("HttpError")<{
-  readonly message: string
-  /** The HTTP status. */
-  readonly status?: number | undefined
-  readonly cause?: unknown
-}> {}
+export class HttpError extends Data.TaggedError("HttpError")<HttpDetails> {}
 
 /** The server requires authorization (status 401), or denies access (403). */
-export class Unauthorized extends Data.TaggedError("Unauthorized")<{
-  readonly message: string
-  /** The HTTP status: 401 or 403. */
-  readonly status?: number | undefined
-  readonly cause?: unknown
-}> {}
+export class Unauthorized extends Data.TaggedError("Unauthorized")<HttpDetails> {}
 
 /** No response came within the timeout of the call. The server was notified that the request is cancelled. */
 export class Timeout extends Data.TaggedError("Timeout")<MessageAndCause> {}

@@ -29,24 +29,19 @@ export interface Options {
   readonly maxLength?: number | undefined
 }
 
-/** The level of Effect that is nearest to a level of syslog (RFC 5424). */
-export const severity = (level: LoggingLevel): LogLevel.Severity => {
-  switch (level) {
-    case "debug":
-      return "Debug"
-    case "info":
-    case "notice":
-      return "Info"
-    case "warning":
-      return "Warn"
-    case "error":
-      return "Error"
-    case "critical":
-    case "alert":
-    case "emergency":
-      return "Fatal"
-  }
+const severities: Readonly<Record<LoggingLevel, LogLevel.Severity>> = {
+  debug: "Debug",
+  info: "Info",
+  notice: "Info",
+  warning: "Warn",
+  error: "Error",
+  critical: "Fatal",
+  alert: "Fatal",
+  emergency: "Fatal"
 }
+
+/** The level of Effect that is nearest to a level of syslog (RFC 5424). */
+export const severity = (level: LoggingLevel): LogLevel.Severity => severities[level]
 
 // Names have a smaller bound than texts.
 const maxName = 128

@@ -26,6 +26,7 @@ import type { Revision } from "@skein/protocol/Revision"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type { ClientError } from "./ClientError.ts"
 import { clip } from "@skein/protocol/Text"
 
@@ -65,14 +66,12 @@ const codeOf = (failure: ClientError, revision: Revision): string | undefined =>
 /** The attributes of a failure; none if the caller was interrupted before the end. */
 const failureOf = (exit: Exit.Exit<JsonObject, ClientError>, revision: Revision): Record<string, string> => {
   if (Exit.isSuccess(exit)) return Conventions.isToolError(exit.value) ? { "error.type": Conventions.toolError } : {}
-  for (const reason of exit.cause.reasons) {
-    if (reason._tag !== "Fail") continue
-    const code = codeOf(reason.error, revision)
-    return code === undefined
-      ? { "error.type": reason.error.reason._tag }
-      : { "error.type": code, "rpc.response.status_code": code }
-  }
-  return {}
+  const failure = Option.getOrUndefined(Exit.findErrorOption(exit))
+  if (failure === undefined) return {}
+  const code = codeOf(failure, revision)
+  return code === undefined
+    ? { "error.type": failure.reason._tag }
+    : { "error.type": code, "rpc.response.status_code": code }
 }
 
 // A tool's failure is a result of the request, but an error of its span.

@@ -22,19 +22,11 @@ import { declineAll, onTerminal } from "./terminalElicitation.ts"
  * The exit code for a failure: 3 without a connection or a result in time, 4 when the server refused or its answer was
  * invalid.
  */
-const exitCode = ({ reason }: ClientError): number => {
-  switch (reason._tag) {
-    case "ConnectionFailed":
-    case "Closed":
-    case "HttpError":
-    case "Unauthorized":
-    case "Timeout":
-    case "NegotiationFailed":
-      return 3
-    default:
-      return 4
-  }
-}
+const exitCode = ({ reason }: ClientError): number => withoutResponse.has(reason._tag) ? 3 : 4
+
+const withoutResponse: ReadonlySet<ClientError["reason"]["_tag"]> = /* @__PURE__ */ new Set(
+  ["ConnectionFailed", "Closed", "HttpError", "Unauthorized", "Timeout", "NegotiationFailed"] as const
+)
 
 const connect = (transport: Transport, { timeout }: Invocation) => {
   const connecting = Client.make(transport, { info: { name: "skein-call", version } })

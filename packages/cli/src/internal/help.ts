@@ -38,18 +38,13 @@ export const formatHelp = (doc: HelpDoc, commandPath: ReadonlyArray<string>): st
   const path = commandPath.join(" ")
   const text = Option.getOrUndefined(Context.getOption(doc.annotations, HelpText))
   const usage = text === undefined ? [doc.usage] : text.usage.map((form) => `${path} ${form}`)
-  const commands = (doc.subcommands ?? []).flatMap(({ commands }) => commands)
-    .map(({ description, name, shortDescription }) => [name, shortDescription ?? description] as const)
   const flags = [...doc.flags, ...doc.inheritedFlags ?? [], ...doc.globalFlags ?? []]
     .map((flag) => [signature(flag), Option.getOrElse(flag.description, () => "")] as const)
-  const column = 5 + Math.max(...[...commands, ...flags].map(([term]) => term.length))
-  const list = (rows: ReadonlyArray<readonly [string, string]>): string =>
-    rows.map(([term, description]) => `  ${term}`.padEnd(column) + wrap(description, column)).join("\n")
+  const column = 5 + Math.max(...flags.map(([term]) => term.length))
   return [
     doc.description,
     usage.map((form) => `  ${form}`).join("\n"),
-    list(commands),
-    list(flags),
+    flags.map(([term, description]) => `  ${term}`.padEnd(column) + wrap(description, column)).join("\n"),
     text === undefined ? "" : wrap(text.footer, 0)
   ].filter((part) => part !== "").join("\n\n") + "\n"
 }

@@ -11,10 +11,11 @@ import * as Result from "effect/Result"
 import { type ClientError, InvalidResponse } from "../../ClientError.ts"
 import { clientError } from "../errors.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import type { CallContext, CallLayer, CallResponse, ClientContext } from "./context.ts"
+import type { CallLayer, ClientContext } from "./context.ts"
 import { withSafeIcons } from "./icons.ts"
 import { onResponse } from "./onResponse.ts"
 import { dropInvalidItems } from "./repair.ts"
+import { responseOf } from "./send.ts"
 
 /** Decodes a result. Items of a list that are malformed are left out of it, with a warning. */
 const decode = <R>(
@@ -73,18 +74,18 @@ export const readToolResult = (
  * listed.
  */
 export const cacheResponses: CallLayer = (next) => (call) => {
-  const { client, connection: { isRequestEra }, method, options, params } = call
+  const { client, connection, method, options, params, startedAt } = call
   const isToolList = method.name === Method.ListTools.name
   const readResult = <R>(result: R): R =>
     isToolList
       ? client.toolCatalog.read(client.supervisor.last, result as ListToolsResult) as R
       : result
   // Only results of the stateless revision have a time for which they may be cached.
-  const mode = method.cacheable && isRequestEra ? options.cache ?? "use" : "bypass"
+  const mode = method.cacheable && connection.isRequestEra ? options.cache ?? "use" : "bypass"
   if (mode !== "bypass") {
     return Effect.map(
       client.cache.through(method, params, mode, next(call), readResult),
-      (result) => responseOf(call, result)
+      (result) => responseOf(connection, startedAt, {}, result)
     )
   }
   if (!isToolList) return next(call)
@@ -93,14 +94,3 @@ export const cacheResponses: CallLayer = (next) => (call) => {
     return response
   })
 }
-
-/** A response that is complete already. */
-const responseOf = ({ connection, startedAt }: CallContext, result: unknown): CallResponse => ({
-  connection,
-  startedAt,
-  raw: {},
-  augmented: undefined,
-  answer: undefined,
-  result,
-  keep: false
-})

@@ -63,11 +63,6 @@ class RetryLoop {
     this.#deadline = Math.min(startedAt + this.#timeout, this.#last)
   }
 
-  /** The first attempt, when no connection is open. */
-  get start(): Effect.Effect<CallResponse, ClientError> {
-    return Effect.flatMap(this.#within(this.#supervisor.connection, undefined), (connection) => this.#send(connection))
-  }
-
   /** Sends it on a connection whose server profile is assumed. The first response confirms or refutes the profile. */
   assuming(connection: NegotiatedConnection): Effect.Effect<CallResponse, ClientError> {
     return Effect.flatMap(Effect.result(attempt(this.#next, this.#call, connection, this.#startedAt)), (result) => {
@@ -81,7 +76,7 @@ class RetryLoop {
         // Another call may have refuted it first.
         if (!refuted && this.#supervisor.refuted !== connection) return this.failed(connection, error)
         this.#supervisor.refute(connection)
-        return Effect.flatMap(this.#within(this.#supervisor.after(connection), error), (next) => this.#send(next))
+        return this.resend(connection, error)
       })
     })
   }
@@ -102,13 +97,13 @@ class RetryLoop {
     // It took longer than its timeout: the server has reported progress, which restarts the timeout.
     if (now >= this.#deadline) this.#deadline = Math.min(now + this.#timeout, this.#last)
     if (now >= this.#deadline) return Effect.fail(surfaced)
-    if (end !== undefined) return this.#resend(connection, surfaced)
+    if (end !== undefined) return this.resend(connection, surfaced)
     return Effect.flatMap(Random.next, (random) => {
       const delay = Reconnect.delay(supervisor.timeouts.backoff, this.#replays, random, Reconnect.retryAfter(error))
       if (now + delay >= this.#deadline) return Effect.fail(surfaced)
       // A rejection may arrive just before the connection ends: then wait for the next one.
       const pause = Effect.raceFirst(Effect.sleep(delay), Effect.exit(supervisor.after(connection)))
-      return Effect.andThen(pause, this.#resend(undefined, surfaced))
+      return Effect.andThen(pause, this.resend(undefined, surfaced))
     })
   }
 
@@ -126,7 +121,8 @@ class RetryLoop {
     return this.#call.client.supervisor
   }
 
-  #resend(connection: NegotiatedConnection | undefined, error: ClientError): Effect.Effect<CallResponse, ClientError> {
+  /** Sends it on the connection after that one, or on the next that is open. `error` is the last failure, if any. */
+  resend(connection?: NegotiatedConnection, error?: ClientError): Effect.Effect<CallResponse, ClientError> {
     const next = connection === undefined ? this.#supervisor.connection : this.#supervisor.after(connection)
     return Effect.flatMap(this.#within(next, error), (connection) => this.#send(connection))
   }
@@ -203,7 +199,7 @@ const attempt = (
 export const retryLostRequests: CallLayer = (next) => (call) => {
   const { client: { supervisor }, startedAt } = call
   const { current } = supervisor
-  if (current === undefined) return new RetryLoop(call, next, startedAt).start
+  if (current === undefined) return new RetryLoop(call, next, startedAt).resend()
   if (current.isAssumed === true) return new RetryLoop(call, next, startedAt).assuming(current)
   return Effect.catch(
     attempt(next, call, current, startedAt),

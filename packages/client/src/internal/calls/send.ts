@@ -44,21 +44,29 @@ export const encodeParams = ({ connection, method, params }: CallContext): Resul
   )
 }
 
+/** A response that the layers have not completed, or one with a result that is complete already. */
+export const responseOf = (
+  connection: NegotiatedConnection,
+  startedAt: number,
+  raw: JsonObject,
+  result: unknown
+): CallResponse => ({
+  connection,
+  startedAt,
+  raw,
+  augmented: undefined,
+  answer: undefined,
+  result,
+  keep: false
+})
+
 const sendEncoded = (
   { connection, headers, method, options, startedAt }: CallContext,
   encoded: JsonObject
 ): Effect.Effect<CallResponse, ClientError> =>
   Effect.map(
     send(connection, method.name, encoded, headers === undefined ? options : { ...options, headers }),
-    (raw): CallResponse => ({
-      connection,
-      startedAt,
-      raw,
-      augmented: undefined,
-      answer: undefined,
-      result: undefined,
-      keep: false
-    })
+    (raw) => responseOf(connection, startedAt, raw, undefined)
   )
 
 /** Sends the request, and waits for its response. */

@@ -26,9 +26,8 @@ export interface Form {
   readonly settle: (content: Content) => Result.Result<{ readonly [field: string]: ElicitValue }, string>
 }
 
-interface Field {
-  readonly problem: (value: unknown) => string | undefined
-}
+/** Describes why a value of a field is not valid; `undefined` if it is. */
+type Check = (value: unknown) => string | undefined
 
 // The validation steps for all forms of one result together, and the least number for a single field. A form and its
 // defaults are validated synchronously.
@@ -60,19 +59,16 @@ const formats: { readonly [format: string]: (text: string) => boolean } = {
 const hasFormat = (format: string, value: unknown): boolean =>
   typeof value !== "string" || !Object.hasOwn(formats, format) || formats[format]!(value)
 
-const fieldOf = (schema: RequestedSchema["properties"][string], steps: number): Result.Result<Field, string> => {
+const fieldOf = (schema: RequestedSchema["properties"][string], steps: number): Result.Result<Check, string> => {
   const format = "format" in schema ? schema.format : undefined
   return Result.mapBoth(SchemaValidation.compile(schema, { maxSteps: steps }), {
     onFailure: ({ message }) => message,
-    onSuccess: ({ problems }) => ({
-      problem: (value: unknown) => {
-        // `NaN` and the infinities have no JSON form.
-        if (typeof value === "number" && !Number.isFinite(value)) return "is not a finite number"
-        const [first] = problems(value)
-        if (first !== undefined) return "does not match the schema of the field"
-        return format === undefined || hasFormat(format, value) ? undefined : `is not in the format ${format}`
-      }
-    })
+    onSuccess: ({ problems }) => (value: unknown) => {
+      // `NaN` and the infinities have no JSON form.
+      if (typeof value === "number" && !Number.isFinite(value)) return "is not a finite number"
+      if (problems(value).length > 0) return "does not match the schema of the field"
+      return format === undefined || hasFormat(format, value) ? undefined : `is not in the format ${format}`
+    }
   })
 }
 
@@ -85,7 +81,7 @@ export const readForm = (
   maxFields = 1_000,
   forms = 1
 ): Result.Result<Form, string> => {
-  const fields = new Map<string, Field>()
+  const fields = new Map<string, Check>()
   const defaults = new Map<string, ElicitValue>()
   const given = Object.entries(properties)
   if (given.length > maxFields) return Result.fail(`The form has ${given.length} fields, more than ${maxFields}`)
@@ -96,7 +92,7 @@ export const readForm = (
     fields.set(name, field.success)
     const { default: value } = schema
     // A default that its own schema refuses is ignored.
-    if (value !== undefined && field.success.problem(value) === undefined) defaults.set(name, value)
+    if (value !== undefined && field.success(value) === undefined) defaults.set(name, value)
   }
   const unknown = required.find((name) => !fields.has(name))
   if (unknown !== undefined) return Result.fail(`The form requires ${quote(unknown)}, and has no such field`)
@@ -104,10 +100,10 @@ export const readForm = (
     const strange = Object.keys(content).find((name) => content[name] !== undefined && !fields.has(name))
     if (strange !== undefined) return Result.fail(`the form has no field ${quote(strange)}`)
     const settled: Array<readonly [string, ElicitValue]> = []
-    for (const [name, { problem }] of fields) {
+    for (const [name, check] of fields) {
       const value = Object.hasOwn(content, name) ? content[name] : defaults.get(name)
       if (value === undefined) continue
-      const wrong = problem(value)
+      const wrong = check(value)
       if (wrong !== undefined) return Result.fail(`the value of ${quote(name)} ${wrong}`)
       settled.push([name, value])
     }
