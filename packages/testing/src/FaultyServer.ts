@@ -17,7 +17,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { FaultyHttpServer } from "./internal/httpServer.ts"
-import type { ToolCall } from "./internal/protocolHandler.ts"
+import { callCountOf, type ToolCall } from "./internal/protocolHandler.ts"
 import type { Scenario } from "./Scenario.ts"
 
 export type { ToolCall }
@@ -73,41 +73,7 @@ export const http = (scenario: Scenario): Effect.Effect<HttpServer, never, Scope
     const fork = yield* FiberSet.makeRuntime<never, void, never>()
     const server = new FaultyHttpServer(scenario, fork)
     yield* Effect.acquireRelease(server.start, () => server.stop)
-    const { counts, listener } = server
-    return {
-      url: `http://127.0.0.1:${server.port}/mcp`,
-      get requestCount() {
-        return counts.requests
-      },
-      get streamCount() {
-        return counts.streams
-      },
-      get resumptionCount() {
-        return counts.resumptions
-      },
-      get sessionCount() {
-        return counts.sessions
-      },
-      get connectionCount() {
-        return listener.connectionCount
-      },
-      get openConnections() {
-        return listener.openConnections
-      },
-      get restartCount() {
-        return counts.restarts
-      },
-      get calls() {
-        return counts.calls
-      },
-      callCount: (key) => callCountOf(counts.calls, key),
-      closeConnections: (how) => Effect.sync(() => listener.closeConnections(how === "reset")),
-      forgetSessions: Effect.sync(() => server.forgetSessions()),
-      stop: server.stop,
-      start: server.start,
-      restart: server.restart,
-      notify: (method, params = {}) => Effect.sync(() => server.notify({ jsonrpc: "2.0", method, params }))
-    }
+    return server
   })
 
 /** A faulty server over stdio, which can be started as a process any number of times. */
@@ -151,9 +117,6 @@ export const stdio = (scenario: Scenario): Effect.Effect<StdioProgram, never, Sc
       startCount: Effect.map(lines, (all) => all.filter((line) => "pid" in line).length)
     }
   })
-
-const callCountOf = (calls: ReadonlyArray<ToolCall>, key: string): number =>
-  calls.filter((call) => call.key === key).length
 
 const readJournal = (journal: string): ReadonlyArray<ToolCall | { readonly pid: number }> => {
   try {

@@ -114,10 +114,6 @@ export { type Delivery, lost }
 export const make = (script: Script, options: Options = {}): ScriptedServer => {
   const received: Array<JsonRpc.Inbound> = []
   let connection: ScriptedConnection | undefined
-  let attempts = 0
-  let connections = 0
-  let openConnections = 0
-  let maxOpenConnections = 0
   const current = (): ScriptedConnection => {
     if (connection === undefined) throw new Error("No client is connected")
     return connection
@@ -135,12 +131,12 @@ export const make = (script: Script, options: Options = {}): ScriptedServer => {
     )
   }
   const connect = Effect.suspend(() => {
-    const error = server.onConnect(++attempts)
+    const error = server.onConnect(++server.attempts)
     if (error !== undefined) return Effect.fail(error)
     return Effect.acquireRelease(
       Effect.sync(() => {
-        connections++
-        maxOpenConnections = Math.max(maxOpenConnections, ++openConnections)
+        server.connections++
+        server.maxOpenConnections = Math.max(server.maxOpenConnections, ++server.openConnections)
         const opened = new ScriptedConnection({ receive, onRequest: (request) => server.onRequest(request) })
         connection = opened
         return opened
@@ -149,14 +145,14 @@ export const make = (script: Script, options: Options = {}): ScriptedServer => {
         Effect.andThen(
           opened.close,
           Effect.sync(() => {
-            openConnections--
+            server.openConnections--
             // A closed connection is not retained.
             if (connection === opened) connection = undefined
           })
         )
     )
   })
-  const server: ScriptedServer = {
+  const server: { -readonly [K in keyof ScriptedServer]: ScriptedServer[K] } = {
     transport: options.reconnects === undefined ? { connect } : { connect, reconnects: options.reconnects },
     received,
     get methods() {
@@ -169,18 +165,10 @@ export const make = (script: Script, options: Options = {}): ScriptedServer => {
     get responses() {
       return received.flatMap((message) => message._tag === "Success" || message._tag === "Failure" ? [message] : [])
     },
-    get attempts() {
-      return attempts
-    },
-    get connections() {
-      return connections
-    },
-    get openConnections() {
-      return openConnections
-    },
-    get maxOpenConnections() {
-      return maxOpenConnections
-    },
+    attempts: 0,
+    connections: 0,
+    openConnections: 0,
+    maxOpenConnections: 0,
     send: (message) => current().deliver(JsonRpc.encode(message)),
     notify: (method, params) => server.send(JsonRpc.notification(method, params)),
     sendText: (text) => current().deliver(text),
@@ -222,7 +210,8 @@ export const handshake = (
   return (request, server) => {
     switch (request.method) {
       case "server/discover":
-        return !isStateless ? methodNotFound(request.method) : success({
+        if (!isStateless) return methodNotFound(request.method)
+        return success({
           resultType: "complete",
           supportedVersions: [revision],
           capabilities,

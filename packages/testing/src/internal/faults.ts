@@ -3,6 +3,9 @@
  */
 import type { Fault, On, Rule } from "../Scenario.ts"
 
+/** The fault with a tag. */
+export type FaultOf<Tag extends Fault["_tag"]> = Extract<Fault, { readonly _tag: Tag }>
+
 /** The faults of one exchange. */
 export class Faults {
   readonly all: ReadonlyArray<Fault>
@@ -12,8 +15,8 @@ export class Faults {
   }
 
   /** The first fault with that tag, if there is one. */
-  get<Tag extends Fault["_tag"]>(tag: Tag): Extract<Fault, { readonly _tag: Tag }> | undefined {
-    return this.all.find((fault): fault is Extract<Fault, { readonly _tag: Tag }> => fault._tag === tag)
+  get<Tag extends Fault["_tag"]>(tag: Tag): FaultOf<Tag> | undefined {
+    return this.all.find((fault): fault is FaultOf<Tag> => fault._tag === tag)
   }
 
   has(tag: Fault["_tag"]): boolean {

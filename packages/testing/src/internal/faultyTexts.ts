@@ -1,7 +1,7 @@
 /**
  * Applies the faults of messages: turns a response into the texts that the server sends in its place.
  */
-import type { Faults } from "./faults.ts"
+import type { FaultOf, Faults } from "./faults.ts"
 
 /** A JSON object. */
 export interface Json {
@@ -9,8 +9,6 @@ export interface Json {
 }
 
 const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value)
-
-const html = "<!doctype html><title>502 Bad Gateway</title>\n<h1>Bad Gateway</h1>\n"
 
 /** Adds unknown members to each object of a value, except to the schemas of tools. */
 const withExtraMembers = (value: unknown): unknown => {
@@ -28,41 +26,29 @@ const withExtraMembers = (value: unknown): unknown => {
   }
 }
 
-const bodyInPlaceOf = (body: string, message: Json): string => {
-  switch (body) {
-    case "html":
-      return html
-    case "number":
-      return "5"
-    case "array":
-      return "[]"
-    case "object":
-      return "{}"
-    case "no result":
-      return JSON.stringify({ jsonrpc: "2.0", id: message["id"] })
-    case "truncated":
-      return JSON.stringify(message).slice(0, JSON.stringify(message).length / 2)
-    default:
-      return ""
-  }
+/** The texts in place of a response, by the `ResponseBody` fault. */
+const bodies: Readonly<Record<FaultOf<"ResponseBody">["is"], (message: Json) => string>> = {
+  empty: () => "",
+  html: () => "<!doctype html><title>502 Bad Gateway</title>\n<h1>Bad Gateway</h1>\n",
+  number: () => "5",
+  array: () => "[]",
+  object: () => "{}",
+  "no result": ({ id }) => JSON.stringify({ jsonrpc: "2.0", id }),
+  truncated: (message) => JSON.stringify(message).slice(0, JSON.stringify(message).length / 2)
 }
 
-const withId = (message: Json, how: string, other: unknown): ReadonlyArray<Json> => {
-  const { id, ...rest } = message
-  switch (how) {
-    case "wrong":
-      return [{ ...message, id: typeof id === "number" ? id + 1_000_000 : `${String(id)}-wrong` }]
-    case "null":
-      return [{ ...message, id: null }]
-    case "string":
-      return [{ ...message, id: String(id) }]
-    case "missing":
-      return [rest]
-    case "duplicate":
-      return [message, message]
-    default:
-      return [{ ...message, id: other ?? (typeof id === "number" ? id + 1 : id) }]
-  }
+const offset = (id: unknown, by: number, fallback: unknown): unknown => typeof id === "number" ? id + by : fallback
+
+/** The responses in place of one, by the `ResponseId` fault. */
+const withIds: Readonly<
+  Record<FaultOf<"ResponseId">["how"], (message: Json, otherId: unknown) => ReadonlyArray<Json>>
+> = {
+  wrong: (message) => [{ ...message, id: offset(message["id"], 1_000_000, `${String(message["id"])}-wrong`) }],
+  null: (message) => [{ ...message, id: null }],
+  string: (message) => [{ ...message, id: String(message["id"]) }],
+  missing: (message) => [Object.fromEntries(Object.entries(message).filter(([key]) => key !== "id"))],
+  duplicate: (message) => [message, message],
+  other: (message, otherId) => [{ ...message, id: otherId ?? offset(message["id"], 1, message["id"]) }]
 }
 
 /** The texts that precede the response. */
@@ -87,14 +73,16 @@ const precedingTexts = (faults: Faults, token: unknown): ReadonlyArray<string> =
   return texts
 }
 
-/**
- * The texts that the server sends for a response: with `other`, the id of another request, and `token`, the progress
- * token of this one.
- */
+const progressTokenOf = ({ params }: Json): unknown => {
+  const meta = isObject(params) ? params["_meta"] : undefined
+  return isObject(meta) ? meta["progressToken"] : undefined
+}
+
+/** The texts that the server sends for a response to `request`. `otherId` is the id of the request before it. */
 export const faultyTexts = (
   message: Json,
   faults: Faults,
-  context: { readonly other?: unknown; readonly token?: unknown }
+  context: { readonly request: Json; readonly otherId: unknown }
 ): ReadonlyArray<string> => {
   const error = faults.get("ErrorResponse")
   const large = faults.get("LargeMessage")
@@ -106,10 +94,10 @@ export const faultyTexts = (
   }
   if (faults.has("ExtraMembers")) response = withExtraMembers(response) as Json
   const how = faults.get("ResponseId")?.how
-  const responses = how === undefined ? [response] : withId(response, how, context.other)
+  const responses = how === undefined ? [response] : withIds[how](response, context.otherId)
   const body = faults.get("ResponseBody")?.is
   return [
-    ...precedingTexts(faults, context.token),
-    ...responses.map((each) => body === undefined ? JSON.stringify(each) : bodyInPlaceOf(body, each))
+    ...precedingTexts(faults, progressTokenOf(context.request)),
+    ...responses.map((each) => body === undefined ? JSON.stringify(each) : bodies[body](each))
   ]
 }

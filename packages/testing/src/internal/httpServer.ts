@@ -6,22 +6,12 @@ import type * as Fiber from "effect/Fiber"
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
 import type { Scenario } from "../Scenario.ts"
 import { faultyTexts, type Json } from "./faultyTexts.ts"
-import { ProtocolHandler, type Responder, type ToolCall } from "./protocolHandler.ts"
+import { callCountOf, ProtocolHandler, type Responder, type ToolCall } from "./protocolHandler.ts"
 import { Listener } from "./listener.ts"
-import { exchangeKind, type Faults, FaultSchedule } from "./faults.ts"
+import { exchangeKind, type FaultOf, type Faults, FaultSchedule } from "./faults.ts"
 import { type EventStream, Session } from "./session.ts"
 import { SseResponse } from "./sseResponse.ts"
 import type { FaultySocket } from "./faultySocket.ts"
-
-/** The numbers of requests, streams, sessions and restarts, and the calls that the server carried out. */
-export interface Counts {
-  requests: number
-  streams: number
-  resumptions: number
-  sessions: number
-  restarts: number
-  readonly calls: Array<ToolCall>
-}
 
 const parse = (text: string): Json | undefined => {
   try {
@@ -43,18 +33,16 @@ const body = (request: IncomingMessage): Effect.Effect<string> =>
     request.once("error", done)
   })
 
-const page = (kind: "empty" | "html" | "error" | "garbage", status: number): string => {
-  switch (kind) {
-    case "html":
-      return `<!doctype html><title>${status}</title>\n`
-    case "error":
-      return JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32000, message: `Status ${status}` } })
-    case "garbage":
-      return "\u0000{\"jsonrpc\""
-    case "empty":
-      return ""
-  }
+/** The bodies of the `Status` fault. */
+const pages: Readonly<Record<FaultOf<"Status">["body"], (status: number) => string>> = {
+  empty: () => "",
+  html: (status) => `<!doctype html><title>${status}</title>\n`,
+  error: (status) => jsonRpcError(`Status ${status}`),
+  garbage: () => "\u0000{\"jsonrpc\""
 }
+
+const jsonRpcError = (message: string): string =>
+  JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32000, message } })
 
 /** A request with its response, and the faults of both. */
 interface Exchange {
@@ -64,10 +52,15 @@ interface Exchange {
   readonly message: Json | undefined
 }
 
-/** A faulty server and its state: port, sessions, counts. */
+/** Implements `FaultyServer.HttpServer`. */
 export class FaultyHttpServer {
-  readonly counts: Counts = { requests: 0, streams: 0, resumptions: 0, sessions: 0, restarts: 0, calls: [] }
-  readonly listener: Listener
+  requestCount = 0
+  streamCount = 0
+  resumptionCount = 0
+  sessionCount = 0
+  restartCount = 0
+  readonly calls: Array<ToolCall> = []
+  readonly #listener: Listener
   readonly #scenario: Scenario
   readonly #schedule: FaultSchedule
   readonly #handler: ProtocolHandler
@@ -80,10 +73,10 @@ export class FaultyHttpServer {
   constructor(scenario: Scenario, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
     this.#scenario = scenario
     this.#schedule = new FaultSchedule(scenario.faults)
-    this.#handler = new ProtocolHandler(scenario, (call) => void this.counts.calls.push(call))
+    this.#handler = new ProtocolHandler(scenario, (call) => void this.calls.push(call))
     this.#isHttpSse = scenario.revision === "2024-11-05"
-    this.listener = new Listener((request, response) => {
-      this.counts.requests++
+    this.#listener = new Listener((request, response) => {
+      this.requestCount++
       response.on("error", () => {})
       fork(
         Effect.catchCause(
@@ -94,36 +87,48 @@ export class FaultyHttpServer {
     })
   }
 
-  get port(): number {
-    return this.#port
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/mcp`
   }
 
+  get connectionCount(): number {
+    return this.#listener.connectionCount
+  }
+
+  get openConnections(): number {
+    return this.#listener.openConnections
+  }
+
+  readonly callCount = (key: string): number => callCountOf(this.calls, key)
+
+  readonly closeConnections = (how: "reset" | "end"): Effect.Effect<void> =>
+    Effect.sync(() => this.#listener.closeConnections(how === "reset"))
+
   readonly start: Effect.Effect<void> = Effect.suspend(() =>
-    Effect.map(this.listener.listen(this.#port), (port) => {
+    Effect.map(this.#listener.listen(this.#port), (port) => {
       this.#port = port
     })
   )
 
   readonly stop: Effect.Effect<void> = Effect.suspend(() => {
     this.#sessions.clear()
-    return this.listener.close
+    return this.#listener.close
   })
 
   readonly restart: Effect.Effect<void> = Effect.suspend(() => {
     if (this.#closing) return Effect.void
     this.#closing = true
-    this.counts.restarts++
+    this.restartCount++
     return Effect.ensuring(Effect.andThen(this.stop, this.start), Effect.sync(() => void (this.#closing = false)))
   })
 
-  forgetSessions(): void {
-    this.#sessions.clear()
-  }
+  readonly forgetSessions: Effect.Effect<void> = Effect.sync(() => this.#sessions.clear())
 
-  /** Sends a message on the standalone SSE stream of each session. */
-  notify(message: Json): void {
-    for (const session of new Set(this.#sessions.values())) session.standalone.add(JSON.stringify(message))
-  }
+  readonly notify = (method: string, params: object = {}): Effect.Effect<void> =>
+    Effect.sync(() => {
+      const text = JSON.stringify({ jsonrpc: "2.0", method, params })
+      for (const session of new Set(this.#sessions.values())) session.standalone.add(text)
+    })
 
   #handle(request: IncomingMessage, response: ServerResponse): Effect.Effect<void> {
     return Effect.gen({ self: this }, function*() {
@@ -135,11 +140,9 @@ export class FaultyHttpServer {
       const delay = faults.get("Delay")
       if (delay !== undefined) yield* Effect.sleep(delay.ms)
       if (faults.has("StopReading") || faults.get("Stall")?.after === "request") return
-      const cut = faults.get("Cut")
       const socket = request.socket as unknown as FaultySocket
-      if (cut !== undefined || faults.has("Drip")) socket.setFaults({ cut, drip: faults.has("Drip") })
-      else socket.setFaults({ drip: false })
-      if (faults.has("ForgetSessions")) this.forgetSessions()
+      socket.setFaults({ cut: faults.get("Cut"), drip: faults.has("Drip") })
+      if (faults.has("ForgetSessions")) yield* this.forgetSessions
       const status = faults.get("Status")
       const restart = faults.get("Restart")
       if (status?.handled === true || restart?.handled === true) yield* this.#carryOut(exchange)
@@ -147,7 +150,7 @@ export class FaultyHttpServer {
       if (status !== undefined) {
         const after = status.retryAfterSeconds === undefined ? {} : { "retry-after": String(status.retryAfterSeconds) }
         const type = status.body === "html" ? "text/html" : "application/json"
-        const text = page(status.body, status.status)
+        const text = pages[status.body](status.status)
         return yield* this.#send(exchange, status.status, text, { "content-type": type, ...after })
       }
       const redirect = faults.get("Redirect")
@@ -208,15 +211,15 @@ export class FaultyHttpServer {
   }
 
   #openSession(): Session {
-    const session = new Session(`faulty-${++this.counts.sessions}`, this.#scenario.resumable !== false)
+    const session = new Session(`faulty-${++this.sessionCount}`, this.#scenario.resumable !== false)
     this.#sessions.set(session.id, session)
     return session
   }
 
   #openStream(exchange: Exchange, session: Session): Effect.Effect<void> {
-    this.counts.streams++
+    this.streamCount++
     const last = exchange.request.headers["last-event-id"]
-    if (last !== undefined) this.counts.resumptions++
+    if (last !== undefined) this.resumptionCount++
     if (this.#scenario.standaloneStream === false && last === undefined) {
       return this.#refuse(exchange, 405, "The server has no standalone stream")
     }
@@ -233,7 +236,7 @@ export class FaultyHttpServer {
   #httpSse(exchange: Exchange): Effect.Effect<void> {
     const { message, request } = exchange
     if (request.method !== "POST") {
-      this.counts.streams++
+      this.streamCount++
       const session = this.#openSession()
       session.standalone.attach(this.#sse(exchange, session))
       session.standalone.add(`/message?session=${session.id}`, "endpoint")
@@ -276,10 +279,10 @@ export class FaultyHttpServer {
     responder: Responder,
     stream: Pick<EventStream, "add" | "end">
   ): Effect.Effect<void> {
-    const other = this.#lastId
+    const otherId = this.#lastId
     this.#lastId = message["id"]
     return Effect.map(this.#handler.respond(message, responder), (response) => {
-      for (const text of faultyTexts(response, faults, { other, token: tokenOf(message) })) stream.add(text)
+      for (const text of faultyTexts(response, faults, { request: message, otherId })) stream.add(text)
       stream.end()
     })
   }
@@ -319,7 +322,7 @@ export class FaultyHttpServer {
       headers["mcp-session-id"] = session.id
     }
     if (session !== undefined && faults.has("NewSessionId")) {
-      const name = `${session.id}-${this.counts.requests}`
+      const name = `${session.id}-${this.requestCount}`
       this.#sessions.set(name, session)
       headers["mcp-session-id"] = name
     }
@@ -334,12 +337,6 @@ export class FaultyHttpServer {
   }
 
   #refuse(exchange: Exchange, status: number, message: string): Effect.Effect<void> {
-    const text = JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32000, message } })
-    return this.#send(exchange, status, text, { "content-type": "application/json" })
+    return this.#send(exchange, status, jsonRpcError(message), { "content-type": "application/json" })
   }
-}
-
-const tokenOf = (message: Json): unknown => {
-  const { params } = message as { readonly params?: { readonly _meta?: { readonly progressToken?: unknown } } }
-  return params?._meta?.progressToken
 }

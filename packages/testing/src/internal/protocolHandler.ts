@@ -15,6 +15,10 @@ export interface ToolCall {
   readonly key: string | undefined
 }
 
+/** How often the call with that key was carried out. */
+export const callCountOf = (calls: ReadonlyArray<ToolCall>, key: string): number =>
+  calls.filter((call) => call.key === key).length
+
 /** Sends messages that belong to one request. */
 export interface Responder {
   /** Sends a message before the response. */
@@ -26,7 +30,8 @@ export interface Responder {
 const object = (value: unknown): Json => typeof value === "object" && value !== null ? value as Json : {}
 const number = (value: unknown, fallback: number): number => typeof value === "number" ? value : fallback
 
-const name = "faulty"
+const serverInfo = { name: "faulty", version: "1.0.0" }
+const capabilities = { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {} }
 const key = { type: "string", description: "Identifies the call in a test." }
 
 const tool = (name: string, description: string, properties: Json = {}) => ({
@@ -81,25 +86,14 @@ export class ProtocolHandler {
     const params = object(request["params"])
     const caching = this.isStateless ? { ttlMs: 0, cacheScope: "private" } : {}
     switch (method) {
-      case "server/discover":
-        return Effect.succeed(
-          this.isStateless
-            ? {
-              supportedVersions: [this.revision],
-              capabilities: this.#capabilities,
-              ...caching,
-              _meta: { "io.modelcontextprotocol/serverInfo": { name, version: "1.0.0" } }
-            }
-            : unknown(method)
-        )
+      case "server/discover": {
+        if (!this.isStateless) break
+        const _meta = { "io.modelcontextprotocol/serverInfo": serverInfo }
+        return Effect.succeed({ supportedVersions: [this.revision], capabilities, ...caching, _meta })
+      }
       case "initialize":
-        return Effect.succeed(
-          this.isStateless ? unknown(method) : {
-            protocolVersion: this.revision,
-            capabilities: this.#capabilities,
-            serverInfo: { name, version: "1.0.0" }
-          }
-        )
+        if (this.isStateless) break
+        return Effect.succeed({ protocolVersion: this.revision, capabilities, serverInfo })
       case "tools/list":
         return Effect.succeed({ tools, ...caching })
       case "resources/list":
@@ -123,13 +117,8 @@ export class ProtocolHandler {
         return Effect.never
       case "tools/call":
         return this.#call(request, params, responder)
-      default:
-        return Effect.succeed(unknown(method))
     }
-  }
-
-  get #capabilities(): Json {
-    return { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {} }
+    return Effect.succeed({ error: { code: -32601, message: `Method not found: ${String(method)}` } })
   }
 
   #call(request: Json, params: Json, responder: Responder): Effect.Effect<Json> {
@@ -182,5 +171,3 @@ export class ProtocolHandler {
     }
   }
 }
-
-const unknown = (method: unknown): Json => ({ error: { code: -32601, message: `Method not found: ${String(method)}` } })

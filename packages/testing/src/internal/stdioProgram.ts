@@ -12,27 +12,23 @@ const [scenario, journal] = process.argv.slice(2) as [string, string]
 const { faults: rules, ...features } = JSON.parse(scenario) as Scenario
 const record = (line: object): void => appendFileSync(journal, `${JSON.stringify(line)}\n`)
 
+let written: Promise<void> = Promise.resolve()
+
 /** Writes one text after the other, so that texts do not mix while one of them is written byte by byte. */
-class Output {
-  #last: Promise<void> = Promise.resolve()
+const write = (bytes: Uint8Array, drip: boolean): Promise<void> => {
+  written = writeAfter(written, bytes, drip ? 1 : Math.max(1, bytes.length))
+  return written
+}
 
-  write(bytes: Uint8Array, drip: boolean): Promise<void> {
-    this.#last = this.#after(this.#last, bytes, drip)
-    return this.#last
-  }
-
-  async #after(last: Promise<void>, bytes: Uint8Array, drip: boolean): Promise<void> {
-    await last
-    const step = drip ? 1 : Math.max(1, bytes.length)
-    for (let at = 0; at < bytes.length; at += step) await this.#put(bytes.subarray(at, at + step))
-  }
-
-  #put(bytes: Uint8Array): Promise<void> {
-    return new Promise((resolve) => process.stdout.write(bytes, () => setImmediate(resolve)))
+const writeAfter = async (last: Promise<void>, bytes: Uint8Array, step: number): Promise<void> => {
+  await last
+  for (let at = 0; at < bytes.length; at += step) {
+    await new Promise<void>((resolve) =>
+      process.stdout.write(bytes.subarray(at, at + step), () => setImmediate(resolve))
+    )
   }
 }
 
-const output = new Output()
 const handler = new ProtocolHandler({ ...features, faults: [] }, record)
 const schedule = new FaultSchedule(rules)
 const pending = new Map<unknown, (response: Effect.Effect<Json>) => void>()
@@ -68,8 +64,8 @@ class ResponseLines {
     const part = bytes.subarray(0, this.#bytesLeft)
     this.#bytesLeft -= part.length
     this.#isStalled = this.#bytesLeft === 0 || this.#faults.get("Stall")?.after === "event"
-    const written = output.write(part, this.#faults.has("Drip"))
-    if (this.#bytesLeft === 0) void written.then(() => process.exit(1))
+    const isWritten = write(part, this.#faults.has("Drip"))
+    if (this.#bytesLeft === 0) void isWritten.then(() => process.exit(1))
   }
 }
 
@@ -85,14 +81,13 @@ const respond = (request: Json, faults: Faults): Effect.Effect<void> =>
           lines.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }))
         })
     }
-    const other = lastId
+    const otherId = lastId
     lastId = request["id"]
     const restart = faults.get("Restart")
     if (restart?.handled === false) process.exit(restart.exitCode)
     const response = yield* handler.respond(request, responder)
     if (restart !== undefined) process.exit(restart.exitCode)
-    const { params } = request as { readonly params?: { readonly _meta?: { readonly progressToken?: unknown } } }
-    for (const text of faultyTexts(response, faults, { other, token: params?._meta?.progressToken })) lines.send(text)
+    for (const text of faultyTexts(response, faults, { request, otherId })) lines.send(text)
     lines.end()
   })
 
