@@ -21,7 +21,7 @@ import { runTasks } from "./internal/protocol/handlers.ts"
 import { LegacyTasks } from "./internal/protocol/legacy/legacyTasks.ts"
 import { type LimitOptions, resolveSettings, type TaskPolicyOptions } from "./internal/protocol/policy.ts"
 import { findTaskService, makeTaskService, TaskService } from "./internal/protocol/taskService.ts"
-import { handleCall } from "./internal/protocol/toolCall.ts"
+import { capabilities, handleCall } from "./internal/protocol/toolCall.ts"
 import { TaskEngine } from "./TaskEngine.ts"
 import type { State } from "./TaskState.ts"
 
@@ -76,7 +76,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
       name: "tasks",
       services: Context.make(TaskService, tasks) as Context.Context<never>,
       capabilities: (caller) =>
-        Revision.era(caller.revision) === "request" ? extension.capabilities : legacy.capabilities(caller),
+        Revision.era(caller.revision) === "request" ? capabilities : legacy.capabilities(caller),
       methods: [...extension.methods(tasks), ...legacy.methods ?? []],
       call: handleCall(tasks, (call) => legacy.call(call)),
       listen: extension.subscribe(tasks),

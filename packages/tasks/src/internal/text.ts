@@ -2,6 +2,7 @@
  * Short texts about a task: status messages, failure messages, and ids for the log.
  */
 import { isObject } from "@skein/protocol/JsonRpc"
+import { clip } from "@skein/protocol/Text"
 import type { Outcome } from "../TaskState.ts"
 
 /**
@@ -11,12 +12,7 @@ import type { Outcome } from "../TaskState.ts"
 export const maxLineChars = 4096
 
 /** Cuts a text to `maxLineChars`, with "…" at the end of a text that was longer. */
-export const truncateLine = (text: string): string => {
-  if (text.length <= maxLineChars) return text
-  // Does not cut a surrogate pair in two.
-  const length = text.codePointAt(maxLineChars - 1)! > 0xffff ? maxLineChars - 1 : maxLineChars
-  return `${text.slice(0, length)}…`
-}
+export const truncateLine = (text: string): string => clip(text, maxLineChars)
 
 /**
  * Shortens the task ids in a log line: the whole id may be enough to use the task, and eight characters identify it.

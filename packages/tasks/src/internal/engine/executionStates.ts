@@ -28,9 +28,6 @@ export type FindExecutions = (
 /** Reads the tables of a cluster. `prefix` is that of its tables. */
 export const makeFindExecutions = (sql: SqlClient.SqlClient, prefix = "cluster"): FindExecutions => {
   const database = new Database(sql)
-  const ids = database.isPostgres
-    ? "SELECT json_array_elements_text(CAST(? AS JSON))"
-    : "SELECT value FROM json_each(?)"
   const result = database.resultTagOf("replies.payload")
   const find = database.prepare(
     `SELECT runs.entity_id AS id, CAST(runs.id AS TEXT) AS request,
@@ -44,7 +41,7 @@ export const makeFindExecutions = (sql: SqlClient.SqlClient, prefix = "cluster")
        ) AS expects
      FROM ${prefix}_messages AS runs
      LEFT JOIN ${prefix}_replies AS replies ON replies.request_id = runs.id AND replies.kind = 0
-     WHERE runs.message_id IN (${ids})`
+     WHERE runs.message_id IN (${database.textsOfJson})`
   )
   return (ids) =>
     ids.length === 0

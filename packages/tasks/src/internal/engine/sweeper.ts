@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import type { TaskError } from "../../TaskError.ts"
+import { isFinal } from "../../TaskState.ts"
 import type { SweepRow } from "../store/store.ts"
 import { shortTaskId } from "../text.ts"
 import type { EngineContext } from "./engineContext.ts"
@@ -111,8 +112,6 @@ const forEachTask = (
     }
   })
 
-const isLive = ({ status }: SweepRow): boolean => status === "working" || status === "input_required"
-
 /** Repairs a difference between a task and its execution. */
 const reconcile = ({ engine: { settleSoon, store, workflowEngine } }: SweeperOptions): Visit => (row, id, execution) =>
   Effect.gen(function*() {
@@ -120,7 +119,7 @@ const reconcile = ({ engine: { settleSoon, store, workflowEngine } }: SweeperOpt
     if (execution === undefined) {
       yield* workflowEngine.execute(TaskRun, { executionId: id, payload: { taskId: row.id }, discard: true })
     }
-    if (!isLive(row)) {
+    if (isFinal(row)) {
       if (needsInterrupt(execution)) yield* interruptExecution(workflowEngine, id)
       return
     }
@@ -167,7 +166,7 @@ const expire =
   ({ engine: { store, workflowEngine }, storage, undoTimeout }: SweeperOptions, onProgress: () => void): Visit =>
   (row, id, execution) =>
     Effect.gen(function*() {
-      if (isLive(row)) {
+      if (!isFinal(row)) {
         onProgress()
         yield* store.finish(row.id, { status: "cancelled", statusMessage: "The task exceeded its time to live" })
         return yield* interruptExecution(workflowEngine, id)

@@ -8,7 +8,7 @@ import { AnyObject } from "@skein/protocol/Primitive"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import * as Task from "@skein/protocol/Task"
+import type * as Task from "@skein/protocol/Task"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import type { Extension as ServerExtension, ExtensionMethod, Publish } from "@skein/server/Extension"
 import * as Extension from "@skein/server/Extension"
@@ -20,9 +20,6 @@ import type { State } from "../../TaskState.ts"
 import { type TaskService, withMcpErrors } from "./taskService.ts"
 import { declaresTasks, missingTasksCapability } from "./toolCall.ts"
 import * as wire from "./wire.ts"
-
-/** The capabilities that the server declares: "no extension-specific settings are currently defined". */
-export const capabilities: JsonObject = { extensions: { [Task.extension]: {} } }
 
 /**
  * `tasks/update` with answers of any shape. The decoding of the params does not have the questions: an answer to a
@@ -93,11 +90,11 @@ const answerQuestions = (
  * "Each notification carries a complete `DetailedTask` …, identical to what `tasks/get` would have returned at that
  * moment."
  */
-const statusParams = (state: State, reader: Caller): JsonObject => {
-  const params = Codec.encodeParams(Method.TaskStatus, reader.revision, wire.toDetailedTask(state, reader))
-  if (Result.isSuccess(params)) return params.success
-  throw new Error(`cannot encode a task in ${reader.revision}: ${params.failure.message}`)
-}
+const statusParams = (state: State, reader: Caller): JsonObject =>
+  wire.encodedOrThrow(
+    Codec.encodeParams(Method.TaskStatus, reader.revision, wire.toDetailedTask(state, reader)),
+    `a task in ${reader.revision}`
+  )
 
 /** Publishes the current state of a task, and each later one until the task ends. */
 const publishChanges = (

@@ -23,16 +23,17 @@ import type { TaskPolicy } from "./policy.ts"
 import type { TaskService } from "./taskService.ts"
 import * as wire from "./wire.ts"
 
-const requiredCapabilities: JsonObject = { extensions: { [Task.extension]: {} } }
+/**
+ * The capability of a server and of a client with the extension: "no extension-specific settings are currently defined".
+ */
+export const capabilities: JsonObject = { extensions: { [Task.extension]: {} } }
 
 /** Whether a client declares the extension, for this request. */
-export const declaresTasks = (capabilities: JsonObject): boolean => {
-  const { extensions } = capabilities
-  return isObject(extensions) && isObject(extensions[Task.extension])
-}
+export const declaresTasks = ({ extensions }: JsonObject): boolean =>
+  isObject(extensions) && isObject(extensions[Task.extension])
 
 /** The error for a client that uses the extension without declaring it: `-32021`, since 2026-07-28. */
-export const missingTasksCapability = Effect.fail(McpError.missingRequiredClientCapability(requiredCapabilities))
+export const missingTasksCapability = Effect.fail(McpError.missingRequiredClientCapability(capabilities))
 
 /**
  * Handles all tool calls. `callWithTask` handles calls with `task` of 2025-11-25, and returns `undefined` for any other

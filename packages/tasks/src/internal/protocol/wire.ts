@@ -84,7 +84,8 @@ export const toDetailedTask = (state: State, reader: Caller): Wire.DetailedTask 
 const methodOf = (name: string, revision: Revision): Method.AnyRequest | undefined =>
   Method.request(name, revision) ?? Method.inputRequest(name, revision)
 
-const encodedOrThrow = <A>(result: Result.Result<A, { readonly message: string }>, subject: string): A => {
+/** The encoded value. Throws if `subject` cannot be encoded: that is a defect. */
+export const encodedOrThrow = <A>(result: Result.Result<A, { readonly message: string }>, subject: string): A => {
   if (Result.isSuccess(result)) return result.success
   throw new Error(`cannot encode ${subject}: ${result.failure.message}`)
 }

@@ -53,6 +53,11 @@ export class Database {
       Effect.mapError(Effect.withTracerEnabled(sql.unsafe<Row>(compiled, parameters), false), storeError)
   }
 
+  /** The query for the texts in a parameter, which is a JSON array. */
+  get textsOfJson(): string {
+    return this.isPostgres ? "SELECT json_array_elements_text(CAST(? AS JSON))" : "SELECT value FROM json_each(?)"
+  }
+
   /** The name of the function that returns the larger of two values. */
   get greatest(): "GREATEST" | "MAX" {
     return this.isPostgres ? "GREATEST" : "MAX"

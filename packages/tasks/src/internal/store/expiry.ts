@@ -18,10 +18,9 @@ export const make = ({ database }: StoreContext) => {
   const selectUndoing = database.prepare(
     `SELECT ${sweptColumns} FROM skein_tasks WHERE settled = 0 AND status = 'cancelled' AND id > ? ORDER BY id LIMIT ?`
   )
-  const ids = database.isPostgres
-    ? "SELECT json_array_elements_text(CAST(? AS JSON))"
-    : "SELECT value FROM json_each(?)"
-  const markSettled = database.prepare(`UPDATE skein_tasks SET settled = 1 WHERE id IN (${ids}) AND NOT (${live})`)
+  const markSettled = database.prepare(
+    `UPDATE skein_tasks SET settled = 1 WHERE id IN (${database.textsOfJson}) AND NOT (${live})`
+  )
   // The bound is literal, as in the partial index, so that the index is used.
   const selectExpired = database.prepare(
     `SELECT ${sweptColumns} FROM skein_tasks

@@ -4,11 +4,11 @@
  * Transactions lock rows in this order, so that PostgreSQL finds no deadlock: the task, its questions, the rows of the
  * workflow engine in the same transaction, the counters.
  */
+import type { Client } from "@skein/sql/PgClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { migrate } from "./migrations.ts"
@@ -42,30 +42,27 @@ export const make = (
     const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
     const changes = yield* ChangeNotifier.make(database, options.listenForChanges)
     const context = { database, changes, texts }
-    const { finish, insert, remove } = lifecycle.make(context)
-    const { get, list, load, setProgress, setStatusMessage, setWaitsForWorker } = status.make(context)
-    const { answer, ask, markLost, withdraw } = questions.make(context)
-    const { expireAfter, findExpired, findUndoing, findUnsettled, nextExpiry, settle } = expiry.make(context)
+    const all = {
+      ...lifecycle.make(context),
+      ...status.make(context),
+      ...questions.make(context),
+      ...expiry.make(context)
+    }
     return TaskStore.of({
-      insert,
-      list,
-      findUnsettled,
-      findUndoing,
-      findExpired,
-      nextExpiry,
-      get: (id) => isId(id) ? get(id) : Effect.undefined,
-      load: (id) => isId(id) ? load(id) : Effect.undefined,
-      finish: (id, end) => isId(id) ? finish(id, end) : Effect.succeed(false),
-      setStatusMessage: (id, message, number) => isId(id) ? setStatusMessage(id, message, number) : Effect.void,
-      setWaitsForWorker: (id, waits) => isId(id) ? setWaitsForWorker(id, waits) : Effect.void,
-      setProgress: (id, progress) => isId(id) ? setProgress(id, progress) : Effect.void,
-      ask: (id, question) => isId(id) ? ask(id, question) : Effect.undefined,
-      withdraw: (id, key) => isId(id) ? withdraw(id, key) : Effect.void,
-      markLost: (id, key, isAnswered) => isId(id) ? markLost(id, key, isAnswered) : Effect.void,
-      answer: (id, key, given, then) => isId(id) ? answer(id, key, given, then) : Effect.succeed(false),
-      settle: (ids) => settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
-      expireAfter: (id, milliseconds) => isId(id) ? expireAfter(id, milliseconds) : Effect.succeed(Infinity),
-      remove: (id, then) => isId(id) ? remove(id, then) : database.transaction(then),
+      ...all,
+      get: (id) => isId(id) ? all.get(id) : Effect.undefined,
+      load: (id) => isId(id) ? all.load(id) : Effect.undefined,
+      finish: (id, end) => isId(id) ? all.finish(id, end) : Effect.succeed(false),
+      setStatusMessage: (id, message, number) => isId(id) ? all.setStatusMessage(id, message, number) : Effect.void,
+      setWaitsForWorker: (id, waits) => isId(id) ? all.setWaitsForWorker(id, waits) : Effect.void,
+      setProgress: (id, progress) => isId(id) ? all.setProgress(id, progress) : Effect.void,
+      ask: (id, question) => isId(id) ? all.ask(id, question) : Effect.undefined,
+      withdraw: (id, key) => isId(id) ? all.withdraw(id, key) : Effect.void,
+      markLost: (id, key, isAnswered) => isId(id) ? all.markLost(id, key, isAnswered) : Effect.void,
+      answer: (id, key, given, then) => isId(id) ? all.answer(id, key, given, then) : Effect.succeed(false),
+      settle: (ids) => all.settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
+      expireAfter: (id, milliseconds) => isId(id) ? all.expireAfter(id, milliseconds) : Effect.succeed(Infinity),
+      remove: (id, then) => isId(id) ? all.remove(id, then) : database.transaction(then),
       listen: (id, listener) => changes.listen(id, listener),
       encrypt: (text, name) => texts.encrypt(text, associatedData.other(escape(name))),
       decrypt: (encrypted, name) => texts.decrypt(encrypted, associatedData.other(escape(name)))
@@ -76,18 +73,12 @@ export const make = (
 export const layer = (options?: Options): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
   Layer.effect(TaskStore, make(options))
 
-type Listen = (
-  channel: string,
-  onPayload: (payload: string) => void,
-  onGap: () => void
-) => Effect.Effect<void, SqlError, Scope.Scope>
-
 /**
  * The store of a process among others, on PostgreSQL. It needs one connection besides the pool of the client: for
  * notifications.
  */
 export const layerListening = (
-  client: { readonly listen: Listen }
+  client: Pick<Client, "listen">
 ): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
   layer({
     listenForChanges: (channel, onPayload, onGap) =>

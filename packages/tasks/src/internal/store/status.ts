@@ -46,22 +46,17 @@ export const make = ({ changes, database, texts }: StoreContext) => {
   )
   const selectTask = database.prepare(`SELECT ${taskColumns} FROM skein_tasks WHERE id = ?`)
   const listOne = database.prepare(listOf(1))
-  const updateMessage = changes.prepare(
-    `UPDATE skein_tasks SET message = ?, version = version + 1, updated_at = ${greatest}(updated_at, ?)
-     WHERE id = ? AND ${live} RETURNING id`
-  )
-  const updateNumberedMessage = changes.prepare(
-    `UPDATE skein_tasks SET message = ?, said = ?, version = version + 1, updated_at = ${greatest}(updated_at, ?)
-     WHERE id = ? AND ${live} AND said < ? RETURNING id`
-  )
-  const updateWaits = changes.prepare(
-    `UPDATE skein_tasks SET waits = ?, version = version + 1, updated_at = ${greatest}(updated_at, ?)
-     WHERE id = ? AND ${live} AND waits <> ? RETURNING id`
-  )
-  const updateProgress = changes.prepare(
-    `UPDATE skein_tasks SET progress = ?, progress_total = ?, progress_message = ?, version = version + 1,
-       updated_at = ${greatest}(updated_at, ?)
-     WHERE id = ? AND ${live} AND (progress IS NULL OR progress < ?) RETURNING id`
+  const update = (columns: string, condition = "") =>
+    changes.prepare(
+      `UPDATE skein_tasks SET ${columns}, version = version + 1, updated_at = ${greatest}(updated_at, ?)
+       WHERE id = ? AND ${live} ${condition} RETURNING id`
+    )
+  const updateMessage = update("message = ?")
+  const updateNumberedMessage = update("message = ?, said = ?", "AND said < ?")
+  const updateWaits = update("waits = ?", "AND waits <> ?")
+  const updateProgress = update(
+    "progress = ?, progress_total = ?, progress_message = ?",
+    "AND (progress IS NULL OR progress < ?)"
   )
 
   const get = (id: string): Effect.Effect<State | undefined, TaskError> =>

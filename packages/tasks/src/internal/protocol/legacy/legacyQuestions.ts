@@ -119,11 +119,11 @@ class TaskQuestions {
     for (const question of this.#state.questions) {
       const { key } = question
       if (this.#answered.has(key)) continue
-      const asker = this.#requests.findLast(({ failed, request }) =>
+      const selected = this.#requests.findLast(({ failed, request }) =>
         !failed.has(key) && canAsk(request.caller, question)
       )
-      for (const request of this.#requests) if (request !== asker) request.withdraw(key)
-      if (asker !== undefined && !asker.asked.has(key)) this.#ask(asker, question)
+      for (const request of this.#requests) if (request !== selected) request.withdraw(key)
+      if (selected !== undefined && !selected.asked.has(key)) this.#ask(selected, question)
     }
   }
 
