@@ -307,11 +307,11 @@ describePostgres("PgClient", (postgres) => {
 describePostgres("PgClient.listen", (postgres) => {
   const listen = (sql: PgClient.Client, channel: string) =>
     Effect.gen(function*() {
-      const heard = yield* Queue.unbounded<string>()
-      yield* sql.listen(channel, (payload) => void Queue.offerUnsafe(heard, payload), () => {
-        Queue.offerUnsafe(heard, "(reconnected)")
+      const received = yield* Queue.unbounded<string>()
+      yield* sql.listen(channel, (payload) => void Queue.offerUnsafe(received, payload), () => {
+        Queue.offerUnsafe(received, "(reconnected)")
       })
-      return heard
+      return received
     })
   const notify = (sql: PgClient.Client, channel: string, payload: string) =>
     sql`SELECT pg_notify(${channel}, ${payload})`
@@ -319,15 +319,15 @@ describePostgres("PgClient.listen", (postgres) => {
   it.live("receives notifications in order after their commit, from the moment that it returned", () =>
     on(postgres(), (sql) =>
       Effect.scoped(Effect.gen(function*() {
-        const heard = yield* listen(sql, "one \"quoted\" Channel")
+        const received = yield* listen(sql, "one \"quoted\" Channel")
         yield* notify(sql, "another", "x")
         yield* Effect.ignore(sql.withTransaction(
           Effect.andThen(notify(sql, "one \"quoted\" Channel", "taken back"), Effect.fail("no"))
         ))
         yield* sql.withTransaction(notify(sql, "one \"quoted\" Channel", "a"))
         yield* notify(sql, "one \"quoted\" Channel", "")
-        expect([yield* Queue.take(heard), yield* Queue.take(heard)]).toEqual(["a", ""])
-        expect(yield* Queue.size(heard)).toBe(0)
+        expect([yield* Queue.take(received), yield* Queue.take(received)]).toEqual(["a", ""])
+        expect(yield* Queue.size(received)).toBe(0)
       }))))
 
   it.live("shares one connection for all channels, and stops listening to a channel without listeners", () =>
@@ -376,8 +376,8 @@ describePostgres("PgClient.listen", (postgres) => {
         yield* Effect.promise(() => postgres().kill())
         expect(yield* reasonOf(Effect.scoped(listen(sql, "a")))).toBe("ConnectionError")
         yield* Effect.promise(() => postgres().start())
-        const heard = yield* listen(sql, "a")
+        const received = yield* listen(sql, "a")
         yield* notify(sql, "a", "here")
-        expect(yield* Queue.take(heard)).toBe("here")
+        expect(yield* Queue.take(received)).toBe("here")
       }))))
 })

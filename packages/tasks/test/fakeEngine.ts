@@ -174,13 +174,13 @@ export class Fake {
       : this.#handlers?.(row.state.tool)
     if (handler === undefined) return
     const { id } = row.state
-    const run = Effect.flatMap(Effect.yieldNow, () => handler.run(this.#exchange(row)))
+    const run = Effect.flatMap(Effect.yieldNow, () => handler.run(this.#request(row)))
     // In a context of its own: the submitting fiber may have ended when the handler continues.
     row.fiber = Effect.runForkWith(this.#services)(Effect.map(run, (outcome) => void this.end(id, outcome)))
     FiberSet.addUnsafe(this.#fibers, row.fiber)
   }
 
-  #exchange({ args, state }: Row): TaskRequestContext {
+  #request({ args, state }: Row): TaskRequestContext {
     const { id } = state
     let asked = 0
     return new TaskRequestContext({ ...state, args, statusMessageCount: 0, settled: false, waitsForWorker: false }, {

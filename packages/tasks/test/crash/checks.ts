@@ -55,14 +55,14 @@ const plain = ["charge", "pack", "ship"]
 const transactional = ["reserve", "book"]
 
 /**
- * Checks all invariants. `acknowledged`: the tasks whose id a client received. `told`: the tasks that were reported to
- * a client as cancelled.
+ * Checks all invariants. `acknowledged`: the tasks whose id a client received. `reportedCancelled`: the tasks that a
+ * client received as cancelled.
  */
 export const check = (
   { counted, ledger, questions, tally, tasks }: Found,
   calls: Iterable<Call>,
   acknowledged: Iterable<string>,
-  told: Iterable<string>
+  reportedCancelled: Iterable<string>
 ): Summary => {
   const problems: Array<string> = []
   const expect = (right: boolean, problem: () => string): void => void (right || problems.push(problem()))
@@ -84,7 +84,7 @@ export const check = (
 
   const known = new Set(tasks.map(({ id }) => id))
   for (const id of acknowledged) expect(known.has(id), () => `${id} was acknowledged, and is not there`)
-  const stopped = new Set(told)
+  const stopped = new Set(reportedCancelled)
 
   for (const { args, id, outcome, status } of tasks) {
     const { order } = JSON.parse(args) as { readonly order: number }

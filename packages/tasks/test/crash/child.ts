@@ -31,8 +31,8 @@ export class Child {
 
   /** Its first message; `undefined` if it ends without one. */
   async message<A>(): Promise<A | undefined> {
-    const heard = once(this.process, "message").then(([message]) => message as A)
-    return Promise.race([heard, this.ended.then(() => undefined)])
+    const message = once(this.process, "message").then(([message]) => message as A)
+    return Promise.race([message, this.ended.then(() => undefined)])
   }
 
   kill(signal: NodeJS.Signals): Promise<number | string> {

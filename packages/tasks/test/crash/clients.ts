@@ -13,7 +13,7 @@ import type * as Scope from "effect/Scope"
 import { cancelled, kindOf } from "./orders.ts"
 
 /** The responses that the clients received. */
-export interface Told {
+export interface Reported {
   /** The tasks whose id they received. */
   readonly acknowledged: Set<string>
   /** The tasks that they have seen cancelled. */
@@ -43,7 +43,7 @@ const retrying = <A>(effect: Effect.Effect<A, ClientError.ClientError>): Effect.
 const Census = Schema.Struct({ live: Schema.Array(Schema.Struct({ id: Schema.String, status: Schema.String })) })
 
 export interface Clients {
-  readonly told: Told
+  readonly reported: Reported
   /** Submits an order, and waits for its end: its result, or its cancellation. */
   readonly order: (order: number) => Effect.Effect<void, ClientError.ClientError>
   /** Tasks that have not ended, including those whose id no client received. */
@@ -55,7 +55,7 @@ export interface Clients {
 export const make = (options: Options): Effect.Effect<Clients, ClientError.ClientError, Scope.Scope> =>
   Effect.gen(function*() {
     const { life, random, url } = options
-    const told: Told = { acknowledged: new Set(), cancelled: new Set(), survived: 0 }
+    const reported: Reported = { acknowledged: new Set(), cancelled: new Set(), survived: 0 }
     const asked = new Map<string, number>()
     /** Whether the only remaining tasks are those whose id no client received. No client can cancel them. */
     let adopted = false
@@ -67,7 +67,7 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
           if (!asked.has(message)) asked.set(message, life())
           const order = Number(/\d+/.exec(message)?.[0])
           yield* Effect.sleep(kindOf(order) === "asks" || adopted ? random() * 1500 : "5 minutes")
-          if (life() > asked.get(message)!) told.survived++
+          if (life() > asked.get(message)!) reported.survived++
           return Elicitation.accept({ right: true })
         })
     })
@@ -82,17 +82,17 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
         Effect.catchReason(
           "ClientError",
           "TaskCancelled",
-          () => Effect.sync(() => void told.cancelled.add(handle.taskId))
+          () => Effect.sync(() => void reported.cancelled.add(handle.taskId))
         )
       )
 
     return {
-      told,
+      reported,
       order: (order) =>
         Effect.gen(function*() {
           const started = yield* retrying(client.startTask("order", { order }))
           if (started._tag !== "RemoteTask") return yield* Effect.die(new Error("An order is no task"))
-          told.acknowledged.add(started.id)
+          reported.acknowledged.add(started.id)
           if (cancelled(kindOf(order))) {
             yield* Effect.sleep(random() * 1000)
             yield* retrying(started.cancel)

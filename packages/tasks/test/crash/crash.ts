@@ -86,10 +86,10 @@ const run = async (
   /** Waits until it listens. */
   const up = async (child: Child): Promise<string> => {
     const begun = performance.now()
-    const heard = await child.message<{ readonly url: string }>()
-    if (heard === undefined) throw new Error(`The server did not start: ${await child.ended}\n${child.err}`)
+    const ready = await child.message<{ readonly url: string }>()
+    if (ready === undefined) throw new Error(`The server did not start: ${await child.ended}\n${child.err}`)
     slowest = Math.max(slowest, performance.now() - begun)
-    return heard.url
+    return ready.url
   }
 
   let server = spawn()
@@ -134,7 +134,7 @@ const run = async (
     await Effect.runPromise(Scope.close(scope, Exit.void))
     const code = await server.kill("SIGTERM")
     if (code !== 143) problems.push(`SIGTERM ended it with ${code}\n${server.err}`)
-    const { acknowledged, cancelled, survived } = clients.told
+    const { acknowledged, cancelled, survived } = clients.reported
     if (acknowledged.size !== orders) problems.push(`${acknowledged.size} orders of ${orders} were acknowledged`)
     const summary = check(read(file), calls(outside), acknowledged, cancelled)
     return { ...summary, problems: [...problems, ...summary.problems], kills, stops, survived, slowest, longest }

@@ -81,15 +81,15 @@ for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as con
   ) {
     it.effect(`texts ${how}: compensates all steps that ran beside ${what} when the task is cancelled`, () =>
       Effect.gen(function*() {
-        const said: Array<string> = []
-        const branches = Effect.all([other, done(said, between)], { concurrency: "unbounded" })
+        const entries: Array<string> = []
+        const branches = Effect.all([other, done(entries, between)], { concurrency: "unbounded" })
         yield* kit.work({ order: kit.durable(() => Effect.as(branches, "Done")) })
         const { id } = yield* kit.submit("order")
-        yield* until(() => said.length === names.length)
-        expect(said).toEqual(names)
+        yield* until(() => entries.length === names.length)
+        expect(entries).toEqual(names)
         yield* Effect.flatMap(TaskEngine, (engine) => engine.cancel(id))
-        yield* until(() => said.length === 2 * names.length)
-        expect(said.slice(names.length)).toEqual(names.toReversed().map((name) => `not ${name}`))
+        yield* until(() => entries.length === 2 * names.length)
+        expect(entries.slice(names.length)).toEqual(names.toReversed().map((name) => `not ${name}`))
       }).pipe(Effect.provide(layer)))
   }
 }
@@ -100,27 +100,27 @@ const broke = Effect.fail(new NoMoney({ message: "No money" }))
 for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as const) {
   it.effect(`texts ${how}: compensates all steps that ran beside a step that fails in a later run`, () =>
     Effect.gen(function*() {
-      const said: Array<string> = []
+      const entries: Array<string> = []
       const retry = Schedule.spaced("1 minute").pipe(Schedule.upTo({ times: 2 }))
       const charge = Step.run("charge", { error: NoMoney, retry }, () => broke)
-      const branches = Effect.all([charge, done(said, Effect.void)], { concurrency: "unbounded" })
+      const branches = Effect.all([charge, done(entries, Effect.void)], { concurrency: "unbounded" })
       yield* kit.work({ order: kit.durable(() => Effect.as(branches, "Done")) })
       const { id } = yield* kit.submit("order")
       for (let time = 0; time < 200 && kit.textOf(yield* kit.get(id)) === undefined; time++) yield* pass(1)
       expect(kit.textOf(yield* kit.get(id))).toBe("No money")
-      expect(said).toEqual([...names, ...names.toReversed().map((name) => `not ${name}`)])
+      expect(entries).toEqual([...names, ...names.toReversed().map((name) => `not ${name}`)])
     }).pipe(Effect.provide(layer)))
 
   it.effect(`texts ${how}: another worker runs all compensations of a failed task`, () =>
     Effect.gen(function*() {
-      const said: Array<string> = []
+      const entries: Array<string> = []
       let stands: "works" | "has worked" | "undoes" = "works"
       const stand = (now: typeof stands) => Effect.sync(() => void (stands = now))
       const worked = Effect.repeat(Effect.sleep("1 second"), { until: () => stands !== "works" })
       const charge = Step.run("charge", { error: NoMoney }, () => Effect.andThen(worked, broke))
       const undo = Effect.andThen(stand("undoes"), Effect.sleep("20 seconds"))
       const slow = Step.compensate(() => Step.run("slow", {}, () => undo))
-      const beside = Effect.andThen(Effect.andThen(done(said, Effect.void), slow), stand("has worked"))
+      const beside = Effect.andThen(Effect.andThen(done(entries, Effect.void), slow), stand("has worked"))
       const branches = Effect.all([charge, beside], { concurrency: "unbounded" })
       const order = kit.durable(() => Effect.as(branches, "Done"))
       const first = yield* Scope.make()
@@ -129,11 +129,11 @@ for (const [how, layer] of [["as they are", engine], ["sealed", sealing]] as con
       yield* until(() => stands === "undoes")
       yield* Effect.forkChild(Scope.close(first, Exit.void))
       yield* pass(5)
-      expect(said).toEqual(names)
+      expect(entries).toEqual(names)
       yield* kit.work({ order })
       for (let time = 0; time < 100 && kit.textOf(yield* kit.get(id)) === undefined; time++) yield* pass(1)
       expect(kit.textOf(yield* kit.get(id))).toBe("No money")
-      expect(said.slice(names.length)).toEqual(names.toReversed().map((name) => `not ${name}`))
+      expect(entries.slice(names.length)).toEqual(names.toReversed().map((name) => `not ${name}`))
     }).pipe(Effect.provide(layer)))
 }
 
@@ -145,44 +145,46 @@ const ask = Effect.flatMap(McpRequest, (request) =>
 
 it.effect("texts sealed: runs every step to its end while a question and a sleep are pending", () =>
   Effect.gen(function*() {
-    const said: Array<string> = []
+    const entries: Array<string> = []
     // Each later run decrypts the results of the steps before it, which takes milliseconds for texts of this size.
     const large = "x".repeat(1_000_000)
     const steps = Effect.forEach(
       names,
-      (name) => Step.run(name, { success: Schema.String }, () => Effect.sync(() => (said.push(name), large)))
+      (name) => Step.run(name, { success: Schema.String }, () => Effect.sync(() => (entries.push(name), large)))
     )
     const branches = Effect.all([ask, Step.sleep("rest", "1 day"), steps], { concurrency: "unbounded" })
     yield* kit.work({
       order: kit.durable(() => Effect.as(branches, "Done"))
     })
     const { id } = yield* kit.submit("order")
-    for (let second = 0; second < 100 && said.length < names.length; second++) yield* pass(1)
-    expect(said).toEqual(names)
+    for (let second = 0; second < 100 && entries.length < names.length; second++) yield* pass(1)
+    expect(entries).toEqual(names)
     expect(yield* kit.get(id)).toMatchObject({ status: "input_required" })
     yield* pass(3)
   }).pipe(Effect.provide(sealing)))
 
 it.effect("continues code between two steps beside a question and a sleep, for up to two seconds", () =>
   Effect.gen(function*() {
-    const said: Array<string> = []
+    const entries: Array<string> = []
     const order = (between: Effect.Effect<void>) => {
-      const branches = Effect.all([ask, Step.sleep("rest", "1 day"), done(said, between)], { concurrency: "unbounded" })
+      const branches = Effect.all([ask, Step.sleep("rest", "1 day"), done(entries, between)], {
+        concurrency: "unbounded"
+      })
       return kit.durable(() => Effect.as(branches, "Done"))
     }
     yield* kit.work({ quick: order(Effect.sleep("1500 millis")), slow: order(Effect.sleep("3 seconds")) })
     yield* kit.submit("quick")
     yield* kit.pass(10)
-    expect(said).toEqual(names)
+    expect(entries).toEqual(names)
     yield* kit.submit("slow")
     yield* kit.pass(10)
-    expect(said).toEqual(names)
+    expect(entries).toEqual(names)
   }).pipe(Effect.provide(engine)))
 
 it.effect("does not run the step, sleep or question of a finalizer when the task is only suspended", () =>
   Effect.gen(function*() {
-    const said: Array<string> = []
-    const leave = Step.run("leave", {}, () => Effect.sync(() => void said.push("left")))
+    const entries: Array<string> = []
+    const leave = Step.run("leave", {}, () => Effect.sync(() => void entries.push("left")))
     const rest = Effect.as(Step.sleep("rest", "10 minutes"), "Done")
     yield* kit.work({
       step: kit.durable(() => Effect.ensuring(rest, leave)),
@@ -191,11 +193,11 @@ it.effect("does not run the step, sleep or question of a finalizer when the task
     })
     const [step, sleep, question] = yield* Effect.forEach(["step", "sleep", "question"], (tool) => kit.submit(tool))
     yield* kit.pass(60, 5)
-    expect(said).toEqual([])
+    expect(entries).toEqual([])
     expect(yield* kit.get(question!.id)).toMatchObject({ status: "working" })
     yield* kit.pass(600, 60)
     // The sleep in the finalizer started when the sleep in the body ended.
-    expect(said).toEqual(["left"])
+    expect(entries).toEqual(["left"])
     expect(yield* kit.get(step!.id)).toMatchObject({ status: "completed" })
     expect(yield* kit.get(sleep!.id)).toMatchObject({ status: "working" })
     expect(yield* kit.get(question!.id)).toMatchObject({ status: "input_required" })

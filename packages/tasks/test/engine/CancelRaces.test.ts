@@ -22,8 +22,8 @@ const answer = (id: string) => Effect.flatMap(TaskEngine, ({ answer }) => answer
 
 const ask = Effect.flatMap(
   McpRequest,
-  (exchange) =>
-    exchange.request("elicitation/create", { message: "?" }, { key: "k" }) as Effect.Effect<JsonObject, Error>
+  (taskRequest) =>
+    taskRequest.request("elicitation/create", { message: "?" }, { key: "k" }) as Effect.Effect<JsonObject, Error>
 )
 
 /** Lets other fibers run for some turns of the scheduler, and now and then for a turn of the event loop. */
@@ -154,7 +154,8 @@ it.effect(
       const { of, step } = journal()
       const late = Effect.flatMap(
         McpRequest,
-        (exchange) => Effect.ignore(exchange.request("elicitation/create", {}, { key: "k", timeout: "10 seconds" }))
+        (taskRequest) =>
+          Effect.ignore(taskRequest.request("elicitation/create", {}, { key: "k", timeout: "10 seconds" }))
       )
       const travel = (pause: Effect.Effect<unknown, never, any>) =>
         durable(() =>

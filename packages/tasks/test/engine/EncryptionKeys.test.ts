@@ -79,8 +79,8 @@ it.effect("keys change between processes while a task asks: its answer, its step
             Effect.gen(function*() {
               const opened = yield* Step.run("open", { success: Schema.String }, () =>
                 Effect.sync(() => `${String(vault)} opened ${log.push("open")} time`))
-              const exchange = yield* McpRequest
-              const asked = exchange.request("elicitation/create", { message: question }, { key: "much" })
+              const taskRequest = yield* McpRequest
+              const asked = taskRequest.request("elicitation/create", { message: question }, { key: "much" })
               const { content } = yield* Effect.orDie(asked)
               return `${opened}: ${JSON.stringify(content)}`
             })

@@ -44,15 +44,15 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
     () =>
       Effect.gen(function*() {
         const start = yield* database
-        const door = yield* start({}, { runTasks: false })
-        const { id } = yield* door.in(submit("tea"))
-        const asked = yield* Effect.forkChild(door.in(until(id, ({ questions }) => questions.length > 0)))
+        const submitter = yield* start({}, { runTasks: false })
+        const { id } = yield* submitter.in(submit("tea"))
+        const asked = yield* Effect.forkChild(submitter.in(until(id, ({ questions }) => questions.length > 0)))
         yield* start({ tea: plain(() => Effect.map(ask("milk?"), ({ said }) => `Tea, ${said}`)) })
         const { questions: [question] } = yield* Fiber.join(asked)
-        const done = yield* Effect.forkChild(door.in(ended(id)))
+        const done = yield* Effect.forkChild(submitter.in(ended(id)))
         yield* Effect.sleep(300)
         const before = performance.now()
-        yield* door.in(Effect.flatMap(TaskEngine, ({ answer }) => answer(id, question!.key, { said: "milk" })))
+        yield* submitter.in(Effect.flatMap(TaskEngine, ({ answer }) => answer(id, question!.key, { said: "milk" })))
         expect(textOf(yield* Fiber.join(done))).toBe("Tea, milk")
         expect(performance.now() - before).toBeLessThan(400)
       }).pipe(Effect.scoped),
@@ -101,7 +101,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
     () =>
       Effect.gen(function*() {
         const start = yield* database
-        const door = yield* start({}, { runTasks: false })
+        const submitter = yield* start({}, { runTasks: false })
         const log: Array<string> = []
         const worker = yield* start({
           ...one,
@@ -113,18 +113,18 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
             })
           )
         })
-        const first = yield* door.in(submit("one"))
-        yield* door.in(ended(first.id))
+        const first = yield* submitter.in(submit("one"))
+        yield* submitter.in(ended(first.id))
         const times = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
           Effect.gen(function*() {
             const before = performance.now()
-            yield* door.in(Effect.flatMap(submit("one"), ({ id }) => ended(id)))
+            yield* submitter.in(Effect.flatMap(submit("one"), ({ id }) => ended(id)))
             return performance.now() - before
           }))
         expect(Math.min(...times)).toBeLessThan(300)
-        const { id } = yield* door.in(submit("endless"))
+        const { id } = yield* submitter.in(submit("endless"))
         yield* Effect.sleep(300)
-        expect(yield* door.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
+        expect(yield* submitter.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
         expect((yield* worker.in(get(id)))?.status).toBe("cancelled")
         yield* Effect.sleep(500)
         expect(log).toEqual(["cancelled"])
@@ -207,13 +207,13 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
             return ""
           })
         )
-        const door = yield* start({}, { runTasks: false })
+        const submitter = yield* start({}, { runTasks: false })
         const worker = yield* start({ sleepy })
-        const { id } = yield* door.in(submit("sleepy"))
+        const { id } = yield* submitter.in(submit("sleepy"))
         const asleep = worker.sql`SELECT 1 FROM cluster_messages WHERE entity_type = 'Workflow/-/DurableClock'`
         yield* Effect.repeat(Effect.delay(asleep, 50), { until: (rows) => rows.length > 0 })
         yield* Effect.sleep(200)
-        expect(yield* door.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
+        expect(yield* submitter.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
         yield* Effect.timeout(undone.await, "3 seconds")
       }).pipe(Effect.scoped),
     30_000
@@ -222,12 +222,12 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
   it.live("a server that runs no tasks deletes expired tasks that no worker runs", () =>
     Effect.gen(function*() {
       const start = yield* database
-      const door = yield* start({}, { runTasks: false, sweepInterval: 200, undoTimeout: 0 })
-      yield* door.in(submit("rare", { ttlMs: 300, pool: "nobody" }))
-      const rows = Effect.flatMap(Effect.sleep(50), () => door.sql`SELECT id FROM skein_tasks`)
+      const submitter = yield* start({}, { runTasks: false, sweepInterval: 200, undoTimeout: 0 })
+      yield* submitter.in(submit("rare", { ttlMs: 300, pool: "nobody" }))
+      const rows = Effect.flatMap(Effect.sleep(50), () => submitter.sql`SELECT id FROM skein_tasks`)
       expect(yield* rows).toHaveLength(1)
       yield* Effect.repeat(rows, { until: (rows) => rows.length === 0 })
-      expect(yield* door.sql`SELECT id FROM cluster_messages`).toEqual([])
+      expect(yield* submitter.sql`SELECT id FROM cluster_messages`).toEqual([])
     }).pipe(Effect.scoped), 30_000)
 
   it.live("the last worker stops without a line in the log", () => {

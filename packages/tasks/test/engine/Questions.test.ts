@@ -17,8 +17,8 @@ const memory = Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))
 const ask = (message: string, options?: { readonly timeout?: string; readonly key?: string }) =>
   Effect.flatMap(
     McpRequest,
-    (exchange) =>
-      exchange.request("elicitation/create", { message }, options as never) as Effect.Effect<JsonObject, Error>
+    (taskRequest) =>
+      taskRequest.request("elicitation/create", { message }, options as never) as Effect.Effect<JsonObject, Error>
   )
 
 const answer = (id: string, key: string, said: string) =>

@@ -15,8 +15,8 @@ const memory = Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))
 const ask = (timeout?: Duration.Input) =>
   Effect.flatMap(
     McpRequest,
-    (exchange) =>
-      exchange.request("elicitation/create", {}, { key: "k", ...(timeout === undefined ? {} : { timeout }) })
+    (taskRequest) =>
+      taskRequest.request("elicitation/create", {}, { key: "k", ...(timeout === undefined ? {} : { timeout }) })
   ).pipe(Effect.match({
     onFailure: () => "late",
     onSuccess: (answer) => String((answer as JsonObject)["said"])

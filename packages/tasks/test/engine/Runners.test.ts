@@ -36,11 +36,11 @@ const opened = Effect.gen(function*() {
         })
     } as RunnerStorage["Service"]
   )
-  const anew: Array<ReadonlyArray<ShardId.ShardId>> = []
+  const shardResets: Array<ReadonlyArray<ShardId.ShardId>> = []
   const messages = Layer.succeed(
     MessageStorage,
     {
-      resetShards: (shards: Iterable<ShardId.ShardId>) => Effect.sync(() => void anew.push([...shards]))
+      resetShards: (shards: Iterable<ShardId.ShardId>) => Effect.sync(() => void shardResets.push([...shards]))
     } as unknown as MessageStorage["Service"]
   )
   const scope = yield* Scope.fork(yield* Effect.scope)
@@ -50,7 +50,7 @@ const opened = Effect.gen(function*() {
     Effect.tap(Effect.forkChild(refresh(address, shards), { startImmediately: true }), () => Effect.yieldNow)
   const find = (...shards: ReadonlyArray<ShardId.ShardId>) =>
     Effect.andThen(Queue.offer(found, Effect.succeed([...shards])), Effect.yieldNow)
-  return { anew, ask, find, found, looks, close: Scope.close(scope, Exit.void) }
+  return { shardResets, ask, find, found, looks, close: Scope.close(scope, Exit.void) }
 })
 
 describe("confirming the shards of a runner", () => {
@@ -115,34 +115,34 @@ describe("confirming the shards of a runner", () => {
 
   it.effect("resets the shards that it has lost: immediately, and again when no read is under way", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { anew, ask, find } = yield* opened
+      const { shardResets, ask, find } = yield* opened
       const asked = yield* ask(one, two, three)
-      expect(anew).toEqual([])
+      expect(shardResets).toEqual([])
       yield* find(two)
       expect(yield* Fiber.join(asked)).toEqual([two])
       yield* Effect.yieldNow
-      expect(anew).toEqual([[one, three]])
+      expect(shardResets).toEqual([[one, three]])
       yield* TestClock.adjust("2 seconds")
-      expect(anew).toEqual([[one, three], [one, three]])
+      expect(shardResets).toEqual([[one, three], [one, three]])
       const again = yield* ask(two)
       yield* find(two)
       yield* Fiber.join(again)
       yield* TestClock.adjust("1 hour")
-      expect(anew).toHaveLength(2)
+      expect(shardResets).toHaveLength(2)
     })))
 
   it.effect("after a failed check, the next one resets the shards, even if it checks the database alone", () =>
     Effect.scoped(Effect.gen(function*() {
-      const { anew, ask, find, found } = yield* opened
+      const { shardResets, ask, find, found } = yield* opened
       const failed = yield* ask(one, two)
       yield* Queue.offer(found, Effect.fail(new PersistenceError({ cause: "gone" })))
       yield* Fiber.await(failed)
-      expect(anew).toEqual([])
+      expect(shardResets).toEqual([])
       const probe = yield* ask()
       yield* find()
       yield* Fiber.join(probe)
       yield* Effect.yieldNow
-      expect(anew).toEqual([[one, two]])
+      expect(shardResets).toEqual([[one, two]])
     })))
 })
 

@@ -208,10 +208,10 @@ it.effect("does not write status messages from outside of steps again in a later
     expect(textOf(state)).toBe(id)
     expect(state.statusMessage).toBe("third")
     yield* settled
-    const said = seen.filter((message, index) => message !== undefined && message !== seen[index - 1])
-    expect(said[0]).toBe("first")
-    expect(said.lastIndexOf("first")).toBe(0)
-    expect(said.at(-1)).toBe("third")
+    const distinct = seen.filter((message, index) => message !== undefined && message !== seen[index - 1])
+    expect(distinct[0]).toBe("first")
+    expect(distinct.lastIndexOf("first")).toBe(0)
+    expect(distinct.at(-1)).toBe("third")
   }).pipe(memory))
 
 it.effect("writes progress at most every 100 milliseconds, and the last report always", () =>
@@ -220,12 +220,12 @@ it.effect("writes progress at most every 100 milliseconds, and the last report a
     yield* work({
       count: plain(() =>
         Effect.gen(function*() {
-          const exchange = yield* McpRequest
+          const request = yield* McpRequest
           for (let progress = 1; progress <= 50; progress++) {
-            yield* exchange.progress({ progress, total: 50 })
+            yield* request.progress({ progress, total: 50 })
             yield* Effect.sleep(10)
           }
-          yield* exchange.progress({ progress: 51 })
+          yield* request.progress({ progress: 51 })
           return ""
         })
       )

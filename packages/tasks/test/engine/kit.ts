@@ -47,11 +47,11 @@ export const plain = (
 const run = (
   handler: (args: JsonObject) => Effect.Effect<string, { readonly message: string }, CurrentTask | McpRequest>
 ): Handler["run"] =>
-(exchange) =>
-  Effect.suspend(() => handler(exchange.params?.["arguments"] as JsonObject)).pipe(
+(taskRequest) =>
+  Effect.suspend(() => handler(taskRequest.params?.["arguments"] as JsonObject)).pipe(
     Effect.match({ onFailure: ({ message }) => text(message, true), onSuccess: (value) => text(value) }),
-    Effect.provideService(CurrentTask, exchange.task),
-    Effect.provideService(McpRequest, exchange)
+    Effect.provideService(CurrentTask, taskRequest.task),
+    Effect.provideService(McpRequest, taskRequest)
   )
 
 export const handlers = (tools: Record<string, Handler>): Handlers => (tool) => tools[tool]
@@ -60,7 +60,7 @@ export const handlers = (tools: Record<string, Handler>): Handlers => (tool) => 
 export const ask = (message: string) =>
   Effect.flatMap(
     McpRequest,
-    (exchange) => exchange.request("elicitation/create", { message }) as Effect.Effect<JsonObject, Error>
+    (taskRequest) => taskRequest.request("elicitation/create", { message }) as Effect.Effect<JsonObject, Error>
   )
 
 export const work = (tools: Record<string, Handler>) =>

@@ -19,10 +19,10 @@ const asking = (ttl: number | null) =>
     yield* work({
       ask: durable(() =>
         Effect.gen(function*() {
-          const exchange = yield* McpRequest
-          const { task } = exchange as never as { task: { id: string } }
+          const taskRequest = yield* McpRequest
+          const { task } = taskRequest as never as { task: { id: string } }
           yield* Step.compensate(() => Effect.sync(() => undone.add(task.id)))
-          yield* Effect.orDie(exchange.request("elicitation/create", {}, { key: "k" }))
+          yield* Effect.orDie(taskRequest.request("elicitation/create", {}, { key: "k" }))
           return ""
         })
       )

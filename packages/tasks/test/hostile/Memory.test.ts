@@ -21,9 +21,9 @@ it.effect("2025-11-25 · notifying a session about its tasks does not retain the
     const { gc } = globalThis
     expect(gc, "run with --expose-gc").toBeTypeOf("function")
     const requests: Array<WeakRef<object>> = []
-    const remembered = Middleware.layer((next) => (exchange) => {
-      requests.push(new WeakRef(exchange))
-      return next(exchange)
+    const remembered = Middleware.layer((next) => (taskRequest) => {
+      requests.push(new WeakRef(taskRequest))
+      return next(taskRequest)
     })
     const { connect } = yield* kit.server([tools.gated().definition, remembered])
     const client = yield* connect({ revision: "2025-11-25" })
@@ -54,8 +54,8 @@ it.effect("expired tasks of all kinds leave no fiber, no row and no message", ()
   return Effect.gen(function*() {
     const asked = Effect.flatMap(
       McpRequest,
-      (exchange) =>
-        Effect.as(Effect.orDie(exchange.request("elicitation/create", {}, { key: "k", timeout: "2 minutes" })), "")
+      (taskRequest) =>
+        Effect.as(Effect.orDie(taskRequest.request("elicitation/create", {}, { key: "k", timeout: "2 minutes" })), "")
     )
     yield* work({
       quick: plain(() => Effect.succeed("")),
@@ -104,11 +104,11 @@ it.effect("keeps the first 4,096 characters of a status message of 10 MB", () =>
     yield* work({
       talks: durable(() =>
         Effect.gen(function*() {
-          const exchange = yield* McpRequest
+          const taskRequest = yield* McpRequest
           const { setStatusMessage } = yield* CurrentTask
           yield* setStatusMessage(`x${yarn}`)
           yield* Step.run("in a step", {}, () => setStatusMessage(yarn))
-          yield* exchange.progress({ progress: 1, message: yarn })
+          yield* taskRequest.progress({ progress: 1, message: yarn })
           return ""
         })
       ),

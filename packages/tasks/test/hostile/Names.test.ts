@@ -51,7 +51,7 @@ const names = [
 /** Every named part, under each of the names; in each run every step is looked up again. */
 const named = durable(() =>
   Effect.gen(function*() {
-    const exchange = yield* McpRequest
+    const taskRequest = yield* McpRequest
     const keys = new Set<string>()
     const steps = yield* Effect.forEach(
       names,
@@ -68,7 +68,7 @@ const named = durable(() =>
         Effect.fail(++tries * 1000 + index)).pipe(Effect.flip, Effect.orDie)
     })
     const onces = yield* Effect.forEach(names, (name, index) =>
-      exchange.round!.once(name, Effect.succeed(index)))
+      taskRequest.round!.once(name, Effect.succeed(index)))
     yield* Effect.forEach(names, (name) =>
       Step.sleep(name, 1))
     const short = names.filter((name) =>
@@ -77,7 +77,7 @@ const named = durable(() =>
     const answers = yield* Effect.orDie(Effect.forEach(
       short,
       (key) =>
-        exchange.request("elicitation/create", { key }, { key }),
+        taskRequest.request("elicitation/create", { key }, { key }),
       { concurrency: "unbounded" }
     ))
     return JSON.stringify({ steps: steps.map(({ index }) => index), keys: keys.size, retried, onces, answers })
@@ -88,8 +88,11 @@ const result = (members: object): Outcome => ({ _tag: "Result", result: { conten
 const ending = (outcome: Outcome, seen: Array<string> = []): Record<string, Handler> => ({
   durable: {
     durable: true,
-    run: (exchange) =>
-      Effect.andThen(exchange.task.compensate((why) => Effect.sync(() => void seen.push(why))), Effect.succeed(outcome))
+    run: (taskRequest) =>
+      Effect.andThen(
+        taskRequest.task.compensate((why) => Effect.sync(() => void seen.push(why))),
+        Effect.succeed(outcome)
+      )
   },
   plain: { durable: false, run: () => Effect.succeed(outcome) }
 })
@@ -143,16 +146,16 @@ for (const [engine, make, absent] of engines) {
       run(
         {
           pay: durable(() =>
-            Effect.flatMap(McpRequest, (exchange) => {
+            Effect.flatMap(McpRequest, (taskRequest) => {
               const ask = (message: string) =>
-                Effect.orDie(exchange.request("elicitation/create", { message }, { key: "sure" }))
+                Effect.orDie(taskRequest.request("elicitation/create", { message }, { key: "sure" }))
               return Effect.as(Effect.all([ask("Pay 1?"), ask("Pay 1000?")], { concurrency: 2 }), "")
             })
           ),
           turns: durable(() =>
-            Effect.flatMap(McpRequest, (exchange) => {
+            Effect.flatMap(McpRequest, (taskRequest) => {
               const ask = (message: string) =>
-                Effect.orDie(exchange.request("elicitation/create", { message }, { key: "sure" }))
+                Effect.orDie(taskRequest.request("elicitation/create", { message }, { key: "sure" }))
               // The same question twice is fine, and so are two questions one after the other.
               const first = Effect.all([ask("Pay 1?"), ask("Pay 1?")], { concurrency: 2 })
               return Effect.map(Effect.all([first, ask("Pay 2?")]), (all) => JSON.stringify(all.flat()))
@@ -177,8 +180,8 @@ for (const [engine, make, absent] of engines) {
       run(
         {
           long: durable(() =>
-            Effect.flatMap(McpRequest, (exchange) =>
-              Effect.orDie(exchange.request("elicitation/create", {}, { key: "k".repeat(600) }))).pipe(
+            Effect.flatMap(McpRequest, (taskRequest) =>
+              Effect.orDie(taskRequest.request("elicitation/create", {}, { key: "k".repeat(600) }))).pipe(
                 Effect.as("")
               )
           )

@@ -20,7 +20,7 @@ const sides = [["2025-11-25", {}], ["2025-06-18", {}], ["2026-07-28", {}]] as co
 const names: kit.Json = { "First?": "a", "Second?": "b", "Third?": "c" }
 const answering: asking.Answerer = ({ params }) => asking.accept({ name: names[params.message] })
 
-const asker = (revision: Revision.Revision, answer: asking.Answerer | undefined) =>
+const connectWith = (revision: Revision.Revision, answer: asking.Answerer | undefined) =>
   Effect.gen(function*() {
     const { context, fake } = yield* kit.server([tools.asking])
     const server = Context.pick(McpServer.McpServer)(context)
@@ -66,7 +66,7 @@ describe("a call that waits for its task", () => {
 
     it.effect(`${revision} · asks the task's questions through the call, all open ones together`, () =>
       Effect.gen(function*() {
-        const { client, fake } = yield* asker(revision, answering)
+        const { client, fake } = yield* connectWith(revision, answering)
         expect(yield* client.call("asking")).toBe("a b c")
         expect(client.asked.map(({ params }) => params.message)).toEqual(["First?", "Second?", "Third?"])
         expect(fake.rows.size).toBe(1)
@@ -184,7 +184,7 @@ describe("a call that waits for its task", () => {
   for (const revision of ["2025-06-18", "2025-11-25"] as const) {
     it.effect(`${revision} · the handler receives the refusal of a question by the client`, () =>
       Effect.gen(function*() {
-        const { client } = yield* asker(revision, () => ({ error: { code: -1, message: "User rejected" } }))
+        const { client } = yield* connectWith(revision, () => ({ error: { code: -1, message: "User rejected" } }))
         expect(yield* client.call("asking")).toMatch(/^ProtocolError: .*User rejected/)
       }))
 
@@ -207,7 +207,7 @@ describe("a call that waits for its task", () => {
 
   it.effect("2026-07-28 · the call is repeated with answers and keeps its task; between its rounds the task has no watcher", () =>
     Effect.gen(function*() {
-      const { client, fake } = yield* asker("2026-07-28", undefined)
+      const { client, fake } = yield* connectWith("2026-07-28", undefined)
       const first = yield* client.once("tools/call", { name: "asking" })
       expect(Object.keys(first.result.inputRequests).sort()).toEqual(["first", "second"])
       const [row] = [...fake.rows.values()]
@@ -234,7 +234,7 @@ describe("a call that waits for its task", () => {
 
   it.effect("2026-07-28 · a call that is repeated after its task was deleted receives an error", () =>
     Effect.gen(function*() {
-      const { client, fake } = yield* asker("2026-07-28", undefined)
+      const { client, fake } = yield* connectWith("2026-07-28", undefined)
       const { result: { requestState } } = yield* client.once("tools/call", { name: "asking" })
       fake.forget([...fake.rows.keys()][0]!)
       const { error } = yield* client.once("tools/call", { name: "asking", inputResponses: {}, requestState })

@@ -70,8 +70,8 @@ describe("2026-07-28 · MUST NOT send inputRequests that the client has not decl
       for (const [client, expected] of [[able, ["who"]], [yield* connect(), []]] as const) {
         client.send("subscriptions/listen", { notifications: { taskIds: [taskId] } })
         yield* settle
-        const [told] = client.notices("notifications/tasks")
-        expect(keys(told.params)).toEqual(expected)
+        const [notification] = client.notices("notifications/tasks")
+        expect(keys(notification.params)).toEqual(expected)
       }
     }))
 })

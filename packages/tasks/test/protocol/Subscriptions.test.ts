@@ -12,7 +12,7 @@ const id = "io.modelcontextprotocol/subscriptionId"
 const listen = (client: kit.Client, notifications: kit.Json) =>
   Effect.as(kit.settle, client.send("subscriptions/listen", { notifications })).pipe(Effect.tap(() => kit.settle))
 
-const told = (client: kit.Client) => client.notices("notifications/tasks").map(({ params }) => params)
+const taskNotifications = (client: kit.Client) => client.notices("notifications/tasks").map(({ params }) => params)
 
 describe("io.modelcontextprotocol/tasks · notifications/tasks through subscriptions/listen", () => {
   it.effect("2026-07-28 · MUST return -32021, specifying the missing capabilities, to a client that has not declared it", () =>
@@ -39,8 +39,8 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       yield* listen(eve, { taskIds })
       expect(alice.notices(acknowledged)[0].params.notifications).toEqual({ taskIds: [a.taskId, b.taskId] })
       expect(eve.notices(acknowledged)[0].params.notifications).toEqual({ taskIds: [] })
-      expect(told(alice).map(({ taskId }) => taskId)).toEqual([a.taskId, b.taskId])
-      expect(told(eve)).toEqual([])
+      expect(taskNotifications(alice).map(({ taskId }) => taskId)).toEqual([a.taskId, b.taskId])
+      expect(taskNotifications(eve)).toEqual([])
     }))
 
   it.effect("2026-07-28 · sends the state immediately, then each change, identical to what tasks/get would have returned", () =>
@@ -50,7 +50,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       const client = yield* connect({ can: { ...kit.tasks, elicitation: {} } })
       const same = (taskId: string) =>
         Effect.map(kit.get(client, taskId), ({ _meta, resultType: _type, ...task }) => {
-          const { _meta: _, ...last } = told(client).findLast((params) => params.taskId === taskId)!
+          const { _meta: _, ...last } = taskNotifications(client).findLast((params) => params.taskId === taskId)!
           expect(last).toEqual(task)
           return task.status
         })
@@ -66,7 +66,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       yield* open("baked")
       yield* kit.settle
       expect([yield* same(bake), yield* same(ask)]).toEqual(["completed", "cancelled"])
-      for (const { _meta } of told(client)) expect(_meta).toEqual({ [id]: asked })
+      for (const { _meta } of taskNotifications(client)) expect(_meta).toEqual({ [id]: asked })
       // The subscription stays open although all of its tasks have ended.
       expect(client.answers(asked)).toEqual([])
     }))
@@ -84,7 +84,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       yield* next(0)
       yield* next(1)
       yield* kit.settle
-      expect(told(client).at(-1).status).toBe("completed")
+      expect(taskNotifications(client).at(-1).status).toBe("completed")
       expect(client.notices("notifications/progress")).toEqual([])
       expect(client.notices("notifications/message")).toEqual([])
     }))
@@ -134,11 +134,11 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       const requestId = yield* listen(client, { taskIds: [taskId] })
       client.notify("notifications/cancelled", { requestId })
       yield* kit.settle
-      const before = told(client).length
+      const before = taskNotifications(client).length
       expect((yield* kit.get(client, taskId)).status).toBe("working")
       yield* open()
       yield* kit.settle
-      expect(told(client)).toHaveLength(before)
+      expect(taskNotifications(client)).toHaveLength(before)
     }))
 
   it.effect("2026-07-28 · `inputRequests` are what an equivalent standalone request would be", () =>
@@ -152,7 +152,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       const { taskId } = yield* kit.begin(client, "url")
       yield* listen(client, { taskIds: [taskId] })
       const params = { mode: "url", message: "Sign in", url: "https://example.com/in" }
-      expect(told(client)[0].inputRequests).toEqual({
+      expect(taskNotifications(client)[0].inputRequests).toEqual({
         "sign-in": { method: "elicitation/create", params: expect.objectContaining(params) }
       })
     }))

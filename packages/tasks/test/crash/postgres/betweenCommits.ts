@@ -37,7 +37,7 @@ export const whileSubmitted = async (fleet: Fleet): Promise<void> => {
          (SELECT retained FROM skein_task_counts WHERE kind = 0) AS retained`
     )
   const before = await count()
-  const caller = await Caller.open(fleet.door, { tasks: false })
+  const caller = await Caller.open(fleet.serverUrl, { tasks: false })
   const unlock = await fleet.lock("cluster_messages")
   const called = caller.call("held", { gates: [] })
   const { pid } = fleet.front!.process
@@ -56,7 +56,7 @@ export const whileSubmitted = async (fleet: Fleet): Promise<void> => {
  */
 export const whileCancelled = async (fleet: Fleet): Promise<void> => {
   const what = "killed while it cancels"
-  const caller = await Caller.open(fleet.door)
+  const caller = await Caller.open(fleet.serverUrl)
   const task = await caller.start("held", { gates: ["sleep"] })
   await fleet.eventually(`${what}: asleep`, async () => "inside" in await fleet.traces(task.id))
   await sleep(300)
@@ -84,7 +84,7 @@ export const whileCancelled = async (fleet: Fleet): Promise<void> => {
 /** A worker is killed when the row is completed, and the execution has not ended. Nothing of it runs again. */
 export const whileEnded = async (fleet: Fleet): Promise<void> => {
   const what = "killed while it ends"
-  const caller = await Caller.open(fleet.door)
+  const caller = await Caller.open(fleet.serverUrl)
   const task = await caller.start("held", { gates: ["end"] })
   const gate = `${task.id} end`
   const pid = await fleet.outside.until(() => fleet.outside.at(gate)[0], what)

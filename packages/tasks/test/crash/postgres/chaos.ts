@@ -26,7 +26,7 @@ export const killed: Mishap = async (fleet, random) => {
 }
 
 /** A worker is shut down, and another one started meanwhile. */
-export const told: Mishap = async (fleet, random) => {
+export const terminate: Mishap = async (fleet, random) => {
   await Promise.all([fleet.leave(one(fleet.workers, random), "SIGTERM"), fleet.join()])
 }
 
@@ -129,7 +129,7 @@ export const chaos = async (
   const scope = Scope.makeUnsafe()
   let mishaps = 0
   const clients = await Effect.runPromise(
-    Scope.provide(Clients.make({ url: fleet.door, random, life: () => mishaps }), scope)
+    Scope.provide(Clients.make({ url: fleet.serverUrl, random, life: () => mishaps }), scope)
   )
   const numbers = Array.from({ length: orders }, (_, order) => order)
   const customers = Effect.runFork(Effect.forEach(numbers, clients.order, { concurrency, discard: true }))
@@ -141,16 +141,16 @@ export const chaos = async (
     await plan.mishaps[mishaps++ % plan.mishaps.length]!(fleet, random)
   }
   const ended = await Effect.runPromise(Fiber.await(customers))
-  if (Exit.isFailure(ended)) throw new Error(`The clients failed: ${ended.cause}\n${fleet.said}`)
+  if (Exit.isFailure(ended)) throw new Error(`The clients failed: ${ended.cause}\n${fleet.output}`)
   if (plan.later) await fleet.query("UPDATE skein_tasks SET updated_at = updated_at - 60000 WHERE settled = 0")
   const left = await Effect.runPromise(settled(clients))
   await Effect.runPromise(Scope.close(scope, Exit.void))
-  const { acknowledged, cancelled, survived } = clients.told
+  const { acknowledged, cancelled, survived } = clients.reported
   const found = { ...await read(fleet, before), tally: await tally() - counted }
   const calls = fleet.outside.done.filter(({ task }) => !before.has(task) && found.tasks.some(({ id }) => id === task))
   const { problems, ...summary } = check(found, calls, acknowledged, cancelled)
   // The sweeper repairs it, but it should not happen.
-  const still = /resumed a stalled task/.test(fleet.said) ? ["a task stood still until the sweep found it"] : []
+  const still = /resumed a stalled task/.test(fleet.output) ? ["a task stood still until the sweep found it"] : []
   const missing = acknowledged.size === orders ? [] : [`${acknowledged.size} orders of ${orders} were acknowledged`]
   return {
     ...summary,

@@ -27,7 +27,7 @@ export class Fleet {
   readonly workers = new Set<Child>()
   front: Child | undefined
   /** The URL of the front server, also of the next one. */
-  door = ""
+  serverUrl = ""
   readonly problems: Array<string> = []
   readonly #options: Options
   readonly #all = new Set<Child>()
@@ -60,9 +60,9 @@ export class Fleet {
     const child = new Child("postgres/process.ts", [JSON.stringify(given)])
     this.#all.add(child)
     void child.ended.then(() => this.#all.delete(child))
-    const heard = await child.message<{ readonly url?: string }>()
-    if (heard === undefined) throw new Error(`A ${role} did not start: ${await child.ended}\n${child.err}`)
-    return [child, heard]
+    const ready = await child.message<{ readonly url?: string }>()
+    if (ready === undefined) throw new Error(`A ${role} did not start: ${await child.ended}\n${child.err}`)
+    return [child, ready]
   }
 
   /** Starts a worker. */
@@ -85,13 +85,16 @@ export class Fleet {
 
   /** Starts the front server; the next one has the same address. */
   async openDoor(): Promise<void> {
-    const [front, { url = "" }] = await this.#spawn("front", this.door === "" ? 0 : Number(new URL(this.door).port))
+    const [front, { url = "" }] = await this.#spawn(
+      "front",
+      this.serverUrl === "" ? 0 : Number(new URL(this.serverUrl).port)
+    )
     this.front = front
-    this.door = url
+    this.serverUrl = url
   }
 
   /** Starts another front server. */
-  async openOtherDoor(): Promise<string> {
+  async openOtherServer(): Promise<string> {
     const [, { url = "" }] = await this.#spawn("front")
     return url
   }
@@ -129,7 +132,7 @@ export class Fleet {
       if (await look()) return
       await sleep(30)
     }
-    throw new Error(`Never in ${patience} ms: ${what}\n${this.said}`)
+    throw new Error(`Never in ${patience} ms: ${what}\n${this.output}`)
   }
 
   /** Waits until a statement of a process waits for a lock. */
@@ -174,7 +177,7 @@ export class Fleet {
   }
 
   /** The stderr output of the running processes. */
-  get said(): string {
+  get output(): string {
     return [...this.#all].map(({ err, process }) => `${process.pid}:\n${err}`).join("\n")
   }
 

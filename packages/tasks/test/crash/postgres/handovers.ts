@@ -9,8 +9,8 @@ import { whole } from "./zombies.ts"
 /** A worker is shut down in the middle of a step, and waits for it for a limited time. Nothing is compensated. */
 export const gently = async (fleet: Fleet, where: "outside" | "between" | "inside"): Promise<void> => {
   const { outside } = fleet
-  const what = `told to end ${where}`
-  const caller = await Caller.open(fleet.door)
+  const what = `SIGTERM ${where}`
+  const caller = await Caller.open(fleet.serverUrl)
   const task = await caller.start("held", { gates: [where] })
   const gate = `${task.id} ${where}`
   const old = await outside.until(() => outside.at(gate)[0], what)
@@ -28,7 +28,7 @@ export const gently = async (fleet: Fleet, where: "outside" | "between" | "insid
 export const whileUndoing = async (fleet: Fleet, signal: "SIGTERM" | "SIGKILL"): Promise<void> => {
   const { outside } = fleet
   const what = `${signal} while it undoes`
-  const caller = await Caller.open(fleet.door)
+  const caller = await Caller.open(fleet.serverUrl)
   const task = await caller.start("held", { gates: ["sleep", "undo"] })
   await fleet.eventually(`${what}: asleep`, async () => "inside" in await fleet.traces(task.id))
   await cancel(task)
@@ -56,7 +56,7 @@ export const whileUndoing = async (fleet: Fleet, signal: "SIGTERM" | "SIGKILL"):
  */
 export const questions = async (fleet: Fleet): Promise<void> => {
   const what = "asked before the kill, answered after it"
-  const silent = await Caller.open(fleet.door, { answers: false })
+  const silent = await Caller.open(fleet.serverUrl, { answers: false })
   const task = await silent.start("held", { gates: ["question"] })
   await fleet.eventually(`${what}: asked`, async () => {
     const rows = await fleet.query("SELECT 1 FROM skein_tasks WHERE id = $1 AND status = 'input_required'", [task.id])
@@ -65,8 +65,8 @@ export const questions = async (fleet: Fleet): Promise<void> => {
   await silent.close()
   const old = [...fleet.workers]
   await Promise.all([fleet.front!.kill("SIGKILL"), ...old.map((worker) => fleet.leave(worker, "SIGKILL"))])
-  const [door] = await Promise.all([fleet.openOtherDoor(), ...old.map(() => fleet.join())])
-  const other = await Caller.open(door)
+  const [serverUrl] = await Promise.all([fleet.openOtherServer(), ...old.map(() => fleet.join())])
+  const other = await Caller.open(serverUrl)
   fleet.same(`${what}: its end`, await other.take(task.handle), "Let go")
   fleet.same(`${what}: its traces`, await fleet.traces(task.id), whole)
   await other.close()
@@ -80,16 +80,16 @@ export const questions = async (fleet: Fleet): Promise<void> => {
 export const waiting = async (fleet: Fleet): Promise<void> => {
   const { outside } = fleet
   const what = "the front server killed"
-  const [patient, plain] = [await Caller.open(fleet.door), await Caller.open(fleet.door, { tasks: false })]
+  const [patient, plain] = [await Caller.open(fleet.serverUrl), await Caller.open(fleet.serverUrl, { tasks: false })]
   const known = await patient.start("held", { gates: ["between"] })
   const end = endOf(known)
   const lost = plain.call("held", { gates: ["between"] })
   const gates = await outside.until(() => outside.gates.length === 2 && outside.gates, what)
   await fleet.front!.kill("SIGKILL")
-  fleet.same(`${what}: what is heard without tasks`, await lost, "Closed")
+  fleet.same(`${what}: the response without tasks`, await lost, "Closed")
   for (const gate of gates) outside.open(gate)
   await fleet.openDoor()
-  fleet.same(`${what}: what is heard with tasks`, await end, "Let go")
+  fleet.same(`${what}: the response with tasks`, await end, "Let go")
   for (const gate of gates) {
     const task = gate.split(" ")[0]!
     await fleet.eventually(`${what}: both end`, async () => "last" in await fleet.traces(task))

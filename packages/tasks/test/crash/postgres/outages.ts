@@ -18,7 +18,7 @@ const places: ReadonlyArray<Gate> = ["outside", "between", "inside", "end"]
 export const outage = async (fleet: Fleet, down: "restart" | number): Promise<void> => {
   const { outside, postgres } = fleet
   const what = down === "restart" ? "the database restarted" : `the database gone for ${down} ms`
-  const caller = await Caller.open(fleet.door)
+  const caller = await Caller.open(fleet.serverUrl)
   const tasks = await Promise.all(
     places.flatMap((place) => [place, place]).map((place) => caller.start("held", { gates: [place] }))
   )

@@ -29,7 +29,7 @@ const watched = 4000
 /** Repeats an incident, and returns all measurements. */
 export const pauses = async (fleet: Fleet, going: Going, rounds: number): Promise<Figures> => {
   const { outside } = fleet
-  const caller = await Caller.open(fleet.door)
+  const caller = await Caller.open(fleet.serverUrl)
   const all = await Promise.all(Array.from({ length: tasks }, () => caller.start("beats", { every, times: 100_000 })))
   const figures = { pause: new Array<number>(), takeover: new Array<number>(), others: new Array<number>() }
   const beats = (from: number) => {
@@ -88,7 +88,7 @@ const part = (sorted: ReadonlyArray<number>, share: number): string =>
   sorted.length === 0 ? "-" : `${Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!)}`
 
 /** p50, p95 and the longest, in milliseconds. */
-export const told = (figures: ReadonlyArray<number>): string => {
+export const formatMillis = (figures: ReadonlyArray<number>): string => {
   const sorted = figures.toSorted((a, b) => a - b)
   return `${part(sorted, 0.5)} / ${part(sorted, 0.95)} / ${part(sorted, 1)} ms (${sorted.length})`
 }

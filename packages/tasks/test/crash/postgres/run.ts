@@ -4,7 +4,7 @@
 import { randomFrom } from "../seededRandom.ts"
 import * as chaos from "./chaos.ts"
 import { Fleet } from "./fleet.ts"
-import { type Going, pauses, told } from "./pauses.ts"
+import { formatMillis, type Going, pauses } from "./pauses.ts"
 import { scenes } from "./scenarios.ts"
 
 /** Milliseconds for which a stopped worker keeps its tasks here: shorter than by default, to shorten the run. */
@@ -16,7 +16,7 @@ export const short = { workers: 3, lockExpiry, sweepInterval: 1000, pace: 100 }
 /** The incidents of the orders. */
 export const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
   ["SIGKILL, and another worker", chaos.killed],
-  ["SIGTERM, and another worker", chaos.told],
+  ["SIGTERM, and another worker", chaos.terminate],
   ["SIGSTOP for longer than the locks last, and SIGCONT", chaos.stopped(lockExpiry * 1.6)],
   ["workers that join and leave, all the time", chaos.churned],
   ["the database restarted at once", chaos.restarted],
@@ -43,7 +43,7 @@ export const run = async (
   const timed = async (what: string, run: () => Promise<string>, fleet: Fleet): Promise<void> => {
     const begun = performance.now()
     const found = await run().catch((error: unknown) => {
-      fleet.problems.push(`${error instanceof Error ? error.stack : String(error)}\n${fleet.said.slice(-4000)}`)
+      fleet.problems.push(`${error instanceof Error ? error.stack : String(error)}\n${fleet.output.slice(-4000)}`)
       return "failed"
     })
     const wrong = fleet.problems.splice(0)
@@ -82,7 +82,11 @@ export const run = async (
     for (const [going, says] of goings) {
       await timed(`${says}, p50 / p95 / max`, async () => {
         const { others, pause, takeover } = await pauses(plain, going, 4)
-        return [`pause ${told(pause)}`, `takeover ${told(takeover)}`, `longest gap of the others ${told(others)}`].join(
+        return [
+          `pause ${formatMillis(pause)}`,
+          `takeover ${formatMillis(takeover)}`,
+          `longest gap of the others ${formatMillis(others)}`
+        ].join(
           "; "
         )
       }, plain)

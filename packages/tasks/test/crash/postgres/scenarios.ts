@@ -34,15 +34,15 @@ export const scenes: ReadonlyArray<Scene> = [
   },
   { says: "a worker stopped in the middle of a commit, and woken in time", run: (fleet) => frozen(fleet, true) },
   { says: "a connection lost in the middle of a transactional step", run: severed },
-  { says: "a worker told to end in a step", run: (fleet) => gently(fleet, "outside") },
-  { says: "a worker told to end between two steps", run: (fleet) => gently(fleet, "between") },
-  { says: "a worker told to end in a transactional step", short: true, run: (fleet) => gently(fleet, "inside") },
+  { says: "SIGTERM to a worker in a step", run: (fleet) => gently(fleet, "outside") },
+  { says: "SIGTERM to a worker between two steps", run: (fleet) => gently(fleet, "between") },
+  { says: "SIGTERM to a worker in a transactional step", short: true, run: (fleet) => gently(fleet, "inside") },
   {
     says: "a worker killed while it undoes what was cancelled",
     short: true,
     run: (fleet) => whileUndoing(fleet, "SIGKILL")
   },
-  { says: "a worker told to end while it undoes what was cancelled", run: (fleet) => whileUndoing(fleet, "SIGTERM") },
+  { says: "SIGTERM to a worker while it undoes what was cancelled", run: (fleet) => whileUndoing(fleet, "SIGTERM") },
   {
     says: "the front server killed between the table and the engine, while it submits",
     short: true,

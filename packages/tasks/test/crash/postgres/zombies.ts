@@ -18,7 +18,7 @@ export const whole: Traces = { outside: "one effect", last: "one effect", inside
 export const zombie = async (fleet: Fleet, where: Where, first: "zombie" | "heir"): Promise<number> => {
   const { outside } = fleet
   const what = `stopped ${where}, the ${first} first`
-  const caller = await Caller.open(fleet.door)
+  const caller = await Caller.open(fleet.serverUrl)
   const task = await caller.start("held", { gates: [where] })
   const gate = `${task.id} ${where}`
   const old = await outside.until(() => outside.at(gate)[0], what)
@@ -55,7 +55,7 @@ export const zombie = async (fleet: Fleet, where: Where, first: "zombie" | "heir
 export const frozen = async (fleet: Fleet, wakes: boolean): Promise<number> => {
   const { outside } = fleet
   const what = `stopped in its commit${wakes ? ", and woken up" : ""}`
-  const caller = await Caller.open(fleet.door)
+  const caller = await Caller.open(fleet.serverUrl)
   const task = await caller.start("held", { gates: ["inside"] })
   const gate = `${task.id} inside`
   const old = await outside.until(() => outside.at(gate)[0], what)
@@ -83,7 +83,7 @@ export const frozen = async (fleet: Fleet, wakes: boolean): Promise<number> => {
 export const severed = async (fleet: Fleet): Promise<void> => {
   const { outside } = fleet
   const what = "its connection severed"
-  const caller = await Caller.open(fleet.door)
+  const caller = await Caller.open(fleet.serverUrl)
   const task = await caller.start("held", { gates: ["inside"] })
   const gate = `${task.id} inside`
   const [worker] = await outside.until(() => outside.at(gate).length === 1 && outside.at(gate), what)

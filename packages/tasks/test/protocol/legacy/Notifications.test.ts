@@ -8,7 +8,7 @@ const seconds = (count: number) => Effect.forEach(Array.from({ length: count }),
 const token = { _meta: { progressToken: "p" } }
 const progress = "notifications/progress"
 
-const heard = (client: KitClient.Client): ReadonlyArray<kit.Json> =>
+const receivedByClient = (client: KitClient.Client): ReadonlyArray<kit.Json> =>
   client.received.filter(({ id, method }) => method !== undefined && id === undefined)
     .map(({ method, params }) => method === progress ? params.progress : [params.status, params.statusMessage])
 
@@ -89,7 +89,7 @@ describe("2025-11-25 · notifications of a task", () => {
       yield* client.result("tasks/cancel", { taskId })
       yield* kit.make(client, "fail", { how: "tool" })
       yield* kit.settle
-      expect(heard(client)).toEqual([
+      expect(receivedByClient(client)).toEqual([
         ["input_required", undefined],
         ["cancelled", "The task was cancelled by request"],
         ["failed", "The oven is cold"]
@@ -103,8 +103,8 @@ describe("2025-11-25 · notifications of a task", () => {
       const other = yield* connect({ principal: { id: "ann" } })
       yield* kit.make(one, "bake", undefined, token)
       yield* seconds(3)
-      expect(heard(one).length).toBeGreaterThan(3)
-      expect(heard(other)).toEqual([])
+      expect(receivedByClient(one).length).toBeGreaterThan(3)
+      expect(receivedByClient(other)).toEqual([])
     }))
 
   it.effect("leave nothing behind after the end of the task or of the session", () =>
@@ -135,12 +135,12 @@ describe("2025-11-25 · notifications of a task", () => {
       yield* kit.settle
       gate.closed = true
       yield* seconds(3)
-      const before = heard(client)
+      const before = receivedByClient(client)
       gate.open()
       yield* kit.settle
       // The first notification has already been sent; of the others the last of each kind is sent, and the end comes
       // last.
       expect(before.length).toBe(1)
-      expect(heard(client).slice(1)).toEqual([["working", "In the oven"], 2, ["completed", "In the oven"]])
+      expect(receivedByClient(client).slice(1)).toEqual([["working", "In the oven"], 2, ["completed", "In the oven"]])
     }))
 })

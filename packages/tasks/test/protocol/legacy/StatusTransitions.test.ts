@@ -132,14 +132,14 @@ const play = (acts: ReadonlyArray<typeof Act.Type>, how: typeof How.Type) =>
 
     // All waiting requests return, with the same result.
     const end = yield* clients[0]!.request("tasks/result", { taskId })
-    const told = ({ error, result }: kit.Json) => error ?? result
+    const payloadOf = ({ error, result }: kit.Json) => error ?? result
     if (cancelled) expect(end.error.code).toBe(-32800)
     else if (how === "error") expect(end.error).toEqual({ code: -7, message: "broken" })
     else expect(end.result).toMatchObject(outcomes[how]._tag === "Result" ? outcomes[how].result : {})
     for (const { client, id, left } of waiting) {
       const answers = client.answers(id)
       if (!left) expect(answers.length).toBe(1)
-      for (const answer of answers) expect(told(answer)).toEqual(told(end))
+      for (const answer of answers) expect(payloadOf(answer)).toEqual(payloadOf(end))
     }
 
     // At most one cancellation succeeds; the others report that the task has ended.
