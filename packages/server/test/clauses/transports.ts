@@ -1,12 +1,14 @@
 /**
  * One client for every transport, for clauses that hold over all of them. Every message of the server is validated
- * against the official schemas of the revision.
+ * against the official schemas of the revision. The test files of this folder are numbered in the order of the
+ * sections of the specification.
  */
-import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
+import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import type * as Catalog from "@skein/server/Catalog"
 import * as LegacySse from "@skein/server/LegacySse"
-import type * as McpServer from "@skein/server/McpServer"
+import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"
 import * as Context from "effect/Context"
@@ -22,14 +24,22 @@ import { type Json, Talk } from "../oracle.ts"
 /** A client of a server, independent of the transport. */
 export interface Client {
   readonly revision: Revision.Revision
-  /** Sends a request in the client's revision, and waits for its response. */
-  readonly request: (method: string, params?: Json) => Effect.Effect<Json>
+  /** Sends a request in the client's revision, and waits for its response. The default id counts from 1. */
+  readonly request: (method: string, params?: Json, id?: JsonRpc.Id) => Effect.Effect<Json>
+  /** Returns the result of a request, and dies if it is an error. */
+  readonly result: (method: string, params?: Json) => Effect.Effect<Json>
+  /** Returns the error of a request, and dies if it is a result. */
+  readonly error: (method: string, params?: Json) => Effect.Effect<Json>
   /** Sends a notification. */
   readonly notify: (method: string, params?: Json) => Effect.Effect<void>
+  /** Sends a response. */
+  readonly respond: (
+    response: { readonly id: JsonRpc.Id; readonly result?: Json; readonly error?: Json }
+  ) => Effect.Effect<void>
   /** The messages of the server other than responses, in order. */
-  readonly heard: ReadonlyArray<Json>
+  readonly received: ReadonlyArray<Json>
   /** Resolves when the server has sent a message that meets the condition. */
-  readonly hears: (holds: (message: Json) => boolean) => Effect.Effect<Json>
+  readonly receive: (condition: (message: Json) => boolean) => Effect.Effect<Json>
 }
 
 /** The revision of a client and its declared capabilities. */
@@ -37,11 +47,15 @@ export interface Options {
   readonly capabilities?: JsonRpc.JsonObject
   /** Answers requests of the server of a session. */
   readonly answer?: (question: Json) => Json
+  /** Whether to initialize the session. The default is `true`. */
+  readonly initialize?: boolean
 }
 
 export interface Transport {
   readonly name: string
   readonly revisions: ReadonlyArray<Revision.Revision>
+  /** Whether all messages of a client pass through one pair of channels, in every revision. */
+  readonly isDuplex: boolean
   readonly connect: (
     server: kit.Server,
     revision: Revision.Revision,
@@ -61,8 +75,25 @@ const whole = (revision: Revision.Revision, params: Json, { capabilities = {} }:
     _meta: { ...kit.meta(), "io.modelcontextprotocol/clientCapabilities": capabilities, ...params?._meta }
   }
 
+/** Adds the methods that follow from `request`. */
+const withResults = (client: Omit<Client, "result" | "error">): Client => ({
+  ...client,
+  result: (method, params) =>
+    Effect.flatMap(
+      client.request(method, params),
+      ({ error, result }) =>
+        error === undefined ? Effect.succeed(result) : Effect.die(new Error(`${method}: ${JSON.stringify(error)}`))
+    ),
+  error: (method, params) =>
+    Effect.flatMap(
+      client.request(method, params),
+      ({ error, result }) =>
+        error === undefined ? Effect.die(new Error(`${method}: ${JSON.stringify(result)}`)) : Effect.succeed(error)
+    )
+})
+
 /** Stores the received messages, and wakes the waiting calls. */
-class Heard {
+class MessageLog {
   readonly all: Array<Json> = []
   readonly #waiting = new Set<() => void>()
 
@@ -71,10 +102,10 @@ class Heard {
     for (const wake of [...this.#waiting]) wake()
   }
 
-  hears(holds: (message: Json) => boolean): Effect.Effect<Json> {
+  receive(condition: (message: Json) => boolean): Effect.Effect<Json> {
     return Effect.callback<Json>((resume) => {
       const look = (): void => {
-        const found = this.all.find(holds)
+        const found = this.all.find(condition)
         if (found === undefined) return
         this.#waiting.delete(look)
         resume(Effect.succeed(found))
@@ -92,66 +123,97 @@ const duplex = (
   options: Options,
   write: (message: Json) => void
 ): { readonly client: Client; readonly receive: (message: Json) => void } => {
-  const heard = new Heard()
-  const answers = new Heard()
+  const received = new MessageLog()
+  const responses = new MessageLog()
+  const talk = new Talk(revision)
   let ids = 0
-  const send = (message: object): void => write({ jsonrpc: "2.0", ...message })
-  const request = (method: string, params: Json = {}): Effect.Effect<Json> =>
+  const send = (message: object): void => {
+    const whole = { jsonrpc: "2.0", ...message }
+    talk.ask(whole)
+    write(whole)
+  }
+  const request = (method: string, params: Json = {}, id: JsonRpc.Id = ++ids): Effect.Effect<Json> =>
     Effect.suspend(() => {
-      const id = ++ids
       send({ id, method, params: whole(revision, params, options) })
-      return answers.hears((message) => message.id === id)
+      return responses.receive((message) => message.id === id)
     })
   return {
     receive: (message) => {
-      if (message.method === undefined) return answers.push(message)
-      heard.push(message)
+      watching(() => {
+        talk.hear(message)
+        if (message.method !== undefined) return
+        if (responses.all.some(({ id }) => id === message.id)) throw new Error(`two responses: ${message.id}`)
+      })
+      if (message.method === undefined) return responses.push(message)
+      received.push(message)
       if (message.id !== undefined) send({ id: message.id, result: options.answer!(message) })
     },
-    client: {
+    client: withResults({
       revision,
       request,
       notify: (method, params) => Effect.sync(() => send({ method, ...(params === undefined ? {} : { params }) })),
-      heard: heard.all,
-      hears: (holds) => heard.hears(holds)
-    }
+      respond: (response) => Effect.sync(() => send(response)),
+      received: received.all,
+      receive: (condition) => received.receive(condition)
+    })
   }
 }
 
 /** Initializes the session in the revisions that have one. */
-const entered = (client: Client, options: Options): Effect.Effect<Client> =>
-  Revision.era(client.revision) === "request" ?
+const initialized = (client: Client, options: Options): Effect.Effect<Client> =>
+  Revision.era(client.revision) === "request" || options.initialize === false ?
     Effect.succeed(client) :
     client.request("initialize", hello(client.revision, options)).pipe(
       Effect.andThen(client.notify("notifications/initialized")),
       Effect.as(client)
     )
 
+/** Two ends in one process. */
+const memory: Transport = {
+  name: "in memory",
+  revisions: Revision.all,
+  isDuplex: true,
+  connect: (server, revision, options = {}) =>
+    Effect.gen(function*() {
+      const { serve } = Context.get(yield* Effect.orDie(Layer.build(server)), McpServer.McpServer)
+      const [near, far] = yield* InMemoryTransport.make()
+      yield* serve(near)
+      const { client, receive } = duplex(
+        revision,
+        options,
+        (message) => far.send(JsonRpc.parse(message) as JsonRpc.Message)
+      )
+      far.open({
+        message: (message) => receive(JSON.parse(JsonRpc.encode(message as JsonRpc.Outbound))),
+        end: () => {}
+      })
+      return yield* initialized(client, options)
+    })
+}
+
 /** Lines of JSON through two pipes, as to a separate process. */
 const stdio: Transport = {
   name: "stdio",
   revisions: Revision.all,
+  isDuplex: true,
   connect: (server, revision, options = {}) =>
     Effect.gen(function*() {
       const input = new PassThrough()
       const output = new PassThrough()
       yield* Effect.orDie(Layer.build(Layer.provide(Stdio.layer({ input, output }), server)))
-      const talk = new Talk(revision)
-      const { client, receive } = duplex(revision, options, (message) => {
-        talk.ask(message)
-        input.write(`${JSON.stringify(message)}\n`)
-      })
+      const { client, receive } = duplex(
+        revision,
+        options,
+        (message) => void input.write(`${JSON.stringify(message)}\n`)
+      )
       let rest = ""
       output.setEncoding("utf8")
       output.on("data", (chunk: string) => {
         const lines = (rest + chunk).split("\n")
         rest = lines.pop()!
-        for (const line of lines) {
-          watching(() => talk.hear(JSON.parse(line)))
-          receive(JSON.parse(line))
-        }
+        for (const line of lines) receive(JSON.parse(line))
       })
-      return yield* entered(client, options)
+      return yield* initialized(client, options)
     })
 }
 
@@ -169,6 +231,7 @@ const listen = (server: kit.Server, options?: NodeHttp.Options) =>
 const legacy: Transport = {
   name: "HTTP+SSE",
   revisions: Revision.sessionBased,
+  isDuplex: true,
   connect: (server, revision, options = {}) =>
     Effect.gen(function*() {
       const at = yield* listen(server)
@@ -180,7 +243,7 @@ const legacy: Transport = {
         run(http.send(at, { path: path!, headers: { "content-type": "application/json" }, body }))
       })
       yield* Effect.forkScoped(Effect.forever(Effect.map(stream.message, receive)))
-      return yield* entered(client, options)
+      return yield* initialized(client, options)
     })
 }
 
@@ -188,10 +251,11 @@ const legacy: Transport = {
 const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
   name,
   revisions: Revision.all,
+  isDuplex: false,
   connect: (server, revision, options = {}) =>
     Effect.gen(function*() {
       const at = yield* listen(server, settings)
-      const heard = new Heard()
+      const received = new MessageLog()
       let ids = 0
       let session: { readonly [name: string]: string } = Revision.era(revision) === "session"
         ? {}
@@ -202,13 +266,12 @@ const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
           if (status !== 202 || text !== "") throw new Error(`${status} ${text}`)
         })
       const took = (message: Json): Effect.Effect<unknown> => {
-        heard.push(message)
+        received.push(message)
         return message.id === undefined
           ? Effect.void
           : post({ id: message.id, result: options.answer!(message) })
       }
-      const asked = (method: string, params: Json): http.Request => {
-        const id = ++ids
+      const asked = (method: string, params: Json, id: JsonRpc.Id): http.Request => {
         if (Revision.era(revision) === "request") {
           return http.modern(method, whole(revision, params, options), {
             id,
@@ -217,12 +280,13 @@ const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
         }
         return { headers: { ...http.posting, ...session }, body: { jsonrpc: "2.0", id, method, params } }
       }
-      const request = (method: string, params: Json = {}): Effect.Effect<Json> =>
+      const request = (method: string, params: Json = {}, id: JsonRpc.Id = ++ids): Effect.Effect<Json> =>
         Effect.scoped(Effect.gen(function*() {
-          const sent = asked(method, params)
-          const answer = yield* http.open(at, sent)
-          const id = answer.headers["mcp-session-id"]
-          if (typeof id === "string") session = { "mcp-session-id": id, "mcp-protocol-version": revision }
+          const answer = yield* http.open(at, asked(method, params, id))
+          const sessionId = answer.headers["mcp-session-id"]
+          if (typeof sessionId === "string") {
+            session = { "mcp-session-id": sessionId, "mcp-protocol-version": revision }
+          }
           if (answer.headers["content-type"] === "application/json") return JSON.parse(yield* answer.text)
           for (;;) {
             const message = yield* answer.message
@@ -230,14 +294,15 @@ const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
             yield* took(message)
           }
         }))
-      const client: Client = {
+      const client = withResults({
         revision,
         request,
         notify: (method, params) => post({ method, ...(params === undefined ? {} : { params }) }),
-        heard: heard.all,
-        hears: (holds) => heard.hears(holds)
-      }
-      yield* entered(client, options)
+        respond: post,
+        received: received.all,
+        receive: (condition) => received.receive(condition)
+      })
+      yield* initialized(client, options)
       if (session["mcp-session-id"] !== undefined) {
         const stream = yield* http.open(at, { method: "GET", headers: { accept: "text/event-stream", ...session } })
         yield* Effect.forkScoped(Effect.forever(Effect.flatMap(stream.message, took)))
@@ -260,6 +325,7 @@ export const complete = (client: Client, method: string, params: Json, { answer 
 
 /** Every transport. */
 export const all: ReadonlyArray<Transport> = [
+  memory,
   stdio,
   streamable("HTTP"),
   streamable("HTTP, streams only", { alwaysStream: true }),

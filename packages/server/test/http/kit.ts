@@ -336,18 +336,21 @@ export const modern = (
     readonly headers?: Request["headers"]
     readonly _meta?: JsonRpc.JsonObject
   } = {}
-): Request => ({
-  headers: {
-    ...posting,
-    ...Header.standard({
-      protocolVersion: "2026-07-28",
-      method,
-      name: (params["name"] ?? params["uri"]) as string | undefined
-    }),
-    ...headers
-  },
-  body: { jsonrpc: "2.0", id, method, params: { ...params, _meta: { ...meta(), ..._meta } } }
-})
+): Request => {
+  const name = params["name"] ?? params["uri"]
+  return {
+    headers: {
+      ...posting,
+      ...Header.standard({
+        protocolVersion: "2026-07-28",
+        method,
+        name: typeof name === "string" ? name : undefined
+      }),
+      ...headers
+    },
+    body: { jsonrpc: "2.0", id, method, params: { ...params, _meta: { ...meta(), ..._meta } } }
+  }
+}
 
 /** A response without a connection: it records the calls of an adapter in order. */
 export class RecordedAnswer implements HttpAnswer {

@@ -65,6 +65,6 @@ for (const [{ connect, name }, revision] of transports.each) {
           expect(error).toMatchObject({ code: -32021, data: { requiredCapabilities: expect.any(Object) } })
         }
       }
-      expect(client.heard).toEqual([])
+      expect(client.received).toEqual([])
     }))
 }

@@ -60,9 +60,9 @@ for (const revision of Revision.all) {
         Effect.gen(function*() {
           const client = yield* connect(catalog.server, revision)
           yield* client.request("tools/call", { name: "steps" })
-          expect(client.heard).toEqual([])
+          expect(client.received).toEqual([])
           yield* client.request("tools/call", { name: "steps", _meta: { progressToken: 0 } })
-          expect(client.heard.map(({ method, params }) => [method, params.progressToken, params.progress])).toEqual([
+          expect(client.received.map(({ method, params }) => [method, params.progressToken, params.progress])).toEqual([
             ["notifications/progress", 0, 1],
             ["notifications/progress", 0, 2]
           ])

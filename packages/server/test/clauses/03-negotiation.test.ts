@@ -1,8 +1,10 @@
-/** The base protocol (basic, lifecycle, versioning): ids, errors, capabilities and versions, over every transport. */
+/**
+ * Versions, eras and capabilities (2025-11-25, basic/lifecycle; 2026-07-28, basic/versioning), over every transport, and
+ * over an HTTP endpoint without sessions.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import * as McpServer from "@skein/server/McpServer"
-import * as Middleware from "@skein/server/Middleware"
 import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as Tool from "@skein/server/Tool"
@@ -27,6 +29,19 @@ for (const [{ connect, name }, revision] of transports.each) {
   const session = Revision.era(revision) === "session"
 
   describe(`${revision} · ${name}`, () => {
+    if (session) {
+      it.live(`${revision} · ${name} · responds to requests before notifications/initialized, and without it`, () =>
+        Effect.gen(function*() {
+          const client = yield* connect(catalog.server, revision, { initialize: false })
+          expect((yield* client.result("initialize", kit.hello(revision))).protocolVersion).toBe(revision)
+          expect((yield* client.result("tools/list")).tools.length).toBe(4)
+          yield* client.notify("notifications/initialized")
+          yield* client.notify("notifications/initialized")
+          const { content } = yield* client.result("tools/call", { name: "add", arguments: { a: 1, b: 2 } })
+          expect(content[0].text).toBe("{\"sum\":3}")
+        }))
+    }
+
     for (const kind of kinds) {
       it.live(`${revision} · ${name} · only successfully negotiated capabilities are used: ${kind} alone`, () =>
         Effect.gen(function*() {
@@ -58,18 +73,6 @@ for (const [{ connect, name }, revision] of transports.each) {
           expect([method, (yield* client.request(method)).error?.code]).toEqual([method, -32601])
         }
         if (session) expect((yield* client.request("ping")).result).toEqual({})
-      }))
-
-    it.live(`${revision} · ${name} · MUST NOT send a response to a notification, of any method`, () =>
-      Effect.gen(function*() {
-        const client = yield* connect(catalog.server, revision)
-        for (const method of ["notifications/unknown", "notifications/roots/list_changed", "com.example/x", "ping"]) {
-          yield* client.notify(method)
-          yield* client.notify(method, { requestId: "none", reason: 1 })
-        }
-        yield* client.notify("notifications/cancelled", { requestId: "none" })
-        yield* client.request("tools/list")
-        expect(client.heard).toEqual([])
       }))
   })
 }
@@ -126,12 +129,35 @@ describe("2026-07-28 · the client's first message determines the era", () => {
     }))
 })
 
-it.effect("2026-07-28 · servers SHOULD identify themselves in every result, also in a complete result of a middleware", () =>
+const serveStateless = http.serve(catalog.server, { sessions: { stateless: true } })
+
+for (const revision of Revision.sessionEra) {
+  it.live(`${revision} · only use capabilities that were successfully negotiated: an endpoint without sessions declares no later notifications`, () =>
+    Effect.gen(function*() {
+      const at = yield* serveStateless
+      const ask = (method: string, params: object) =>
+        Effect.map(
+          http.post(at, { jsonrpc: "2.0", id: 1, method, params }, { "mcp-protocol-version": revision }),
+          ({ json }) => json
+        )
+      const { result } = yield* ask("initialize", kit.hello(revision))
+      expect(result.capabilities).toEqual({ tools: {}, resources: {}, prompts: {} })
+      for (
+        const [method, params] of [
+          ["resources/subscribe", { uri: "docs://readme" }],
+          ["resources/unsubscribe", { uri: "docs://readme" }],
+          ["logging/setLevel", { level: "debug" }]
+        ] as const
+      ) {
+        expect([method, (yield* ask(method, params)).error?.code]).toEqual([method, -32601])
+      }
+      expect((yield* ask("tools/list", {})).result.tools.length).toBe(4)
+    }))
+}
+
+it.live("2026-07-28 · an endpoint without sessions declares the same capabilities", () =>
   Effect.gen(function*() {
-    for (const said of [{}, { resultType: "complete" }, { _meta: { "a.b/c": 1 } }]) {
-      const answers = Middleware.layer(() => () => Effect.succeed({ content: [], ...said }))
-      const { _meta, resultType } = yield* (yield* kit.client(kit.server(offers.tools.layer, answers))).call("t")
-      expect(resultType).toBe("complete")
-      expect(_meta).toMatchObject({ ...said._meta, "io.modelcontextprotocol/serverInfo": { name: "test" } })
-    }
+    const withSessions = yield* http.send(yield* http.serve(catalog.server), http.modern("server/discover"))
+    const without = yield* http.send(yield* serveStateless, http.modern("server/discover"))
+    expect(without.json.result).toEqual(withSessions.json.result)
   }))

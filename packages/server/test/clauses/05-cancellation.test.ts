@@ -28,11 +28,11 @@ const make = Effect.sync(() => {
   return { started, interrupted, server: kit.server(wait, quick) }
 })
 
-for (const [{ connect, name }, revision] of transports.each) {
+for (const [{ connect, isDuplex, name }, revision] of transports.each) {
   const session = Revision.era(revision) === "session"
   // "Streamable HTTP: Closing the SSE response stream is the cancellation signal" (2026-07-28): the tests of streams
   // cover it.
-  if (!session && name !== "stdio") continue
+  if (!session && !isDuplex) continue
   // Clients here count from 1, and initialize has the first id.
   const requestId = session ? 2 : 1
 
@@ -53,7 +53,7 @@ for (const [{ connect, name }, revision] of transports.each) {
       yield* Deferred.await(interrupted)
       yield* client.notify("notifications/cancelled", { requestId })
       expect((yield* client.request("tools/call", { name: "quick" })).result.content[0].text).toBe("done")
-      expect(client.heard).toEqual([])
+      expect(client.received).toEqual([])
       const ended = waiting.pollUnsafe()
       if (ended !== undefined) expect(ended).toMatchObject({ value: { _tag: "Failure" } })
       yield* Fiber.interrupt(waiting)

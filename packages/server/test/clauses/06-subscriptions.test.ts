@@ -41,12 +41,12 @@ for (const [{ connect, name }, revision] of transports.each) {
         yield* Effect.forkScoped(client.request("subscriptions/listen", {
           notifications: { toolsListChanged: true, resourceSubscriptions: ["r://a", "r://b"] }
         }))
-        yield* client.hears(({ method }) => method === "notifications/subscriptions/acknowledged")
+        yield* client.receive(({ method }) => method === "notifications/subscriptions/acknowledged")
       }
       yield* client.request("tools/call", { name: "grow" })
-      yield* client.hears(({ method }) => method === changed)
+      yield* client.receive(({ method }) => method === changed)
       yield* client.request("tools/call", { name: "touch" })
-      const { params } = yield* client.hears(({ method }) => method === updated)
+      const { params } = yield* client.receive(({ method }) => method === updated)
       expect(params.uri).toBe("r://a")
       expect(params._meta?.[id]).toEqual(session ? undefined : 1)
       expect((yield* client.request("tools/list")).result.tools.length).toBe(3)
@@ -55,6 +55,6 @@ for (const [{ connect, name }, revision] of transports.each) {
         yield* client.request("tools/call", { name: "touch" })
         yield* client.request("tools/list")
       }
-      expect(client.heard.filter(({ method }) => method === changed || method === updated).length).toBe(2)
+      expect(client.received.filter(({ method }) => method === changed || method === updated).length).toBe(2)
     }))
 }

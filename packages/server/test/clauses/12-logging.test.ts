@@ -22,17 +22,17 @@ for (const [{ connect, name }, revision] of transports.each) {
       Effect.gen(function*() {
         const client = yield* connect(server, revision)
         yield* client.request("tools/call", { name: "work" })
-        expect(client.heard).toEqual([])
+        expect(client.received).toEqual([])
         if (session) expect((yield* client.request("logging/setLevel", { level: "warning" })).result).toEqual({})
         const _meta = session ? undefined : { "io.modelcontextprotocol/logLevel": "warning" }
         yield* client.request("tools/call", { name: "work", ...(_meta === undefined ? undefined : { _meta }) })
-        expect(client.heard).toEqual([{
+        expect(client.received).toEqual([{
           jsonrpc: "2.0",
           method: "notifications/message",
           params: { level: "warning", logger: "db", data: { high: [1, null] } }
         }])
         yield* client.request("tools/call", { name: "work" })
-        expect(client.heard.length).toBe(session ? 2 : 1)
+        expect(client.received.length).toBe(session ? 2 : 1)
       })
     ))
 
