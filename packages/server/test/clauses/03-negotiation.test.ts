@@ -7,23 +7,37 @@ import * as Revision from "@skein/protocol/Revision"
 import * as McpServer from "@skein/server/McpServer"
 import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
+import * as ResourceTemplate from "@skein/server/ResourceTemplate"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as catalog from "../catalog.ts"
 import * as http from "../http/kit.ts"
 import * as kit from "../kit.ts"
 import * as transports from "./transports.ts"
 
 const ok = Effect.succeed("ok")
-const offers = {
-  tools: { layer: Tool.layer(Tool.make("t"), () => ok), methods: ["tools/list", "tools/call"] },
-  prompts: { layer: Prompt.layer(Prompt.make("p"), () => ok), methods: ["prompts/list", "prompts/get"] },
-  resources: {
-    layer: Resource.layer(Resource.make("r://r"), ok),
-    methods: ["resources/list", "resources/templates/list", "resources/read"]
-  }
-} as const
-const kinds = ["tools", "prompts", "resources"] as const
+const tool = Tool.layer(Tool.make("t"), () => ok)
+const resourceMethods = ["resources/list", "resources/templates/list", "resources/read"]
+// Every definition may change while the server runs, and every handler's logs can be requested.
+const tools = { tools: { listChanged: true }, logging: {} }
+const resources = { resources: { subscribe: true, listChanged: true }, logging: {} }
+const prompts = { prompts: { listChanged: true }, logging: {} }
+
+/** What a server offers, with its capabilities and its methods. */
+const offers: ReadonlyArray<readonly [string, McpServer.Definitions, object, ReadonlyArray<string>]> = [
+  ["tools", tool, tools, ["tools/list", "tools/call"]],
+  ["resources", Resource.layer(Resource.make("r://r"), ok), resources, resourceMethods],
+  [
+    "resource templates",
+    ResourceTemplate.layer(ResourceTemplate.make("r://{id}", { name: "n" }), () => ok),
+    resources,
+    resourceMethods
+  ],
+  ["prompts", Prompt.layer(Prompt.make("t"), () => ok), prompts, ["prompts/list", "prompts/get"]],
+  ["nothing", Layer.empty, { logging: {} }, []]
+]
+const methods = [...new Set(offers.flatMap(([, , , methods]) => methods))]
 
 for (const [{ connect, name }, revision] of transports.each) {
   const session = Revision.era(revision) === "session"
@@ -42,16 +56,18 @@ for (const [{ connect, name }, revision] of transports.each) {
         }))
     }
 
-    for (const kind of kinds) {
-      it.live(`${revision} · ${name} · only successfully negotiated capabilities are used: ${kind} alone`, () =>
+    for (const [offer, definitions, capabilities, offered] of offers) {
+      it.live(`${revision} · ${name} · declares the offered capabilities, and has only their methods: ${offer}`, () =>
         Effect.gen(function*() {
-          const client = yield* connect(kit.server(offers[kind].layer), revision)
-          for (const other of kinds) {
-            for (const method of offers[other].methods) {
-              const params = method === "resources/read" ? { uri: "r://r" } : { name: kind.at(0) }
-              const { error } = yield* client.request(method, params)
-              expect([method, error?.code]).toEqual([method, kind === other ? undefined : -32601])
-            }
+          const client = yield* connect(kit.server(definitions) as kit.Server, revision, { initialize: false })
+          const first = session ? "initialize" : "server/discover"
+          expect((yield* client.result(first, kit.hello(revision))).capabilities).toEqual(capabilities)
+          for (const method of methods) {
+            const { error } = yield* client.request(
+              method,
+              method === "resources/read" ? { uri: "r://r" } : { name: "t" }
+            )
+            expect([method, error?.code]).toEqual([method, offered.includes(method) ? undefined : -32601])
           }
         }))
     }
@@ -65,8 +81,11 @@ for (const [{ connect, name }, revision] of transports.each) {
           "sampling/createMessage",
           "elicitation/create",
           "roots/list",
+          "completion/complete",
           "tasks/get",
+          "tasks/list",
           "notifications/progress",
+          "__proto__",
           ""
         ]
         for (const method of absent) {
@@ -114,7 +133,7 @@ describe("2026-07-28 · the client's first message determines the era", () => {
   it.live("responds with 405 to GET and DELETE, and refuses initialize, on a server of this revision only", () =>
     Effect.gen(function*() {
       const at = yield* http.serve(
-        McpServer.layer({ name: "m", version: "1", revisions: ["2026-07-28"] }, offers.tools.layer)
+        McpServer.layer({ name: "m", version: "1", revisions: ["2026-07-28"] }, tool)
       )
       for (const method of ["GET", "DELETE"]) {
         const { headers, status } = yield* http.send(at, { method, headers: { "mcp-session-id": "s" } })

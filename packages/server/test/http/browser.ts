@@ -17,7 +17,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { doors } from "./doors.ts"
+import { adapters } from "./adapters.ts"
 import { type Json, meta } from "./kit.ts"
 
 const echo = Tool.make("echo", { input: { text: Schema.String } })
@@ -139,9 +139,9 @@ const browse = (chromium: string, script: (own: string) => string): Effect.Effec
     }
   })
 
-for (const door of doors) {
+for (const adapter of adapters) {
   const results = await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
-    const { port } = yield* door.serve(server, { cors: Cors.make() })
+    const { port } = yield* adapter.serve(server, { cors: Cors.make() })
     return yield* browse(
       process.argv[2] ?? "chromium",
       (own) =>
@@ -149,6 +149,6 @@ for (const door of doors) {
         `(results) => fetch(${JSON.stringify(own)}, { method: "POST", body: JSON.stringify(results) }))`
     )
   })))
-  deepEqual(results, expected, door.name)
-  process.stdout.write(`${door.name}: a page of another origin does what it should\n`)
+  deepEqual(results, expected, adapter.name)
+  process.stdout.write(`${adapter.name}: a page of another origin does what it should\n`)
 }

@@ -1,18 +1,54 @@
-/** A handler within an application's `node:http` server, at its shutdown. */
+/** A server that is mounted in an application without Effect: its loggers, and its shutdown. */
 import { describe, expect, it } from "@effect/vitest"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Tool from "@skein/server/Tool"
+import * as WebHttp from "@skein/server/WebHttp"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { modern } from "./kit.ts"
 
-const server = McpServer.layer({ name: "mounted", version: "1" }, Tool.layer(Tool.make("t"), () => Effect.succeed("t")))
+const make = () => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ message }) => void lines.push(String(message)))
+  const server = McpServer.layer(
+    { name: "mounted", version: "1" },
+    Tool.layer(Tool.make("t"), () => Effect.succeed("t"))
+  )
+  return { lines, server: Layer.provide(server, Logger.layer([logger])) }
+}
 
-describe("a mounted server that is closed", () => {
-  it("closes the connections of its streams, so that its application does not wait for them", async () => {
-    const { close, handler } = await NodeHttp.mount(server)
+const principal = () => Effect.die("no database")
+const { body, headers } = modern("tools/call", { name: "t" })
+const init = { method: "POST", headers: headers as Record<string, string>, body: JSON.stringify(body) }
+
+describe("mount", () => {
+  it("sends the messages of the web-standard adapter to the server's loggers", async () => {
+    const { lines, server } = make()
+    const { close, handler } = WebHttp.mount(server, { principal })
+    expect((await handler(new Request("http://localhost/mcp", init))).status).toBe(500)
+    expect(lines[0]).toContain("failed to find the principal of a request")
+    await close()
+  })
+
+  it("sends the messages of the node:http adapter to the server's loggers", async () => {
+    const { lines, server } = make()
+    const { close, handler } = await NodeHttp.mount(server, { principal })
+    const host = createServer((request, response) => handler(request, response))
+    await new Promise<void>((resolve) => void host.listen(0, "127.0.0.1", resolve))
+    const answer = await fetch(`http://127.0.0.1:${(host.address() as AddressInfo).port}/mcp`, init)
+    expect(answer.status).toBe(500)
+    expect(lines[0]).toContain("failed to find the principal of a request")
+    await close()
+    host.close()
+    host.closeAllConnections()
+  })
+
+  it("closes the connections of its streams on close, so that its application does not wait for them", async () => {
+    const { close, handler } = await NodeHttp.mount(make().server)
     const host = createServer((request, response) => handler(request, response))
     host.keepAliveTimeout = 600_000
     await new Promise<void>((resolve) => void host.listen(0, "127.0.0.1", resolve))

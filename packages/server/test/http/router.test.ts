@@ -19,7 +19,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import { application, type Server } from "./doors.ts"
+import { application, type Server } from "./adapters.ts"
 import * as kit from "./kit.ts"
 
 class Tenant extends Context.Service<Tenant, string>()("test/Tenant") {}

@@ -17,7 +17,7 @@ import * as esbuild from "esbuild"
 import { Hono } from "hono"
 import { fileURLToPath } from "node:url"
 import * as vm from "node:vm"
-import type { Server } from "./doors.ts"
+import type { Server } from "./adapters.ts"
 import * as kit from "./kit.ts"
 
 const url = "http://localhost/mcp?x=1#y"

@@ -1,7 +1,7 @@
 /** Attacks with bodies that cost more to read than their size suggests. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { doors } from "../doors.ts"
+import { adapters } from "../adapters.ts"
 import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
 
@@ -12,12 +12,12 @@ const heap = (): number => {
 }
 
 describe("a body", () => {
-  for (const door of doors) {
+  for (const adapter of adapters) {
     it.live(
-      `of 100,000 chunks of one byte takes no more memory than one chunk of as many bytes · ${door.name}`,
+      `of 100,000 chunks of one byte takes no more memory than one chunk of as many bytes · ${adapter.name}`,
       () =>
         Effect.scoped(Effect.gen(function*() {
-          const at = yield* door.serve(fixtures.server(fixtures.echo))
+          const at = yield* adapter.serve(fixtures.server(fixtures.echo))
           const raw = yield* kit.raw(at)
           const chunks = "1\r\n \r\n".repeat(10_000)
           const before = heap()

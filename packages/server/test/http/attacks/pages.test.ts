@@ -4,7 +4,7 @@ import * as Cors from "@skein/server/Cors"
 import * as LegacySse from "@skein/server/LegacySse"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { doors } from "../doors.ts"
+import { adapters } from "../adapters.ts"
 import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
 
@@ -58,10 +58,10 @@ describe("a page that reaches this machine by DNS rebinding", () => {
 })
 
 describe("a page that sends a request without a preflight", () => {
-  for (const door of doors) {
-    it.live(`runs no handler with any media type · ${door.name}`, () =>
+  for (const adapter of adapters) {
+    it.live(`runs no handler with any media type · ${adapter.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
-        const at = yield* door.serve(server)
+        const at = yield* adapter.serve(server)
         const { body, headers } = kit.modern("tools/call", { name: "echo", arguments: { text: "done" } })
         const types = [
           "text/plain",
@@ -84,11 +84,11 @@ describe("a page that sends a request without a preflight", () => {
 })
 
 describe("an origin", () => {
-  for (const door of doors) {
-    it.live(`is allowed only as listed and as a browser writes it · ${door.name}`, () =>
+  for (const adapter of adapters) {
+    it.live(`is allowed only as listed and as a browser writes it · ${adapter.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
         const own = "https://app.example.com"
-        const at = yield* door.serve(server, {
+        const at = yield* adapter.serve(server, {
           allowedOrigins: [own, "https://other.example.com:443"],
           cors: Cors.make()
         })

@@ -5,7 +5,7 @@ import * as WebHttp from "@skein/server/WebHttp"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import { doors } from "../doors.ts"
+import { adapters } from "../adapters.ts"
 import * as fixtures from "../fixtures.ts"
 import { modern, open, raw, send } from "../kit.ts"
 import { call, enter, initialize, notification, request, serve, until } from "./kit.ts"
@@ -75,10 +75,10 @@ describe("maxTotalBodyBytes", () => {
   const head = (length: string) =>
     `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${length}\r\n\r\n`
 
-  for (const door of doors) {
-    it.live(`counts a body that is being read by its Content-Length, or by maxBodyBytes · ${door.name}`, () =>
+  for (const adapter of adapters) {
+    it.live(`counts a body that is being read by its Content-Length, or by maxBodyBytes · ${adapter.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
-        const at = yield* door.serve(fixtures.server(fixtures.echo), {
+        const at = yield* adapter.serve(fixtures.server(fixtures.echo), {
           maxBodyBytes: 10_000,
           maxTotalBodyBytes: 20_000
         })

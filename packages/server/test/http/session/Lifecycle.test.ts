@@ -297,11 +297,4 @@ describe("the number of sessions", () => {
       yield* until(() => server.endpoint.sessions === 0)
       expect(inspect()).toEqual([0, 0])
     }), 60_000)
-
-  it.effect("responds to a notification with 202 and no body", () =>
-    Effect.gen(function*() {
-      const client = yield* enter(yield* serve(), "2025-11-25", { initialized: false })
-      const said = yield* client.post(notification("notifications/initialized"))
-      expect([said.status, said.text]).toEqual([202, ""])
-    }))
 })

@@ -25,14 +25,14 @@ export interface Port {
 }
 
 /** An adapter that serves an endpoint. */
-export interface Door {
+export interface Adapter {
   readonly name: string
   /** Serves until the scope closes. The principal is the value of the `x-user` header. */
   readonly serve: (server: Server, options?: Http.Options) => Effect.Effect<Port, never, Scope.Scope>
 }
 
 /** Converts a request of a `node:http` server to a `Request`, whose signal aborts when the client disconnects. */
-const requestOf = (message: IncomingMessage, left: AbortSignal): Request => {
+const requestOf = (message: IncomingMessage, disconnected: AbortSignal): Request => {
   const headers = new Headers()
   for (const [name, value] of Object.entries(message.headersDistinct)) {
     for (const one of value ?? []) headers.append(name, one)
@@ -41,7 +41,7 @@ const requestOf = (message: IncomingMessage, left: AbortSignal): Request => {
   return new Request(`http://${message.headers.host}${message.url}`, {
     method: message.method!,
     headers,
-    signal: left,
+    signal: disconnected,
     ...(bodiless ? undefined : { body: Readable.toWeb(message) as ReadableStream, duplex: "half" as const })
   })
 }
@@ -79,9 +79,9 @@ export const bridge = (handle: (request: Request) => Promise<Response>): Effect.
     Effect.acquireRelease(
       Effect.callback<ReturnType<typeof createServer>>((resume) => {
         const server = createServer((message, response) => {
-          const left = new AbortController()
-          response.once("close", () => response.writableEnded || left.abort())
-          void handle(requestOf(message, left.signal)).then((web) => answer(response, web))
+          const disconnected = new AbortController()
+          response.once("close", () => response.writableEnded || disconnected.abort())
+          void handle(requestOf(message, disconnected.signal)).then((web) => answer(response, web))
         })
         server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
       }),
@@ -92,7 +92,7 @@ export const bridge = (handle: (request: Request) => Promise<Response>): Effect.
 
 const userOf = (name: string | null | undefined) => name == null ? undefined : { id: name }
 
-const node: Door = {
+const node: Adapter = {
   name: "node:http",
   serve: (server, options) =>
     Effect.map(
@@ -104,7 +104,7 @@ const node: Door = {
     )
 }
 
-const web: Door = {
+const web: Adapter = {
   name: "web",
   serve: (server, options) =>
     Effect.gen(function*() {
@@ -142,7 +142,7 @@ export const application = <E>(
   })
 }
 
-const router: Door = {
+const router: Adapter = {
   name: "HttpRouter",
   serve: (server, options) => {
     const { path: _, ...rest } = options ?? {}
@@ -150,4 +150,4 @@ const router: Door = {
   }
 }
 
-export const doors: ReadonlyArray<Door> = [node, web, router]
+export const adapters: ReadonlyArray<Adapter> = [node, web, router]
