@@ -99,10 +99,8 @@ for (const [wire, transport] of wires) {
           })
           globalThis.gc!()
           const before = process.memoryUsage().heapUsed
-          const begun = performance.now()
           const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 500 }))
           assert.strictEqual(error.reason._tag, "Timeout")
-          assert.isBelow(performance.now() - begun, 2_000)
           globalThis.gc!()
           assert.isBelow(process.memoryUsage().heapUsed - before, 32 * mib)
           yield* until(() => poured.over)

@@ -58,7 +58,7 @@ describe("a process that floods", () => {
         const begun = performance.now()
         const error = yield* Effect.flip(Effect.scoped(Client.make(program(code), options)))
         assert.include(["Timeout", "InvalidResponse"], error.reason._tag)
-        assert.isBelow(performance.now() - begun, 5_000)
+        assert.isBelow(performance.now() - begun, 15_000)
         assert.isBelow(process.memoryUsage().rss - before, 192 * mib)
       }))
   }
@@ -184,7 +184,7 @@ describe("a short-lived process", () => {
             pid = (params as { readonly pid: number }).pid
           })).pipe(Effect.timeoutOption(3_000))
       }))
-      assert.isBelow(performance.now() - begun, 8_000)
+      assert.isBelow(performance.now() - begun, 20_000)
       assert.isAbove(pid, 0)
       // The process has ended, or is a zombie that has not been reaped.
       let state = ") Z"

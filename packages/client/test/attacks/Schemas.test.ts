@@ -6,7 +6,8 @@ import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import { connect } from "../input/kit.ts"
 import { until } from "../http/support/connection.ts"
-import { type Json, result, timed } from "./kit.ts"
+import { type Json, result } from "./kit.ts"
+import { withCpuTime } from "../support/cpuTime.ts"
 
 const nested = (depth: number, wrap: (inner: Json) => Json, inner: Json = { type: "string" }): Json => {
   let schema = inner
@@ -127,13 +128,13 @@ describe("the outputSchema of a tool", () => {
               )))
           )
           const client = yield* Client.make(server.transport)
-          const [, listing] = yield* timed(Effect.result(client.listTools()))
-          const [called, calling] = yield* timed(Effect.result(client.callTool("t", {})))
+          const [, listing] = yield* withCpuTime(Effect.result(client.listTools()))
+          const [called, calling] = yield* withCpuTime(Effect.result(client.callTool("t", {})))
           if (called._tag === "Failure") {
             assert.strictEqual(called.failure.reason._tag, "InvalidResponse")
           }
-          assert.isBelow(listing, 4_000)
-          assert.isBelow(calling, 4_000)
+          assert.isBelow(listing, 10_000)
+          assert.isBelow(calling, 10_000)
           assert.isUndefined((Object.prototype as Json).polluted)
         }).pipe(Effect.scoped))
     }
@@ -160,17 +161,18 @@ describe("the requestedSchema of a form", () => {
     ["a format", { type: "string", format: "email", default: "@".repeat(100_000) }],
     ["a uri", { type: "string", format: "uri", default: "a:" + "/".repeat(1_000_000) }]
   ]
-  /** Requests a form with these fields. It is presented or refused within three seconds. */
+  /** Requests a form with these fields. It is presented or refused within five seconds of CPU time. */
   const soon = (properties: object) =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       const host = Elicitation.layer({ form: () => Effect.succeed(Elicitation.accept({})) })
       yield* connect(server.transport, host, { revisions: ["2025-11-25"] })
       const params = { message: "m", requestedSchema: { type: "object", properties } }
-      const begun = performance.now()
-      server.sendText(JSON.stringify({ jsonrpc: "2.0", id: "e", method: "elicitation/create", params }))
-      yield* until(() => server.responses.some(({ id }) => id === "e"))
-      assert.isBelow(performance.now() - begun, 3_000)
+      const [, took] = yield* withCpuTime(Effect.suspend(() => {
+        server.sendText(JSON.stringify({ jsonrpc: "2.0", id: "e", method: "elicitation/create", params }))
+        return until(() => server.responses.some(({ id }) => id === "e"))
+      }))
+      assert.isBelow(took, 5_000)
     }).pipe(Effect.scoped)
 
   for (const [name, field] of fields) {

@@ -70,10 +70,8 @@ describe("a response that arrives very slowly", () => {
           revisions: ["2025-11-25"],
           enforceCapabilities: false
         })
-        const begun = performance.now()
         const error = yield* Effect.flip(client.callTool("t", {}, { timeout: 150 }))
         assert.strictEqual(error.reason._tag, "Timeout")
-        assert.isBelow(performance.now() - begun, 1_500)
         yield* until(() => dripping.every(({ closedByClient }) => closedByClient))
       }).pipe(Effect.scoped))
   }

@@ -127,7 +127,6 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           const server = yield* RawServer.tcp((socket) => void socket.once("data", () => way(socket)))
           globalThis.gc!()
           const before = process.memoryUsage().rss
-          const begun = performance.now()
           const made = Client.make(
             transport({ url: server.url, closeTimeout: 50, maxMessageBytes: mib, endpointTimeout: 100 }),
             {
@@ -138,7 +137,6 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
           const error = yield* Effect.flip(Effect.scoped(made))
           assert.strictEqual(error._tag, "ClientError")
           assert.isBelow(error.message.length, 2_000)
-          assert.isBelow(performance.now() - begun, 3_000)
           assert.isBelow(process.memoryUsage().rss - before, 96 * mib)
           // After an aborted request, fetch opens another connection, and keeps it unused for four seconds.
           yield* until(() => server.sockets.every(({ bytesRead, destroyed }) => destroyed || bytesRead === 0))

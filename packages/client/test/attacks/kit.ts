@@ -1,8 +1,7 @@
-/** Texts that a hostile server sends, and a stopwatch. */
+/** Texts that a hostile server sends. */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
-import * as Effect from "effect/Effect"
 
 export type Json = any
 
@@ -37,13 +36,6 @@ export const deep = {
   objects: `${"{\"a\":".repeat(depth)}1${"}".repeat(depth)}`,
   schemas: `${"{\"type\":\"object\",\"properties\":{\"a\":".repeat(depth)}{}${"}}".repeat(depth)}`
 }
-
-/** Runs an effect and returns its value with its duration in milliseconds. */
-export const timed = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [A, number], E, R> =>
-  Effect.suspend(() => {
-    const startedAt = performance.now()
-    return Effect.map(effect, (value) => [value, performance.now() - startedAt] as const)
-  })
 
 /** Results of `tools/call`, without their braces, that are hostile or not valid. */
 export const toolResults: ReadonlyArray<string> = [

@@ -11,6 +11,7 @@ import type { ClientError } from "../../src/ClientError.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import { ask, done, failure, fork, form, inputRequired, type Json, logged, open, turns } from "./kit.ts"
 import { fieldsOf } from "../support/fields.ts"
+import { cpuTime } from "../support/cpuTime.ts"
 
 const revisions = Revision.all.filter((revision) => revision >= "2025-06-18")
 
@@ -222,14 +223,14 @@ for (const revision of revisions) {
     it.effect("enforces a hostile pattern in linear time", () =>
       Effect.gen(function*() {
         const params = form({ name: { ...text, pattern: "^(a+)+$" } })
-        const started = performance.now()
+        const before = cpuTime()
         const { error, failed } = yield* logged(() =>
           asked(revision, constantly({ name: `${"a".repeat(5_000)}!` }), params)
         )
         assert.isTrue(failed !== undefined || error !== undefined)
         const { result } = yield* asked(revision, constantly({ name: "aaa" }), params)
         assert.deepStrictEqual(result.content, { name: "aaa" })
-        assert.isBelow(performance.now() - started, 1_000)
+        assert.isBelow(cpuTime() - before, 1_000)
       }))
   })
 }

@@ -387,9 +387,8 @@ describe.each(adapters)("$name", ({ serve }) => {
     Effect.gen(function*() {
       const { server } = yield* make
       const outer = yield* Effect.scope
-      const began = performance.now()
       const { idle, listening } = yield* Effect.gen(function*() {
-        const port = yield* serve(server)
+        const port = yield* serve(server, { shutdownTimeout: "60 seconds" })
         const listening = yield* kit.open(
           port,
           kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })
@@ -403,7 +402,7 @@ describe.each(adapters)("$name", ({ serve }) => {
       }).pipe(Effect.scoped)
       expect((yield* listening.message).id).toBe(1)
       expect(yield* listening.ended).toBe("end")
+      // With a request that waits, the test would reach its own timeout before shutdownTimeout.
       expect(yield* idle.ended).toBe("end")
-      expect(performance.now() - began).toBeLessThan(3000)
     }))
 })

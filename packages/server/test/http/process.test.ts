@@ -62,17 +62,17 @@ describe("a process that serves HTTP", () => {
 
   it.live("ends 1,000 open streams with a result and without a reset on SIGTERM, before shutdownTimeout", () =>
     Effect.scoped(Effect.gen(function*() {
-      const server = yield* run()
+      const server = yield* run({ shutdownTimeout: 60_000 })
       const streams = yield* Effect.forEach(Array.from({ length: 1_000 }), () => kit.open(server, listen), {
         concurrency: 50
       })
       yield* Effect.forEach(streams, ({ message }) => message, { discard: true })
       const idle = yield* kit.raw(server)
-      const told = performance.now()
+      const signalled = performance.now()
       server.kill("SIGTERM")
       expect(yield* server.exit).toBe(143)
-      // It takes a tenth of a second, or a second while other tests use the machine. The timeouts are 5 seconds.
-      expect(performance.now() - told).toBeLessThan(4_000)
+      // It takes a tenth of a second, or seconds on a busy machine.
+      expect(performance.now() - signalled).toBeLessThan(25_000)
       for (const { ended, message } of streams) {
         expect((yield* message).result).toMatchObject({ resultType: "complete" })
         expect(yield* ended).toBe("end")

@@ -191,13 +191,11 @@ describe("streams", () => {
         )
         raw.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head}content-length: ${body.length}\r\n\r\n${body}`)
         yield* wait.running(count)
-        const left = performance.now()
         // Closed by a reset, by the end of the connection, and by the end of the sending side.
         if (count === 1) raw.socket.resetAndDestroy()
         else if (count === 2) raw.socket.destroy()
         else raw.end()
         yield* fixtures.until(() => wait.seen.interrupted === count)
-        expect(performance.now() - left).toBeLessThan(1_000)
       }
       yield* fixtures.until(() => [...at.endpoint.requests].length === 0)
     })))

@@ -40,7 +40,7 @@ describe("close", () => {
     "ends 1,000 idle streams cleanly, without a reset and without waiting for shutdownTimeout",
     () =>
       Effect.gen(function*() {
-        const server = yield* serve()
+        const server = yield* serve({ shutdownTimeout: "60 seconds" })
         const streams = yield* Effect.forEach(
           Array.from({ length: 1_000 }),
           () => Effect.flatMap(enter(server, "2025-11-25"), (client) => client.get()),
@@ -48,8 +48,7 @@ describe("close", () => {
         )
         expect([server.endpoint.sessions, server.endpoint.streams]).toEqual([1_000, 1_000])
         const [took] = yield* Effect.timed(server.endpoint.close)
-        // The machine may be busy with other tests; shutdownTimeout is 5 seconds.
-        expect(Duration.toMillis(took)).toBeLessThan(4_000)
+        expect(Duration.toSeconds(took)).toBeLessThan(30)
         const ends = yield* Effect.forEach(streams, ({ ended }) => ended)
         expect(new Set(ends)).toEqual(new Set(["end"]))
       }),
