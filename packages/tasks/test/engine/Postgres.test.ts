@@ -44,17 +44,19 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
     () =>
       Effect.gen(function*() {
         const start = yield* database
-        const submitter = yield* start({}, { runTasks: false })
+        // The poll would take longer than the bound: a notification reports each event.
+        const pollInterval = "20 seconds"
+        const submitter = yield* start({}, { runTasks: false, pollInterval })
         const { id } = yield* submitter.in(submit("tea"))
         const asked = yield* Effect.forkChild(submitter.in(until(id, ({ questions }) => questions.length > 0)))
-        yield* start({ tea: plain(() => Effect.map(ask("milk?"), ({ said }) => `Tea, ${said}`)) })
+        yield* start({ tea: plain(() => Effect.map(ask("milk?"), ({ said }) => `Tea, ${said}`)) }, { pollInterval })
         const { questions: [question] } = yield* Fiber.join(asked)
         const done = yield* Effect.forkChild(submitter.in(ended(id)))
         yield* Effect.sleep(300)
         const before = performance.now()
         yield* submitter.in(Effect.flatMap(TaskEngine, ({ answer }) => answer(id, question!.key, { said: "milk" })))
         expect(textOf(yield* Fiber.join(done))).toBe("Tea, milk")
-        expect(performance.now() - before).toBeLessThan(400)
+        expect(performance.now() - before).toBeLessThan(10_000)
       }).pipe(Effect.scoped),
     30_000
   )
@@ -101,7 +103,8 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
     () =>
       Effect.gen(function*() {
         const start = yield* database
-        const submitter = yield* start({}, { runTasks: false })
+        const pollInterval = "20 seconds"
+        const submitter = yield* start({}, { runTasks: false, pollInterval })
         const log: Array<string> = []
         const worker = yield* start({
           ...one,
@@ -112,7 +115,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
               return ""
             })
           )
-        })
+        }, { pollInterval })
         const first = yield* submitter.in(submit("one"))
         yield* submitter.in(ended(first.id))
         const times = yield* Effect.forEach([1, 2, 3, 4, 5], () =>
@@ -121,7 +124,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
             yield* submitter.in(Effect.flatMap(submit("one"), ({ id }) => ended(id)))
             return performance.now() - before
           }))
-        expect(Math.min(...times)).toBeLessThan(300)
+        expect(Math.min(...times)).toBeLessThan(10_000)
         const { id } = yield* submitter.in(submit("endless"))
         yield* Effect.sleep(300)
         expect(yield* submitter.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
