@@ -95,7 +95,7 @@ export const configurations: ReadonlyArray<Configuration> = [
     variant: "streamable",
     missing: () => ["urlCompletion"],
     features: () => V2.handler(() => V2Features.make()),
-    interactive: (state) => V2.handler((notify) => V2Interactive.make(state, { notify }))
+    interactive: (state) => V2.handler((notifyAll) => V2Interactive.make(state, { notifyAll }))
   },
   {
     server: "sdk-v2",
@@ -105,7 +105,8 @@ export const configurations: ReadonlyArray<Configuration> = [
     variant: "streamable",
     missing: () => ["urlCompletion", "callNotifications", "logLevels"],
     features: () => V2.handler(() => V2Features.make(), { responseMode: "json" }),
-    interactive: (state) => V2.handler((notify) => V2Interactive.make(state, { notify }), { responseMode: "json" })
+    interactive: (state) =>
+      V2.handler((notifyAll) => V2Interactive.make(state, { notifyAll }), { responseMode: "json" })
   },
   {
     server: "sdk-v2",
@@ -115,7 +116,7 @@ export const configurations: ReadonlyArray<Configuration> = [
     variant: "streamable",
     missing: (agreed) => agreed === "2026-07-28" ? ["urlCompletion"] : ["serverRequests", ...stateless],
     features: () => V2.handler(() => V2Features.make(), { legacy: "stateless" }),
-    interactive: (state) => V2.handler((notify) => V2Interactive.make(state, { notify }), { legacy: "stateless" })
+    interactive: (state) => V2.handler((notifyAll) => V2Interactive.make(state, { notifyAll }), { legacy: "stateless" })
   },
   {
     server: "effect-ai",
