@@ -50,7 +50,7 @@ const untilStatus = (task: RemoteTask.RemoteTask, pattern: RegExp) =>
   Stream.runHead(Stream.filter(task.states, ({ status, statusMessage }) => pattern.test(`${status}: ${statusMessage}`)))
 
 // The tests mostly wait for tasks and processes, so they run concurrently, with a timeout for busy machines.
-describe.concurrent("the durable task of the tea house", { timeout: 120_000 }, () => {
+describe.concurrent("the durable task of the tour", { timeout: 120_000 }, () => {
   it.live("continues after SIGTERM and SIGKILL, repeats no step, and accepts the answer of another client", () =>
     Effect.gen(function*() {
       const data = yield* databaseFile

@@ -225,7 +225,7 @@ describe("the build", () => {
 describe("the code that an unused module leaves in a bundle", () => {
   const left = (code: string): Promise<string> => leftover(put("left/A.js", code))
 
-  it("is nothing where the module only creates values", async () => {
+  it("reports nothing for a module that only creates values", async () => {
     expect(
       await left("import * as X from \"effect/X\"\nexport const a = /*#__PURE__*/X.f()\nexport class B { b = a }\n")
     )
@@ -233,7 +233,7 @@ describe("the code that an unused module leaves in a bundle", () => {
     expect(await left("export const maxBytes = 4 * 1024 * 1024\n")).toBe("")
   })
 
-  it("is a bare call, an unmarked call or a static block", async () => {
+  it("reports a bare call, an unmarked call and a static block", async () => {
     expect(await left("globalThis.register(1)\n")).toContain("register")
     expect(await left("export const a = globalThis.f()\n")).toContain("globalThis.f()")
     expect(await left("export class B { static { this.b = 1 } }\n")).toContain("static")

@@ -140,7 +140,7 @@ describe("an earlier serverProfile", () => {
     await server.close()
   })
 
-  it("is discarded if the server has changed", async () => {
+  it("discards a stored profile if the server has changed", async () => {
     const old = await v1.interactive(State.make())
     const first = await Skein.connectInteractive(old.address)
     const serverProfile = first.client.serverProfile

@@ -175,7 +175,7 @@ describe("sdk-v2 and a server without 2026-07-28", () => {
     expect(sessionServer.endpoint.sessions).toBe(0)
   })
 
-  it("is rejected if it requires 2026-07-28", async () => {
+  it("rejects a client that requires 2026-07-28", async () => {
     await expect(SdkV2.connectInteractive(sessionServer.http, { revision: modern })).rejects.toThrow(
       "Unsupported protocol version"
     )
@@ -197,7 +197,7 @@ describe("sdk-v2 and a server of 2026-07-28 only", () => {
     await client.close()
   })
 
-  it("is rejected if it requires a session", async () => {
+  it("rejects a client that requires a session", async () => {
     await expect(SdkV2.connectInteractive(statelessServer.http, { revision: "2025-11-25" })).rejects.toThrow("-32022")
     expect(statelessServer.endpoint.sessions).toBe(0)
   })

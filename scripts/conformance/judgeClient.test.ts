@@ -57,7 +57,7 @@ describe("judging the client", () => {
     expect(isPassed(scenario)).toBe(true)
   }, 30_000)
 
-  it("fails a client that does nothing", async () => {
+  it("fails a client that sends no message", async () => {
     const scenario = await runOne("true", { revision: "2026-07-28" }, one)
     expect(isPassed(scenario)).toBe(false)
   })

@@ -231,7 +231,7 @@ describe("the standard headers", () => {
     assert.isUndefined(Header.standardMismatch(read(Header.standard(body)), body))
   })
 
-  it("2026-07-28 · are refused where one is missing or different", () => {
+  it("2026-07-28 · rejects a missing or different header", () => {
     const headers = Header.standard(body)
     for (const name of Object.keys(headers)) {
       const { [name]: _, ...rest } = headers
@@ -243,7 +243,7 @@ describe("the standard headers", () => {
     }
   })
 
-  it("are refused where one is repeated, joined by a comma", () => {
+  it("rejects a repeated header, joined by a comma", () => {
     assert.isString(
       Header.standardMismatch(read({ ...Header.standard(body), "Mcp-Method": "tools/call, tools/list" }), body)
     )

@@ -60,7 +60,7 @@ describe("a decoded value", () => {
 })
 
 describe("an optional member of undefined", () => {
-  it("has the same effect as an absent one", () => {
+  it("treats an optional member of undefined as absent", () => {
     const error = new McpError.McpError({ reason: "Other", message: "m", data: undefined, code: undefined })
     expect(McpError.toErrorObject(error, "2025-11-25")).toEqual({ code: -32603, message: "m" })
     const bounds = { maxSchemaChars: undefined, maxDepth: undefined, maxSchemas: undefined, maxSteps: undefined }

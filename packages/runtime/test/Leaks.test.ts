@@ -212,7 +212,7 @@ describe("after 10,000 sessions with random calls, cancellations and disconnects
 })
 
 describe("an idle session", () => {
-  it.live("has no fiber and no timer; a call adds one timer, and the end removes everything", () =>
+  it.live("adds one timer per call and no fiber, and removes everything at the end", () =>
     Effect.gen(function*() {
       const { counts, service } = census()
       const { alive } = yield* timers

@@ -355,7 +355,7 @@ describe("maxBatchMessages", () => {
 })
 
 describe("a refused request", () => {
-  it.effect("leaves nothing behind, for any number of them", () =>
+  it.effect("releases any number of refused requests", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({
         canPause: false,

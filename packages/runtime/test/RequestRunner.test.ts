@@ -69,7 +69,7 @@ const start = (recorder: Recorder) => {
 }
 
 describe("a request", () => {
-  it("that does not suspend has its response sent when start returns", () => {
+  it("sends the response of a request that does not suspend before start returns", () => {
     const recorder = new Recorder(Effect.succeed({ ok: true }))
     const request = start(recorder)
     expect(recorder.steps).toEqual(["respond"])
@@ -79,7 +79,7 @@ describe("a request", () => {
     expect([request.cancelled, recorder.steps]).toEqual([false, ["respond"]])
   })
 
-  it("that suspends is reported as suspended, then answered, then reported as ended", () => {
+  it("reports a suspending request as suspended, answers it, and reports it as ended", () => {
     const end = Deferred.makeUnsafe<RequestContext.Answer>()
     const recorder = new Recorder(Deferred.await(end))
     const request = start(recorder)
@@ -89,7 +89,7 @@ describe("a request", () => {
     expect(recorder.steps).toEqual(["suspended", "respond", "ended"])
   })
 
-  it("that is cancelled is discarded once", () => {
+  it("discards a cancelled request once", () => {
     const recorder = new Recorder(Effect.never)
     const request = start(recorder)
     request.cancel()
@@ -98,21 +98,21 @@ describe("a request", () => {
     expect(recorder.steps).toEqual(["suspended", "discard", "ended"])
   })
 
-  it("that dies is logged before it is answered", () => {
+  it("logs a defect before it answers the request", () => {
     const recorder = new Recorder(Effect.die("broken"))
     start(recorder)
     expect(recorder.steps).toEqual(["defect", "respond"])
     expect(recorder.responses[0]).toMatchObject({ _tag: "Failure", error: { code: -32603 } })
   })
 
-  it("whose result cannot be sent is answered with -32603 instead", () => {
+  it("answers with -32603 if the result cannot be sent", () => {
     const recorder = new Recorder(Effect.succeed({}), 1)
     start(recorder)
     expect(recorder.steps).toEqual(["defect", "respond"])
     expect(recorder.responses.map((answer) => answer._tag)).toEqual(["Success", "Failure"])
   })
 
-  it("is provided to its handler", () => {
+  it("provides the request context to the handler", () => {
     const seen: Array<RequestContext.RequestContext> = []
     const recorder = new Recorder(Effect.map(RequestContext.McpRequest, (request) => {
       seen.push(request)
@@ -124,7 +124,7 @@ describe("a request", () => {
     expect(recorder.steps).toEqual(["respond"])
   })
 
-  it.effect("sends through its sink while it runs, and nothing after its end", () =>
+  it.effect("sends through the sink while the request runs, and nothing after its end", () =>
     Effect.gen(function*() {
       const end = Deferred.makeUnsafe<RequestContext.Answer>()
       const recorder = new Recorder(Deferred.await(end))
@@ -170,7 +170,7 @@ describe("a request", () => {
       expect([opened, request.finished]).toEqual([1, true])
     }))
 
-  describe("whose handler is replaced", () => {
+  describe("replaceWith", () => {
     const replacement = Effect.succeed({ resultType: "input_required" })
 
     /** A suspended request whose handler is replaced. */
@@ -181,7 +181,7 @@ describe("a request", () => {
       return { recorder, request }
     }
 
-    it("is answered with the replacement when the handler has ended, finalizers included", () => {
+    it("answers with the replacement after the handler and its finalizers have ended", () => {
       const released = Deferred.makeUnsafe<void>()
       const { recorder } = interrupted(Effect.ensuring(Effect.never, Deferred.await(released)))
       expect(recorder.steps).toEqual(["suspended"])
@@ -190,14 +190,14 @@ describe("a request", () => {
       expect(recorder.responses).toMatchObject([{ _tag: "Success", result: { resultType: "input_required" } }])
     })
 
-    it("may be cancelled while the replacement runs", () => {
+    it("cancels the request while the replacement runs", () => {
       const { request, recorder } = interrupted(Effect.never, Effect.never)
       expect([recorder.steps, request.finished]).toEqual([["suspended"], false])
       request.cancel()
       expect(recorder.steps).toEqual(["suspended", "discard", "ended"])
     })
 
-    it("is not answered with the replacement after a cancellation", () => {
+    it("does not answer with the replacement after a cancellation", () => {
       const released = Deferred.makeUnsafe<void>()
       const { recorder, request } = interrupted(Effect.ensuring(Effect.never, Deferred.await(released)))
       request.cancel()
@@ -205,7 +205,7 @@ describe("a request", () => {
       expect(recorder.steps).toEqual(["suspended", "discard", "ended"])
     })
 
-    it("is answered with the outcome of a handler that ends in spite of the interruption", () => {
+    it("answers with the outcome of a handler that ignores the interruption", () => {
       const end = Deferred.makeUnsafe<RequestContext.Answer, McpError.McpError>()
       const { recorder, request } = interrupted(Effect.uninterruptible(Deferred.await(end)))
       expect(request.state).toBe("Replacing")
@@ -215,7 +215,7 @@ describe("a request", () => {
       expect(recorder.steps).toEqual(["suspended", "respond", "ended"])
     })
 
-    it("is answered with -32603 when a finalizer of the handler dies", () => {
+    it("answers with -32603 when a finalizer of the handler dies", () => {
       const { recorder } = interrupted(Effect.ensuring(Effect.never, Effect.die("torn")))
       expect(recorder.steps).toEqual(["suspended", "defect", "respond", "ended"])
       expect(recorder.responses).toMatchObject([{ _tag: "Failure", error: { code: -32603 } }])

@@ -95,7 +95,7 @@ describe("the end of a session", () => {
       }))
   }
 
-  it.effect("keeps the first reason", () =>
+  it.effect("reports the first of several reasons", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
       peer.close({ _tag: "Expired" })
@@ -105,7 +105,7 @@ describe("the end of a session", () => {
       expect(other.closes).toBe(1)
     }))
 
-  it.effect("runs and sends nothing afterwards", () =>
+  it.effect("runs no handler and sends no message afterwards", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
       peer.close({ _tag: "ClosedByUs" })

@@ -52,7 +52,7 @@ describe("defaults", () => {
     }))
 
   for (const revision of Revision.all.filter((revision) => revision < "2026-07-28")) {
-    it.effect(`${revision} · has no hints`, () =>
+    it.effect(`${revision} · sends no hints`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server({ "tools/list": { ttlMs: 1, cacheScope: "public" } }), revision)
         for (const [method, params] of [["tools/list", {}], ["resources/read", { uri: "a://kept" }]] as const) {
@@ -97,7 +97,7 @@ describe("the option caching", () => {
 })
 
 describe("the hints of a resource", () => {
-  it.effect("come from its definition, or from the result of its reader", () =>
+  it.effect("takes hints from the definition of a resource, or from the result of its reader", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(server())
       const read = (uri: string) => Effect.map(client.result("resources/read", { uri }), hints)
@@ -111,7 +111,7 @@ describe("the hints of a resource", () => {
       expect(JSON.stringify(yield* client.result("resources/templates/list"))).not.toContain("\"ttlMs\":7")
     }))
 
-  it.effect("are private for an entry that only some callers may see, and for the list that contains it", () =>
+  it.effect("sends a private hint for an entry that only some callers may see, and for its list", () =>
     Effect.gen(function*() {
       const caching = {
         "tools/list": { cacheScope: "public", ttlMs: 5 },

@@ -71,7 +71,7 @@ for (const revision of Revision.all) {
         }
       }))
 
-    it.effect(`${revision} · sends messages at or above the requested level, and none below`, () =>
+    it.effect(`${revision} · sends only messages at or above the requested level`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(logs(everything)), revision)
         for (const [i, level] of levels.entries()) {

@@ -72,7 +72,7 @@ for (const revision of Revision.all) {
         }
       }))
 
-    it.effect(`${revision} · answers for a hidden entry as for one that does not exist, for all arguments`, () =>
+    it.effect(`${revision} · answers requests for a hidden entry as for an unknown entry, for all arguments`, () =>
       Effect.gen(function*() {
         const { ann, bob } = yield* both(revision)
         const argument = { name: "secret", value: "" }
@@ -162,7 +162,7 @@ describe("predicates", () => {
       }
     }))
 
-  it.effect("predicates combine: those around definitions and that of the entry", () =>
+  it.effect("combines the predicates around definitions with the predicate of the entry", () =>
     Effect.gen(function*() {
       const asked: Array<string> = []
       const says = (name: string, answer: boolean) => () => {

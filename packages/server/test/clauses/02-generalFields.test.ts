@@ -59,7 +59,7 @@ const wrong: ReadonlyArray<readonly [clause: string, kinds: ReadonlyArray<string
   ["2025-06-18 · _meta is JSON", all, { _meta: { "a.b/c": 1n } }, "JSON"]
 ]
 
-describe("metadata that no definition may have fails the layer, and is named", () => {
+describe("invalid metadata fails the layer", () => {
   for (const [clause, of, said, problem] of wrong) {
     for (const kind of of) {
       it.effect(`${clause} · ${kind}: ${inspect(said, { breakLength: Infinity })}`, () =>
@@ -71,7 +71,7 @@ describe("metadata that no definition may have fails the layer, and is named", (
     }
   }
 
-  it.effect("is left out without hiding the other definitions, if a definition is added while the server runs", () =>
+  it.effect("fails a definition that is added while the server runs, and does not hide the others", () =>
     Effect.gen(function*() {
       const context = yield* Layer.build(kit.server(Resource.layer(Resource.make("r://r"), ok)))
       const client = yield* Effect.provide(kit.connect(), context)

@@ -53,7 +53,7 @@ for (const [{ connect, name }, revision] of transports.each) {
       expect((yield* call("form"))[0]).toBe(revision < "2025-06-18")
     }))
 
-  it.live(`${revision} · ${name} · servers MUST NOT ask for what the client has not declared`, () =>
+  it.live(`${revision} · ${name} · servers MUST NOT send requests for capabilities that the client has not declared`, () =>
     Effect.gen(function*() {
       const client = yield* connect(server, revision)
       for (const tool of ["sample", "roots", "form"]) {

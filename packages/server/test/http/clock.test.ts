@@ -84,7 +84,7 @@ describe("a client that does not read", () => {
     ))
   const call = kit.modern("tools/call", { name: "flood", arguments: {} }, { _meta: { progressToken: 1 } })
 
-  it.effect("2026-07-28 · is disconnected beyond maxUnsentChars, and its request is cancelled", () =>
+  it.effect("2026-07-28 · disconnects a client beyond maxUnsentChars, and cancels its request", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const { made, send } = yield* endpoint(fixtures.server(flood), { maxUnsentChars: 10_000 })

@@ -58,7 +58,7 @@ describe("a preflight", () => {
     expect(allowed).not.toContain("mcp-param-64")
   })
 
-  it("is an OPTIONS request with an origin and a requested method, and nothing else is", () => {
+  it("treats only OPTIONS with an origin and a requested method as a preflight", () => {
     expect(preflight(Cors.make(), {})).toBeUndefined()
     expect(Cors.make().preflight(undefined, () => "POST")).toBeUndefined()
   })
@@ -96,7 +96,7 @@ describe("a response", () => {
     })
   })
 
-  it("has only `vary: Origin` without an origin", () => {
+  it("adds only `vary: Origin` to a request without an origin", () => {
     expect(Cors.make({ credentials: true }).headers(undefined)).toEqual({ vary: "Origin" })
   })
 })

@@ -32,13 +32,13 @@ describe("a request for another host name, or from another origin", () => {
   const host = "Forbidden: the Host of this request is not among the allowedHosts of the server"
   const origin = "Forbidden: the Origin of this request is not among the allowedOrigins of the server"
 
-  it.effect("is answered with the option that would allow it, and without the header's value", () =>
+  it.effect("responds with the option that would allow the request, and without the header's value", () =>
     Effect.gen(function*() {
       const { answers } = yield* ask(other, { host: "mcp.example.com", origin: "https://app.acme.com" })
       expect(answers).toEqual([[403, host], [403, origin]])
     }))
 
-  it.effect("is logged as a warning once for each option, because a refused client sees only a 403", () =>
+  it.effect("logs one warning for each option, because a refused client sees only a 403", () =>
     Effect.gen(function*() {
       const page = { host: "mcp.example.com", origin: "https://app.acme.com" }
       const { lines } = yield* ask(other, { host: "scanner" }, page, other)
@@ -51,7 +51,7 @@ describe("a request for another host name, or from another origin", () => {
       ])
     }))
 
-  it.effect("cannot write a line of its own into the log", () =>
+  it.effect("escapes line breaks of a header in the log", () =>
     Effect.gen(function*() {
       const { lines } = yield* ask({ host: "a b\u001b[2J" }, { host: "x".repeat(1000) })
       expect(lines.join("")).toContain("\"a b")
@@ -61,7 +61,7 @@ describe("a request for another host name, or from another origin", () => {
 })
 
 describe("a request that is refused before it is handled", () => {
-  it.effect("is logged at level Debug, because middleware does not see it", () =>
+  it.effect("logs a refused request at level Debug, because middleware does not see it", () =>
     Effect.gen(function*() {
       const host = "mcp.example.com"
       const { answers, lines } = yield* ask(

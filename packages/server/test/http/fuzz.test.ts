@@ -63,7 +63,7 @@ const mutate = (text: string, next: () => number): string => {
 }
 
 describe("hostile bytes", () => {
-  it.live("are answered or disconnected without an internal error, and the next request is served", () =>
+  it.live("answers or disconnects without an internal error, and serves the next request", () =>
     logged((lines) =>
       Effect.scoped(Effect.gen(function*() {
         const at = yield* kit.serve(fixtures.server(fixtures.echo))

@@ -343,7 +343,7 @@ describe("bodies", () => {
       }
     })))
 
-  it.live("leaves nothing behind after an aborted upload", () =>
+  it.live("releases an aborted upload", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const raw = yield* kit.raw(at)

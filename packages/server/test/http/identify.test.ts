@@ -34,7 +34,7 @@ const make = () => {
 }
 
 describe("a client that disconnects before its principal is known", () => {
-  it("interrupts the search behind the web-standard adapter", async () => {
+  it("interrupts the principal's effect behind the web-standard adapter", async () => {
     const { begun, heard, interrupted, principal, server } = make()
     const { close, handler } = WebHttp.mount(server, { principal })
     const client = new AbortController()
@@ -47,7 +47,7 @@ describe("a client that disconnects before its principal is known", () => {
     await close()
   })
 
-  it("interrupts the search behind node:http", async () => {
+  it("interrupts the principal's effect behind node:http", async () => {
     const { begun, heard, interrupted, principal, server } = make()
     const { close, handler } = await NodeHttp.mount(server, { principal })
     const host = createServer((request, response) => handler(request, response))
@@ -82,7 +82,7 @@ describe("the principal of a request", () => {
   ]
 
   for (const [name, status, sent, path] of foreign) {
-    it(`is not searched before the guards have passed: ${name}`, async () => {
+    it(`does not run the principal's effect before the guards have passed: ${name}`, async () => {
       let searches = 0
       const options = asked(() => void searches++)
       const web = WebHttp.mount(make().server, options)

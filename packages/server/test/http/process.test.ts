@@ -45,7 +45,7 @@ describe("a process that serves HTTP", () => {
       expect(server.stderr.all.join()).toContain("it was interrupted")
     })))
 
-  it.live("ends at once on a second signal", () =>
+  it.live("exits immediately on a second signal", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* run()
       const stream = yield* kit.raw(server)

@@ -71,7 +71,7 @@ const tenancy = HttpRouter.middleware<{ provides: Tenant }>()(Effect.succeed((ro
 const mcp = (server: Server, options?: HttpRoutes.Options) => HttpRoutes.layer(options).pipe(Layer.provide(server))
 
 describe("the route", () => {
-  it.live("is part of an application, behind the middleware that is provided to it", () =>
+  it.live("runs within an application, behind the middleware that is provided to it", () =>
     Effect.gen(function*() {
       const { server } = yield* make
       const health = HttpRouter.add("GET", "/health", HttpServerResponse.text("well"))
@@ -109,7 +109,7 @@ describe("the route", () => {
       }
     }))
 
-  it.live("has its own limit for bodies", () =>
+  it.live("applies its own limit to bodies", () =>
     Effect.gen(function*() {
       const { server } = yield* make
       const port = yield* Effect.provideService(application(mcp(server)), MaxBodySize, ByteSize.bytes(10))

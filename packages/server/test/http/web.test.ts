@@ -73,7 +73,7 @@ const handlerOf = (server: Server, options: WebHttp.Options = {}) =>
   )
 
 describe("a request", () => {
-  it.live("is served on its exact path, regardless of its query, and is answered with 404 on any other path", () =>
+  it.live("serves the exact path, regardless of the query, and responds 404 on any other path", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server)
       const ask = (to: string) => Effect.promise(() => handler(new Request(to, { method: "PUT" })))
@@ -86,7 +86,7 @@ describe("a request", () => {
       }
     }))
 
-  it.live("is checked by its Host header, or by the host of its URL if it has none", () =>
+  it.live("checks the Host header, or the host of the URL without that header", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server, { allowedHosts: ["mcp.example.com"] })
       const ask = (to: string, headers: Record<string, string> = {}) =>
@@ -98,7 +98,7 @@ describe("a request", () => {
       expect(yield* ask("https://mcp.example.com/mcp", { host: "evil.example" })).toBe(403)
     }))
 
-  it.live("has the principal and the services of its handlers from the application", () =>
+  it.live("takes the principal and the services of handlers from the application", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server)
       const given = { principal: { id: "ada" }, context: Context.make(Tenant, "acme") }
@@ -108,7 +108,7 @@ describe("a request", () => {
       expect(yield* Effect.promise(() => textOf(unknown))).toBe("nobody of nowhere")
     }))
 
-  it.live("has the principal from an effect, and is answered with 500 if that fails", () =>
+  it.live("takes the principal from an effect, and responds 500 if the effect fails", () =>
     Effect.gen(function*() {
       const principal = ({ headers }: Request) => {
         const user = headers.get("x-user")
@@ -157,7 +157,7 @@ describe("a request", () => {
       expect(String(log[0])).toContain("reference")
     }))
 
-  it.live("is interrupted when its signal aborts before the response begins", () =>
+  it.live("interrupts a request when its signal aborts before the response begins", () =>
     Effect.gen(function*() {
       const { interrupted, server, waiting } = yield* make
       const handler = yield* handlerOf(server)
@@ -169,7 +169,7 @@ describe("a request", () => {
       expect((yield* Effect.promise(() => pending)).status).toBe(499)
     }))
 
-  it.live("is interrupted if its signal was aborted beforehand", () =>
+  it.live("interrupts a request with a signal that was aborted beforehand", () =>
     Effect.gen(function*() {
       const { interrupted, server } = yield* make
       const handler = yield* handlerOf(server)
@@ -181,7 +181,7 @@ describe("a request", () => {
       yield* Deferred.await(interrupted)
     }))
 
-  it.live("ends with 499 if its body breaks off", () =>
+  it.live("responds 499 if the body breaks off", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server)
       const body = new ReadableStream({
@@ -196,7 +196,7 @@ describe("a request", () => {
       expect([broken.status, broken.body]).toEqual([499, null])
     }))
 
-  it.live("is read only up to the limit", () =>
+  it.live("reads a body only up to the limit", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server, { maxBodyBytes: 10_000 })
       const log = { chunks: 0, cancelled: false }
@@ -219,7 +219,7 @@ describe("a request", () => {
 describe("a response", () => {
   const reader = (response: Response) => response.body!.getReader()
 
-  it.live("is a stream that its handler fills only as fast as it is read", () =>
+  it.live("slows the handler to the speed of the stream's reader", () =>
     Effect.gen(function*() {
       const { interrupted, said, server } = yield* make
       const handler = yield* handlerOf(server)

@@ -110,7 +110,7 @@ const content = {
 
 describe("a form", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · has every kind of field of the specification`, () =>
+    it.effect(`${revision} · requests every kind of field of the specification`, () =>
       Effect.gen(function*() {
         const { result, sent } = yield* asking(revision, Elicitation.form("?", fields), kit.accept(content))
         expect(sent).toMatchObject({ mode: "form", message: "?", requestedSchema: { type: "object" } })
@@ -163,7 +163,7 @@ describe("a form", () => {
       expect(failure(wrong.result)?.reason._tag).toBe("InvalidResponse")
     }))
 
-  it.effect("2025-06-18 · is written in that revision's format: only booleans have defaults, titles are in enumNames", () =>
+  it.effect("2025-06-18 · writes the revision's format: only booleans have defaults, titles are in enumNames", () =>
     Effect.gen(function*() {
       const { several: _several, titled: _titled, ...older } = fields
       const { several: _s, titled: _t, ...answers } = content
@@ -178,7 +178,7 @@ describe("a form", () => {
     }))
 
   for (const revision of ["2025-06-18", "2025-11-25", "2026-07-28"] as const) {
-    it.effect(`${revision} · has a choice with enumNames if its author asks for it`, () =>
+    it.effect(`${revision} · writes enumNames for a choice if the definition requests it`, () =>
       Effect.gen(function*() {
         const color = Elicitation.choice({ r: "Red", g: "Green" }, { enumNames: true }).annotate({ title: "Color" })
         const written = { type: "string", title: "Color", enum: ["r", "g"], enumNames: ["Red", "Green"] }
@@ -190,7 +190,7 @@ describe("a form", () => {
       }))
   }
 
-  it.effect("2025-06-18 · is refused at once if it has a choice of several values", () =>
+  it.effect("2025-06-18 · rejects a form with a choice of several values immediately", () =>
     Effect.gen(function*() {
       const question = Elicitation.form("?", { several: fields.several })
       const { result, sent } = yield* asking("2025-06-18", question, kit.accept({}))
@@ -200,7 +200,7 @@ describe("a form", () => {
     }))
 
   for (const revision of ["2024-11-05", "2025-03-26"] as const) {
-    it.effect(`${revision} · is refused at once, because the revision has no forms`, () =>
+    it.effect(`${revision} · rejects a form immediately, because the revision has no forms`, () =>
       Effect.gen(function*() {
         const { result, sent } = yield* asking(revision, Elicitation.form("?", { a: Schema.String }), kit.accept({}))
         expect(sent).toBe(undefined)
@@ -211,7 +211,7 @@ describe("a form", () => {
       }))
   }
 
-  it.effect("may be a class or a struct", () =>
+  it.effect("accepts a class or a struct", () =>
     Effect.gen(function*() {
       class Person extends Schema.Class<Person>("Person")({ name: Schema.String, age: Schema.Int }) {}
       const { result, sent } = yield* asking(
@@ -224,7 +224,7 @@ describe("a form", () => {
     }))
 
   for (const action of ["decline", "cancel"] as const) {
-    it.effect(`may be answered with ${action}`, () =>
+    it.effect(`returns the action ${action}`, () =>
       Effect.gen(function*() {
         for (const revision of ["2025-06-18", "2025-11-25", "2026-07-28"] as const) {
           const question = Elicitation.form("?", { a: Schema.String })
@@ -262,7 +262,7 @@ describe("a form", () => {
       }
     }))
 
-  it.effect("is a new input request when it is sent a second time after an invalid response", () =>
+  it.effect("sends a new input request after an invalid response", () =>
     Effect.gen(function*() {
       for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         let turn = 0
@@ -349,7 +349,7 @@ describe("a URL to visit", () => {
       }))
   }
 
-  it.effect("2025-11-25 · has the given elicitationId, or a random one", () =>
+  it.effect("2025-11-25 · sends the given elicitationId, or a random one", () =>
     Effect.gen(function*() {
       const id = (options?: Elicitation.UrlOptions) =>
         Effect.map(
@@ -360,7 +360,7 @@ describe("a URL to visit", () => {
       expect(yield* id()).not.toBe(yield* id())
     }))
 
-  it.effect("2026-07-28 · has no elicitationId, and the same URL is the same input request", () =>
+  it.effect("2026-07-28 · sends no elicitationId, and treats the same URL as the same input request", () =>
     Effect.gen(function*() {
       const question = Elicitation.url("?", "https://example.com")
       const { result, sent } = yield* asking("2026-07-28", question, { action: "accept" })

@@ -217,7 +217,7 @@ describe("2026-07-28", () => {
       expect([runs.count, client.sent]).toEqual([1, 2])
     }))
 
-  it.effect("may run in a finalizer of the round", () =>
+  it.effect("runs in a finalizer of the round", () =>
     Effect.gen(function*() {
       const { runs, tick } = counter()
       const handler = Effect.ensuring(ask("a"), Effect.ignore(once("n", Schema.Int, tick)))

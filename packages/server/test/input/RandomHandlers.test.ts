@@ -151,7 +151,7 @@ describe("memory", () => {
   const cleaned = { count: 0 }
   const handler = Effect.ensuring(ask("a"), Effect.sync(() => void cleaned.count++))
 
-  it.effect(`2026-07-28 · ${count} requests that were cancelled during input requests leave nothing behind`, () =>
+  it.effect(`2026-07-28 · ${count} requests that are cancelled during input requests release everything`, () =>
     Effect.gen(function*() {
       cleaned.count = 0
       const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer })
@@ -171,7 +171,7 @@ describe("memory", () => {
       expect(client.asked).toEqual([])
     }))
 
-  it.effect(`2026-07-28 · ${count} requests with input requests that were never retried leave nothing behind`, () =>
+  it.effect(`2026-07-28 · ${count} requests with input requests that are never retried release everything`, () =>
     Effect.gen(function*() {
       const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer })
       const work = Effect.gen(function*() {

@@ -79,7 +79,7 @@ const refuses = (
   })
 
 describe("servers MUST reject state that fails verification", () => {
-  it.effect("that was tampered with, at any place", () =>
+  it.effect("rejects state that was changed, at any position", () =>
     Effect.gen(function*() {
       const server = yield* setup()
       const params = yield* server.first()
@@ -95,7 +95,7 @@ describe("servers MUST reject state that fails verification", () => {
       expect((yield* server.retry(params)).result.resultType).toBe("input_required")
     }))
 
-  it.effect("that is not a string, or exceeds maxStateChars", () =>
+  it.effect("rejects state other than a string, or beyond maxStateChars", () =>
     Effect.gen(function*() {
       const server = yield* setup()
       yield* refuses(server, { name: "t", requestState: 7 }, "a string is expected")
@@ -106,7 +106,7 @@ describe("servers MUST reject state that fails verification", () => {
       )
     }))
 
-  it.effect("presented by a different principal", () =>
+  it.effect("rejects the state of a different principal", () =>
     Effect.gen(function*() {
       const server = yield* setup({ principal: { id: "alice" } })
       const params = yield* server.first()
@@ -118,7 +118,7 @@ describe("servers MUST reject state that fails verification", () => {
       expect((yield* server.retry(params)).result.resultType).toBe("input_required")
     }))
 
-  it.effect("of an anonymous caller, presented by a principal", () =>
+  it.effect("rejects the state of an anonymous caller from a principal", () =>
     Effect.gen(function*() {
       const server = yield* setup()
       const params = yield* server.first()
@@ -126,7 +126,7 @@ describe("servers MUST reject state that fails verification", () => {
       yield* refuses(server, params, "it was issued to another principal")
     }))
 
-  it.effect("presented after its expiry lapses: 10 minutes by default", () =>
+  it.effect("rejects state after its expiry: 10 minutes by default", () =>
     Effect.gen(function*() {
       const server = yield* setup()
       const params = yield* server.first()
@@ -136,7 +136,7 @@ describe("servers MUST reject state that fails verification", () => {
       yield* refuses(server, params, "it has expired")
     }))
 
-  it.effect("presented after the configured expiry", () =>
+  it.effect("rejects state after the configured expiry", () =>
     Effect.gen(function*() {
       const server = yield* setup({ options: { ttl: "1 second" } })
       const params = yield* server.first()
@@ -144,7 +144,7 @@ describe("servers MUST reject state that fails verification", () => {
       yield* refuses(server, params, "it has expired")
     }))
 
-  it.effect("presented on a request that does not match", () =>
+  it.effect("rejects state on a request that does not match", () =>
     Effect.gen(function*() {
       const server = yield* setup()
       const params = yield* server.first({ name: "t", arguments: { x: { a: 1, b: [1, 2] } } })
@@ -157,7 +157,7 @@ describe("servers MUST reject state that fails verification", () => {
       expect((yield* server.retry(again)).result.resultType).toBe("input_required")
     }))
 
-  it.effect("of another server, regardless of their keys", () =>
+  it.effect("rejects the state of another server, regardless of the keys", () =>
     Effect.gen(function*() {
       const keys = [key("k")]
       const one = yield* setup({ options: { keys } })
@@ -294,14 +294,14 @@ describe("inputResponses", () => {
       expect(Object.keys(second.result.inputRequests)).toEqual([later])
     }))
 
-  it.effect("are ignored without state", () =>
+  it.effect("ignores responses without state", () =>
     Effect.gen(function*() {
       const { first, retry } = yield* setup()
       const { inputResponses } = yield* first()
       expect((yield* retry({ name: "t", inputResponses })).result.resultType).toBe("input_required")
     }))
 
-  it.effect("are accepted without state by an input request with acceptUnsolicited, and other keys are ignored", () =>
+  it.effect("accepts responses without state for an input request with acceptUnsolicited, and ignores other keys", () =>
     Effect.gen(function*() {
       const name = Elicitation.make({ name: Schema.String })
       const asking = (key: string, unasked = true) =>
@@ -330,7 +330,7 @@ describe("inputResponses", () => {
       expect(Object.keys((yield* client.once("tools/call", wrong)).result.inputRequests)).toEqual(["user_name"])
     }))
 
-  it.effect("are refused after the timeout of the input request: the handler fails with Timeout", () =>
+  it.effect("rejects responses after the timeout of the input request: the handler fails with Timeout", () =>
     Effect.gen(function*() {
       const hurried = Effect.map(
         Elicitation.accepted(Elicitation.form("a", text, { timeout: "3 seconds" })),
@@ -377,7 +377,7 @@ describe("inputResponses", () => {
       for (const bad of [7, "x", null, []]) yield* refuses(server, { ...params, inputResponses: bad }, "inputResponses")
     }))
 
-  it.effect("reach the handler as an error if an accepted form does not match its schema", () =>
+  it.effect("fails the handler's input request if an accepted form does not match its schema", () =>
     Effect.gen(function*() {
       const client = yield* kit.client(kit.tool(ask("a")), { revision, answer: () => kit.accept({ text: 7 }) })
       expect(yield* client.call("t")).toMatch(/^failed: invalid form content: .*text/s)
@@ -397,7 +397,7 @@ describe("the state", () => {
       expect(again.result.requestState).not.toBe(result.requestState)
     }))
 
-  it.effect("is not created for a handler that never requests input", () =>
+  it.effect("creates no state for a handler that never requests input", () =>
     Effect.gen(function*() {
       const seen: Array<unknown> = []
       const server = base.server(
@@ -426,7 +426,7 @@ describe("the state", () => {
       )
     }))
 
-  it.effect("is ignored on a method that cannot request input", () =>
+  it.effect("ignores state on a method that cannot request input", () =>
     Effect.gen(function*() {
       const { client } = yield* setup()
       const { result } = yield* client.once("tools/list", { requestState: "whatever" })

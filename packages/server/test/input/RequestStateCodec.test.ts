@@ -23,7 +23,7 @@ describe("sha256", () => {
 })
 
 describe("canonical", () => {
-  it("is the same for equal values, and differs for others", () => {
+  it("returns the same text for equal values only", () => {
     expect(CanonicalJson.stringify({ b: 1, a: { d: [1, { f: 1, e: 2 }], c: null } })).toBe(
       CanonicalJson.stringify({ a: { c: null, d: [1, { e: 2, f: 1 }] }, b: 1 })
     )
@@ -51,7 +51,7 @@ describe("a seal", () => {
     expect(await seal.seal("text")).not.toBe(await seal.seal("text"))
   })
 
-  it("is bound to one server and its keys", async () => {
+  it("opens only the state of the same server and keys", async () => {
     const sealed = await new RequestStateCodec("s", [secret]).seal("text")
     expect(await new RequestStateCodec("t", [secret]).open(sealed)).toBe(undefined)
     expect(await new RequestStateCodec("s", [randomBytes(32)]).open(sealed)).toBe(undefined)

@@ -179,7 +179,7 @@ for (const revision of Revision.all) {
         ])
       }))
 
-    it.effect("MUST NOT ask for what the client has not declared: fails at once and names the missing capability", () =>
+    it.effect("MUST NOT send a request that the client has not declared: fails immediately and names the capability", () =>
       Effect.gen(function*() {
         const client = yield* kit.client(server(), { revision, answer, capabilities: {} })
         const modern = revision === "2026-07-28"
@@ -223,7 +223,7 @@ describe("2025-11-25", () => {
 
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   describe(revision, () => {
-    it.effect("an empty elicitation capability means forms, and a mode that is not declared MUST NOT be asked for", () =>
+    it.effect("reads an empty elicitation capability as forms, and MUST NOT request an undeclared mode", () =>
       Effect.gen(function*() {
         const ask = function*(elicitation: kit.Json, name: string) {
           const client = yield* kit.client(server(), { revision, answer, capabilities: { elicitation } })

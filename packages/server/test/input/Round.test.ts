@@ -80,7 +80,7 @@ describe("sends parallel input requests together", () => {
 })
 
 describe("sequential input requests", () => {
-  it.effect("take one round each", () =>
+  it.effect("takes one round for each", () =>
     Effect.gen(function*() {
       const handler = Effect.gen(function*() {
         return (yield* ask("a")) + (yield* ask("b")) + (yield* ask("c"))
@@ -88,7 +88,7 @@ describe("sequential input requests", () => {
       expect(yield* both(handler)).toEqual({ said: "ABC", requests: 4 })
     }))
 
-  it.effect("in a loop with the same text are different input requests", () =>
+  it.effect("sends different input requests for the same text in a loop", () =>
     Effect.gen(function*() {
       let n = 0
       const handler = Effect.map(Effect.forEach([1, 2, 3], () => ask("again?")), (answers) => answers.join())
@@ -100,7 +100,7 @@ describe("sequential input requests", () => {
       expect([modern.said, modern.requests]).toEqual(["1,2,3", 4])
     }))
 
-  it.effect("may follow an asynchronous step", () =>
+  it.effect("sends an input request after an asynchronous step", () =>
     Effect.gen(function*() {
       const handler = Effect.gen(function*() {
         yield* immediate
@@ -111,7 +111,7 @@ describe("sequential input requests", () => {
       expect(yield* both(handler)).toEqual({ said: "AB", requests: 3 })
     }))
 
-  it.effect("may depend on the earlier responses", () =>
+  it.effect("sends an input request that depends on the earlier responses", () =>
     Effect.gen(function*() {
       const handler = Effect.flatMap(ask("a"), (a) => a === "A" ? ask("yes") : ask("no"))
       expect(yield* both(handler)).toEqual({ said: "YES", requests: 3 })
@@ -222,7 +222,7 @@ describe("the end of a round", () => {
       expect(exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause)).toBe(true)
     }))
 
-  it.effect("prefers the final result: a stray input request is not sent, and does not wait", () =>
+  it.effect("prefers the final result, and does not send a pending input request", () =>
     Effect.gen(function*() {
       const fibers: Array<Fiber.Fiber<string, InputError>> = []
       const handler = Effect.gen(function*() {
@@ -281,7 +281,7 @@ describe("the end of a round", () => {
 })
 
 describe("the identity of an input request", () => {
-  it.effect("is its key, if its text varies with time", () =>
+  it.effect("depends on the key only, if the text varies with time", () =>
     Effect.gen(function*() {
       let now = 0
       const varying = (options?: Elicitation.Options) => Effect.suspend(() => ask(`It is ${++now}`, options))

@@ -134,7 +134,7 @@ describe("2025-11-25", () => {
       }])
     }))
 
-  it.effect("2026-07-28 · has no notification of a completed visit", () =>
+  it.effect("2026-07-28 · sends no notification of a completed visit", () =>
     Effect.gen(function*() {
       const handler = Effect.flatMap(
         Elicitation.accepted(Elicitation.url("?", "https://example.com")),

@@ -64,7 +64,7 @@ for (const revision of support.eras) {
         yield* client.result("tools/list")
       }))
 
-    it.effect("refuses a request immediately if maxWaiting are waiting", () =>
+    it.effect("refuses a request immediately if maxWaiting requests are queued", () =>
       Effect.gen(function*() {
         const { begin, open, wait } = yield* gated
         const limit = Concurrency.layer({ limit: 1, maxWaiting: 1 })
@@ -173,7 +173,7 @@ it.effect("forgets a key without requests", () =>
   }).pipe(Effect.provideService(McpRequest, undefined as never)))
 
 describe("defaults", () => {
-  it.effect("are 16 at the same time, and 64 that wait for 30 seconds", () =>
+  it.effect("defaults to 16 concurrent requests, and to 64 queued ones that wait for 30 seconds", () =>
     Effect.gen(function*() {
       const { begin, events, wait } = yield* gated
       const client = yield* kit.client(kit.server(Concurrency.layer(), wait("wait")), "2026-07-28")

@@ -134,7 +134,7 @@ for (const revision of support.eras) {
         expect((yield* other.call("echo")).content[0].text).toBe("said")
       }))
 
-    it.effect("keeps its services to itself, and passes on those that it provides to next", () =>
+    it.effect("does not expose its services, and passes on the services that it provides to next", () =>
       Effect.gen(function*() {
         const who = Tool.layer(Tool.make("who"), () => Effect.map(Name, (name) => name))
         const names: Array<string> = []

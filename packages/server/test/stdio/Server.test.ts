@@ -52,7 +52,7 @@ const life = (tools: ReadonlyArray<string>, stdout: "pipe" | number = "pipe", wa
     if (!wait) server.stdin!.end()
   })
 
-describe("a server whose handlers misbehave", () => {
+describe("a server with failing handlers", () => {
   it("with handlers that print and throw keeps stdout clean, answers the other requests and exits with 0", async () => {
     const { exit, messages, stderr } = await life(["prints", "throws", "echo"])
     expect(exit).toBe(0)

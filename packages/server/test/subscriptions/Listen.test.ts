@@ -235,7 +235,7 @@ describe("a stateless request", () => {
     return { context, subscriptions, open, run, said }
   })
 
-  it.effect("2026-07-28 · is acknowledged before start returns, is notified, and has a result on release", () =>
+  it.effect("2026-07-28 · acknowledges a subscription before start returns, notifies it, and ends it with a result on release", () =>
     Effect.gen(function*() {
       const { subscriptions, open, run, said } = yield* endpoint
       const exchange = open(1)
@@ -249,7 +249,7 @@ describe("a stateless request", () => {
       expect([[...subscriptions.listens].length, subscriptions.subscribedResources]).toEqual([0, 0])
     }))
 
-  it.effect("10,000 subscriptions that are opened and dropped leave nothing behind", () =>
+  it.effect("releases 10,000 subscriptions that are opened and dropped", () =>
     Effect.gen(function*() {
       const { subscriptions, open, run, said } = yield* endpoint
       const all = Array.from({ length: 10_000 }, (_, i) => open(i))

@@ -95,7 +95,7 @@ describe("list changed", () => {
       expect(client.notices(kinds.resources[1]).length).toBe(1)
     }))
 
-  it.effect("2025-11-25 · nothing is sent before notifications/initialized", () =>
+  it.effect("2025-11-25 · sends no change before notifications/initialized", () =>
     Effect.gen(function*() {
       const { context, offer } = yield* set()
       const client = yield* Effect.provide(kit.link("2025-11-25"), context)

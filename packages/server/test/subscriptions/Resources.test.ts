@@ -114,7 +114,7 @@ describe("resources/subscribe", () => {
       expect(client.notices(updated).length).toBe(1)
     }))
 
-  it.effect("2025-11-25 · this might be a sub-resource of the one that the client actually subscribed to", () =>
+  it.effect("2025-11-25 · MAY notify of a sub-resource of the subscribed resource", () =>
     Effect.gen(function*() {
       const { connect, run } = yield* set({}, [
         resource("r://dir"),

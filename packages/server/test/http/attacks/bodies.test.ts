@@ -14,7 +14,7 @@ const heap = (): number => {
 describe("a body", () => {
   for (const adapter of adapters) {
     it.live(
-      `of 100,000 chunks of one byte takes no more memory than one chunk of as many bytes · ${adapter.name}`,
+      `uses no more memory for 100,000 chunks of one byte than for one chunk of as many bytes · ${adapter.name}`,
       () =>
         Effect.scoped(Effect.gen(function*() {
           const at = yield* adapter.serve(fixtures.server(fixtures.echo))
@@ -38,7 +38,7 @@ describe("a body", () => {
     )
   }
 
-  it.live("is read as the same text in pieces of any size", () =>
+  it.live("reads the same text from pieces of any size", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(fixtures.server(fixtures.echo))
       const text = "grüezi ✓ 👋 ".repeat(500)

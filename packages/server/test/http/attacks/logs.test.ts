@@ -93,7 +93,7 @@ describe("a line of the log", () => {
 })
 
 describe("a response", () => {
-  it.live("has no internal details: no cause, no path and no tag, for any kind of failure", () =>
+  it.live("responds without a cause, a path or a tag, for any kind of failure", () =>
     logged(() =>
       Effect.scoped(Effect.gen(function*() {
         const secret = "the secret of /etc/passwd"

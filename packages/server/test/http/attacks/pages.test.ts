@@ -12,7 +12,7 @@ const server = fixtures.server(fixtures.echo)
 const verbs = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"]
 
 describe("a page that reaches this machine by DNS rebinding", () => {
-  it.live("is refused on every verb and path, the old ones included, and leaves nothing behind", () =>
+  it.live("rejects the page on every verb and path, and opens no session", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server, { legacySse: LegacySse.make(), cors: Cors.make() })
       const hosts = [
@@ -85,7 +85,7 @@ describe("a page that sends a request without a preflight", () => {
 
 describe("an origin", () => {
   for (const adapter of adapters) {
-    it.live(`is allowed only as listed and as a browser writes it · ${adapter.name}`, () =>
+    it.live(`accepts an origin only as listed and as a browser writes it · ${adapter.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
         const own = "https://app.example.com"
         const at = yield* adapter.serve(server, {
@@ -130,7 +130,7 @@ describe("an origin", () => {
       })))
   }
 
-  it.live("of any value is never allowed with credentials: such a server does not start", () =>
+  it.live("does not start a server that allows any origin with credentials", () =>
     Effect.scoped(Effect.gen(function*() {
       const cors = Cors.make({ credentials: true })
       const started = yield* Effect.exit(kit.serve(server, { allowedOrigins: "any", cors }))

@@ -25,7 +25,7 @@ const get = (headers: object, after: string): string => {
 }
 
 describe("a replayed stream", () => {
-  it.live("is sent only as fast as it is read, for any number of requests, and is dropped at a disconnect", () =>
+  it.live("replays events only as fast as the client reads, for any number of requests, until it disconnects", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -49,7 +49,7 @@ describe("a replayed stream", () => {
 })
 
 describe("pipelined requests on one connection", () => {
-  it.live("2026-07-28 · are interrupted with the connection, including those whose responses are queued", () =>
+  it.live("2026-07-28 · interrupts pipelined requests with the connection, including requests with queued responses", () =>
     Effect.scoped(Effect.gen(function*() {
       const waiting = fixtures.waiting()
       const at = yield* kit.serve(fixtures.server(waiting.layer))
@@ -68,7 +68,7 @@ describe("pipelined requests on one connection", () => {
 })
 
 describe("an unread response", () => {
-  it.live("is aborted after sendTimeout, and a slowly read one is not", () =>
+  it.live("aborts an unread response after sendTimeout, but not a slowly read one", () =>
     Effect.scoped(Effect.gen(function*() {
       const size = 16_000_000
       const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(size)))

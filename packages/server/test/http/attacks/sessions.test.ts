@@ -65,7 +65,7 @@ describe("sessions", () => {
 })
 
 describe("a session id", () => {
-  it.live("is never chosen by the client, and is compared exactly", () =>
+  it.live("never takes a session id from the client, and compares ids exactly", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const chosen = { "mcp-session-id": "chosen-by-eve-0123456789" }
@@ -97,7 +97,7 @@ describe("a session id", () => {
       expect((yield* kit.post(server, request(1, "ping"), both)).status).toBe(404)
     })))
 
-  it.live("of another principal's session cannot be used to send, listen, resume, respond or delete", () =>
+  it.live("rejects requests, streams, resumptions, responses and DELETE in another principal's session", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const ada = yield* enter(server, "2025-11-25", { headers: { "x-user": "ada" } })
@@ -156,7 +156,7 @@ describe("two clients with the same ids at the same time", () => {
 })
 
 describe("an event id", () => {
-  it.live("that is made up is refused with 400, and the session stays open", () =>
+  it.live("rejects an invented event id with 400, and keeps the session open", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25")
@@ -190,7 +190,7 @@ describe("an event id", () => {
 })
 
 describe("mirrored headers", () => {
-  it.live("2025-03-26 · are refused with a batch, and a batch without them is refused if they are required", () =>
+  it.live("2025-03-26 · rejects a batch with mirrored headers, and a batch without them if they are required", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve()
       const batch = [call(1, "echo", { text: "hi" })]
@@ -206,7 +206,7 @@ describe("mirrored headers", () => {
       expect((yield* kit.post(strict, [notification("notifications/initialized")], own)).status).toBe(202)
     })))
 
-  it.live("2024-11-05 · are compared with the body if they are sent", () =>
+  it.live("2024-11-05 · compares mirrored headers with the body", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* serve({ legacySse: LegacySse.make() })
       const stream = yield* kit.open(server, { method: "GET", path: "/sse" })
@@ -219,7 +219,7 @@ describe("mirrored headers", () => {
 })
 
 describe("the rights of a principal", () => {
-  it.live("come from its own request, even during a long call, and not from another token in the session", () =>
+  it.live("uses the rights of the request's own principal, even during a long call", () =>
     Effect.scoped(Effect.gen(function*() {
       const { layer, ...waiting } = fixtures.waiting()
       const isAdmin = ({ principal }: { readonly principal?: Principal.Principal | undefined }) =>

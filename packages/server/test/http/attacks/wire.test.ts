@@ -18,7 +18,7 @@ const answers = (at: { readonly port: number }, bytes: string): Effect.Effect<Re
   }))
 
 describe("the bytes of HTTP", () => {
-  it.live("are refused, together with all bytes behind them, if the length of the request is ambiguous", () =>
+  it.live("rejects a request with an ambiguous length, and ignores all bytes after it", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const smuggled = "GET /mcp HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -44,7 +44,7 @@ describe("the bytes of HTTP", () => {
       }
     })))
 
-  it.live("in a trailer are not read as headers", () =>
+  it.live("does not read trailers as headers", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const trailers =
@@ -53,7 +53,7 @@ describe("the bytes of HTTP", () => {
       expect(yield* answers(at, `POST /mcp HTTP/1.1\r\n${head}${trailers}`)).toEqual(["HTTP/1.1 400"])
     })))
 
-  it.live("behind a request do not reach its stream", () =>
+  it.live("does not pass bytes after a request to its stream", () =>
     Effect.scoped(Effect.gen(function*() {
       const at = yield* kit.serve(server)
       const { body, headers } = kit.modern("subscriptions/listen", { notifications: { toolsListChanged: true } })

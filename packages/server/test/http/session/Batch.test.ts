@@ -7,7 +7,7 @@ import { call, enter, initialize, notification, request, sampled, serve, until }
 const revision = "2025-03-26"
 
 describe("batches", () => {
-  it.effect("2025-03-26 · are answered with one JSON array after the last response", () =>
+  it.effect("2025-03-26 · responds to a batch with one JSON array after the last response", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, revision)
@@ -57,7 +57,7 @@ describe("batches", () => {
       expect(yield* stream.message).toMatchObject({ id: 1, result: { content: [{ text: "q accept" }] } })
     }))
 
-  it.effect("leave out a cancelled member, and have no response if all members are cancelled", () =>
+  it.effect("leaves out a cancelled member, and sends no response if all members are cancelled", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, revision)
@@ -76,7 +76,7 @@ describe("batches", () => {
       expect([none.status, none.headers["content-type"], none.text]).toEqual([200, "text/event-stream", ""])
     }))
 
-  it.effect("are refused as a whole with a repeated id, an id in flight, initialize, too many members, or none", () =>
+  it.effect("rejects a whole batch with a repeated id, an id in flight, initialize, too many members, or no member", () =>
     Effect.gen(function*() {
       const server = yield* serve({ limits: { maxBatchMessages: 3 } })
       const client = yield* enter(server, revision)

@@ -30,7 +30,7 @@ describe("a client that does not read", () => {
     }))
 
   it.effect(
-    "is disconnected beyond the bound of unsent messages, and receives the rest when it reconnects",
+    "disconnects the client beyond the bound of unsent messages, and sends the rest when it reconnects",
     () =>
       Effect.gen(function*() {
         const log = EventStore.layerMemory({ maxCharsPerSession: 64 * 1024 * 1024 })
@@ -145,7 +145,7 @@ describe("the event log in memory", () => {
 })
 
 describe("a single large message", () => {
-  it.effect("does not count as a client that does not read", () =>
+  it.effect("does not treat a single large message as a client that does not read", () =>
     Effect.gen(function*() {
       const server = yield* serve({ maxUnsentChars: 1000 })
       const client = yield* enter(server, "2025-11-25")

@@ -146,7 +146,7 @@ const play = (seed: number) => {
 
 describe("at random", () => {
   it.effect(
-    "each message reaches its client once and in order, and nothing is left behind",
+    "delivers each message once and in order, and releases everything",
     () => Effect.forEach(Array.from({ length: 100 }, (_, n) => n + 1), play, { discard: true }),
     60_000
   )

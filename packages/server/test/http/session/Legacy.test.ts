@@ -95,7 +95,7 @@ describe("HTTP+SSE", () => {
       expect((yield* post(server, request(1, "ping"), headers)).status).toBe(404)
     }))
 
-  it.effect("has the same guards and bounds: Host, Origin, verbs, media types, size, JSON, sessions and streams", () =>
+  it.effect("applies the same guards and bounds: Host, Origin, verbs, media types, size, JSON, sessions and streams", () =>
     Effect.gen(function*() {
       const server = yield* serve({ ...legacy, maxBodyBytes: 1000, sessions: { maxSessions: 1 } })
       const statusOf = (request: Request) =>

@@ -78,7 +78,7 @@ describe("the session of a request", () => {
       expect(replies[0]!.json.id).toBe(7)
     }))
 
-  it.effect("is found only by the principal that opened it, on every verb", () =>
+  it.effect("responds 404 to any other principal, on every verb", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-11-25", { headers: { "x-user": "ada" } })
@@ -119,7 +119,7 @@ describe("the services of the fiber that carried a request", () => {
     () => Effect.map(Effect.serviceOption(User), Option.getOrElse(() => "nobody"))
   )
 
-  it.effect("are provided to its handler, and to no other handler of the session", () =>
+  it.effect("provides the services to the request's handler, and to no other handler of the session", () =>
     Effect.gen(function*() {
       const endpoint = yield* Http.make()
       const say = (headers: { readonly [name: string]: string }, body: unknown, user?: string): FakeAnswer => {
@@ -151,7 +151,7 @@ describe("MCP-Protocol-Version", () => {
       expect((yield* client.post(request(1, "ping"), right)).json.result).toEqual({})
     }))
 
-  it.effect("2025-03-26 · is the negotiated version if the header is missing", () =>
+  it.effect("2025-03-26 · uses the negotiated version if the header is missing", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25")
       expect((yield* client.post(request(1, "ping"))).json.result).toEqual({})
@@ -255,7 +255,7 @@ describe("a session", () => {
 })
 
 describe("the number of sessions", () => {
-  it.effect("is bounded: initialize is answered with 503, Retry-After and an error until a session expires", () =>
+  it.effect("responds to initialize with 503 and Retry-After at the bound, until a session expires", () =>
     Effect.gen(function*() {
       const server = yield* serve({ sessions: { maxSessions: 2 } })
       const first = yield* enter(server, "2025-11-25")

@@ -75,7 +75,7 @@ describe("memory", () => {
     )
   }
 
-  it.live("10,000 refused requests leave nothing behind", () =>
+  it.live("releases the memory of 10,000 refused requests", () =>
     Effect.gen(function*() {
       const { endpoint, say } = yield* make
       const refuse = (count: number) => {

@@ -20,7 +20,7 @@ import {
 
 describe("the response to a POST", () => {
   for (const revision of revisions) {
-    it.effect(`${revision} · is JSON if the result is the first message, also after a while`, () =>
+    it.effect(`${revision} · responds with JSON if the result is the first message, also after a delay`, () =>
       Effect.gen(function*() {
         const server = yield* serve()
         const client = yield* enter(server, revision)
@@ -33,7 +33,7 @@ describe("the response to a POST", () => {
         expect((yield* Fiber.join(held)).json).toMatchObject({ id: 2, result: { content: [{ text: "a done" }] } })
       }))
 
-    it.effect(`${revision} · is a stream from the first message before the result, and ends with the response`, () =>
+    it.effect(`${revision} · responds with a stream if a message precedes the result, and ends it with the response`, () =>
       Effect.gen(function*() {
         const server = yield* serve()
         const client = yield* enter(server, revision)
@@ -51,7 +51,7 @@ describe("the response to a POST", () => {
         expect(yield* stream.ended).toBe("end")
       }))
 
-    it.effect(`${revision} · carries the server's requests for its own request; responses come by POST`, () =>
+    it.effect(`${revision} · sends the server's requests on the stream of their call; the client responds by POST`, () =>
       Effect.gen(function*() {
         const server = yield* serve()
         const client = yield* enter(server, revision)
@@ -81,7 +81,7 @@ describe("the response to a POST", () => {
       }))
   }
 
-  it.effect("is 202 for a response to an unknown request, and 400 for a malformed response", () =>
+  it.effect("responds 202 to a response for an unknown request, and 400 to a malformed response", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25")
       expect((yield* client.post({ jsonrpc: "2.0", id: 99, result: {} })).status).toBe(202)
@@ -186,7 +186,7 @@ describe("a request to a client that cannot be reached", () => {
 })
 
 describe("the GET stream", () => {
-  it.effect("has the messages that belong to no request, and those sent before the client listened", () =>
+  it.effect("sends the messages that belong to no request, including earlier messages", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-06-18")
       yield* client.post(call(1, "announce", { times: 2, same: false }))
@@ -199,7 +199,7 @@ describe("the GET stream", () => {
       expect((yield* listening.message).params).toEqual({ n: 1 })
     }))
 
-  it.effect("has a bounded queue: the oldest message is dropped, and equal messages are queued once", () =>
+  it.effect("bounds its queue: drops the oldest message, and queues equal messages once", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve({ sessions: { maxPendingMessages: 3 } }), "2025-06-18")
       yield* client.post(call(1, "announce", { times: 5, same: false }))
@@ -209,7 +209,7 @@ describe("the GET stream", () => {
       expect(said.map(({ params }) => params)).toEqual([{ n: 4 }, { n: 5 }, {}])
     }))
 
-  it.effect("moves to the newest connection: the previous one ends, and each message is sent once", () =>
+  it.effect("moves to the newest connection: ends the previous one, and sends each message once", () =>
     Effect.gen(function*() {
       const server = yield* serve()
       const client = yield* enter(server, "2025-06-18")
@@ -222,7 +222,7 @@ describe("the GET stream", () => {
       expect(old.waiting()).toEqual([])
     }))
 
-  it.effect("is answered with 503 and Retry-After at maxStreams, unless it replaces the session's own stream", () =>
+  it.effect("responds 503 with Retry-After at maxStreams, unless the stream replaces the session's own", () =>
     Effect.gen(function*() {
       const server = yield* serve({ maxStreams: 1 })
       const [first, second] = [yield* enter(server, "2025-06-18"), yield* enter(server, "2025-06-18")]
