@@ -19,7 +19,7 @@ import { tmpdir } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { bundle } from "./bundle.ts"
 import { leftover } from "./leftover.ts"
-import { maxLines, minModuleLines, problem } from "./tree.ts"
+import { largeModuleLines, maxLines, minModuleLines, problem, warning } from "./tree.ts"
 
 const root = join(import.meta.dirname, "..")
 const bin = (name: string): string => join(root, "node_modules/.bin", name)
@@ -150,6 +150,14 @@ describe("the check of tracked files", () => {
     expect(problem("packages/server/src/internal/index.ts", short)).toBeUndefined()
     expect(problem("packages/client/src/bin/a.ts", short)).toBeUndefined()
     expect(problem("packages/server/test/internal/a.ts", short)).toBeUndefined()
+  })
+
+  it("warns of a large module, and not of another large file", () => {
+    const large = lines(largeModuleLines + 1)
+    expect(warning("packages/server/src/internal/a.ts", large)).toContain(`more than ${largeModuleLines}`)
+    expect(warning("packages/server/src/A.ts", lines(largeModuleLines))).toBeUndefined()
+    expect(warning("packages/server/test/a.ts", large)).toBeUndefined()
+    expect(problem("packages/server/src/A.ts", large)).toBeUndefined()
   })
 
   it("ignores the lines of a binary file", () => {

@@ -8,11 +8,11 @@ import { execFileSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/**
- * A text file with more lines than this fails the check. A module with more than 500 lines is reviewed, because it may
- * contain more than one concept.
- */
+/** A text file with more lines than this fails the check. */
 export const maxLines = 800
+
+/** A module of a package's `src` above this number of lines causes a warning: it may contain more than one concept. */
+export const largeModuleLines = 500
 
 /**
  * A module in a folder of a package's `src` fails the check with fewer lines than this. Modules directly in `src` are
@@ -21,6 +21,7 @@ export const maxLines = 800
 export const minModuleLines = 2
 
 const lock = "package-lock.json"
+const packageModule = /^packages\/[^/]+\/src\/.+\.ts$/
 const internalModule = /^packages\/[^/]+\/src\/(?!bin\/).+\/[^/]+\.ts$/
 
 interface Lock {
@@ -46,11 +47,21 @@ const lockProblem = (text: string): string | undefined => {
   return missing.length === 0 ? undefined : `${lock}: lacks ${missing.join(", ")}`
 }
 
+const lineCount = (bytes: Buffer): number => bytes.toString("utf8").split("\n").length - (bytes.at(-1) === 10 ? 1 : 0)
+
+/** Returns the warning about one file, or `undefined`. */
+export const warning = (path: string, bytes: Buffer): string | undefined => {
+  const lines = lineCount(bytes)
+  return packageModule.test(path) && lines > largeModuleLines
+    ? `${path}: warning: ${lines} lines are more than ${largeModuleLines}: consider splitting the module by concept`
+    : undefined
+}
+
 /** Returns the problem of one file, or `undefined`. A file with a NUL byte is binary and has no lines. */
 export const problem = (path: string, bytes: Buffer): string | undefined => {
   if (path === lock) return lockProblem(bytes.toString("utf8"))
   if (bytes.includes(0)) return undefined
-  const lines = bytes.toString("utf8").split("\n").length - (bytes.at(-1) === 10 ? 1 : 0)
+  const lines = lineCount(bytes)
   if (lines > maxLines) return `${path}: ${lines} lines exceed the limit of ${maxLines}: split the file by concept`
   const isShort = internalModule.test(path) && !path.endsWith("/index.ts") && lines < minModuleLines
   return isShort
@@ -58,16 +69,20 @@ export const problem = (path: string, bytes: Buffer): string | undefined => {
     : undefined
 }
 
-/** Returns the problems of all tracked files under a folder. */
-export const problems = (root: string): ReadonlyArray<string> =>
+type Check = (path: string, bytes: Buffer) => string | undefined
+
+/** Applies a check to all tracked files under a folder, and returns its messages. */
+export const checkFiles = (root: string, check: Check): ReadonlyArray<string> =>
   execFileSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" })
     .split("\0")
     // A tracked file may be deleted and the deletion not yet committed.
     .filter((path) => path !== "" && existsSync(join(root, path)))
-    .flatMap((path) => problem(path, readFileSync(join(root, path))) ?? [])
+    .flatMap((path) => check(path, readFileSync(join(root, path))) ?? [])
 
 if (import.meta.main) {
-  const found = problems(join(import.meta.dirname, ".."))
+  const root = join(import.meta.dirname, "..")
+  for (const text of checkFiles(root, warning)) console.warn(text)
+  const found = checkFiles(root, problem)
   for (const text of found) console.error(text)
   process.exitCode = found.length === 0 ? 0 : 1
 }

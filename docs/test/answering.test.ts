@@ -34,14 +34,14 @@ const screen = (answer: { readonly yes?: boolean; readonly form?: "declined" | "
   return { seen, shown }
 }
 
-const said = ({ content }: { readonly content: ReadonlyArray<object> }): string =>
+const textOf = ({ content }: { readonly content: ReadonlyArray<object> }): string =>
   content.map((block) => "text" in block ? String(block.text) : "").join("")
 
 describe.each(testedRevisions)("programs/answering.ts, %s", (revision) => {
   const visit = <E>(services: Layer.Layer<never, E>, tool: string, args?: object) =>
     Effect.gen(function*() {
       const client = yield* Client.make(yield* inMemory(Asking), { revisions: [revision] })
-      return said(yield* client.callTool(tool, args))
+      return textOf(yield* client.callTool(tool, args))
     }).pipe(Effect.provide(services), Effect.scoped)
 
   it.effect("shows a form with its defaults, and returns accept, decline and cancel", () =>
@@ -58,7 +58,7 @@ describe.each(testedRevisions)("programs/answering.ts, %s", (revision) => {
           Effect.flatMap(Client.Client, (client) => client.callTool("cancel")),
           Answering.open(transport, screen({ form: { sure: true } }).shown)
         ))
-      expect(said(yield* opened)).toBe("Cancelled")
+      expect(textOf(yield* opened)).toBe("Cancelled")
     }))
 
   it.effect("opens a URL only after consent", () =>
@@ -79,10 +79,10 @@ describe.each(testedRevisions)("programs/answering.ts, %s", (revision) => {
         Effect.flatMap(inMemory(Asking), (transport) => Client.make(transport, { revisions: [revision] })),
         yield* Layer.build(roots)
       )
-      expect(said(yield* client.callTool("places"))).toBe("file:///home/ada/tea")
+      expect(textOf(yield* client.callTool("places"))).toBe("file:///home/ada/tea")
       yield* SubscriptionRef.set(folders, [{ uri: "file:///home/ada/cakes" }])
       for (let turn = 0; turn < 10; turn++) yield* Effect.yieldNow
-      expect(said(yield* client.callTool("places"))).toBe("file:///home/ada/cakes")
+      expect(textOf(yield* client.callTool("places"))).toBe("file:///home/ada/cakes")
     }))
 
   it.effect("asks the model only if a person agrees", () =>

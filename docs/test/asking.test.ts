@@ -42,8 +42,8 @@ describe.each(testedRevisions)("programs/asking.ts, %s", (revision) => {
       expect(yield* client.call("cancel")).toBe("Kept: the user closed the question")
       const mute = yield* kit.client(Asking, { revision, capabilities: {} })
       expect(yield* mute.call("cancel")).toBe("Call us to cancel")
-      const said = yield* mute.call("book")
-      expect(said).toMatch(revision === "2026-07-28" ? /^-32021/ : /^failed: elicitation\/create needs a capability/)
+      const textOf = yield* mute.call("book")
+      expect(textOf).toMatch(revision === "2026-07-28" ? /^-32021/ : /^failed: elicitation\/create needs a capability/)
     }))
 
   it.effect("runs the effect of `once` once", () =>
@@ -111,11 +111,11 @@ describe("programs/keys.ts", () => {
         inputResponses: one.responses(result),
         requestState: result.requestState
       }
-      expect(kit.said(yield* two.once("tools/call", retry))).toBe("Ordered")
+      expect(kit.textOf(yield* two.once("tools/call", retry))).toBe("Ordered")
       const stranger = yield* kit.client(environment({ STATE_KEY: `${key}!` }), { revision })
-      expect(kit.said(yield* stranger.once("tools/call", retry))).toMatch(/^-32602 .*this server has not issued it/)
+      expect(kit.textOf(yield* stranger.once("tools/call", retry))).toMatch(/^-32602 .*this server has not issued it/)
       yield* TestClock.adjust("5 minutes")
-      expect(kit.said(yield* two.once("tools/call", retry))).toMatch(/^-32602 .*expired/)
+      expect(kit.textOf(yield* two.once("tools/call", retry))).toMatch(/^-32602 .*expired/)
     }))
 
   it.effect("fails to build without a key or with a short one", () =>

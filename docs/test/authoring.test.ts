@@ -159,10 +159,10 @@ describe("programs/resources.ts", () => {
   it.effect("notifies clients that subscribed to the parent", () =>
     Effect.gen(function*() {
       const client = yield* connect(NoteServer, session)
-      const heard = yield* Effect.forkChild(Stream.runHead(client.notifications), { startImmediately: true })
+      const first = yield* Effect.forkChild(Stream.runHead(client.notifications), { startImmediately: true })
       yield* client.request(Method.Subscribe, { uri: "notes://folders" })
       expect(yield* call(client, "write", { text: "bake" })).toBe("Written: notes://home/2")
-      expect(yield* Fiber.join(heard)).toMatchObject({
+      expect(yield* Fiber.join(first)).toMatchObject({
         value: { _tag: "ResourceUpdated", params: { uri: "notes://home/2" } }
       })
     }))
@@ -192,12 +192,12 @@ describe("programs/changing.ts", () => {
     Effect.gen(function*() {
       const client = yield* connect(Cellar, session)
       const names = Effect.map(client.listTools(), (tools) => tools.map(({ name }) => name))
-      const heard = yield* Effect.forkChild(Stream.runHead(client.notifications), { startImmediately: true })
+      const first = yield* Effect.forkChild(Stream.runHead(client.notifications), { startImmediately: true })
       expect(yield* names).toEqual(["close", "maintenance", "unlock"])
       yield* client.callTool("unlock")
       expect(yield* names).toEqual(["close", "maintenance", "secret", "unlock"])
       yield* TestClock.adjust("50 millis")
-      expect(yield* Fiber.join(heard)).toMatchObject({ value: { _tag: "ToolListChanged" } })
+      expect(yield* Fiber.join(first)).toMatchObject({ value: { _tag: "ToolListChanged" } })
       expect(yield* call(client, "secret")).toBe("A cellar full of tea")
       const work = yield* Effect.forkChild(client.callTool("maintenance"))
       yield* TestClock.adjust("1 millis")

@@ -196,11 +196,11 @@ describe.each(testedRevisions)("programs/following.ts, %s", (revision) => {
   it.effect("reads the current state, then reports changes", () =>
     Effect.gen(function*() {
       const client = yield* connect(NoteServer, { revisions: [revision] })
-      const heard: Array<string> = []
+      const changes: Array<string> = []
       const thrice = yield* Deferred.make<void>()
       const show = (text: string) =>
         Effect.andThen(
-          Effect.sync(() => heard.push(text)),
+          Effect.sync(() => changes.push(text)),
           (count) =>
             count === 2
               ? Effect.asVoid(Effect.forkDetach(write))
@@ -211,7 +211,7 @@ describe.each(testedRevisions)("programs/following.ts, %s", (revision) => {
       const write = Effect.orDie(client.callTool("write", { text: "drink tea" }))
       yield* Effect.forkChild(Following.follow(client, "notes://folders", (text) => Effect.asVoid(show(text))))
       yield* Deferred.await(thrice)
-      expect(heard).toEqual(["1 tools", expect.stringContaining("notes://folders"), heard[1]])
+      expect(changes).toEqual(["1 tools", expect.stringContaining("notes://folders"), changes[1]])
     }))
 
   it.effect("forwards the server's log at the level that was set", () => {

@@ -55,13 +55,13 @@ describe("security.md, the client", () => {
   for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHttp.transport]] as const) {
     it.live(`sends no token to the target of a redirect at another origin, by ${wire}`, () =>
       Effect.gen(function*() {
-        let heard = 0
-        const other = yield* listening((_, response) => void response.end(String(++heard)))
+        let hits = 0
+        const other = yield* listening((_, response) => void response.end(String(++hits)))
         const { url } = yield* listening((_, response) => void response.writeHead(307, { location: other.url }).end())
         const error = yield* Effect.flip(Client.make(transport({ url, headers: { authorization: "Bearer s3cret" } })))
         expect(error.reason._tag).toBe("HttpError")
         expect(error.message).not.toContain("s3cret")
-        expect(heard).toBe(0)
+        expect(hits).toBe(0)
       }).pipe(Effect.scoped))
   }
 

@@ -194,13 +194,13 @@ describe("http.md", () => {
     note(quiet.status, ((await quiet.json()) as { readonly error: { readonly code: number } }).error.code)
     expect(answered.get(500)).toBe(-32603)
     const table = readFileSync(join(import.meta.dirname, "../http.md"), "utf8")
-    const told = Array.from(
+    const documented = Array.from(
       table.matchAll(/^\| (\d{3}) +\| +(?:`(-\d+)`)? +\|/gm),
       ([, status, code]) => `${status} ${code ?? ""}`.trim()
     )
     // Node sends 408 and 431. `limits.test.ts` tests 503, and `asking.test.ts` the missing capability.
-    expect(told.filter((one) => !seen.has(one))).toEqual(["400 -32021", "408 -32600", "431 -32600", "503 -32603"])
-    expect([...seen].filter((one) => !told.includes(one))).toEqual([])
+    expect(documented.filter((one) => !seen.has(one))).toEqual(["400 -32021", "408 -32600", "431 -32600", "503 -32603"])
+    expect([...seen].filter((one) => !documented.includes(one))).toEqual([])
   })
 })
 
@@ -233,10 +233,10 @@ describe("programs/eventServices.ts", () => {
     Effect.gen(function*() {
       const all = new Set<(text: string) => void>()
       const channel: Channel = {
-        publish: async (text) => all.forEach((heard) => heard(text)),
-        subscribe: async (heard) => {
-          all.add(heard)
-          return async () => void all.delete(heard)
+        publish: async (text) => all.forEach((listener) => listener(text)),
+        subscribe: async (listener) => {
+          all.add(listener)
+          return async () => void all.delete(listener)
         }
       }
       const one = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(shopOver(channel))))

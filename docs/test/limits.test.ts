@@ -120,12 +120,12 @@ describe.each(tables)("limits.md, $declared", ({ code, declared, rows }) => {
   it("lists the defaults of the doc comments", () => {
     const declared_ = new Map(members(declared).map(({ doc, name }) => [name, doc]))
     for (const { option, stated } of rows) {
-      const said =
+      const value =
         /([\d,]+(?: (?:MiB|Mi|Ki|ms|time|\w*second|\w*minute|\w*hour)s?)?|one minute)(?: characters)? by default/
           .exec(
             declared_.get(option) ?? ""
           )?.[1]
-      expect([option, amount(said ?? "")]).toEqual([option, amount(stated)])
+      expect([option, amount(value ?? "")]).toEqual([option, amount(stated)])
     }
   })
 
@@ -150,10 +150,10 @@ describe("limits.md", () => {
       "packages/tasks/src/CurrentTask.ts",
       "packages/tasks/src/internal/protocol/policy.ts"
     ])
-    const told = new Set(tables.map(({ declared }) => declared))
+    const documented = new Set(tables.map(({ declared }) => declared))
     const sources = globSync("packages/{server,client,sql,tasks}/src/**/*.ts", { cwd: root })
     const missing = sources.filter((path) =>
-      !told.has(path) && !others.has(path) &&
+      !documented.has(path) && !others.has(path) &&
       members(path).some(({ doc, name }) => isBound.test(name) && /\d.*by default|by default.*\d/.test(doc))
     )
     expect(missing).toEqual([])

@@ -26,11 +26,11 @@ export const launch = (name: string, { cwd, env }: Place = {}): ChildProcess =>
 /** Starts a program, and waits until it listens. */
 export const start = (name: string, place?: Place): Promise<Running> => {
   const child = launch(name, place)
-  let said = ""
-  child.stderr!.on("data", (chunk) => void (said += String(chunk)))
+  let output = ""
+  child.stderr!.on("data", (chunk) => void (output += String(chunk)))
   return new Promise((resolve, reject) => {
     child.once("message", (port) => resolve({ url: `http://localhost:${String(port)}/mcp`, child }))
-    child.once("exit", (code) => reject(new Error(`${name} exited with ${String(code)}: ${said}`)))
+    child.once("exit", (code) => reject(new Error(`${name} exited with ${String(code)}: ${output}`)))
   })
 }
 

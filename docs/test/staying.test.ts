@@ -82,11 +82,11 @@ describe("programs/staying.ts", () => {
 
   it.live("passes the environment to a process, and restarts it when it dies", () =>
     Effect.gen(function*() {
-      let told = ""
+      let output = ""
       const line = yield* Deferred.make<string>()
       const tell = (text: string): void => {
-        told += text
-        if (told.includes("\n")) Deferred.doneUnsafe(line, Effect.succeed(told))
+        output += text
+        if (output.includes("\n")) Deferred.doneUnsafe(line, Effect.succeed(output))
       }
       const program = "console.error(process.pid, process.env.TEA_TOKEN, process.env.TERM, process.env.NODE_OPTIONS);"
       const first = ["--import", `data:text/javascript,${encodeURIComponent(program)}`]

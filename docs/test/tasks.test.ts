@@ -221,9 +221,9 @@ describe("programs/tasksTerms.ts", () => {
       const client = yield* Client.make(transport({ id: "ada" }), speaking("2025-06-18"))
       expect((yield* client.listTools()).map(({ name }) => name).toSorted())
         .toEqual(["order", "task_answer", "task_cancel", "task_list", "task_status"])
-      const told = textOf(yield* until(yield* Effect.forkChild(client.callTool("order", { cakes: 2 }))))
-      expect(told).toContain("The task needs answers")
-      const [, taskId] = /Task ([\w-]{32}) /.exec(told) ?? []
+      const output = textOf(yield* until(yield* Effect.forkChild(client.callTool("order", { cakes: 2 }))))
+      expect(output).toContain("The task needs answers")
+      const [, taskId] = /Task ([\w-]{32}) /.exec(output) ?? []
       yield* client.callTool("task_answer", { taskId, content: { sure: true } })
       yield* settled
       const looked = client.callTool("task_status", { taskId })

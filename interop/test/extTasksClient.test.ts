@@ -232,8 +232,8 @@ for (const [transport, server, kinds] of transports) {
           expect(await inputRequests()).toHaveLength(2)
           const model = await keyOf("sampling/createMessage")
           await expect(controller.update({ [model]: { action: "decline" } })).rejects.toMatchObject({ code: -32602 })
-          const said = { role: "assistant", model: "m", content: { type: "text", text: "From the application" } }
-          await controller.updateJson({ [model]: said, [await keyOf("roots/list")]: { roots: [] } })
+          const sampled = { role: "assistant", model: "m", content: { type: "text", text: "From the application" } }
+          await controller.updateJson({ [model]: sampled, [await keyOf("roots/list")]: { roots: [] } })
           expect(textOf((await controller.result() as { readonly result: never }).result)).toBe(
             "decline\nFrom the application\n"
           )

@@ -202,8 +202,8 @@ describe("cancellation of an outbound call", () => {
 
   it.effect("reports the late result of a cancelled call once, and no other late response", () =>
     Effect.gen(function*() {
-      const heard: Array<unknown> = []
-      const { other, peer } = yield* raw({ onLate: (method, result) => void heard.push([method, result]) })
+      const lateResults: Array<unknown> = []
+      const { other, peer } = yield* raw({ onLate: (method, result) => void lateResults.push([method, result]) })
       const cancelled = function*(method: string) {
         yield* Fiber.interrupt(yield* Effect.forkChild(peer.request(method), { startImmediately: true }))
       }
@@ -221,13 +221,13 @@ describe("cancellation of an outbound call", () => {
       other.answer(5, { late: 6 })
       other.answer(6, { late: 7 })
       yield* Fiber.join(waiting)
-      expect(heard).toEqual([["a", { late: 1 }]])
+      expect(lateResults).toEqual([["a", { late: 1 }]])
     }))
 
   it.effect("reports the late result of a call that timed out, and remembers the last 1,000 cancelled calls", () =>
     Effect.gen(function*() {
-      const heard: Array<string> = []
-      const { other, peer } = yield* raw({ onLate: (method) => void heard.push(method) })
+      const lateResults: Array<string> = []
+      const { other, peer } = yield* raw({ onLate: (method) => void lateResults.push(method) })
       const late = yield* Effect.forkChild(peer.request("late", {}, { timeout: 10 }), { startImmediately: true })
       yield* TestClock.adjust(10)
       expect(poll(late)).toBe("failed")
@@ -235,7 +235,7 @@ describe("cancellation of an outbound call", () => {
         yield* Fiber.interrupt(yield* Effect.forkChild(peer.request(`m${id}`), { startImmediately: true }))
       }
       for (const id of [1, 2, 1_001]) other.answer(id)
-      expect(heard).toEqual(["m2", "m1001"])
+      expect(lateResults).toEqual(["m2", "m1001"])
     }))
 
   it.effect("2025-11-25 · MUST NOT cancel initialize: sends nothing when it is interrupted", () =>

@@ -188,7 +188,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
     bench.peer = peer
     let nextRequest = 1
     const fibers = new Map<number, Fiber.Fiber<any, any>>()
-    const told = new Map<number, Array<number>>()
+    const reported = new Map<number, Array<number>>()
     const background: Array<Fiber.Fiber<void>> = []
     const fork = <A, E>(effect: Effect.Effect<A, E>) => Effect.forkDetach(effect, { startImmediately: true })
 
@@ -269,16 +269,16 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
           const maxTimeout = 10 * (1 + b % 12)
           const progresses = b % 3 !== 0
           const id = model.call(timeout, maxTimeout, progresses)
-          const heard: Array<number> = []
+          const values: Array<number> = []
           const fiber = yield* fork(peer.request("call", {}, {
             timeout,
             maxTimeout,
-            ...(progresses ? { onProgress: ({ progress }) => heard.push(progress) } : undefined)
+            ...(progresses ? { onProgress: ({ progress }) => values.push(progress) } : undefined)
           }))
           if (typeof id === "string") expect(outcome(fiber)).toBe(id)
           else {
             fibers.set(id, fiber)
-            told.set(id, heard)
+            reported.set(id, values)
           }
           break
         }
@@ -370,7 +370,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
     for (const id of [...bench.ends.keys()]) bench.step(id, "ok")
     for (const [id, fiber] of fibers) {
       expect([id, outcome(fiber)]).toEqual([id, model.outcomes.get(id)])
-      expect(told.get(id)).toEqual(model.told.get(id))
+      expect(reported.get(id)).toEqual(model.reported.get(id))
     }
     yield* settle
     expect([...peer.requests]).toEqual([])

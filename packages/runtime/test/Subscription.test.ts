@@ -18,11 +18,11 @@ const listening = (count: number, onNotification?: (method: string) => void) =>
         all.push(method)
       }
     })
-    const heard: Array<Array<string>> = []
+    const received: Array<Array<string>> = []
     const fibers: Array<Fiber.Fiber<unknown, unknown>> = []
     for (let index = 0; index < count; index++) {
       const mine: Array<string> = []
-      heard.push(mine)
+      received.push(mine)
       fibers.push(
         yield* fork(peer.request("subscriptions/listen", { notifications: {} }, {
           timeout: Infinity,
@@ -35,33 +35,33 @@ const listening = (count: number, onNotification?: (method: string) => void) =>
       )
     }
     const ids: ReadonlyArray<number> = other.requests("subscriptions/listen").map(({ id }) => id)
-    const tell = (method: string, of: unknown) => other.notify(method, { _meta: { [key]: of } })
-    return { all, fibers, heard, ids, other, peer, tell }
+    const notify = (method: string, id: unknown) => other.notify(method, { _meta: { [key]: id } })
+    return { all, fibers, received, ids, other, peer, notify }
   })
 
 describe("a subscription", () => {
   it.effect("2026-07-28 · the value is the JSON-RPC ID of the request: delivers to each call its own notifications, in order", () =>
     Effect.gen(function*() {
-      const { all, heard, ids, other, tell } = yield* listening(2)
-      tell("a", ids[1])
-      tell("b", ids[0])
-      tell("c", ids[1])
-      tell("d", ids[0])
-      for (const  of of[99, String(ids[0]), null, {}, [ids[0]], undefined]) tell("foreign", of)
+      const { all, received, ids, other, notify } = yield* listening(2)
+      notify("a", ids[1])
+      notify("b", ids[0])
+      notify("c", ids[1])
+      notify("d", ids[0])
+      for (const id of [99, String(ids[0]), null, {}, [ids[0]], undefined]) notify("foreign", id)
       other.notify("without")
       other.notify("odd", { _meta: 7 })
-      expect(heard).toEqual([["b", "d"], ["a", "c"]])
+      expect(received).toEqual([["b", "d"], ["a", "c"]])
       // The listener of the connection receives everything.
       expect(all).toEqual(["a", "b", "c", "d", ...Array.from({ length: 6 }, () => "foreign"), "without", "odd"])
     }))
 
   it.effect("2026-07-28 · delivers nothing after its response, nor after its cancellation", () =>
     Effect.gen(function*() {
-      const { fibers, heard, ids, other, tell } = yield* listening(2)
+      const { fibers, received, ids, other, notify } = yield* listening(2)
       other.answer(ids[0], { _meta: { [key]: ids[0] } })
       yield* Fiber.interrupt(fibers[1]!)
-      for (const id of ids) tell("late", id)
-      expect(heard).toEqual([[], []])
+      for (const id of ids) notify("late", id)
+      expect(received).toEqual([[], []])
       yield* settle
       expect(fibers.map(poll)).toEqual(["succeeded", "failed"])
       expect(other.notices("notifications/cancelled").map(({ params }) => params.requestId)).toEqual([ids[1]])
@@ -69,39 +69,39 @@ describe("a subscription", () => {
 
   it.effect("2026-07-28 · ends with Closed when the server cancels it; other requests ignore that", () =>
     Effect.gen(function*() {
-      const { fibers, heard, ids, other, peer, tell } = yield* listening(1)
+      const { fibers, received, ids, other, peer, notify } = yield* listening(1)
       const call = yield* fork(peer.request("tools/call"))
       other.cancel(ids[0])
       other.cancel(other.requests("tools/call")[0].id)
       yield* settle
       expect(failureOf(fibers[0]!)).toMatchObject({ reason: { _tag: "Closed" }, method: "subscriptions/listen" })
       expect(poll(call)).toBe("running")
-      tell("late", ids[0])
-      expect(heard).toEqual([[]])
+      notify("late", ids[0])
+      expect(received).toEqual([[]])
     }))
 
   it.effect("never times out with an infinite timeout, while other calls do", () =>
     Effect.gen(function*() {
-      const { fibers, heard, ids, peer, tell } = yield* listening(1)
+      const { fibers, received, ids, peer, notify } = yield* listening(1)
       const call = yield* fork(peer.request("tools/call", {}, { timeout: 1000 }))
       yield* TestClock.adjust("365 days")
       yield* settle
       expect(failureOf(call)).toMatchObject({ reason: { _tag: "Timeout" } })
-      tell("a", ids[0])
-      expect(heard).toEqual([["a"]])
+      notify("a", ids[0])
+      expect(received).toEqual([["a"]])
       expect(poll(fibers[0]!)).toBe("running")
     }))
 
   it.effect("logs a callback that throws, and calls it for the next notification", () =>
     logged((lines) =>
       Effect.gen(function*() {
-        const { heard, ids, tell } = yield* listening(1, (method) => {
+        const { received, ids, notify } = yield* listening(1, (method) => {
           if (method === "bad") throw new Error("my bug")
         })
-        tell("bad", ids[0])
-        tell("good", ids[0])
+        notify("bad", ids[0])
+        notify("good", ids[0])
         yield* settle
-        expect(heard).toEqual([["bad", "good"]])
+        expect(received).toEqual([["bad", "good"]])
         expect(lines.map(({ cause, level, text }) => [level, text, cause.includes("my bug")])).toEqual([
           ["Error", "failed to handle bad", true]
         ])

@@ -262,7 +262,7 @@ describe("a wall clock that is set", () => {
         Effect.gen(function*() {
           const { other, peer } = yield* raw({ limits: { timeout: "10 seconds" } })
           const silent = yield* fork(peer.request("silent"))
-          const heard = yield* fork(peer.request("heard", {}, { onProgress: () => {} }))
+          const progressing = yield* fork(peer.request("heard", {}, { onProgress: () => {} }))
           other.request("r")
           yield* TestClock.adjust("5 seconds")
           wall.offset = offset
@@ -272,13 +272,13 @@ describe("a wall clock that is set", () => {
           expect(tree.requests.map((request) => request.age)).toEqual([5000])
           expect(tree.calls.map((call) => call.age)).toEqual([5000, 5000, 0])
           yield* TestClock.adjust("1 second")
-          expect([poll(silent), poll(heard), poll(later)]).toEqual(["running", "running", "failed"])
+          expect([poll(silent), poll(progressing), poll(later)]).toEqual(["running", "running", "failed"])
           yield* TestClock.adjust("4 seconds")
           expect(failureOf(silent)).toMatchObject({ message: "No response to silent within 10000 ms (timeout)" })
           yield* TestClock.adjust("4999 millis")
-          expect(poll(heard)).toBe("running")
+          expect(poll(progressing)).toBe("running")
           yield* TestClock.adjust("1 millis")
-          expect(failureOf(heard)).toMatchObject({ message: "No response to heard within 15000 ms (timeout)" })
+          expect(failureOf(progressing)).toMatchObject({ message: "No response to heard within 15000 ms (timeout)" })
         })
       ))
   }

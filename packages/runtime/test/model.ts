@@ -52,7 +52,7 @@ export class Model {
   /** The outcome of each call. */
   readonly outcomes = new Map<number, string>()
   /** The progress that was reported to each call. */
-  readonly told = new Map<number, Array<number>>()
+  readonly reported = new Map<number, Array<number>>()
   readonly requests = new Map<number, Request>()
   readonly queue = new Map<number, { readonly kind: Kind; readonly batch: Batch | undefined }>()
   readonly calls = new Map<number, Call>()
@@ -147,7 +147,7 @@ export class Model {
     if (this.end !== undefined || call === undefined || !call.progresses || value <= call.value) return
     call.value = value
     call.deadline = Math.min(this.now + call.timeout, call.maxAt)
-    this.told.get(id)!.push(value)
+    this.reported.get(id)!.push(value)
   }
 
   // ---- actions of this side
@@ -179,7 +179,7 @@ export class Model {
     if (this.end !== undefined) return "Closed"
     if (this.calls.size >= limits.maxPendingRequests) return "LimitExceeded"
     const id = this.#start("call", timeout, maxTimeout, progresses, undefined)
-    this.told.set(id, [])
+    this.reported.set(id, [])
     return id
   }
 

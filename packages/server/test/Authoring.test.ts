@@ -50,9 +50,9 @@ describe("the description of a tool", () => {
 
 describe("the descriptions of resources and templates", () => {
   const annotations = { audience: ["user"], priority: 0.5, lastModified: "2026-01-01T00:00:00Z" } as const
-  const said = { title: "Title", description: "What it is", mimeType: "image/png", annotations, icons }
+  const metadata = { title: "Title", description: "What it is", mimeType: "image/png", annotations, icons }
   const resource = Resource.make("a://logo", {
-    ...said,
+    ...metadata,
     name: "logo",
     size: 3,
     visible: () => true,
@@ -60,7 +60,7 @@ describe("the descriptions of resources and templates", () => {
     _meta: { "example.com/a": 1 }
   })
   const template = ResourceTemplate.make("b://{x}", {
-    ...said,
+    ...metadata,
     name: "b",
     visible: () => true,
     ttlMs: 1,

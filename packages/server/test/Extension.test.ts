@@ -150,8 +150,8 @@ describe("an extension", () => {
     Effect.gen(function*() {
       const { callers, old, run } = yield* calledInBothEras
       const notification = { method: "notifications/resources/updated", params: { uri: "r://r" } }
-      const told = callers.map((caller) => run(Extension.notify(caller, "k", notification)))
-      expect([yield* told[0]!, yield* told[1]!]).toEqual([true, false])
+      const notified = callers.map((caller) => run(Extension.notify(caller, "k", notification)))
+      expect([yield* notified[0]!, yield* notified[1]!]).toEqual([true, false])
       yield* kit.settle
       expect(old.notices("notifications/resources/updated").map(({ params }) => params)).toEqual([{ uri: "r://r" }])
     }))

@@ -75,10 +75,10 @@ for (const revision of Revision.all) {
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(logs(everything)), revision)
         for (const [i, level] of levels.entries()) {
-          const told = yield* ask(client, level)
+          const logged = yield* ask(client, level)
           const expected = level === "debug" ? ["debug", ...levels] : levels.slice(i)
-          expect(told.map((params) => params.level)).toEqual(expected)
-          expect(told.map(({ data }) => data).slice(level === "debug" ? 1 : 0)).toEqual(levels.slice(i))
+          expect(logged.map((params) => params.level)).toEqual(expected)
+          expect(logged.map(({ data }) => data).slice(level === "debug" ? 1 : 0)).toEqual(levels.slice(i))
         }
         if (Revision.era(revision) === "request") return
         // "Only sends error level and above": the most recent level applies.
@@ -107,7 +107,7 @@ for (const revision of Revision.all) {
 
     it.effect(`${revision} · sends the logs of resources and prompts, and of fibers that a handler forks`, () =>
       Effect.gen(function*() {
-        const said = (text: string) => Effect.as(Effect.logInfo(text), text)
+        const logging = (text: string) => Effect.as(Effect.logInfo(text), text)
         const forks = Effect.gen(function*() {
           yield* Effect.all([Effect.logInfo("one"), Effect.logInfo("two")], { concurrency: 2 })
           yield* Fiber.join(yield* Effect.forkChild(Effect.logInfo("three")))
@@ -115,8 +115,8 @@ for (const revision of Revision.all) {
         const client = yield* kit.client(
           kit.server(
             logs(forks),
-            Resource.layer(Resource.make("r://r"), said("read")),
-            Prompt.layer(Prompt.make("p"), () => said("got"))
+            Resource.layer(Resource.make("r://r"), logging("read")),
+            Prompt.layer(Prompt.make("p"), () => logging("got"))
           ),
           revision
         )
@@ -150,10 +150,10 @@ for (const revision of Revision.all) {
         yield* client.answer(id)
         yield* late
         yield* kit.settle
-        const heard = client.received.slice(before).map(({ method, params }) =>
+        const order = client.received.slice(before).map(({ method, params }) =>
           params?.data ?? params?.progress ?? method
         )
-        expect(heard).toEqual([1, 2, 3, undefined])
+        expect(order).toEqual([1, 2, 3, undefined])
       }))
   })
 }
@@ -219,7 +219,7 @@ describe("the scope of a level", () => {
 })
 
 describe("the content of a message", () => {
-  const told = (effect: Effect.Effect<unknown>, logging: Logging.Options = {}) =>
+  const messagesOf = (effect: Effect.Effect<unknown>, logging: Logging.Options = {}) =>
     Effect.gen(function*() {
       const client = yield* kit.client(McpServer.layer({ name: "test", version: "1.0.0", logging }, logs(effect)))
       return yield* ask(client, "debug")
@@ -246,13 +246,15 @@ describe("the content of a message", () => {
         [Effect.logError("text", Cause.die(new TypeError("boom"))), { message: "text", causes: ["TypeError: boom"] }],
         [Effect.logError(Cause.fail("why")), { message: [], causes: ["Error: why"] }]
       ]
-      for (const [effect, data] of cases) expect((yield* told(effect)).map((params) => params.data)).toEqual([data])
+      for (const [effect, data] of cases) {
+        expect((yield* messagesOf(effect)).map((params) => params.data)).toEqual([data])
+      }
     }))
 
   it.effect("names the part of the server as logger", () =>
     Effect.gen(function*() {
       const part = Effect.andThen(Effect.logInfo("in"), Effect.logInfo("deep").pipe(Logging.named("cache")))
-      const params = yield* told(Effect.andThen(part.pipe(Logging.named("database")), Effect.logInfo("out")))
+      const params = yield* messagesOf(Effect.andThen(part.pipe(Logging.named("database")), Effect.logInfo("out")))
       expect(params).toEqual([
         { level: "info", logger: "database", data: "in" },
         { level: "info", logger: "cache", data: "deep" },
@@ -269,7 +271,7 @@ describe("the content of a message", () => {
         yield* Effect.logError(new Error("plain"))
         yield* Effect.logInfo("hunter2").pipe(Logging.withheld)
       })
-      const params = yield* told(effect)
+      const params = yield* messagesOf(effect)
       expect(params.length).toBe(3)
       const text = JSON.stringify(params)
       expect(text).not.toContain("hunter2")
@@ -302,7 +304,7 @@ describe("the content of a message", () => {
           throw new Error("never")
         }
       })
-      const [params] = yield* told(Effect.logInfo(odd, hostile))
+      const [params] = yield* messagesOf(Effect.logInfo(odd, hostile))
       expect(params.data).toEqual([
         {
           circle: { self: "[Circular]" },
@@ -334,12 +336,12 @@ describe("the content of a message", () => {
       ]
       for (const [maxSize, bound] of [[undefined, 16_384], [1000, 1000], [0, 256]] as const) {
         for (const value of values) {
-          const [params] = yield* told(Effect.logInfo(value), { maxMessageChars: maxSize })
+          const [params] = yield* messagesOf(Effect.logInfo(value), { maxMessageChars: maxSize })
           const size = JSON.stringify(params.data).length
           expect(size).toBeLessThanOrEqual(bound + 32)
           if (value !== deep) expect(size).toBeGreaterThan(bound * 0.5)
         }
-        const [params] = yield* told(Effect.logInfo("x".repeat(1_000_000)), { maxMessageChars: maxSize })
+        const [params] = yield* messagesOf(Effect.logInfo("x".repeat(1_000_000)), { maxMessageChars: maxSize })
         expect(params.data.endsWith("x…")).toBe(true)
       }
     }))
@@ -428,9 +430,9 @@ describe("slow readers", () => {
       expect(handled).toBe(true)
       far.resume!()
       yield* kit.settle
-      const told = client.notices(message).map(({ params }): kit.Json => params)
-      expect(told.slice(0, 10).map(({ data }) => data)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-      expect(told.slice(10)).toEqual([
+      const sent = client.notices(message).map(({ params }): kit.Json => params)
+      expect(sent.slice(0, 10).map(({ data }) => data)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+      expect(sent.slice(10)).toEqual([
         { level: "warning", data: "990 log messages were dropped: the client was slow to read" }
       ])
       yield* TestClock.adjust("1 second")

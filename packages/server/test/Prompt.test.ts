@@ -83,19 +83,19 @@ describe("the value of a handler", () => {
       const { description, messages } = yield* client.result("prompts/get", { name: "p" })
       return { description, messages }
     })
-  const said = (role: string, text: string) => ({ role, content: { type: "text", text } })
+  const message = (role: string, text: string) => ({ role, content: { type: "text", text } })
 
   it.effect("accepts text, messages, or the whole result", () =>
     Effect.gen(function*() {
-      expect(yield* answer("hi")).toEqual({ description: "of the definition", messages: [said("user", "hi")] })
+      expect(yield* answer("hi")).toEqual({ description: "of the definition", messages: [message("user", "hi")] })
       expect(yield* answer([])).toEqual({ description: "of the definition", messages: [] })
       expect(yield* answer([Prompt.user("a"), Prompt.assistant(Content.text("b"))])).toEqual({
         description: "of the definition",
-        messages: [said("user", "a"), said("assistant", "b")]
+        messages: [message("user", "a"), message("assistant", "b")]
       })
       expect(yield* answer({ description: "of its own", messages: [Prompt.user("a")] })).toEqual({
         description: "of its own",
-        messages: [said("user", "a")]
+        messages: [message("user", "a")]
       })
     }))
 

@@ -45,8 +45,10 @@ const settled = (all: ReadonlyArray<Change>): ReadonlyArray<Change> =>
 
 /** The expected entry of a name. */
 const expected = (all: ReadonlyArray<Change>, name: string): number | undefined => {
-  const said = all.findLast((change) => change.name === name && switches.has(change.what))
-  return said?.what === "disable" || said?.what === "off" ? undefined : entries(all, name).at(-1)?.entry.definition
+  const lastSwitch = all.findLast((change) => change.name === name && switches.has(change.what))
+  return lastSwitch?.what === "disable" || lastSwitch?.what === "off"
+    ? undefined
+    : entries(all, name).at(-1)?.entry.definition
 }
 
 describe("a registry", () => {

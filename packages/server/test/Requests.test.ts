@@ -18,7 +18,7 @@ const eras: ReadonlyArray<Revision.Revision> = ["2025-11-25", "2026-07-28"]
 
 for (const revision of eras) {
   describe(`${revision} · progress`, () => {
-    const told = (client: kit.Client) =>
+    const progressOf = (client: kit.Client) =>
       client.notices("notifications/progress").map((notice) => notice.params.progress)
     const reports = (...values: ReadonlyArray<number>) =>
       Tool.layer(
@@ -30,7 +30,7 @@ for (const revision of eras) {
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(reports(1, 2, 2, 1, NaN, Infinity, 3.5, -1, 4)), revision)
         yield* client.result("tools/call", { name: "t", _meta: { progressToken: 7 } })
-        expect(told(client)).toEqual([1, 2, 3.5, 4])
+        expect(progressOf(client)).toEqual([1, 2, 3.5, 4])
         expect(client.notices("notifications/progress")[0].params.progressToken).toBe(7)
       }))
 
@@ -41,7 +41,7 @@ for (const revision of eras) {
         for (const progressToken of [1.5, null, {}, true]) {
           yield* client.request("tools/call", { name: "t", _meta: { progressToken } })
         }
-        expect(told(client)).toEqual([])
+        expect(progressOf(client)).toEqual([])
       }))
 
     it.effect(`${revision} · notifications MUST stop after completion, and each precedes the response`, () =>
@@ -59,7 +59,7 @@ for (const revision of eras) {
         yield* client.answer(id)
         yield* late
         yield* kit.settle
-        expect(told(client)).toEqual([1])
+        expect(progressOf(client)).toEqual([1])
         expect(client.received.findIndex((m) => m.method === "notifications/progress"))
           .toBeLessThan(client.received.findIndex((m) => m.id === id))
       }))

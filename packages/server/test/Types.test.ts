@@ -121,17 +121,17 @@ describe("tools", () => {
       expectTypeOf(input).toEqualTypeOf<JsonObject>()
       return Effect.void
     })
-    const said = Tool.make("t", {
+    const declared = Tool.make("t", {
       input: JsonSchema.make<{ readonly a: number }>({ type: "object" }),
       output: JsonSchema.make<ReadonlyArray<string>>({ type: "array" })
     })
-    Tool.layer(said, (input) => {
+    Tool.layer(declared, (input) => {
       expectTypeOf(input).toEqualTypeOf<{ readonly a: number }>()
       return Effect.succeed(["a"])
     })
     // @ts-expect-error the result must be a list of strings
-    Tool.layer(said, () => Effect.succeed([1]))
-    expect(said.name).toBe("t")
+    Tool.layer(declared, () => Effect.succeed([1]))
+    expect(declared.name).toBe("t")
   })
 
   it("a handler's failure has a message", () => {

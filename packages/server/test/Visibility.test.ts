@@ -132,15 +132,15 @@ for (const revision of Revision.all) {
           yield* client.result("resources/subscribe", { uri })
         }
         yield* kit.settle
-        const heard = Effect.andThen(
+        const noticeCounts = Effect.andThen(
           Effect.andThen(Effect.provide(Catalog.updated(uri), context), kit.settle),
           Effect.sync(() => clients.map((client) => client.notices("notifications/resources/updated").length))
         )
-        expect(yield* heard).toEqual([1, 1])
+        expect(yield* noticeCounts).toEqual([1, 1])
         open = false
-        expect(yield* heard).toEqual([1, 2])
+        expect(yield* noticeCounts).toEqual([1, 2])
         open = true
-        expect(yield* heard).toEqual([2, 3])
+        expect(yield* noticeCounts).toEqual([2, 3])
       }))
   })
 }

@@ -90,7 +90,7 @@ export class Client {
       const message = this.received[this.#looked]
       if (message.method === undefined) continue
       const listens = message.params?._meta?.["io.modelcontextprotocol/subscriptionId"] !== undefined
-      oracle.said(listens ? Revision.latest : this.revision, message)
+      oracle.serverMessage(listens ? Revision.latest : this.revision, message)
     }
   }
 

@@ -148,7 +148,7 @@ const named = (revision: Revision.Revision, message: Json): void => {
 const ours = "notifications/test"
 
 /** Throws the faults of a request or a notification of a server by the official schema. */
-export const said = (revision: Revision.Revision, message: Json): void => {
+export const serverMessage = (revision: Revision.Revision, message: Json): void => {
   if (message.id === undefined) {
     accept(revision, "JSONRPCNotification", message)
     if (message.method === ours) return
@@ -193,9 +193,9 @@ export class Talk {
   }
 
   /** Throws the faults of the server's message or batch. */
-  hear(message: Json): void {
-    if (Array.isArray(message)) return message.forEach((member) => this.hear(member))
-    if (message?.method !== undefined) return said(this.revision, message)
+  receive(message: Json): void {
+    if (Array.isArray(message)) return message.forEach((member) => this.receive(member))
+    if (message?.method !== undefined) return serverMessage(this.revision, message)
     const method = this.#asked.get(message.id)
     // "Error responses MUST include the same ID as the request (except where the ID could not be read)".
     if (method === undefined && (message.error === undefined || message.id !== undefined)) {

@@ -17,12 +17,12 @@ const ok = Effect.succeed("ok")
 const icon = (src: string) => ({ icons: [{ src }] })
 
 /** One definition of each kind, with metadata. */
-const kinds: { readonly [kind: string]: (said: kit.Json) => McpServer.Definitions } = {
-  tool: (said) => Tool.layer(Tool.make("t", said), () => ok),
-  prompt: (said) => Prompt.layer(Prompt.make("p", said), () => ok),
-  resource: (said) => Resource.layer(Resource.make("r://r", said), ok),
-  "resource template": (said) =>
-    ResourceTemplate.layer(ResourceTemplate.make("r://{id}", { name: "n", ...said }), () => ok)
+const kinds: { readonly [kind: string]: (metadata: kit.Json) => McpServer.Definitions } = {
+  tool: (metadata) => Tool.layer(Tool.make("t", metadata), () => ok),
+  prompt: (metadata) => Prompt.layer(Prompt.make("p", metadata), () => ok),
+  resource: (metadata) => Resource.layer(Resource.make("r://r", metadata), ok),
+  "resource template": (metadata) =>
+    ResourceTemplate.layer(ResourceTemplate.make("r://{id}", { name: "n", ...metadata }), () => ok)
 }
 const all = Object.keys(kinds)
 const resources = ["resource", "resource template"]
@@ -30,7 +30,7 @@ const resources = ["resource", "resource template"]
 const cycle: { self?: unknown } = {}
 cycle.self = cycle
 
-const wrong: ReadonlyArray<readonly [clause: string, kinds: ReadonlyArray<string>, said: object, problem: string]> = [
+const wrong: ReadonlyArray<readonly [clause: string, kinds: ReadonlyArray<string>, value: object, problem: string]> = [
   ["2025-11-25 · an icon's src is a URI", all, icon("icon.png"), "not \"icon.png\""],
   ["2025-11-25 · an icon's src is a URI", all, icon("https://example.com/a b.png"), "a b.png"],
   ["2025-11-25 · clients MUST reject icon URIs that use unsafe schemes", all, icon("javascript:alert(1)"), "https:"],
@@ -60,11 +60,11 @@ const wrong: ReadonlyArray<readonly [clause: string, kinds: ReadonlyArray<string
 ]
 
 describe("invalid metadata fails the layer", () => {
-  for (const [clause, of, said, problem] of wrong) {
+  for (const [clause, of, metadata, problem] of wrong) {
     for (const kind of of) {
-      it.effect(`${clause} · ${kind}: ${inspect(said, { breakLength: Infinity })}`, () =>
+      it.effect(`${clause} · ${kind}: ${inspect(metadata, { breakLength: Infinity })}`, () =>
         Effect.gen(function*() {
-          const error: kit.Json = yield* kit.failure(kit.server(kinds[kind]!(said)) as kit.Server)
+          const error: kit.Json = yield* kit.failure(kit.server(kinds[kind]!(metadata)) as kit.Server)
           expect(error).toMatchObject({ _tag: "DefinitionError", reason: { _tag: "InvalidValue" }, kind })
           expect(error.message).toContain(problem)
         }))
@@ -80,10 +80,10 @@ describe("invalid metadata fails the layer", () => {
       expect((yield* client.result("resources/list")).resources.map(({ uri }: kit.Json) => uri)).toEqual(["r://r"])
     }))
 
-  for (const said of [icon("x"), { websiteUrl: "example.com" }, { websiteUrl: "https://a b" }]) {
-    it.effect(`2025-11-25 · fails a server whose own description is invalid: ${JSON.stringify(said)}`, () =>
+  for (const metadata of [icon("x"), { websiteUrl: "example.com" }, { websiteUrl: "https://a b" }]) {
+    it.effect(`2025-11-25 · fails a server whose own description is invalid: ${JSON.stringify(metadata)}`, () =>
       Effect.gen(function*() {
-        const server = McpServer.layer({ name: "mine", version: "1", ...said }, kinds["tool"]!({}))
+        const server = McpServer.layer({ name: "mine", version: "1", ...metadata }, kinds["tool"]!({}))
         const exit = yield* Effect.exit(Effect.scoped(Layer.build(server as kit.Server)))
         expect(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "").toContain("mine cannot be served")
       }))
@@ -104,8 +104,11 @@ const right: ReadonlyArray<object> = [
 for (const revision of Revision.all) {
   it.effect(`${revision} · sends allowed metadata in the form of the revision`, () =>
     Effect.gen(function*() {
-      for (const said of right) {
-        const client = yield* kit.client(kit.server(...all.map((kind) => kinds[kind]!(said))) as kit.Server, revision)
+      for (const metadata of right) {
+        const client = yield* kit.client(
+          kit.server(...all.map((kind) => kinds[kind]!(metadata))) as kit.Server,
+          revision
+        )
         for (
           const [kind, member] of [["tools", "tools"], ["prompts", "prompts"], ["resources", "resources"]] as const
         ) {

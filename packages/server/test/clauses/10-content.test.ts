@@ -10,7 +10,7 @@ import * as kit from "../kit.ts"
 
 const link = (rest: object) => Content.resourceLink({ uri: "a:b", name: "n", ...rest })
 
-const wrong: ReadonlyArray<readonly [clause: string, block: Content.ContentBlock, said: string]> = [
+const wrong: ReadonlyArray<readonly [clause: string, block: Content.ContentBlock, problem: string]> = [
   ["2025-06-18 · a resource link has a URI", link({ uri: "/etc/hosts" }), "\"/etc/hosts\" is not a valid URI"],
   ["2025-06-18 · a resource link has a URI", link({ uri: "file:///a b" }), "\"file:///a b\" is not a valid URI"],
   ["2025-06-18 · the size of a resource link is in bytes", link({ size: 0.5 }), "whole number"],
@@ -25,7 +25,7 @@ const wrong: ReadonlyArray<readonly [clause: string, block: Content.ContentBlock
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    for (const [clause, block, said] of wrong) {
+    for (const [clause, block, problem] of wrong) {
       it.effect(`${revision} · ${clause}: ${JSON.stringify(block)}`, () =>
         kit.logged((lines) =>
           Effect.gen(function*() {
@@ -49,7 +49,7 @@ for (const revision of Revision.all) {
                 message: "Internal error",
                 data: { reference: expect.any(String) }
               })
-              expect(lines.slice(before).join()).toContain(said)
+              expect(lines.slice(before).join()).toContain(problem)
             }
           })
         ))

@@ -7,12 +7,12 @@ import * as Effect from "effect/Effect"
 import * as kit from "../kit.ts"
 import * as transports from "./transports.ts"
 
-const said = Effect.gen(function*() {
+const logging = Effect.gen(function*() {
   yield* Effect.logInfo("low")
   yield* Effect.logWarning({ high: [1, null] }).pipe(Logging.named("db"))
   return "done"
 })
-const server = kit.server(Tool.layer(Tool.make("work"), () => said))
+const server = kit.server(Tool.layer(Tool.make("work"), () => logging))
 
 for (const [{ connect, name }, revision] of transports.each) {
   const session = Revision.era(revision) === "session"

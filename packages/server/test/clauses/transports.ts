@@ -140,7 +140,7 @@ const duplex = (
   return {
     receive: (message) => {
       watching(() => {
-        talk.hear(message)
+        talk.receive(message)
         if (message.method !== undefined) return
         if (responses.all.some(({ id }) => id === message.id)) throw new Error(`two responses: ${message.id}`)
       })

@@ -28,7 +28,7 @@ const endpoint = (server: Layer.Layer<McpServer.McpServer, unknown>, options?: H
     )
     const send = (request: kit.Request): kit.RecordedAnswer => {
       const answer = new kit.RecordedAnswer()
-      made.handle(kit.told(request), answer)
+      made.handle(kit.recordedRequest(request), answer)
       return answer
     }
     return { made, send, close: Scope.close(scope, Exit.void) }
@@ -90,7 +90,7 @@ describe("a client that does not read", () => {
         const { made, send } = yield* endpoint(fixtures.server(flood), { maxUnsentChars: 10_000 })
         const slow = new kit.RecordedAnswer()
         slow.slow = true
-        made.handle(kit.told(call), slow)
+        made.handle(kit.recordedRequest(call), slow)
         yield* settle
         expect(slow.isClosed).toBe(true)
         // Only the last message exceeds the bound.

@@ -68,12 +68,12 @@ describe("a preflight", () => {
     const quiet = preflight(Cors.make(), asked)!
     expect(quiet).not.toHaveProperty("access-control-allow-credentials")
     expect(quiet).not.toHaveProperty("access-control-allow-private-network")
-    const told = Cors.make({ credentials: true, privateNetwork: true, maxAgeSeconds: 5.5 })
-    const answer = preflight(told, asked)!
+    const cors = Cors.make({ credentials: true, privateNetwork: true, maxAgeSeconds: 5.5 })
+    const answer = preflight(cors, asked)!
     expect(answer["access-control-allow-credentials"]).toBe("true")
     expect(answer["access-control-allow-private-network"]).toBe("true")
     expect(answer["access-control-max-age"]).toBe("5")
-    expect(preflight(told, { "access-control-request-method": "GET" }))
+    expect(preflight(cors, { "access-control-request-method": "GET" }))
       .not.toHaveProperty("access-control-allow-private-network")
     expect(preflight(Cors.make({ maxAgeSeconds: -1 }), asked)!["access-control-max-age"]).toBe("0")
   })

@@ -18,24 +18,24 @@ const init = { method: "POST", headers: headers as Record<string, string>, body:
 
 /** A server, and a search for the principal that never ends. */
 const make = () => {
-  const heard: Array<string> = []
+  const logged: Array<string> = []
   const [begun, interrupted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const principal = () =>
     Effect.callback<undefined>(() => {
       begun.resolve()
       return Effect.sync(() => interrupted.resolve())
     })
-  const logger = Logger.make(({ message }) => void heard.push(String(message)))
+  const logger = Logger.make(({ message }) => void logged.push(String(message)))
   const server = McpServer.layer(
     { name: "mounted", version: "1" },
     Tool.layer(Tool.make("t"), () => Effect.succeed("t"))
   ).pipe(Layer.provide(Logger.layer([logger])))
-  return { begun: begun.promise, heard, interrupted: interrupted.promise, principal, server }
+  return { begun: begun.promise, logged, interrupted: interrupted.promise, principal, server }
 }
 
 describe("a client that disconnects before its principal is known", () => {
   it("interrupts the principal's effect behind the web-standard adapter", async () => {
-    const { begun, heard, interrupted, principal, server } = make()
+    const { begun, logged, interrupted, principal, server } = make()
     const { close, handler } = WebHttp.mount(server, { principal })
     const client = new AbortController()
     const answer = handler(new Request("http://localhost/mcp", { ...init, signal: client.signal }))
@@ -43,12 +43,12 @@ describe("a client that disconnects before its principal is known", () => {
     client.abort()
     await interrupted
     expect((await answer).status).toBe(499)
-    expect(heard).toEqual([])
+    expect(logged).toEqual([])
     await close()
   })
 
   it("interrupts the principal's effect behind node:http", async () => {
-    const { begun, heard, interrupted, principal, server } = make()
+    const { begun, logged, interrupted, principal, server } = make()
     const { close, handler } = await NodeHttp.mount(server, { principal })
     const host = createServer((request, response) => handler(request, response))
     await new Promise<void>((resolve) => void host.listen(0, "127.0.0.1", resolve))
@@ -59,7 +59,7 @@ describe("a client that disconnects before its principal is known", () => {
     client.abort()
     await expect(answer).rejects.toThrow("aborted")
     await interrupted
-    expect(heard).toEqual([])
+    expect(logged).toEqual([])
     await close()
     host.close()
     host.closeAllConnections()

@@ -133,7 +133,7 @@ const start = (port: number, { body, headers, method = "POST", path = "/mcp" }: 
 const headerOf = ({ headers }: IncomingMessage, name: string): string | undefined =>
   typeof headers[name] === "string" ? headers[name] : undefined
 
-const heard = (watcher: Watcher, { data, event, json }: Event): void => {
+const observe = (watcher: Watcher, { data, event, json }: Event): void => {
   if (event !== undefined) watcher.named(event, data ?? "")
   watcher.message(json)
 }
@@ -155,7 +155,7 @@ export const send = ({ port }: { readonly port: number }, request: Request): Eff
         const stream = String(response.headers["content-type"]).startsWith("text/event-stream")
         const events = stream ? text.split("\n\n").filter((block) => block !== "").map(eventOf) : []
         watcher.head(response.statusCode!, (name) => headerOf(response, name))
-        for (const event of events) heard(watcher, event)
+        for (const event of events) observe(watcher, event)
         if (!stream) watcher.message(jsonOf(text))
         resume(Effect.succeed({
           status: response.statusCode!,
@@ -202,7 +202,7 @@ export const open = (
             const blocks = (text + chunk).split("\n\n")
             text = blocks.pop()!
             const events = blocks.filter((block) => block !== "").map(eventOf)
-            for (const event of events) heard(watcher, event)
+            for (const event of events) observe(watcher, event)
             queue.push(...events)
             wake?.()
           })
@@ -396,7 +396,7 @@ export class RecordedAnswer implements HttpAnswer {
 }
 
 /** A request without a connection, for an endpoint that is tested with the test clock. */
-export const told = ({ body, headers = {}, method = "POST", path = "/mcp" }: Request): HttpRequest => {
+export const recordedRequest = ({ body, headers = {}, method = "POST", path = "/mcp" }: Request): HttpRequest => {
   const sent = new Map(
     Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value as string | undefined])
   )

@@ -287,8 +287,10 @@ describe("its own server", () => {
       }
       // A caller without access to the tool cannot find out by its headers that it exists.
       const eve = { "mcp-session-id": (yield* open(at, "eve")).headers["mcp-session-id"] as string }
-      const told = yield* kit.post(at, query, { ...eve, "mcp-param-region": "us" })
-      expect(told.json ?? told.messages[0]).toMatchObject({ error: { code: -32602, message: "Unknown tool: query" } })
+      const unknown = yield* kit.post(at, query, { ...eve, "mcp-param-region": "us" })
+      expect(unknown.json ?? unknown.messages[0]).toMatchObject({
+        error: { code: -32602, message: "Unknown tool: query" }
+      })
 
       const strict = yield* kit.serve(fixtures.server(region), { requireMcpHeaders: true })
       const bob = { "mcp-session-id": (yield* open(strict, "bob")).headers["mcp-session-id"] as string }

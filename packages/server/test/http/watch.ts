@@ -126,7 +126,7 @@ export const watch = (
         // A refusal is a message of its own, and does not change the state of the session.
         const speaks = status === 200 ? legacy ?? talk : new Talk(lone.revision)
         if (status !== 200) speaks.ask(asked)
-        speaks.hear(message)
+        speaks.receive(message)
       } catch (error) {
         fault("", (error as Error).message)
       }

@@ -47,8 +47,8 @@ const flood = Tool.make("flood")
 const make = Effect.gen(function*() {
   const waiting = yield* Deferred.make<void>()
   const interrupted = yield* Deferred.make<void>()
-  const said = { count: 0 }
-  const report = Effect.suspend(() => Progress.report({ progress: ++said.count, message: "x".repeat(1000) }))
+  const reports = { count: 0 }
+  const report = Effect.suspend(() => Progress.report({ progress: ++reports.count, message: "x".repeat(1000) }))
   const server: Server = McpServer.layer(
     { name: "web", version: "1" },
     Tool.layer(whoami, () =>
@@ -63,7 +63,7 @@ const make = Effect.gen(function*() {
       )),
     Tool.layer(flood, () => Effect.onInterrupt(Effect.forever(report), () => Deferred.succeed(interrupted, undefined)))
   )
-  return { server, waiting, interrupted, said }
+  return { server, waiting, interrupted, reports }
 })
 
 const handlerOf = (server: Server, options: WebHttp.Options = {}) =>
@@ -221,7 +221,7 @@ describe("a response", () => {
 
   it.live("slows the handler to the speed of the stream's reader", () =>
     Effect.gen(function*() {
-      const { interrupted, said, server } = yield* make
+      const { interrupted, reports, server } = yield* make
       const handler = yield* handlerOf(server)
       const response = yield* Effect.promise(() => handler(requestOf(call("flood", {}, progress))))
       expect(response.headers.get("content-type")).toBe("text/event-stream")
@@ -232,9 +232,9 @@ describe("a response", () => {
         const { value } = yield* Effect.promise(() => chunks.read())
         expect(new TextDecoder().decode(value)).toContain(`"progress":${read},`)
         // 16 KiB in messages of one kilobyte, and the message that is being sent.
-        expect(said.count - read).toBeLessThan(20)
+        expect(reports.count - read).toBeLessThan(20)
       }
-      expect(said.count).toBeGreaterThanOrEqual(100)
+      expect(reports.count).toBeGreaterThanOrEqual(100)
       yield* Effect.promise(() => chunks.cancel())
       yield* Deferred.await(interrupted)
     }))

@@ -56,8 +56,8 @@ describe("once", () => {
       const handler = Effect.gen(function*() {
         rounds++
         const before = yield* once("n", Schema.Int, tick)
-        const said = (yield* ask("a")) + (yield* ask("b"))
-        return `${said}${before}${yield* once("n", Schema.Int, tick)}`
+        const textOf = (yield* ask("a")) + (yield* ask("b"))
+        return `${textOf}${before}${yield* once("n", Schema.Int, tick)}`
       })
       expect(yield* call(handler)).toBe("AB11")
       expect([runs.count, rounds]).toEqual([1, revision === "2026-07-28" ? 3 : 1])
@@ -102,9 +102,9 @@ describe("once", () => {
             Effect.flatMap(tick, (n) => n === 1 ? Effect.fail({ message: "flaky" }) : Effect.succeed(n))
           )
         )
-        const said = Effect.match(flaky, { onFailure: ({ message }) => message, onSuccess: String })
+        const textOf = Effect.match(flaky, { onFailure: ({ message }) => message, onSuccess: String })
         const handler = Effect.gen(function*() {
-          const [one, two] = yield* Effect.all([said, said], all)
+          const [one, two] = yield* Effect.all([textOf, textOf], all)
           return `${one} ${two} ${yield* ask("a")} ${yield* flaky}`
         })
         // In the stateless revision it fails in the first round. It succeeds in the second round, and so does not fail.
@@ -241,7 +241,7 @@ describe("2026-07-28", () => {
         const { result } = yield* before.once("tools/call", { name: "t" })
         const inputResponses = before.responses(result)
         const retry = yield* after.once("tools/call", { name: "t", requestState: result.requestState, inputResponses })
-        expect(kit.said(retry)).toBe("-32603 Internal error")
+        expect(kit.textOf(retry)).toBe("-32603 Internal error")
         expect(lines.join()).toContain(`the result of once("n") in an earlier round`)
         expect(runs.count).toBe(1)
       })

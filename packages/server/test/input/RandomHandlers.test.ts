@@ -91,7 +91,7 @@ const interpret = (program: Program, effects: Map<string, number>): Handler => {
     case "Loop":
       return joined(Effect.all(Array.from({ length: program.times }, () => run(program.part))))
     case "If":
-      return Effect.flatMap(ask(program.text), (said) => run(said < "B" ? program.yes : program.no))
+      return Effect.flatMap(ask(program.text), (text) => run(text < "B" ? program.yes : program.no))
   }
 }
 
@@ -113,14 +113,14 @@ describe("a random program", () => {
               RequestState.layer({ maxRounds: 200 })
             )
             const client = yield* kit.client(server, { revision, answer })
-            const said = yield* client.call("t")
+            const text = yield* client.call("t")
             const asked = client.asked.map(({ method, params }) => params?.message ?? method).toSorted()
-            return { said, asked, effects: [...effects].toSorted(([a], [b]) => a < b ? -1 : 1) }
+            return { text, asked, effects: [...effects].toSorted(([a], [b]) => a < b ? -1 : 1) }
           })
         const modern = yield* outcome("2026-07-28")
         expect(modern).toEqual(yield* outcome("2025-11-25"))
         expect(modern.effects.every(([, times]) => times === 1)).toBe(true)
-        expect(modern.said).not.toMatch(/^failed|^-/)
+        expect(modern.text).not.toMatch(/^failed|^-/)
       }))
   }
 })

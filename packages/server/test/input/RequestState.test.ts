@@ -179,7 +179,7 @@ describe("keys", () => {
       const { result } = yield* during.retry(params)
       yield* refuses(after, params, "this server has not issued it")
       const next = { ...params, requestState: result.requestState, inputResponses: during.client.responses(result) }
-      expect(kit.said(yield* after.retry(next))).toBe("AB")
+      expect(kit.textOf(yield* after.retry(next))).toBe("AB")
     }))
 
   it.effect("fails the layer for a key of fewer than 32 bytes", () =>
@@ -228,7 +228,7 @@ describe("bounds", () => {
 
   it.effect("allows 65,536 characters of state by default", () =>
     Effect.gen(function*() {
-      expect(kit.said(yield* sized(undefined, 48_000))).toBe("done")
+      expect(kit.textOf(yield* sized(undefined, 48_000))).toBe("done")
       const { error } = yield* sized(undefined, 49_152)
       expect(error).toMatchObject({ code: -32603, message: expect.stringContaining("exceeds maxStateChars (65536)") })
     }))
@@ -236,7 +236,7 @@ describe("bounds", () => {
   it.effect("allows the configured number of characters of state", () =>
     Effect.gen(function*() {
       expect((yield* sized({ maxStateChars: 1000 }, 1000)).error).toMatchObject({ code: -32603 })
-      expect(kit.said(yield* sized({ maxStateChars: 100_000 }, 49_152))).toBe("done")
+      expect(kit.textOf(yield* sized({ maxStateChars: 100_000 }, 49_152))).toBe("done")
     }))
 })
 
@@ -276,7 +276,7 @@ describe("inputResponses", () => {
           ...client.responses(second.result)
         }
       })
-      expect(kit.said(done)).toBe("AB")
+      expect(kit.textOf(done)).toBe("AB")
     }))
 
   it.effect("does not store a response to an input request that was not made yet", () =>
@@ -324,7 +324,7 @@ describe("inputResponses", () => {
       // The response is stored, as every other response is.
       const { requestState } = first.result
       const second = { name: "t", requestState, inputResponses: client.responses(first.result) }
-      expect(kit.said(yield* client.once("tools/call", second))).toBe("Alice Bob")
+      expect(kit.textOf(yield* client.once("tools/call", second))).toBe("Alice Bob")
       // A response of another kind is refused.
       const wrong = { name: "t", inputResponses: { user_name: { roots: [] }, wrong_key: kit.accept({}) } }
       expect(Object.keys((yield* client.once("tools/call", wrong)).result.inputRequests)).toEqual(["user_name"])
@@ -349,7 +349,7 @@ describe("inputResponses", () => {
       const { result } = yield* client.once("tools/call", { name: "t" })
       const { requestState } = result
       const inputResponses = client.responses(result)
-      const retry = Effect.map(client.once("tools/call", { name: "t", requestState, inputResponses }), kit.said)
+      const retry = Effect.map(client.once("tools/call", { name: "t", requestState, inputResponses }), kit.textOf)
       yield* TestClock.adjust("2999 millis")
       expect(yield* retry).toBe("A,B")
       yield* TestClock.adjust("1 millis")
@@ -421,8 +421,8 @@ describe("the state", () => {
       expect((yield* retry(params)).result.resultType).toBe("input_required")
       const { client } = yield* setup()
       const deep = yield* client.once("tools/call", { name: "t", arguments: { x: nested(4000) } })
-      expect(deep.result?.resultType ?? deep.error?.code).toSatisfy((said) =>
-        said === "input_required" || said === -32602
+      expect(deep.result?.resultType ?? deep.error?.code).toSatisfy((textOf) =>
+        textOf === "input_required" || textOf === -32602
       )
     }))
 

@@ -89,16 +89,16 @@ const answer: kit.Answerer = ({ method, params }) => {
     const fields = Object.keys(params.requestedSchema.properties)
     return kit.accept(fields.includes("people") ? { people: 3 } : { toppings: ["h", "o"] })
   }
-  const said = (text: string) => ({
+  const sampled = (text: string) => ({
     role: "assistant",
     model: "m",
     content: { type: "text", text },
     stopReason: "endTurn"
   })
-  if (params.tools === undefined) return said(`re: ${params.messages[0].content.text}`)
+  if (params.tools === undefined) return sampled(`re: ${params.messages[0].content.text}`)
   if (params.messages.length > 1) {
     const results = params.messages[2].content.map((block: kit.Json) => `${block.toolUseId} ${block.content[0].text}`)
-    return said(results.join("; "))
+    return sampled(results.join("; "))
   }
   const use = (id: string, city: string) => ({ type: "tool_use", id, name: "weather", input: { city } })
   return { role: "assistant", model: "m", content: [use("1", "Paris"), use("2", "London")], stopReason: "toolUse" }
@@ -125,7 +125,7 @@ const results = {
 }
 
 /** The kinds of handlers, with the text of their result or the error. */
-const doors: { readonly [name: string]: (client: kit.Client, name: string) => Effect.Effect<string> } = {
+const kinds: { readonly [name: string]: (client: kit.Client, name: string) => Effect.Effect<string> } = {
   tool: (client, name) => client.call(name),
   prompt: (client, name) =>
     Effect.map(
@@ -146,20 +146,20 @@ const doors: { readonly [name: string]: (client: kit.Client, name: string) => Ef
 
 for (const revision of Revision.all) {
   describe(revision, () => {
-    for (const [door, through] of Object.entries(doors)) {
-      it.effect(`a ${door} requests every input that the revision has, with one handler`, () =>
+    for (const [kind, read] of Object.entries(kinds)) {
+      it.effect(`a ${kind} requests every input that the revision has, with one handler`, () =>
         Effect.gen(function*() {
           const client = yield* kit.client(server(), { revision, answer })
           for (const [name, first] of Object.entries(since) as Array<[keyof typeof handlers, Revision.Revision]>) {
             const before = client.asked.length
-            const said = yield* through(client, name)
+            const outcome = yield* read(client, name)
             if (revision >= first) {
-              expect([name, said]).toEqual([name, results[name]])
+              expect([name, outcome]).toEqual([name, results[name]])
               expect(client.asked.length).toBe(before + (name === "loop" ? 2 : 1))
             } else {
               // A failed tool reports the failure in its result; a prompt or a resource responds with a JSON-RPC error.
-              expect(said).toMatch(door === "tool" ? /^failed: / : /^-32603 /)
-              expect(said).toContain(revision)
+              expect(outcome).toMatch(kind === "tool" ? /^failed: / : /^-32603 /)
+              expect(outcome).toContain(revision)
               expect(client.asked.length).toBe(before)
             }
           }

@@ -26,16 +26,16 @@ const both = (handler: Effect.Effect<string, InputError, McpRequest>, answerer: 
   Effect.gen(function*() {
     const session = yield* kit.client(kit.tool(handler), { revision: "2025-11-25", answer: answerer })
     const modern = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer: answerer })
-    const said = yield* modern.call("t")
-    expect(yield* session.call("t")).toBe(said)
-    return { said, requests: modern.sent }
+    const output = yield* modern.call("t")
+    expect(yield* session.call("t")).toBe(output)
+    return { output, requests: modern.sent }
   })
 
 /** The same in the stateless revision only, with the client. */
 const replayed = (handler: Effect.Effect<string, InputError, McpRequest>, answerer: kit.Answerer = answer) =>
   Effect.gen(function*() {
     const client = yield* kit.client(kit.tool(handler), { revision: "2026-07-28", answer: answerer })
-    return { said: yield* client.call("t"), requests: client.sent, client }
+    return { output: yield* client.call("t"), requests: client.sent, client }
   })
 
 const immediate = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
@@ -57,8 +57,8 @@ describe("sends parallel input requests together", () => {
   for (const [name, handler] of Object.entries(handlers)) {
     it.effect(name, () =>
       Effect.gen(function*() {
-        const { requests, said } = yield* both(Effect.map(handler, (answers) => answers.join("")))
-        expect([said, requests]).toEqual(["ABC", 2])
+        const { requests, output } = yield* both(Effect.map(handler, (answers) => answers.join("")))
+        expect([output, requests]).toEqual(["ABC", 2])
       }))
   }
 
@@ -67,15 +67,15 @@ describe("sends parallel input requests together", () => {
       const after = (turns: number, message: string) =>
         Effect.andThen(Effect.repeat(Effect.yieldNow, { times: turns - 1 }), ask(message))
       const handler = Effect.all([ask("a"), after(1, "b"), after(2, "c"), after(3, "d"), after(4, "e")], all)
-      const { requests, said } = yield* both(Effect.map(handler, (answers) => answers.join("")))
-      expect([said, requests]).toEqual(["ABCDE", 2])
+      const { requests, output } = yield* both(Effect.map(handler, (answers) => answers.join("")))
+      expect([output, requests]).toEqual(["ABCDE", 2])
     }))
 
   it.effect("takes more rounds with bounded concurrency", () =>
     Effect.gen(function*() {
       const handler = Effect.forEach(["a", "b", "c"], (message) => ask(message), { concurrency: 2 })
-      const { requests, said } = yield* both(Effect.map(handler, (answers) => answers.join("")))
-      expect([said, requests]).toEqual(["ABC", 3])
+      const { requests, output } = yield* both(Effect.map(handler, (answers) => answers.join("")))
+      expect([output, requests]).toEqual(["ABC", 3])
     }))
 })
 
@@ -85,7 +85,7 @@ describe("sequential input requests", () => {
       const handler = Effect.gen(function*() {
         return (yield* ask("a")) + (yield* ask("b")) + (yield* ask("c"))
       })
-      expect(yield* both(handler)).toEqual({ said: "ABC", requests: 4 })
+      expect(yield* both(handler)).toEqual({ output: "ABC", requests: 4 })
     }))
 
   it.effect("sends different input requests for the same text in a loop", () =>
@@ -97,7 +97,7 @@ describe("sequential input requests", () => {
       expect(yield* session.call("t")).toBe("1,2,3")
       n = 0
       const modern = yield* replayed(handler, count)
-      expect([modern.said, modern.requests]).toEqual(["1,2,3", 4])
+      expect([modern.output, modern.requests]).toEqual(["1,2,3", 4])
     }))
 
   it.effect("sends an input request after an asynchronous step", () =>
@@ -108,13 +108,13 @@ describe("sequential input requests", () => {
         yield* immediate
         return a + (yield* ask("b"))
       })
-      expect(yield* both(handler)).toEqual({ said: "AB", requests: 3 })
+      expect(yield* both(handler)).toEqual({ output: "AB", requests: 3 })
     }))
 
   it.effect("sends an input request that depends on the earlier responses", () =>
     Effect.gen(function*() {
       const handler = Effect.flatMap(ask("a"), (a) => a === "A" ? ask("yes") : ask("no"))
-      expect(yield* both(handler)).toEqual({ said: "YES", requests: 3 })
+      expect(yield* both(handler)).toEqual({ output: "YES", requests: 3 })
     }))
 })
 
@@ -136,17 +136,17 @@ describe("a handler cannot recover from the end of a round", () => {
     "an uninterruptible region": Effect.uninterruptible(ask("a")),
     "an acquisition": Effect.scoped(Effect.acquireRelease(ask("a"), () => Effect.void)),
     "a finalizer": Effect.suspend(() => {
-      let said = ""
+      let output = ""
       const finalizer = Effect.orDie(Effect.map(ask("a"), (a) => {
-        said = a
+        output = a
       }))
-      return Effect.map(Effect.ensuring(Effect.void, finalizer), () => said)
+      return Effect.map(Effect.ensuring(Effect.void, finalizer), () => output)
     })
   }
   for (const [name, handler] of Object.entries(handlers)) {
     it.effect(name, () =>
       Effect.gen(function*() {
-        expect(yield* both(handler)).toEqual({ said: "A", requests: 2 })
+        expect(yield* both(handler)).toEqual({ output: "A", requests: 2 })
       }))
   }
 
@@ -158,11 +158,11 @@ describe("a handler cannot recover from the end of a round", () => {
         log.push(exit._tag === "Success" ? exit.value : Cause.hasInterruptsOnly(exit.cause) ? "interrupted" : "failed")
         return "left"
       })
-      const { requests, said } = yield* replayed(Effect.tap(Effect.uninterruptible(recovering), () => {
+      const { requests, output } = yield* replayed(Effect.tap(Effect.uninterruptible(recovering), () => {
         log.push("after")
         return Effect.void
       }))
-      expect([said, requests]).toEqual(["left", 2])
+      expect([output, requests]).toEqual(["left", 2])
       expect(log).toEqual(["interrupted", "A", "after"])
     }))
 })
@@ -187,8 +187,8 @@ describe("the end of a round", () => {
     Effect.gen(function*() {
       const log: Array<string> = []
       const late = Effect.onExit(Effect.orDie(ask("late")), (exit) => Effect.sync(() => void log.push(exit._tag)))
-      const { client, said } = yield* replayed(Effect.onInterrupt(ask("a"), () => Effect.asVoid(late)))
-      expect([said, log]).toEqual(["A", ["Failure"]])
+      const { client, output } = yield* replayed(Effect.onInterrupt(ask("a"), () => Effect.asVoid(late)))
+      expect([output, log]).toEqual(["A", ["Failure"]])
       expect(client.asked.map(({ params }) => params.message)).toEqual(["a"])
     }))
 
@@ -203,7 +203,7 @@ describe("the end of a round", () => {
           : Effect.void
       })
       const handler = Effect.map(Effect.all([ask("a"), slow], all), ([a]) => a)
-      expect((yield* replayed(handler)).said).toBe("A")
+      expect((yield* replayed(handler)).output).toBe("A")
       expect(seen).toEqual({ started: 2, interrupted: 1 })
     }))
 
@@ -229,8 +229,8 @@ describe("the end of a round", () => {
         fibers.push(yield* Effect.forkDetach(ask("stray"), { startImmediately: true }))
         return "done"
       })
-      const { requests, said } = yield* replayed(handler)
-      expect([said, requests]).toEqual(["done", 1])
+      const { requests, output } = yield* replayed(handler)
+      expect([output, requests]).toEqual(["done", 1])
       const exit = yield* Fiber.await(fibers[0]!)
       expect(exit._tag === "Failure" && Cause.hasInterruptsOnly(exit.cause)).toBe(true)
     }))
@@ -254,8 +254,8 @@ describe("the end of a round", () => {
         yield* Effect.repeat(immediate, { times: 9 })
         return first + (yield* ask("then"))
       })
-      const { client, said } = yield* replayed(handler)
-      expect([said, client.sent]).toEqual(["fastTHEN", 2])
+      const { client, output } = yield* replayed(handler)
+      expect([output, client.sent]).toEqual(["fastTHEN", 2])
       expect(client.asked.map(({ params }) => params.message)).toEqual(["then"])
     }))
 
@@ -263,18 +263,18 @@ describe("the end of a round", () => {
     Effect.gen(function*() {
       const handler = Effect.race(ask("a"), ask("b"))
       expect((yield* both(handler)).requests).toBe(2)
-      const { client, said } = yield* replayed(
+      const { client, output } = yield* replayed(
         handler,
         (question) => question.params.message === "b" ? answer(question) : undefined
       )
-      expect([said, client.sent]).toEqual(["B", 2])
+      expect([output, client.sent]).toEqual(["B", 2])
     }))
 
   it.effect("dies with a defect of a finalizer", () =>
     base.logged((lines) =>
       Effect.gen(function*() {
-        const { requests, said } = yield* replayed(Effect.ensuring(ask("a"), Effect.die(new Error("torn"))))
-        expect([said, requests]).toEqual(["-32603 Internal error", 1])
+        const { requests, output } = yield* replayed(Effect.ensuring(ask("a"), Effect.die(new Error("torn"))))
+        expect([output, requests]).toEqual(["-32603 Internal error", 1])
         expect(lines.join()).toContain("torn")
       })
     ))
@@ -285,11 +285,11 @@ describe("the identity of an input request", () => {
     Effect.gen(function*() {
       let now = 0
       const varying = (options?: Elicitation.Options) => Effect.suspend(() => ask(`It is ${++now}`, options))
-      const { client, said } = yield* replayed(varying({ key: "time" }))
-      expect([said, client.asked[0]!.key]).toEqual(["IT IS 1", "time"])
+      const { client, output } = yield* replayed(varying({ key: "time" }))
+      expect([output, client.asked[0]!.key]).toEqual(["IT IS 1", "time"])
       // Without a key it is requested until the rounds are used up.
       const endless = yield* replayed(varying())
-      expect(endless.said).toBe(
+      expect(endless.output).toBe(
         "failed: tools/call was answered with input requests 16 times (maxRounds): elicitation/create was not sent"
       )
       expect(endless.requests).toBe(17)
@@ -316,8 +316,8 @@ describe("the identity of an input request", () => {
     Effect.gen(function*() {
       const keyed = ["k", "k", "k.1", "k", "k.1.1"].map((key, n) => ask(String(n), { key }))
       const handler = Effect.all([ask("a"), ask("a"), ...keyed], all)
-      const { client, said } = yield* replayed(Effect.map(handler, (answers) => answers.join()))
-      expect(said).toBe("A,A,0,1,2,3,4")
+      const { client, output } = yield* replayed(Effect.map(handler, (answers) => answers.join()))
+      expect(output).toBe("A,A,0,1,2,3,4")
       expect(new Set(client.asked.map(({ key }) => key)).size).toBe(7)
       expect(client.sent).toBe(2)
     }))

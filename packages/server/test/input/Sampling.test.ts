@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import * as kit from "./kit.ts"
 
 const revisions = ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"] as const
-const said = (content: kit.Json, stopReason = "endTurn") => ({ role: "assistant", model: "m", content, stopReason })
+const sampled = (content: kit.Json, stopReason = "endTurn") => ({ role: "assistant", model: "m", content, stopReason })
 
 /** Requests sampling in a revision, and returns the sent request and its outcome. */
 const asking = (revision: typeof revisions[number], request: Sampling.Request, answer: kit.Json) =>
@@ -43,7 +43,7 @@ describe("sampling", () => {
           metadata: { a: 1 }
         }
         const block = { type: "text", text: "Hello" }
-        const one = yield* asking(revision, request, said(block))
+        const one = yield* asking(revision, request, sampled(block))
         expect(one.sent).toMatchObject({
           ...request,
           messages: [{ role: "user", content: { type: "text", text: "Hi" } }, {}]
@@ -52,7 +52,7 @@ describe("sampling", () => {
           success: { role: "assistant", model: "m", stopReason: "endTurn", content: [block] }
         })
         if (revision >= "2025-11-25") {
-          const several = yield* asking(revision, request, said([block, { type: "text", text: "!" }]))
+          const several = yield* asking(revision, request, sampled([block, { type: "text", text: "!" }]))
           expect(Result.isSuccess(several.result) && Sampling.text(several.result.success)).toBe("Hello!")
         }
       }))
@@ -63,7 +63,7 @@ describe("sampling", () => {
         const { result, sent } = yield* asking(
           revision,
           { messages: [Sampling.user(image)], maxTokens: 1 },
-          said(image)
+          sampled(image)
         )
         expect(sent.messages[0].content).toEqual(image)
         expect(Result.isSuccess(result) && result.success.content).toEqual([image])
@@ -82,7 +82,7 @@ describe("sampling", () => {
 
   it.effect("does not send a request that the specification does not allow", () =>
     Effect.gen(function*() {
-      const { result, sent } = yield* asking("2026-07-28", { messages: "?", maxTokens: 1.5 }, said([]))
+      const { result, sent } = yield* asking("2026-07-28", { messages: "?", maxTokens: 1.5 }, sampled([]))
       expect(failure(result)).toMatchObject({ reason: { _tag: "InvalidRequest" } })
       expect(failure(result)!.message).toContain("maxTokens")
       expect(sent).toBe(undefined)
@@ -96,7 +96,7 @@ describe("sampling", () => {
         { messages: [Sampling.assistant(use("1")), Sampling.user(result("1"))], maxTokens: 1 }
       ]
       for (const request of requests) {
-        const { result, sent } = yield* asking("2025-06-18", request, said([]))
+        const { result, sent } = yield* asking("2025-06-18", request, sampled([]))
         expect(failure(result)).toMatchObject({ reason: { _tag: "Unsupported" } })
         expect(sent).toBe(undefined)
       }
@@ -119,7 +119,7 @@ describe("sampling", () => {
           toolChoice: { mode: "required" },
           maxTokens: 1
         }
-        const { result: answer, sent } = yield* asking(revision, request, said([use("3"), use("4")], "toolUse"))
+        const { result: answer, sent } = yield* asking(revision, request, sampled([use("3"), use("4")], "toolUse"))
         expect(sent).toMatchObject({ tools, toolChoice: { mode: "required" }, messages: [{}, {}, {}, {}] })
         expect(sent.messages[2].content[1]).toMatchObject({ type: "tool_result", toolUseId: "1", isError: true })
         expect(Result.isSuccess(answer) && Sampling.toolUses(answer.success).map(({ id }) => id)).toEqual(["3", "4"])
@@ -138,7 +138,7 @@ describe("sampling", () => {
           [Sampling.assistant(use("1")), Sampling.assistant(result("1"))]
         ]
         for (const messages of bad) {
-          const { result, sent } = yield* asking(revision, { messages, maxTokens: 1, tools }, said([]))
+          const { result, sent } = yield* asking(revision, { messages, maxTokens: 1, tools }, sampled([]))
           expect(failure(result)).toMatchObject({ reason: { _tag: "InvalidRequest" } })
           expect(sent).toBe(undefined)
         }

@@ -189,7 +189,7 @@ export class Client {
   call(name: string, args?: Json): Effect.Effect<string> {
     return Effect.map(
       this.request("tools/call", { name, ...(args === undefined ? undefined : { arguments: args }) }),
-      said
+      textOf
     )
   }
 
@@ -202,7 +202,7 @@ export class Client {
 const bare = ({ method, params }: Json): Json => params === undefined ? { method } : { method, params }
 
 /** The outcome of a call in one line. */
-export const said = ({ error, result }: Json): string =>
+export const textOf = ({ error, result }: Json): string =>
   error !== undefined
     ? `${error.code} ${error.message}`
     : `${result.isError === true ? "failed: " : ""}${result.content.map(({ text }: Json) => text).join("")}`

@@ -19,11 +19,11 @@ for (const revision of support.eras) {
     it.effect("sends a tool's result up to exactly maxBytes, and a result with isError beyond", () =>
       Effect.gen(function*() {
         const plain = yield* kit.client(kit.server(text), revision)
-        for (const said of ["a".repeat(500), "é".repeat(250), "€".repeat(200), "😀".repeat(100)]) {
-          const args = { text: said }
+        for (const content of ["a".repeat(500), "é".repeat(250), "€".repeat(200), "😀".repeat(100)]) {
+          const args = { text: content }
           const bytes = new TextEncoder().encode(JSON.stringify(yield* plain.call("text", args))).byteLength
           const exact = yield* kit.client(kit.server(MaxResponseSize.layer({ maxBytes: bytes }), text), revision)
-          expect((yield* exact.call("text", args)).content[0].text).toBe(said)
+          expect((yield* exact.call("text", args)).content[0].text).toBe(content)
           const less = yield* kit.client(kit.server(MaxResponseSize.layer({ maxBytes: bytes - 1 }), text), revision)
           expect(yield* less.call("text", args)).toMatchObject({
             isError: true,

@@ -13,7 +13,7 @@ const send = (id: number | string, method: string, params: object): void =>
   void child.process.stdin!.write(
     `${JSON.stringify({ jsonrpc: "2.0", id, method, params: { ...params, _meta: meta } })}\n`
   )
-const said = (): ReadonlyArray<string | number | undefined> =>
+const messages = (): ReadonlyArray<string | number | undefined> =>
   child.stdout.all.map((line) => JSON.parse(line)).map(({ id, method }) => method ?? id)
 
 describe("a stdio server with an open subscription", () => {
@@ -25,7 +25,7 @@ describe("a stdio server with an open subscription", () => {
     await child.stdout.until("list_changed")
     child.process.stdin!.end()
     expect(await child.exit).toBe(0)
-    expect(said()).toEqual([
+    expect(messages()).toEqual([
       "notifications/subscriptions/acknowledged",
       "notifications/message",
       1,
@@ -46,6 +46,6 @@ describe("a stdio server with an open subscription", () => {
     await child.stdout.when(() => child.stdout.all.length === 3 ? true : undefined)
     child.process.kill("SIGTERM")
     expect(await child.exit).toBe(143)
-    expect(said().slice(3)).toEqual([1, 2, 3])
+    expect(messages().slice(3)).toEqual([1, 2, 3])
   })
 })

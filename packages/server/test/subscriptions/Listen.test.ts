@@ -68,8 +68,8 @@ describe("subscriptions/listen", () => {
       yield* offer("tools", "new")
       yield* run(Catalog.updated("r://r"))
       yield* pass(50)
-      const heard = client.received.slice(3).map(({ method, params }) => [method, params._meta[id]])
-      expect(heard).toEqual([[updated, watch], [updated, again], [kinds.tools[1], tools]])
+      const notified = client.received.slice(3).map(({ method, params }) => [method, params._meta[id]])
+      expect(notified).toEqual([[updated, watch], [updated, again], [kinds.tools[1], tools]])
       // The client cancels one: nothing more is sent for it, not even a response.
       client.notify("notifications/cancelled", { requestId: watch })
       yield* kit.settle
@@ -214,15 +214,15 @@ describe("a stateless request", () => {
     const { context, subscriptions, run, server: { [internals]: core } } = yield* set({
       subscriptions: { maxListens: 100_000 }
     })
-    const said: Array<kit.Json> = []
+    const calls: Array<kit.Json> = []
     const runner = core.runner(core.catalog[internals].base)
     const sink: ResponseSink = {
       notify: (_, method, params) => {
-        said.push([method, params])
+        calls.push([method, params])
         return true
       },
-      respond: ({ id }, message) => void said.push([id, message]),
-      discard: ({ id }) => void said.push([id, "discarded"]),
+      respond: ({ id }, message) => void calls.push([id, message]),
+      discard: ({ id }) => void calls.push([id, "discarded"]),
       drained: () => Effect.void
     }
     const open = (id: number): RequestContext => {
@@ -232,33 +232,33 @@ describe("a stateless request", () => {
       runner.start(exchange)
       return exchange
     }
-    return { context, subscriptions, open, run, said }
+    return { context, subscriptions, open, run, calls }
   })
 
   it.effect("2026-07-28 · acknowledges a subscription before start returns, notifies it, and ends it with a result on release", () =>
     Effect.gen(function*() {
-      const { subscriptions, open, run, said } = yield* endpoint
+      const { subscriptions, open, run, calls } = yield* endpoint
       const exchange = open(1)
-      expect(said.map(([method]) => method)).toEqual([acknowledged])
+      expect(calls.map(([method]) => method)).toEqual([acknowledged])
       yield* run(Catalog.updated("r://r"))
       exchange.release!()
       yield* kit.settle
       yield* run(Catalog.updated("r://r"))
-      expect(said.map(([what]) => what)).toEqual([acknowledged, updated, 1])
-      expect(said[2][1].result._meta[id]).toBe(1)
+      expect(calls.map(([what]) => what)).toEqual([acknowledged, updated, 1])
+      expect(calls[2][1].result._meta[id]).toBe(1)
       expect([[...subscriptions.listens].length, subscriptions.subscribedResources]).toEqual([0, 0])
     }))
 
   it.effect("releases 10,000 subscriptions that are opened and dropped", () =>
     Effect.gen(function*() {
-      const { subscriptions, open, run, said } = yield* endpoint
+      const { subscriptions, open, run, calls } = yield* endpoint
       const all = Array.from({ length: 10_000 }, (_, i) => open(i))
       expect([[...subscriptions.listens].length, subscriptions.subscribedResources]).toEqual([10_000, 1])
       for (const exchange of all) exchange.cancel()
       yield* kit.settle
       expect([[...subscriptions.listens].length, subscriptions.subscribedResources]).toEqual([0, 0])
-      said.length = 0
+      calls.length = 0
       yield* run(Catalog.updated("r://r"))
-      expect(said).toEqual([])
+      expect(calls).toEqual([])
     }))
 })

@@ -172,9 +172,9 @@ describe("slow readers", () => {
         expect(slow.received.length).toBe(before)
         far.resume!()
         yield* kit.settle
-        const heard = slow.received.slice(before).map(({ method, params }) => params?.uri ?? method)
+        const notified = slow.received.slice(before).map(({ method, params }) => params?.uri ?? method)
         // The first was already being sent. Each of the other kinds has one more.
-        expect(heard.toSorted()).toEqual(["r://r", "r://r", "r://s", kinds.tools[1]].toSorted())
+        expect(notified.toSorted()).toEqual(["r://r", "r://r", "r://s", kinds.tools[1]].toSorted())
         yield* run(Catalog.updated("r://s"))
         yield* kit.settle
         expect(slow.received.length).toBe(before + 5)
@@ -223,13 +223,13 @@ describe("the bus", () => {
 
   it.effect("delivers nothing to a closed server", () =>
     Effect.gen(function*() {
-      let heard = 0
+      let notified = 0
       const listeners = new Set<(change: EventBus.Change) => void>()
       const bus = EventBus.EventBus.of({
         publish: (change) => Effect.sync(() => listeners.forEach((f) => f(change))),
         subscribe: (f) => {
           const counted = (change: EventBus.Change) => {
-            heard++
+            notified++
             f(change)
           }
           return Effect.acquireRelease(
@@ -245,9 +245,9 @@ describe("the bus", () => {
         scope
       )
       yield* Effect.provide(Catalog.updated("r://r"), context)
-      expect([heard, listeners.size]).toEqual([1, 1])
+      expect([notified, listeners.size]).toEqual([1, 1])
       yield* Scope.close(scope, Exit.void)
       yield* pass("1 second")
-      expect([heard, listeners.size]).toEqual([1, 0])
+      expect([notified, listeners.size]).toEqual([1, 0])
     }))
 })

@@ -228,7 +228,7 @@ describe("a call that waits for its task", () => {
         inputResponses: { third: { action: "decline" } },
         requestState: third.result.requestState
       })
-      expect(asking.said(last)).toBe("a b decline")
+      expect(asking.textOf(last)).toBe("a b decline")
       expect(fake.rows.size).toBe(1)
     }))
 

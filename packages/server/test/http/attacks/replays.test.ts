@@ -68,47 +68,51 @@ describe("pipelined requests on one connection", () => {
 })
 
 describe("an unread response", () => {
-  it.live("aborts an unread response after sendTimeout, but not a slowly read one", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const size = 16_000_000
-      const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(size)))
-      const { close, handler } = yield* Effect.promise(() =>
-        NodeHttp.mount(fixtures.server(large), { sendTimeout: 1_000 })
-      )
-      // The first connection is never read, the second one slowly.
-      const open: Array<boolean> = []
-      const host = createServer(handler)
-      host.on("connection", (socket) => {
-        const at = open.push(true) - 1
-        socket.once("close", () => void (open[at] = false))
-      })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void host.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () =>
-          Effect.promise(async () => {
-            host.closeAllConnections()
-            host.close()
-            await close()
-          })
-      )
-      const at = host.address() as AddressInfo
-      const { body, headers } = kit.modern("tools/call", { name: "large", arguments: {} })
-      const text = JSON.stringify(body)
-      const lines = Object.entries(headers!).map(([name, value]) => `${name}: ${String(value)}\r\n`).join("")
-      const bytes = `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${lines}content-length: ${text.length}\r\n\r\n${text}`
-      const never = yield* kit.raw(at)
-      never.socket.pause()
-      never.write(bytes)
-      const slow = yield* kit.raw(at)
-      let read = 0
-      slow.socket.on("data", (chunk) => {
-        read += chunk.length
-        slow.socket.pause()
-        setTimeout(() => slow.socket.resume(), 6)
-      })
-      slow.write(bytes)
-      yield* fixtures.until(() => !open[0]!)
-      yield* fixtures.until(() => read > size || !open[1]!)
-      expect(open).toEqual([false, true])
-    })), 15_000)
+  it.live(
+    "aborts an unread response after sendTimeout, but not a slowly read one",
+    () =>
+      Effect.scoped(Effect.gen(function*() {
+        const size = 16_000_000
+        const large = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(size)))
+        const { close, handler } = yield* Effect.promise(() =>
+          NodeHttp.mount(fixtures.server(large), { sendTimeout: 1_000 })
+        )
+        // The first connection is never read, the second one slowly.
+        const open: Array<boolean> = []
+        const host = createServer(handler)
+        host.on("connection", (socket) => {
+          const at = open.push(true) - 1
+          socket.once("close", () => void (open[at] = false))
+        })
+        yield* Effect.acquireRelease(
+          Effect.callback<void>((resume) => void host.listen(0, "127.0.0.1", () => resume(Effect.void))),
+          () =>
+            Effect.promise(async () => {
+              host.closeAllConnections()
+              host.close()
+              await close()
+            })
+        )
+        const at = host.address() as AddressInfo
+        const { body, headers } = kit.modern("tools/call", { name: "large", arguments: {} })
+        const text = JSON.stringify(body)
+        const lines = Object.entries(headers!).map(([name, value]) => `${name}: ${String(value)}\r\n`).join("")
+        const bytes = `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${lines}content-length: ${text.length}\r\n\r\n${text}`
+        const never = yield* kit.raw(at)
+        never.socket.pause()
+        never.write(bytes)
+        const slow = yield* kit.raw(at)
+        let read = 0
+        slow.socket.on("data", (chunk) => {
+          read += chunk.length
+          slow.socket.pause()
+          setTimeout(() => slow.socket.resume(), 6)
+        })
+        slow.write(bytes)
+        yield* fixtures.until(() => !open[0]!)
+        yield* fixtures.until(() => read > size || !open[1]!)
+        expect(open).toEqual([false, true])
+      })),
+    15_000
+  )
 })

@@ -74,8 +74,10 @@ describe("a session id", () => {
       const { id } = yield* enter(server, "2025-11-25")
       expect(id).toMatch(/^[A-Za-z0-9_-]{22}$/)
       const other = yield* enter(server, "2025-11-25")
-      const swapped = id.replace(/[a-zA-Z]/g, (letter) =>
-        letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase())
+      const swapped = id.replace(
+        /[a-zA-Z]/g,
+        (letter) => letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase()
+      )
       const wrong = [
         swapped,
         `${id} x`,

@@ -63,9 +63,9 @@ describe("the bytes of HTTP", () => {
       raw.write(`POST /mcp HTTP/1.1\r\nhost: localhost\r\n${lines}content-length: ${text.length}\r\n\r\n${text}`)
       yield* raw.until("acknowledged")
       raw.write("nonsense\r\n\r\n")
-      const { text: said } = yield* raw.closed
-      expect(said.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200"])
-      expect(said).not.toContain("Bad Request")
+      const { text: received } = yield* raw.closed
+      expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200"])
+      expect(received).not.toContain("Bad Request")
       yield* fixtures.until(() => at.endpoint.streams === 0)
     })))
 })

@@ -48,12 +48,12 @@ describe("batches", () => {
       const client = yield* enter(yield* serve(), revision)
       const stream = yield* client.stream(call(1, "ask", { key: "q" }))
       const { id } = yield* stream.message
-      const said = yield* client.post([notification("notifications/test"), {
+      const reply = yield* client.post([notification("notifications/test"), {
         jsonrpc: "2.0",
         id,
         result: sampled("accept")
       }])
-      expect([said.status, said.text]).toEqual([202, ""])
+      expect([reply.status, reply.text]).toEqual([202, ""])
       expect(yield* stream.message).toMatchObject({ id: 1, result: { content: [{ text: "q accept" }] } })
     }))
 

@@ -132,10 +132,10 @@ const play = (seed: number) => {
       reader.read()
       if (!reader.done) reader.back()
       reader.read()
-      const said = reader.messages.map((message) => message.params?.progress ?? message.result?.content[0].text)
+      const values = reader.messages.map((message) => message.params?.progress ?? message.result?.content[0].text)
       const whole = [1, 2, `${id} done`]
-      const wanted = reader.cancelled ? whole.slice(0, said.length) : whole
-      expect({ seed, id, said, refused: reader.refused }).toEqual({ seed, id, said: wanted, refused: 0 })
+      const wanted = reader.cancelled ? whole.slice(0, values.length) : whole
+      expect({ seed, id, values, refused: reader.refused }).toEqual({ seed, id, values: wanted, refused: 0 })
     }
     for (const session of sessions) expect(say("DELETE", session).status).toBe(204)
     yield* Effect.yieldNow

@@ -106,8 +106,8 @@ describe("the session of a request", () => {
       let round = 0
       const server = yield* serve({ principal: () => ({ id: "ada", round: ++round }) })
       const client = yield* enter(server, "2025-11-25", { initialized: false })
-      const said = yield* client.post(call(1, "who"), { "x-user": "header" })
-      expect(said.json.result.content[0].text).toBe("header")
+      const reply = yield* client.post(call(1, "who"), { "x-user": "header" })
+      expect(reply.json.result.content[0].text).toBe("header")
       expect(server.control.principals).toEqual([{ id: "ada", round: 2 }])
     }))
 })
@@ -129,8 +129,8 @@ describe("the services of the fiber that carried a request", () => {
         return answer
       }
       const session = { "mcp-session-id": say({}, initialize("2025-11-25"), "ada").headers["mcp-session-id"]! }
-      const told = ["ada", "eve", undefined].map((user) => JSON.parse(say(session, call(1, "whoami"), user).text))
-      expect(told.map(({ result }) => result.content[0].text)).toEqual(["ada", "eve", "nobody"])
+      const replies = ["ada", "eve", undefined].map((user) => JSON.parse(say(session, call(1, "whoami"), user).text))
+      expect(replies.map(({ result }) => result.content[0].text)).toEqual(["ada", "eve", "nobody"])
     }).pipe(Effect.provide(McpServer.layer({ name: "users", version: "1" }, whoami))))
 })
 

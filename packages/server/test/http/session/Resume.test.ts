@@ -143,9 +143,9 @@ describe("resumption", () => {
       yield* until(() => server.endpoint.streams === 0)
       yield* client.post(call(2, "announce", { times: 4, same: false }))
       const again = yield* client.get(after(first))
-      const said = []
-      for (let n = 0; n < 6; n++) said.push(yield* again.next)
-      expect(said.map(({ json }) => json.params.n)).toEqual([2, 3, 1, 2, 3, 4])
+      const events = []
+      for (let n = 0; n < 6; n++) events.push(yield* again.next)
+      expect(events.map(({ json }) => json.params.n)).toEqual([2, 3, 1, 2, 3, 4])
       yield* client.post(call(3, "announce", { times: 1, same: false }))
       expect((yield* again.next).json.params.n).toBe(1)
     }))

@@ -15,8 +15,8 @@ describe("stateless", () => {
       expect(opened.json.result.protocolVersion).toBe("2025-06-18")
       expect(opened.headers["mcp-session-id"]).toBeUndefined()
       expect(server.endpoint.sessions).toBe(0)
-      const said = yield* post(server, notification("notifications/initialized"))
-      expect([said.status, said.text]).toEqual([202, ""])
+      const reply = yield* post(server, notification("notifications/initialized"))
+      expect([reply.status, reply.text]).toEqual([202, ""])
     }))
 
   it.effect("2025-06-18 · without MCP-Protocol-Version the server SHOULD assume 2025-03-26, and applies that revision", () =>

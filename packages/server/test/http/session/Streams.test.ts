@@ -62,8 +62,8 @@ describe("the response to a POST", () => {
         expect(asked.map(({ params }) => params.messages[0].content.text)).toEqual(["one", "two"])
         // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body."
         for (const [index, model] of ["good", "better"].entries()) {
-          const said = yield* client.post({ jsonrpc: "2.0", id: asked[index].id, result: sampled(model) })
-          expect([said.status, said.text]).toEqual([202, ""])
+          const received = yield* client.post({ jsonrpc: "2.0", id: asked[index].id, result: sampled(model) })
+          expect([received.status, received.text]).toEqual([202, ""])
         }
         expect(yield* two.message).toMatchObject({ id: "1", result: { content: [{ text: "two better" }] } })
         expect(yield* one.message).toMatchObject({ id: 1, result: { content: [{ text: "one good" }] } })
@@ -205,8 +205,8 @@ describe("the GET stream", () => {
       yield* client.post(call(1, "announce", { times: 5, same: false }))
       yield* client.post(call(2, "announce", { times: 50, same: true }))
       const listening = yield* client.get()
-      const said = [yield* listening.message, yield* listening.message, yield* listening.message]
-      expect(said.map(({ params }) => params)).toEqual([{ n: 4 }, { n: 5 }, {}])
+      const received = [yield* listening.message, yield* listening.message, yield* listening.message]
+      expect(received.map(({ params }) => params)).toEqual([{ n: 4 }, { n: 5 }, {}])
     }))
 
   it.effect("moves to the newest connection: ends the previous one, and sends each message once", () =>

@@ -120,8 +120,8 @@ export const layer = (control: Control, limits?: McpServer.Options["limits"]) =>
         yield* request.notify("notifications/test", {})
         yield* wait(control, "flood")
         for (let n = 1; n <= times; n++) {
-          const said = request.notify("notifications/test", { n, padding })
-          yield* waits ? said : Effect.asVoid(Effect.forkChild(said, { startImmediately: true }))
+          const notified = request.notify("notifications/test", { n, padding })
+          yield* waits ? notified : Effect.asVoid(Effect.forkChild(notified, { startImmediately: true }))
           control.flooded = n
         }
         return "flooded"

@@ -134,7 +134,7 @@ describe("2025-11-25 · tasks over Streamable HTTP", () => {
       const stream = yield* session.stream("tasks/result", { taskId })
       expect(stream.headers["content-type"]).toContain("text/event-stream")
       const question = yield* stream.message
-      Talk.said(kit.revision, question)
+      Talk.serverMessage(kit.revision, question)
       expect(question.params._meta).toEqual({ [kit.relatedTask]: { taskId } })
       expect((yield* session.reply(question.id, kit.accept({ people: 5 }))).status).toBe(202)
       expect((yield* stream.message).result.content[0].text).toBe("A table for 5")
@@ -201,7 +201,7 @@ describe("2025-11-25 · tasks over Streamable HTTP", () => {
       let notice = yield* stream.message
       while (notice.params.status === "working") notice = yield* stream.message
       expect(notice).toMatchObject({ method: kit.status, params: { taskId, status: "completed" } })
-      Talk.said(kit.revision, notice)
+      Talk.serverMessage(kit.revision, notice)
     })))
 
   it.live("without sessions a client cannot be asked: tasks without questions work, and can be read again", () =>
