@@ -18,7 +18,7 @@ export const largeModuleLines = 500
  * A module in a folder of a package's `src` fails the check with fewer lines than this. Modules directly in `src` are
  * public, those in `bin` are programs, and both may be shorter.
  */
-export const minModuleLines = 2
+export const minModuleLines = 30
 
 const lock = "package-lock.json"
 const packageModule = /^packages\/[^/]+\/src\/.+\.ts$/
