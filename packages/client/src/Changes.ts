@@ -5,8 +5,8 @@
  * of lists without a request. Each resource is subscribed to once for all runs, and unsubscribed from when the last run
  * ends.
  *
- * - The first element is `Subscribed`, with the part of the filter that the server agreed to. It omits the rest without
- *   an error.
+ * - The first element is `Subscribed`, with the part of the filter that the server agreed to. The server omits the rest
+ *   without an error.
  * - Changes between two subscriptions are lost. After a `Gap` and the following `Subscribed`, read again the data that
  *   you hold.
  * - Ending the stream cancels the subscription on the server.

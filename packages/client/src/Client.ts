@@ -1,7 +1,7 @@
 /**
  * A client of one server, in any of the five revisions.
  *
- * `make` opens the transport, negotiates the revision, and returns a `Client` that lives as long as the scope. Its
+ * `make` opens the transport, negotiates the revision, and returns a `Client` that is open until the scope closes. Its
  * methods return the same results in all revisions: those of older servers are converted to the newest form.
  *
  * A method that the negotiated revision lacks fails with `Unsupported` and sends nothing. So does a method whose
@@ -182,8 +182,8 @@ export interface Options {
    */
   readonly heartbeat?: Heartbeat | undefined
   /**
-   * How the responses are cached that the server allows to be cached. Default: in memory, for this client alone.
-   * `false` turns the cache off. See `ResponseCache`.
+   * How responses are cached, if the server allows it. Default: in memory, for this client alone. `false` turns the
+   * cache off. See `ResponseCache`.
    */
   readonly cache?: ResponseCache.Options | false | undefined
   /**
@@ -355,8 +355,8 @@ export interface Client {
   ) => Effect.Effect<R, ClientError>
   /**
    * The changes on the server from when the stream is run: see `Changes`. The stream goes on through reconnects, and
-   * ends only with an error: `Unsupported` if the server reports nothing of the filter, the error with which the server
-   * refuses it, or `Closed` when the client was closed or has given up.
+   * ends only with an error: `Unsupported` if the server reports none of the changes in the filter, the error with
+   * which the server refuses it, or `Closed` when the client was closed or has given up.
    *
    * @example
    * ```ts
@@ -388,7 +388,7 @@ export interface Client {
    */
   readonly status: Stream.Stream<Status>
   /**
-   * Waits until the client has ended, when no further connection follows, and returns how the last connection ended.
+   * Waits until the client has ended and no further connection follows. Returns how the last connection ended.
    */
   readonly ended: Effect.Effect<SessionEnd>
 }
@@ -409,7 +409,7 @@ export const Client: Context.Service<Client, Client> = Context.Service<Client>("
  * server is stateless. Over HTTP, it tries HTTP+SSE with a server that refuses `initialize` with 400, 404 or 405. The
  * option `serverProfile` skips all of that. The result is logged at the level `Debug`.
  *
- * A server that ends while it is probed is connected to again, and receives `initialize` first: some servers exit when
+ * If a server exits while it is probed, the client connects again and sends `initialize` first: some servers exit when
  * they get a request that they do not support.
  *
  * @example

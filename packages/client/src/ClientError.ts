@@ -52,7 +52,7 @@ export class Timeout extends Data.TaggedError("Timeout")<MessageAndCause> {}
 export class LimitExceeded extends Data.TaggedError("LimitExceeded")<MessageAndCause> {}
 
 /**
- * The negotiated revision or the server does not support the call, or the arguments have no form in the revision.
+ * The negotiated revision or the server does not support the call, or the revision cannot express the arguments.
  * Nothing was sent, with one exception: the server requested input (`input_required`) that this client does not
  * provide.
  */

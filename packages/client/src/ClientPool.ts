@@ -49,8 +49,8 @@ export type { Broken, Open, Opening, Server, State }
 /** The options of a pool. */
 export interface Options {
   /**
-   * How many servers are opened at the same time: 8 by default. The others wait. A server that does not respond stops
-   * the next one for at most `timeout`.
+   * How many servers are opened at the same time: 8 by default. The others wait. A server that does not respond delays
+   * the next one by at most `timeout`.
    */
   readonly concurrency?: number | undefined
   /** How long one attempt to open a server may take: 30 seconds by default. Then the attempt fails with `Timeout`. */
@@ -107,7 +107,7 @@ export class ClientPool extends Context.Service<ClientPool, {
    */
   readonly remove: (name: string) => Effect.Effect<boolean>
   /**
-   * Closes a server and opens it again, even after the pool has given it up. Waits for the closing, but not for the
+   * Closes a server and opens it again, even after the pool has given up on it. Waits for the closing, but not for the
    * opening. Fails with `ServerNotFound`.
    */
   readonly restart: (name: string) => Effect.Effect<void, PoolError>

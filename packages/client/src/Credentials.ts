@@ -5,9 +5,9 @@
  * Give them to a transport, or provide them as a service where `Client.make` runs. The credentials of the transport
  * take precedence. Their headers never appear in a log, in the message of an error, or in a request to another origin.
  *
- * **Gotchas.** A service is used for every server that is connected to where the service is provided, so it must look
- * at the `url` of each request. `bearer` does not: as a service it sends its token to all of these servers. A
- * `ClientPool` does not pass the service on to its servers.
+ * **Gotchas.** The service applies to every client that is made where it is provided, so it must check the `url` of
+ * each request. `bearer` does not: as a service it sends its token to the servers of all these clients. A `ClientPool`
+ * does not pass the service on to its servers.
  *
  * @example
  * Http.transport({ url, credentials: Credentials.bearer(Redacted.make(token)) })

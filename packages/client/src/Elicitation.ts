@@ -17,11 +17,11 @@
  * consent. MUST open the URL provided by the server in a secure manner that does not enable the client or LLM to
  * inspect the content or user inputs. SHOULD highlight the domain of the URL to mitigate subdomain spoofing. SHOULD
  * have warnings for ambiguous/suspicious URIs (i.e., containing Punycode)." URLs other than `http` and `https` are
- * refused before the handler.
+ * refused before the handler runs.
  *
  * **Gotchas.**
  * - The client sends `initialize` before it knows the server's revision. A server that negotiates 2025-06-18 treats a
- *   client with only `url` as one with forms, and its request fails with `-32601`.
+ *   client with only `url` as one with forms, and its form requests fail with `-32601`.
  * - Interrupting the call interrupts the handler, and so does the server when it cancels its request.
  * - A handler that dies, and content that does not fit the form, are logged. The server receives an internal error
  *   without details. In 2026-07-28 the call fails with `InputRefused`.

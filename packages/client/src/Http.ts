@@ -10,8 +10,8 @@
  * **Stateless requests** (2026-07-28). Each request is one HTTP exchange, with headers that repeat parts of the
  * request. Cancelling the request closes its exchange. A stream that breaks loses its response.
  *
- * **Gotchas.** The `fetch` of Node aborts a response that brings nothing for 5 minutes. `NodeHttp.transport` does not,
- * and costs less per request. Only redirects to the same origin with status 307 or 308 are followed.
+ * **Gotchas.** The `fetch` of Node aborts a response after 5 minutes without data. `NodeHttp.transport` does not, and
+ * costs less per request. Only redirects to the same origin with status 307 or 308 are followed.
  *
  * **In web pages.**
  * - A server of another origin must allow the page (`allowedOrigins` and `Cors` of `@skein/server`).

@@ -38,9 +38,9 @@ export interface Configure {
 /** The options of the handler. */
 export interface Options<R = never> {
   /**
-   * Passes the parameters that are specific to each provider: `maxTokens` above all, since "the client MUST respect the
-   * `maxTokens` parameter", and `temperature`, `stopSequences` and `modelPreferences` as far as the provider supports
-   * them.
+   * Passes the parameters that each provider names differently: `maxTokens` above all, since "the client MUST respect
+   * the `maxTokens` parameter", and `temperature`, `stopSequences` and `modelPreferences` as far as the provider
+   * supports them.
    */
   readonly configure: (request: Request) => Configure
   /**

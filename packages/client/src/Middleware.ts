@@ -11,12 +11,12 @@
  *   the result, and sending a lost request again happen inside of `next`. The schema of a typed call (`output`) is
  *   applied outside of it.
  * - It sees every call that the methods of `Client` make, page by page for lists, and those that the client makes to
- *   follow a task (`tasks/get`, for instance). It does not see the handshake, the heartbeat, and the streams of
+ *   follow a task (`tasks/get`, for instance). It does not see the handshake, the heartbeat or the streams of
  *   `changes`.
  * - A service that it needs is captured where it is made. See the example of an audit log.
  *
  * @example
- * **Retry.** Repeat reads that timed out. `next(call)` may be run as often as the middleware likes.
+ * **Retry.** Repeat reads that timed out. `next(call)` may be run any number of times.
  *
  * ```ts
  * const retry: Middleware.Middleware = (next) => (call) =>

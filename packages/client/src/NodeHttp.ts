@@ -1,5 +1,5 @@
 /**
- * The Streamable HTTP transport on Node: as `Http`, over `node:http` and `node:https` instead of `fetch`.
+ * The Streamable HTTP transport on Node: like `Http`, but over `node:http` and `node:https` instead of `fetch`.
  *
  * **When to use.** On Node, always: it costs a fraction of `fetch` per request, does not abort slow responses, and
  * takes an `agent` for proxies and client certificates.

@@ -1,9 +1,9 @@
 /**
  * The policy for reopening a lost connection, and for giving up.
  *
- * The policy counts the connections that were reopened in a row, whether they failed to open or were lost again, even
- * if the server closed them in an orderly way. A server that closes each connection at once must not be reconnected to
- * without end. A connection that stays open for `stableAfter` resets the count.
+ * The policy counts the attempts to reconnect in a row. An attempt counts if the connection fails to open or is lost
+ * again, even if the server closed it gracefully. Otherwise the client would reconnect without end to a server that
+ * closes each connection at once. A connection that stays open for `stableAfter` resets the count.
  *
  * 2026-07-28, stdio: "If the server process exits unexpectedly, the client SHOULD restart it." 2025-11-25, transports:
  * a client whose session is gone "MUST start a new session".

@@ -151,8 +151,8 @@ export interface TaskOptions {
    */
   readonly ttl?: Duration.Input | undefined
   /**
-   * Whether the task goes on when this client does not wait for it any longer, because it was interrupted, its time was
-   * over, or an input request could not be answered. Default false: the task is cancelled. True for `startTask` and
+   * Whether the task goes on when this client no longer waits for it, because it was interrupted, its time was over, or
+   * an input request could not be answered. Default false: the task is cancelled. True for `startTask` and
    * `resumeTask`.
    */
   readonly leaveRunning?: boolean | undefined
@@ -167,7 +167,7 @@ export interface TaskOptions {
 export interface ResumeOptions extends Pick<TaskOptions, "leaveRunning"> {
   /** The timeout of each request about the task. Default: that of the client's limits. */
   readonly timeout?: Duration.Input | undefined
-  /** The time for the whole task, from now on. Default: as long as the task lives. */
+  /** The time for the whole task, from now on. Default: until the `ttlMs` of the task is over. */
   readonly maxTimeout?: Duration.Input | undefined
 }
 

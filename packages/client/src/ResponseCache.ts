@@ -7,7 +7,7 @@
  * no `ttlMs`, and nothing is stored. A call with `cache: "refresh"` or `"bypass"` always asks the server.
  *
  * **When to use.** The default needs no code. Give a `store` to share responses between clients, processes or machines,
- * or to store them over a restart. Use `cache: false` for no cache.
+ * or to store them across restarts. Use `cache: false` for no cache.
  *
  * **Gotchas.** A shared store serves `public` results to all users, and `private` results only to the same `partition`:
  * "Caches MUST NOT be shared across authorization contexts". Do not use the name that a server gives itself as

@@ -32,7 +32,7 @@ export type {
 
 export { Roots }
 
-/** A root that must not be sent: it is not a `file://` URI, or has a segment as `..` that leads elsewhere. */
+/** A root that must not be sent: it is not a `file://` URI, or has a segment such as `..`. */
 export class InvalidRoot extends Data.TaggedError("InvalidRoot")<{ readonly uri: string; readonly message: string }> {}
 
 const invalid = (roots: ReadonlyArray<Root>): ReadonlyArray<InvalidRoot> =>

@@ -56,7 +56,7 @@ export class SamplingRefused extends Data.TaggedError("SamplingRefused")<{ reado
 export interface Options {
   /**
    * Whether requests may have tools, since 2025-11-25: false by default. With `false` a request with `tools` or
-   * `toolChoice` is refused with `-32602` before the handler.
+   * `toolChoice` is refused with `-32602` before the handler runs.
    */
   readonly tools?: boolean | undefined
   /**
@@ -76,7 +76,7 @@ export { Sampling }
 
 const refusal = (cause: SamplingRefused): Refusal => ({
   reason: InputRefused,
-  // 2025-11-25, sampling, error handling: "User rejected sampling request: -1". Older revisions show the same.
+  // 2025-11-25, sampling, error handling: "User rejected sampling request: -1". Older revisions have the same example.
   error: McpError.other(-1, cause.message === "" ? "User rejected sampling request" : cause.message),
   cause
 })

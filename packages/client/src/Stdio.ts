@@ -78,7 +78,7 @@ export interface Options {
   readonly maxBufferedChars?: number | undefined
 }
 
-// How many characters of stderr the message of an error quotes. The error has all that was captured.
+// How many characters of stderr the message of an error quotes. The error contains the whole captured text.
 const maxExcerpt = 1024
 
 /**
@@ -103,7 +103,7 @@ export class ServerExited extends Data.TaggedError("ServerExited")<{
 export interface StdioConnection extends Connection {
   /** The process id of the server. Except on Windows it is also the id of its process group. */
   readonly pid: number
-  /** Waits until the process has exited. Others of its process group may still run. */
+  /** Waits until the process has exited. Other processes of its group may still run. */
   readonly exited: Effect.Effect<ExitStatus>
   /** The captured end of the server's stderr. */
   readonly stderr: () => string
@@ -128,7 +128,7 @@ class ChildConnection implements StdioConnection {
   readonly #process: ServerProcess
   readonly #inner: Connection
   readonly #bounds: Bounds
-  // Runs an effect as a fiber of the scope that the connection lives in.
+  // Runs an effect as a fiber in the connection's scope.
   readonly #run: (effect: Effect.Effect<void>) => void
   #receiver: Receiver | undefined
   #end: End | undefined
@@ -167,7 +167,7 @@ class ChildConnection implements StdioConnection {
     run(Effect.flatMap(process.exited, () =>
       Effect.suspend(() => {
         this.#settle()
-        // The rest of the group has lost its leader and is ended. `close` does that itself.
+        // Ends the rest of the group, whose leader has exited. `close` does that itself.
         return this.#closing || process.isGone ? Effect.void : process.end(bounds)
       })))
   }

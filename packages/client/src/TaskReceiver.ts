@@ -25,8 +25,8 @@ export interface Options {
    */
   readonly maxLive?: number | undefined
   /**
-   * How many tasks are stored, running or ended: 1,000 by default. For a new one, the oldest task is deleted that was
-   * cancelled or whose result was fetched. Without such a task, the input request is refused (`-32603`).
+   * How many tasks are stored, running or ended: 1,000 by default. A new task replaces the oldest one that was
+   * cancelled or whose result was fetched. If there is no such task, the input request is refused (`-32603`).
    */
   readonly maxRetained?: number | undefined
   /**

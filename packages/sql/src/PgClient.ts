@@ -8,7 +8,7 @@
  *
  * **Gotchas**
  *
- * - The settings of the server decide about durability: with `synchronous_commit = on` a commit survives a power
+ * - The settings of the server determine the durability: with `synchronous_commit = on` a commit survives a power
  *   failure.
  * - When the server goes away, statements on open connections fail with `ConnectionError`. These connections are
  *   discarded, and the next statement opens a new one. No statement is retried: whether a running one was executed is
@@ -47,7 +47,7 @@ import { makeListen } from "./internal/pgListener.ts"
  * on) fill in members that are neither given here nor in `url`.
  */
 export interface Options {
-  /** `postgres://user:password@host:5432/database?sslmode=…`. Its parts win over the members below. */
+  /** `postgres://user:password@host:5432/database?sslmode=…`. Its parts take precedence over the members below. */
   readonly url?: string | Redacted.Redacted<string> | undefined
   /** A host name, or the folder of a Unix socket. */
   readonly host?: string | undefined
@@ -114,12 +114,12 @@ export interface Client extends SqlClient.SqlClient {
 export class PgClient extends Context.Service<PgClient, Client>()("@skein/sql/PgClient") {}
 
 /**
- * Makes a client whose connections close with the scope. It opens one connection at once and fails where that fails.
+ * Makes a client whose connections close with the scope. It opens one connection at once and fails if that fails.
  *
  * **Details**
  *
- * An `int8` is read as a number where it is a safe integer, else as a `bigint`; where `SqlClient.SafeIntegers` is
- * provided, always as a `bigint`. `raw` returns the result of `pg`.
+ * An `int8` is read as a number if it is a safe integer, else as a `bigint`. If `SqlClient.SafeIntegers` is provided,
+ * it is always read as a `bigint`. `raw` returns the result of `pg`.
  *
  * @example
  * const client = yield* PgClient.make({ url: process.env.DATABASE_URL, maxConnections: 20 })

@@ -10,10 +10,10 @@
  * **Durability**
  *
  * The journal is a write-ahead log. A commit survives the end of the *process*, `kill -9` and out of memory included,
- * because it is in the file system's cache of the operating system. With `synchronous: "normal"`, the default, a *power
- * failure* or a crash of the operating system can undo the last commits: those since the last checkpoint or flush,
- * typically of some seconds. The file stays consistent. With `synchronous: "full"` each commit flushes the log to the
- * disk, so that no acknowledged commit is lost even then. That costs one `fsync` per commit.
+ * because it is in the file cache of the operating system. With `synchronous: "normal"`, the default, a *power failure*
+ * or a crash of the operating system can undo the last commits: those since the last checkpoint or flush, typically of
+ * the last few seconds. The file stays consistent. With `synchronous: "full"` each commit flushes the log to the disk,
+ * so that no acknowledged commit is lost even then. That costs one `fsync` per commit.
  *
  * **Gotchas**
  *
@@ -46,8 +46,8 @@ import { isBusy } from "./internal/sqliteError.ts"
 /** The database and how to open it. */
 export interface Options {
   /**
-   * The file. It is created where it does not exist; its folder is not. `:memory:` opens a database in memory that only
-   * this client has.
+   * The file. It is created if it does not exist, but its folder is not. `:memory:` opens a database in memory that
+   * only this client has.
    */
   readonly filename: string
   /**
@@ -64,11 +64,12 @@ export interface Options {
   readonly exclusive?: boolean | undefined
   /**
    * The longest wait of a statement for the lock of another process: 1 second by default. The process blocks while it
-   * waits. Then the statement fails with `LockTimeoutError`. There is no wait for a lock of `exclusive`.
+   * waits. Then the statement fails with `LockTimeoutError`. It never waits for a client that has opened the file with
+   * `exclusive`.
    */
   readonly busyTimeout?: Duration.Input | undefined
   /**
-   * The number of compiled statements that the client caches at least: 200 by default. It caches at most twice as many,
+   * The minimum number of compiled statements that the client caches: 200 by default. It caches at most twice as many,
    * and drops the least recently used.
    */
   readonly maxCachedStatements?: number | undefined

@@ -39,7 +39,7 @@ export interface Options {
    */
   readonly keys: ReadonlyArray<Key>
   /**
-   * Whether texts that are not encrypted are read, until the tasks from before there was a key are deleted. With it,
+   * Whether texts that are not encrypted are read, until the tasks that were stored without a key are deleted. With it,
    * anyone who can write to the database can insert texts. Default `false`: such a text fails with `KeyError`.
    */
   readonly readPlaintext?: boolean | undefined

@@ -26,7 +26,7 @@ import * as sqlStore from "./internal/store/sqlStore.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
 import type { TaskError } from "./TaskError.ts"
 
-/** The database, and the part of this process. */
+/** The database, and the role of this process. */
 export interface Options extends PgClient.Options, TaskEngine.Options {
   /**
    * Whether this process runs tasks. `false`: it submits and reads them, and other processes run them. Default `true`.

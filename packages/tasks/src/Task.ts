@@ -128,9 +128,9 @@ type BodyServices<R> = HandlerServices<Exclude<R, CurrentTask>>
  * - An `McpError` becomes a JSON-RPC error, and the task is `failed`. So does a defect, as `-32603` with a reference.
  * - When a task is cancelled, by its client or at the end of its time to live, the handler is interrupted, and its
  *   compensations run. When the process stops, the handler is interrupted without compensations, and runs again when a
- *   process has the task.
- * - The handler's request (`McpRequest`) is that of the task. Of the call it has the id of the principal, the
- *   capabilities of the client and the arguments.
+ *   process takes the task over.
+ * - The handler's request (`McpRequest`) is that of the task. From the call it has only the principal's id, the
+ *   client's capabilities and the arguments.
  *
  * @example
  * const baking = Task.layer(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes)))

@@ -47,7 +47,7 @@ export interface NewTask {
   readonly caller: StoredCaller
   /** Milliseconds from its creation until it is cancelled and deleted; `null`: never. */
   readonly ttlMs: number | null
-  /** The milliseconds between two polls that clients are asked to keep. */
+  /** The number of milliseconds that clients are asked to wait between two polls. */
   readonly pollIntervalMs: number
   readonly limits: TaskLimits
 }
@@ -83,7 +83,7 @@ export interface State {
   readonly updatedAt: number
   /** Milliseconds from its creation until it is cancelled and deleted; `null`: never. */
   readonly ttlMs: number | null
-  /** The milliseconds between two polls that clients are asked to keep. */
+  /** The number of milliseconds that clients are asked to wait between two polls. */
   readonly pollIntervalMs: number
   /** Grows with every change. */
   readonly version: number

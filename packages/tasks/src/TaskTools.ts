@@ -5,7 +5,7 @@
  *
  * With these tools, a call of a task waits no longer than `maxWait`. Then it returns a text with the task id and how to
  * continue. It does so immediately when the task asks something that the client cannot be asked. Since the model can
- * answer forms, a task may ask forms in any client. Clients with tasks do not see the tools.
+ * answer forms, a task may use forms in any client. Clients with tasks do not see the tools.
  *
  * @example
  * const Server = McpServer.layer({ name: "bakery", version: "1.0.0" },

@@ -76,8 +76,8 @@ const reportTask = (created: Deferred.Deferred<RemoteTask>, { warn }: Console) =
   })
 
 /**
- * The call of the tool, or the wait for a task: its name and its result. `onTask` receives the task as soon as there is
- * one.
+ * The call of the tool, or the wait for a task: its name, and the effect that returns its result. `onTask` receives the
+ * task as soon as it exists.
  */
 const startCall = (
   client: Client.Client,
@@ -158,7 +158,7 @@ const progressLine = ({ message, progress, total }: Progress): string => {
 const stateLine = ({ status, statusMessage }: State): string =>
   sanitize(statusMessage === undefined ? status : `${status}: ${statusMessage}`)
 
-/** The variables for the server's process, where one without a value takes that of this process. */
+/** The variables for the server's process. A variable without a value gets the value that it has in this process. */
 export const resolveEnv = (
   env: Invocation["env"],
   inherited: Invocation["env"]

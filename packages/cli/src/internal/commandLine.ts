@@ -13,7 +13,7 @@ const urlScheme = /^https?:\/\//i
 export const isUrl = (server: string): boolean => urlScheme.test(server)
 
 /**
- * Splits a command line at spaces outside quotes. Nothing else of a shell's syntax is read: no expansion, no escapes.
+ * Splits a command line at spaces outside quotes. No other shell syntax is supported: no expansion, no escapes.
  */
 export const splitWords = (text: string): ReadonlyArray<string> => {
   const words = text.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? []

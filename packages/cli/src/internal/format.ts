@@ -10,14 +10,14 @@ import type { Tool } from "@skein/protocol/Tool"
 // How much of one line from a server is shown, in characters.
 const maxLine = 8_192
 
-/** A text with its lines and tabs, in which no character controls the terminal. */
+/** Escapes the characters of a text that control the terminal, except for line ends and tabs. */
 export const sanitize = (text: string): string =>
   text.split(/\r?\n/).map((line) => line.split("\t").map((part) => printable(part, maxLine)).join("\t")).join("\n")
 
 // How much of a name is shown, in characters. A longer one would wrap into lines that look like those of this program.
 const maxName = 200
 
-/** A name from a server, within a line of this program: without line ends, and without gaps. */
+/** A name from a server, within a line of this program: each run of white space becomes one space. */
 export const quoteName = (text: string): string =>
   printable(text.slice(0, 4 * maxName).replace(/\s+/g, " ").trim(), maxName)
 

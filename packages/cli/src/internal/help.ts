@@ -49,7 +49,7 @@ export const formatHelp = (doc: HelpDoc, commandPath: ReadonlyArray<string>): st
   ].filter((part) => part !== "").join("\n\n") + "\n"
 }
 
-/** What is wrong with a command line, in a line. */
+/** Describes in one line what is wrong with a command line. */
 export const errorMessage = (error: CliError.NonShowHelpErrors): string => {
   switch (error._tag) {
     case "UnrecognizedOption": {

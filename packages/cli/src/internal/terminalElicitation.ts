@@ -66,7 +66,7 @@ const askField = (
       if (typed === "-") return { value: undefined }
       const value = valueOf(field, typed)
       if (value !== undefined) return { value }
-      yield* writeLine("  The field does not take this value.")
+      yield* writeLine("  The field does not accept this value.")
     }
   })
 

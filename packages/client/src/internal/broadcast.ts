@@ -26,7 +26,7 @@ export class Broadcast<A> {
     this.#isEnded = isEnded
   }
 
-  /** Whether any stream runs. A publisher whose values are costly to make asks first. */
+  /** Whether any stream runs. A publisher checks this first if its values are costly to make. */
   get hasListeners(): boolean {
     return this.#listeners !== undefined && this.#listeners.size > 0
   }

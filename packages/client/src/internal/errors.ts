@@ -38,7 +38,7 @@ export const serverErrorOf = ({ reason }: ClientError): McpError.McpError | unde
 export const endOf = ({ reason }: ClientError): SessionEnd | undefined =>
   reason._tag === "Closed" ? reason.end : undefined
 
-/** The HTTP status of the response that the failure is, if it is one. */
+/** The HTTP status of the response that caused the failure, if a response did. */
 export const statusOf = ({ reason }: ClientError): number | undefined =>
   reason._tag === "HttpError" || reason._tag === "Unauthorized" ? reason.status : undefined
 
@@ -79,8 +79,8 @@ export const isUnhandledStatus = (status: number, retryAfter: number | undefined
   unhandledStatuses.has(status) || (status === 503 && retryAfter !== undefined)
 
 /**
- * Whether another attempt may succeed: no response came, nothing looked at the request, or the server or a gateway
- * could not answer now. This does not say that another attempt is harmless.
+ * Whether another attempt may succeed: no response came, the server did not read the request, or the server or a
+ * gateway could not answer now. This does not mean that another attempt is harmless.
  */
 export const isTransient = ({ reason, undelivered }: ClientError): boolean => {
   switch (reason._tag) {

@@ -7,7 +7,7 @@ import * as Stream from "effect/Stream"
 import type { ClientBase, CustomTypesConfig, QueryArrayResult, QueryConfig, QueryResult } from "pg"
 import { isConnectionError, pgError, sqlState } from "./pgError.ts"
 
-/** The parsers of results: an `int8` as a number where it is a safe integer, or always as a `bigint`. */
+/** The parsers of results: an `int8` as a number if it is a safe integer, or always as a `bigint`. */
 export interface Types {
   readonly numbers: CustomTypesConfig
   readonly bigints: CustomTypesConfig
@@ -19,7 +19,7 @@ type Result = StatementResult | ReadonlyArray<StatementResult>
 /** The parts that the connections of a pool share. */
 export interface Shared {
   readonly types: Types
-  /** Returns the name under which to prepare a statement, or `undefined` where it should not be prepared. */
+  /** Returns the name under which to prepare a statement, or `undefined` if it should not be prepared. */
   readonly nameOf: (sql: string) => string | undefined
   /** Asks the server to cancel the running statement of a client. */
   readonly cancel: (client: ClientBase) => Effect.Effect<void>
@@ -129,7 +129,7 @@ const isOutdated = (error: SqlError): boolean => {
   return state === "26000" || (state === "0A000" && error.message.includes("cached plan"))
 }
 
-/** The result of the last statement, where several were sent as one query. */
+/** The result of the last statement, if several were sent as one query. */
 const last = (result: Result): StatementResult | undefined => "rows" in result ? result : result.at(-1)
 
 const rows = (result: Result) => (last(result)?.rows ?? []) as ReadonlyArray<object>

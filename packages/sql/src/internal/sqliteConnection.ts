@@ -144,7 +144,7 @@ const pull = (
 }
 
 /**
- * Converts values to those that SQLite accepts. Returns the same array where none needs it, which is the usual case.
+ * Converts values to those that SQLite accepts. Returns the same array if no value needs it, which is the usual case.
  */
 const bindings = (params: ReadonlyArray<unknown>): ReadonlyArray<SQLInputValue> => {
   for (const value of params) {

@@ -169,7 +169,7 @@ export const make = (
         const entry = { text, receivedAt: store.now, ttlMs }
         return store.set(name, key, entry, result.cacheScope === "public", changes)
       }
-      // The stored response is older than this one, which is not stored.
+      // The stored response is older than the new one, which must not be stored.
       if (mode === "refresh") store.stale(name, [key])
       return Effect.void
     }

@@ -41,7 +41,7 @@ export class CacheStore {
   readonly #settings: Settings
   /** Orders writes, so that an entry that becomes stale while it is written is removed afterwards. */
   readonly #order = Semaphore.makeUnsafe(1)
-  /** The invalidations that the store has not received yet, and the times of the last ones by method. */
+  /** The invalidations that the store has not received yet; then, by method, the times of the last ones. */
   readonly #waiting = new Map<string, Stale>()
   readonly #since = new Map<string, number>()
   readonly #changes = new Map<string, number>()

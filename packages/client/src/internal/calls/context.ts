@@ -97,7 +97,7 @@ export interface CallResponse {
   keep: boolean
 }
 
-/** Makes a call: a layer and all that are inside of it. */
+/** Makes a call: a layer and all layers inside of it. */
 export type CallHandler = (call: CallContext) => Effect.Effect<CallResponse, ClientError>
 
 /** A layer of the client's call. It is applied once, and the handler that it returns is called for each call. */

@@ -32,7 +32,7 @@ export const endText = (end: SessionEnd | undefined): string => {
     case "ClosedByPeer":
       return ": the server ended it"
     case "ClosedByUs":
-      return ": this side closed it"
+      return ": this client closed it"
     default:
       return ""
   }

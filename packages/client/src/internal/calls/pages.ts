@@ -30,9 +30,9 @@ const isUnknownCursor = (error: ClientError): boolean => serverErrorOf(error)?.r
 /**
  * Requests one page after the other and collects their items. Only a missing `nextCursor` ends the list: an empty
  * string is a cursor too (server/utilities/pagination). A cursor that repeats fails, since the list would not end. If
- * the server does not know a cursor, the list is requested again from the start, once: the page with the cursor may
- * have come from the cache ("If a cursor becomes invalid, the client SHOULD discard all cached pages and re-fetch from
- * the beginning", 2026-07-28, caching).
+ * the server rejects a cursor, the list is requested again from the start, once: the page with the cursor may have come
+ * from the cache ("If a cursor becomes invalid, the client SHOULD discard all cached pages and re-fetch from the
+ * beginning", 2026-07-28, caching).
  */
 export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
   method: string,

@@ -31,8 +31,8 @@ const withHeaders = (next: CallHandler, call: CallContext): ReturnType<CallHandl
  * Sends a call of a tool with the HTTP headers that repeat a part of its parameters, and again when the server finds
  * headers missing: "the client SHOULD call `tools/list` to check for changes to the tool's `inputSchema`, then retry
  * the original request with the appropriate headers" (2026-07-28, streamable HTTP, client behavior). If the list has
- * changed since the headers were read, it is read again first: they MUST be sent. Either happens at most once, and
- * within the time of the call.
+ * changed since the headers were read, it is read again first: the headers MUST be sent. Either happens at most once,
+ * and within the time of the call.
  */
 export const sendParamHeaders: CallLayer = (next) => (call) => {
   const { client: { toolCatalog, supervisor, toolListRefresh }, connection, method, options, params, sentAt } = call

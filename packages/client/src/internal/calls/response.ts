@@ -70,8 +70,8 @@ export const readToolResult = (
 }
 
 /**
- * Answers from the cache, and stores responses that may be stored (2026-07-28, caching). Remembers how tools were
- * listed.
+ * Answers from the cache, and stores responses that may be stored (2026-07-28, caching). Stores the definitions of
+ * listed tools in the catalog.
  */
 export const cacheResponses: CallLayer = (next) => (call) => {
   const { client, connection, method, options, params, startedAt } = call

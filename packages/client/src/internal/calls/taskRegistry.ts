@@ -56,8 +56,7 @@ export interface CreatedTask {
 /** Handles the task of a call. */
 export type TaskHandler<R> = (created: CreatedTask) => Effect.Effect<R, ClientError>
 
-// Not an option: tasks that were started but are not followed may be unlimited in number, and progress is only a
-// courtesy.
+// Not an option: tasks that were started but are not followed may be unlimited in number, and progress is optional.
 const maxReports = 1_000
 
 /** The part of a client that its tasks need. */

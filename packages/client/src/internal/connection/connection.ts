@@ -29,7 +29,7 @@ export interface NegotiatedConnection {
   readonly peer: Peer
   readonly connection: Connection
   readonly agreement: Agreement
-  /** Notifies one owner when the connection has ended and nothing of it runs; at once if it has ended already. */
+  /** Notifies one owner when the connection and all of its fibers have ended; at once if they have ended already. */
   readonly onEnd: (owner: ConnectionOwner) => void
   readonly revision: Revision.Revision
   /** Whether the revision is stateless: no session, and self-contained requests. */

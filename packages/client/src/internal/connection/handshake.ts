@@ -136,8 +136,8 @@ export const initialize = (
       ask(peer, method, settings.introduction(revision)),
       (failure) => {
         if (!McpError.isMcpError(failure)) return fromHandshake(method, failure)
-        // No revision was negotiated when the peer decoded it: only here is the lifecycle known that defines the data
-        // of a refused version.
+        // The peer decoded the error before a revision was negotiated. Only here is it known which lifecycle defines
+        // the data of a refused version.
         const { code = -32603, message, data } = failure
         const error = McpError.fromErrorObject({ code, message, data }, revision)
         return negotiation(method, `The server refused to initialize: ${message}`, error)

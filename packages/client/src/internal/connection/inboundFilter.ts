@@ -8,7 +8,10 @@ import type { Connection, End, Headers, Receiver } from "@skein/runtime/Connecti
 import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 
-/** For instance a line of prose on stdout. A malformed response is passed on, since a request waits for it. */
+/**
+ * Whether a message is not JSON-RPC, for instance a line of prose on stdout. A malformed response is passed on, since a
+ * request waits for it.
+ */
 const isNoise = (message: JsonRpc.Message | JsonRpc.Invalid): boolean => message._tag === "Invalid" && !message.answer
 
 /**

@@ -2,8 +2,8 @@
  * Supervises the connection of a client for as long as its scope: opens it, waits for its end, and opens the next one
  * under a policy.
  *
- * A fiber opens the next connection when nothing of the one before is left. While a connection is open there is no
- * fiber.
+ * A fiber opens the next connection when all fibers of the previous one have ended. While a connection is open there is
+ * no such fiber.
  */
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Cause from "effect/Cause"
@@ -89,7 +89,7 @@ export class ConnectionSupervisor implements ConnectionOwner {
    * The connection that is open or, between two, the last one. Its negotiated values apply until the next one is open.
    */
   last!: NegotiatedConnection
-  /** The connection, if it is open now. For a moment after its end it may still be here: a call on it fails unsent. */
+  /** The connection, if it is open now. It may still be set for a moment after its end: a call on it fails unsent. */
   current: NegotiatedConnection | undefined = undefined
   /** The last connection that `refute` has ended. */
   refuted: NegotiatedConnection | undefined = undefined
@@ -223,7 +223,7 @@ export class ConnectionSupervisor implements ConnectionOwner {
     )
   }
 
-  /** Opens the connection that follows on one that has ended, if one does. */
+  /** Opens the connection after one that has ended, if the policy allows another one. */
   #after(connection: NegotiatedConnection, end: SessionEnd): Effect.Effect<NegotiatedConnection | undefined> {
     return Effect.gen({ self: this }, function*() {
       this.current = undefined

@@ -129,7 +129,7 @@ export class EventStream {
     this.#retryDelay = millis
   }
 
-  /** Whether an earlier response has brought the event. */
+  /** Whether an earlier response has delivered the event. */
   #isKnown(id: string): boolean {
     if (this.#previousIds?.has(id) === true) return true
     this.#remember(this.#ids ??= new Set(), id)
@@ -197,9 +197,9 @@ export const follow = (following: StreamRequest, outcome: Outcome): Effect.Effec
 const lingerTimeout = 1_000
 
 /**
- * Streams that have brought the response to their request and are still open. The server "SHOULD terminate the stream"
- * after the response. Waiting for that for a moment leaves the HTTP connection usable for the next request. A stream
- * that stays open is aborted. One fiber watches all streams, and runs only while there are any.
+ * Streams that have delivered the response to their request and are still open. The server "SHOULD terminate the
+ * stream" after the response. Waiting for that for a moment leaves the HTTP connection usable for the next request. A
+ * stream that stays open is aborted. One fiber watches all streams, and runs only while there are any.
  */
 export class AnsweredStreams {
   readonly #channel: HttpChannel

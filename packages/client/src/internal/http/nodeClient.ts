@@ -80,7 +80,7 @@ class NodeResponse implements HttpResponse {
     return typeof value === "object" ? value.join(", ") : value
   }
 
-  /** The error why the body cannot be read; `undefined` if it can. */
+  /** The error if the body cannot be read; `undefined` if it can be. */
   get #broken(): TransportError | undefined {
     const body = this.#body
     const coding = body.headers["content-encoding"]
@@ -245,7 +245,7 @@ class Exchange {
     if (reply === undefined) {
       this.#request?.destroy()
     } else if (!reply.readableEnded && !reply.destroyed) {
-      // The reader of the body must not receive anything any longer.
+      // The reader of the body must receive nothing from now on.
       if (reply.listenerCount("data") > 0) reply.removeAllListeners("data").destroy()
       else reply.resume()
       // The headers and the end of a short body arrive in one chunk, but Node emits them one after the other. The next

@@ -13,8 +13,8 @@ import type { Backoff } from "../backoff.ts"
 import { openFailed } from "../errors.ts"
 
 /**
- * How a stream of a session is resumed that broke off, or that the server closed before its response (2025-11-25,
- * transports, resumability and redelivery).
+ * How a stream of a session is resumed after it broke off, or after the server closed it before its response
+ * (2025-11-25, transports, resumability and redelivery).
  *
  * If the server has sent a `retry` field, the stream is requested again after exactly that time. Otherwise, and while
  * requests for the stream fail, the delay starts with `initialDelay` and grows by `factor` up to `maxDelay`; a random
@@ -29,13 +29,12 @@ export interface Resumption {
   /** The longest delay: 30 seconds by default. */
   readonly maxDelay?: Duration.Input | undefined
   /**
-   * How many attempts in a row may bring no event: 10 by default. Then the request fails with `Closed`. An attempt
+   * How many attempts in a row may deliver no event: 10 by default. Then the request fails with `Closed`. An attempt
    * counts even if the server accepted it and closed the stream without an error.
    */
   readonly maxAttempts?: number | undefined
   /**
-   * How many attempts in a row may bring no message, though they bring events: 1,000 by default. Then the request fails
-   * as above.
+   * How many attempts in a row may deliver events but no message: 1,000 by default. Then the request fails as above.
    */
   readonly maxReconnects?: number | undefined
   /** A stream that was open for this long resets both counts when it ends: 30 seconds by default. */

@@ -29,7 +29,7 @@ export interface Form {
 /** Describes why a value of a field is not valid; `undefined` if it is. */
 type Check = (value: unknown) => string | undefined
 
-// The validation steps for all forms of one result together, and the least number for a single field. A form and its
+// The validation steps for all forms of one result together, and the minimum for a single field. A form and its
 // defaults are validated synchronously.
 const maxSteps = 5_000_000
 const leastSteps = 10_000

@@ -119,7 +119,7 @@ export class ServerProcess {
     Deferred.doneUnsafe(this.#exited, Effect.succeed(this.status))
   }
 
-  /** Waits until the process itself has exited. Others of its group may still run. */
+  /** Waits until the process itself has exited. Other processes of its group may still run. */
   readonly exited: Effect.Effect<ExitStatus> = Deferred.await(this.#exited)
 
   /** Whether the process and all others of its group have ended. From then on the process id may be reused. */
@@ -175,7 +175,7 @@ export class ServerProcess {
     })
   }
 
-  /** Releases the process: closes the pipes, and does not keep this process alive. */
+  /** Releases the process: closes the pipes, and lets this process exit while the child runs. */
   release(): void {
     running.delete(this)
     if (running.size === 0) process.off("exit", onProcessExit)

@@ -103,7 +103,7 @@ export class Changes {
   readonly #bufferSize: number
   readonly #sessionChanges: SessionChanges
 
-  /** `bufferSize` is the default of the runs. Requests after the end of a run live in the scope. */
+  /** `bufferSize` is the default of the runs. Requests after the end of a run are made in the scope. */
   constructor(bufferSize: number, scope: Scope.Scope) {
     this.#bufferSize = bufferSize
     this.#sessionChanges = new SessionChanges(scope)

@@ -94,7 +94,7 @@ export class SessionSubscriptions {
   }
 }
 
-/** Whether a URI is another one, or is below it. */
+/** Whether a URI equals another one or is below it. */
 export const isWithin = (uri: string, whole: string): boolean =>
   uri.startsWith(whole) &&
   (uri.length === whole.length || whole.endsWith("/") || ["/", "?", "#"].includes(uri.charAt(whole.length)))

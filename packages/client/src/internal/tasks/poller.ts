@@ -20,8 +20,8 @@ import type { TaskSettings } from "../calls/taskRegistry.ts"
 import type { End, Followed } from "./policy.ts"
 
 /**
- * Whether the server sends status notifications of the task: it does, it does not, or it failed to send one, and is not
- * relied on any longer.
+ * Whether the server sends status notifications of the task: it does, it does not, or it failed to send one and is no
+ * longer relied on.
  */
 type StatusNotifications = "active" | "none" | "unreliable"
 
@@ -287,7 +287,7 @@ export class TaskPoller implements Listener {
     this.#signal.openUnsafe()
   }
 
-  /** The server sends no notifications of the task any longer, or some may have been missed. */
+  /** The server no longer sends notifications of the task, or some may have been missed. */
   subscriptionLost(): void {
     if (this.#notifications !== "active") return
     this.#notifications = "none"

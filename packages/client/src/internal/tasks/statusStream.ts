@@ -19,7 +19,8 @@ export type TaskStatus = Task | DetailedTask
 export const isFinal = ({ status }: Pick<TaskStatus, "status">): boolean =>
   status !== "working" && status !== "input_required"
 
-// Not an option: a longer id fits into no header (`Mcp-Name`), and the ids of most servers have 20 to 64 characters.
+// Not an option: a longer id does not fit into a header (`Mcp-Name`), and the ids of most servers have 20 to 64
+// characters.
 const maxTaskId = 4_096
 
 /** Whether the id of a task can be used in requests. */

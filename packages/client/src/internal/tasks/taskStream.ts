@@ -1,5 +1,5 @@
 /**
- * One task of a server, followed by one fiber as long as anything waits for it.
+ * One task of a server, followed by one fiber while its states or its result are read.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Deferred from "effect/Deferred"
@@ -26,7 +26,7 @@ const bufferSize = 16
 
 const notCancelled = "A task could not be cancelled and may continue at the server:"
 
-/** One task of a server, followed by one fiber as long as anything waits for it. */
+/** One task of a server, followed by one fiber while its states or its result are read. */
 export class TaskFollower implements RemoteTask, Followed {
   readonly _tag = "RemoteTask"
   readonly id: string
@@ -125,7 +125,7 @@ export class TaskFollower implements RemoteTask, Followed {
     return Effect.acquireRelease(begin, () => end)
   }
 
-  /** The fiber was interrupted while readers waited: its owner has ended. */
+  /** Handles the interruption of the fiber while readers waited: its owner has ended. */
   #stopped(fiber: Fiber.Fiber<void>): void {
     if (this.#fiber !== fiber) return
     this.#fiber = undefined

@@ -23,7 +23,7 @@ export interface Listener {
   readonly id: string
   /** The server sends status notifications of the task from now on. */
   readonly subscribed: () => void
-  /** The server does not send them any longer, or some may have been missed. */
+  /** The server no longer sends them, or some may have been missed. */
   readonly subscriptionLost: () => void
   readonly push: (task: DetailedTask) => void
 }

@@ -61,7 +61,7 @@ export const makeRank =
   (storage: MessageStorage["Service"]) => (execution: string, deferred: string): Effect.Effect<bigint> =>
     Effect.map(findRequest(storage, execution, "deferred", deferred), Option.getOrElse(() => lastRank))
 
-/** Whether an activity was recorded as interrupted. An interruption of the calling run is not: it never gets here. */
+/** Whether an activity was recorded as interrupted. An interruption of the calling run never reaches this check. */
 const wasCutOff = (cause: Cause.Cause<never>): boolean =>
   Cause.hasInterruptsOnly(cause) && !cause.reasons.some((reason) => reason.annotations.has(ClusterSchema.Abandon.key))
 

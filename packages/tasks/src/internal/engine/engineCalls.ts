@@ -1,9 +1,9 @@
 /**
  * The calls of a run to the workflow engine, which must not block the end of the run.
  *
- * The workflow engine ends a run before it starts a step again: one that it could not record, or that another process
- * must run. In an uninterruptible region, such as a finalizer, the run would wait for that step, and the workflow
- * engine for the run.
+ * The workflow engine ends a run before it starts a step again that it could not record, or that another process must
+ * run. In an uninterruptible region, such as a finalizer, the run would wait for that step, and the workflow engine for
+ * the run.
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

@@ -235,8 +235,8 @@ const callHandler = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<
 const undoWhenCancelled = (run: Run): Effect.Effect<void, never, EngineServices> =>
   Workflow.addFinalizer((exit) =>
     Exit.isFailure(exit) && run.instance.interrupted && run.reachedEnd
-      // The task is settled before the execution ends: the sweeper takes an ended execution of an unsettled task for
-      // not compensated.
+      // The task is settled before the execution ends: if the execution of an unsettled task has ended, the sweeper
+      // assumes that the task has not compensated.
       ? Effect.andThen(whileOwned(run, undoAll(run, "cancelled")), awaitStore(run.engine.store.settle(run.task.id)))
       : Effect.void
   )

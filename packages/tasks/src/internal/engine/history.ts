@@ -19,7 +19,7 @@ export type ReadHistory = (execution: string) => Effect.Effect<ReadonlyMap<strin
 /** The rank of events that have not happened: greater than all others. */
 export const lastRank = 2n ** 64n
 
-/** Whether no handler waits for an event: interruptions, and the timers of checks for a handler. */
+/** Whether only the engine waits for an event: an interruption, or the timer of a check for a handler. */
 const isEngineEvent = (name: string): boolean =>
   name === interruptSignal.name || name.startsWith("DurableClock/handler/")
 

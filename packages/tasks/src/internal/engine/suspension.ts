@@ -127,9 +127,9 @@ export const makeSuspension = (run: SuspendableRun): Suspension => {
   }
 
   /**
-   * Resumes fibers whose event has arrived: all that no earlier event is expected before, or just the first one if the
-   * run is otherwise idle (`isIdle`). `skipMissing`: the earlier events do not come, and the first fiber is resumed
-   * without them.
+   * Resumes fibers whose event has arrived: all fibers before whose event no other event is expected, or only the first
+   * one if the run is otherwise idle (`isIdle`). With `skipMissing` the earlier events are not expected to arrive, and
+   * the first fiber is resumed without them.
    */
   const deliver = (isIdle: boolean, skipMissing: boolean) =>
     Effect.gen(function*() {

@@ -149,9 +149,9 @@ const isStalled = ({ status }: SweepRow, execution: ExecutionState | undefined):
   execution?.state === "suspended" && status === "working" && !execution.expectsEvent
 
 /**
- * Restarts an execution that has ended before its task was settled: the workflow engine takes an execution for
- * interrupted that its worker has abandoned meanwhile, and then skips the compensations. A task that has compensated is
- * settled before its execution ends.
+ * Restarts an execution that has ended before its task was settled: the workflow engine mistakes an execution that its
+ * worker has abandoned meanwhile for an interrupted one, and then skips the compensations. A task that has compensated
+ * is settled before its execution ends.
  */
 const restartUndo = ({ sharding }: SweeperOptions): Visit => (_row, _id, execution) =>
   execution?.state === "complete"

@@ -51,7 +51,7 @@ export class Workers {
     this.#interruptTimeout = interruptTimeout
   }
 
-  /** Whether the process has no handlers: its program starts or ends. */
+  /** Whether the process has no handlers: its program is starting or ending. */
   get hasNoHandlers(): boolean {
     return this.#all.length === 0
   }
@@ -76,7 +76,7 @@ export class Workers {
     return checks
   }
 
-  /** Records that an execution waits no longer. Returns whether it waited. */
+  /** Records that an execution no longer waits. Returns whether it waited. */
   stopWaiting(executionId: string): boolean {
     return this.#waiting.delete(executionId)
   }

@@ -27,8 +27,8 @@ export const modelToolsFor = (
 }
 
 /**
- * A caller that can be asked forms, since its model answers them. Revisions before 2025-06-18 have no forms: the task
- * of an older client asks as in 2025-06-18, and only the model reads the question.
+ * A caller that supports forms, since its model answers them. Revisions before 2025-06-18 have no forms: the task of an
+ * older client asks as in 2025-06-18, and only the model reads the question.
  */
 export const withFormCapability = ({ capabilities, info, principal, revision }: Caller): Caller => ({
   revision: revision < "2025-06-18" ? "2025-06-18" : revision,

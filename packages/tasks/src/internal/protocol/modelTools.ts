@@ -173,7 +173,7 @@ export const layer = (
   )
 }
 
-/** Converts `InvalidParams` errors to results with `isError`: the model reads results, and no errors. */
+/** Converts `InvalidParams` errors to results with `isError`: a model reads results, but no errors. */
 const forModel = <A, R>(
   effect: Effect.Effect<A, McpError.McpError | ModelMistake, R>
 ): Effect.Effect<A, McpError.McpError | ModelMistake, R> =>

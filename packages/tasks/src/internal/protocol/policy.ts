@@ -18,7 +18,7 @@ import type { Limits, Owner, State, TaskLimits } from "../../TaskState.ts"
  */
 export type OwnerPolicy = (caller: Caller) => Owner
 
-/** The options for tasks, of a server and of a tool. The options of a tool come first. */
+/** The options for tasks, of a server and of a tool. The options of a tool take precedence. */
 export interface TaskPolicyOptions {
   /**
    * The time to live of a task, from its creation. Then the task is cancelled if it has not ended, and deleted. Default
