@@ -127,10 +127,7 @@ class Side implements Connection {
 
 const maxMicrotasks = 1024
 
-const later = (f: () => void): void => {
-  if (typeof setImmediate === "function") setImmediate(f)
-  else setTimeout(f, 0)
-}
+const later = (f: () => void): unknown => typeof setImmediate === "function" ? setImmediate(f) : setTimeout(f, 0)
 
 /** Makes two connections: each receives the messages of the other, in order. The scope closes both. */
 export const make = (options: Options = {}): Effect.Effect<readonly [Connection, Connection], never, Scope.Scope> =>

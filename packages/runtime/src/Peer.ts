@@ -341,7 +341,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   }
 
   get #running(): number {
-    return this.#requests.active + (this.#notifications?.size ?? 0)
+    return this.#requests.active + (this.#notifications?.running.size ?? 0)
   }
 
   get #awaitIdle(): Effect.Effect<void> {
@@ -365,13 +365,16 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
       this.#draining = false
       this.#requests.discardQueued()
       for (const request of this.requests) request.cancel(this.#stopping)
-      this.#notifications?.interrupt()
+      for (const fiber of this.#notifications?.running.keys() ?? none) fiber.interruptUnsafe()
       const closing = this.#scope === undefined ? undefined : this.fork(Scope.close(this.#scope, Exit.void))
       if (closing !== undefined || this.#running > 0) {
         const scopeClosed = closing === undefined ? Effect.void : Fiber.await(closing)
         yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), this.limits.interruptTimeout)
       }
-      const left = [...Array.from(this.requests, ({ method }) => method), ...this.#notifications?.methods ?? []]
+      const left = [
+        ...Array.from(this.requests, ({ method }) => method),
+        ...this.#notifications?.running.values() ?? none
+      ]
       if (closing !== undefined && closing.pollUnsafe() === undefined) left.push("a finalizer of the session")
       for (const name of left) {
         yield* Effect.logWarning(`${name} did not stop within interruptTimeout (${this.limits.interruptTimeout} ms)`)

@@ -171,6 +171,9 @@ const progressTokenOf = (params: JsonRpc.JsonObject | undefined): JsonRpc.Id | u
   return JsonRpc.isId(token) ? token : undefined
 }
 
+// How long a person may take to answer an input request that names no timeout.
+const timeout = "10 minutes"
+
 /** Why `method` is not sent to the client: the request that is handled cannot be answered with requests to it. */
 export const unavailable = ({ caller, method: handled }: RequestContext, method: string): string =>
   `requests to the client are not available while handling ${handled} in ${caller.revision}: ${method} was not sent`
@@ -203,9 +206,11 @@ export class RequestContext {
   startedAt: number | undefined = undefined
   /** The last progress that was reported. */
   lastProgress: Progress | undefined = undefined
-  #state: State = "Running"
+  /** Whether the handler runs, its replacement does, or the request is over. Set by the runner. */
+  state: State = "Running"
   #replacement: Effect.Effect<Answer, McpError.McpError> | undefined = undefined
-  #fiber: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
+  /** The fiber that handles the request, while it is suspended. Set by the runner. */
+  fiber: Fiber.Fiber<Answer, McpError.McpError> | undefined = undefined
   #cancelled = false
   #stopped = false
 
@@ -230,22 +235,12 @@ export class RequestContext {
 
   /** How long a person may take to answer an input request that names no timeout: ten minutes. */
   get inputTimeout(): Duration.Input | undefined {
-    return "10 minutes"
-  }
-
-  /** The fiber that handles the request, while it is suspended. */
-  get fiber(): Fiber.Fiber<Answer, McpError.McpError> | undefined {
-    return this.#fiber
-  }
-
-  /** Whether the handler runs, its replacement does, or the request is over. */
-  get state(): State {
-    return this.#state
+    return timeout
   }
 
   /** Whether the request is over. */
   get finished(): boolean {
-    return this.#state === "Done"
+    return this.state === "Done"
   }
 
   /**
@@ -271,7 +266,7 @@ export class RequestContext {
     if (this.#cancelled || this.finished) return
     this.#cancelled = true
     this.#stopped = stopping
-    this.#fiber?.interruptUnsafe()
+    this.fiber?.interruptUnsafe()
   }
 
   /**
@@ -282,10 +277,10 @@ export class RequestContext {
    * A server that needs input from a stateless client answers so: the input requests replace the result of the handler.
    */
   replaceWith(effect: Effect.Effect<Answer, McpError.McpError>): void {
-    if (this.#state !== "Running" || this.#cancelled) return
-    this.#state = "Replacing"
+    if (this.state !== "Running" || this.#cancelled) return
+    this.state = "Replacing"
     this.#replacement = effect
-    this.#fiber?.interruptUnsafe()
+    this.fiber?.interruptUnsafe()
   }
 
   /**
@@ -359,7 +354,7 @@ export class RequestContext {
 
   /** The handler has suspended. */
   suspend(fiber: Fiber.Fiber<Answer, McpError.McpError>, now: number): void {
-    this.#fiber = fiber
+    this.fiber = fiber
     this.startedAt = now
     this.sink.suspended?.(this)
   }
@@ -371,15 +366,5 @@ export class RequestContext {
     const replacement = this.#replacement
     this.#replacement = undefined
     return !this.#cancelled && Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? replacement : undefined
-  }
-
-  /** The replacement runs in this fiber. */
-  resume(fiber: Fiber.Fiber<Answer, McpError.McpError>): void {
-    this.#fiber = fiber
-  }
-
-  /** The outcome is known. */
-  finish(): void {
-    this.#state = "Done"
   }
 }

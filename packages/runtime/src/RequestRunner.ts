@@ -92,7 +92,7 @@ export class RequestRunner<R = never> {
       const replacement = request.takeReplacement(exit)
       if (replacement !== undefined) {
         const next = this.#fork(request, replacement)
-        request.resume(next)
+        request.fiber = next
         return this.#observe(request, next)
       }
       this.#finish(request, exit)
@@ -101,7 +101,7 @@ export class RequestRunner<R = never> {
   }
 
   #finish(request: RequestContext, exit: Exit.Exit<Answer, McpError.McpError>): void {
-    request.finish()
+    request.state = "Done"
     const { sink } = request
     if (request.cancelled) return sink.discard(request)
     let { cause } = exit as { cause?: Cause.Cause<unknown> }

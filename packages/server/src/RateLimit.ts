@@ -76,9 +76,6 @@ export interface StoreOptions extends Options {
   readonly onStoreError?: "refuse" | "allow" | undefined
 }
 
-/** The function that counts a request. */
-type Consume = RateLimiter.RateLimiter["consume"]
-
 /**
  * Limits the rate of requests, with counts in memory.
  *
@@ -115,7 +112,11 @@ export const layerStore = (
     })
   )
 
-const limit = (catalog: Catalog["Service"], consume: Consume, options: StoreOptions): Middleware.Middleware => {
+const limit = (
+  catalog: Catalog["Service"],
+  consume: RateLimiter.RateLimiter["consume"],
+  options: StoreOptions
+): Middleware.Middleware => {
   const key = options.key ?? Middleware.perPrincipalAndTarget
   const counts = Middleware.includes(options.methods ?? ["tools/call"])
   const prefix = options.prefix ?? ""

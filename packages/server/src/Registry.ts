@@ -95,13 +95,6 @@ class Store<A extends Entry<unknown>> {
     return Effect.fail(new DefinitionError({ reason, kind: this.kind, definition }))
   }
 
-  duplicate(name: string): Effect.Effect<never, DefinitionError> {
-    return this.fail(
-      new DuplicateName({ message: `A ${this.kind} with the name ${quote(name)} exists already` }),
-      name
-    )
-  }
-
   notFound(name: string): Effect.Effect<never, DefinitionError> {
     return this.fail(new NotFound({ message: `No ${this.kind} has the name ${quote(name)}` }), name)
   }
@@ -248,7 +241,12 @@ export class Registry<A extends Entry<unknown>> {
       Effect.suspend(() => {
         const state = store.names.get(name)
         if ((state !== undefined && top(state) !== undefined) !== exists) {
-          return exists ? store.notFound(name) : store.duplicate(name)
+          return exists
+            ? store.notFound(name)
+            : store.fail(
+              new DuplicateName({ message: `A ${store.kind} with the name ${quote(name)} exists already` }),
+              name
+            )
         }
         const undo = change(state ?? store.name(name))
         store.settle(name)

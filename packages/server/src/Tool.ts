@@ -241,10 +241,8 @@ const warnAboutName = (name: string): Effect.Effect<void> =>
     )
 
 /** Makes the tool as `tools/list` returns it, and lists the arguments that clients copy into headers. */
-const describe = <Name extends string, Input, Output>(
-  { input, name, options, output }: Tool<Name, Input, Output>
-): Effect.Effect<Pick<ToolEntry, "definition" | "headers">, DefinitionError> =>
-  Effect.gen(function*() {
+const describe = Effect.fnUntraced(
+  function*<Name extends string, Input, Output>({ input, name, options, output }: Tool<Name, Input, Output>) {
     yield* warnAboutName(name)
     const { metadata: _, visible: __, ...listed } = options
     const inputSchema = input === undefined
@@ -262,5 +260,6 @@ const describe = <Name extends string, Input, Output>(
         ...(outputSchema === undefined ? undefined : { outputSchema })
       },
       headers
-    }
-  })
+    } satisfies Pick<ToolEntry, "definition" | "headers">
+  }
+)

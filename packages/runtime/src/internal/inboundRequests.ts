@@ -347,25 +347,17 @@ export class InboundRequests<R> implements ResponseSink {
 /** The notifications whose handlers have suspended. */
 export class RunningNotifications {
   readonly #peer: PeerCore
-  readonly #running = new Map<Fiber.Fiber<void>, string>()
+  /** The methods of those that run, by their fibers. */
+  readonly running = new Map<Fiber.Fiber<void>, string>()
   #dropped = 0
 
   constructor(peer: PeerCore) {
     this.#peer = peer
   }
 
-  get size(): number {
-    return this.#running.size
-  }
-
   /** Whether the next notification is dropped. */
   get full(): boolean {
-    return this.#running.size >= this.#peer.limits.maxRunningNotifications
-  }
-
-  /** The methods of the running notifications. */
-  get methods(): Iterable<string> {
-    return this.#running.values()
+    return this.running.size >= this.#peer.limits.maxRunningNotifications
   }
 
   /** Counts a notification that is dropped because `maxRunningNotifications` are running. The first one is logged. */
@@ -379,19 +371,15 @@ export class RunningNotifications {
 
   /** Adds a handler that did not end synchronously. */
   add(method: string, fiber: Fiber.Fiber<void>): void {
-    this.#running.set(fiber, method)
+    this.running.set(fiber, method)
     fiber.addObserver(() => {
-      this.#running.delete(fiber)
+      this.running.delete(fiber)
       const dropped = this.#dropped
       this.#dropped = 0
       if (dropped > 1) this.#peer.fork(Effect.logWarning(`dropped ${dropped} notifications`))
       this.#peer.countChanged()
     })
     this.#peer.countChanged()
-  }
-
-  interrupt(): void {
-    for (const fiber of this.#running.keys()) fiber.interruptUnsafe()
   }
 }
 

@@ -16,16 +16,11 @@ import type { Defined } from "../json.ts"
 /** The value that a reader returns: text, bytes, contents made by `Content.resourceContents`, or the whole result. */
 export type ResourceBody = string | Uint8Array | ReadonlyArray<Wire.AnyResourceContents> | ReadResourceResult
 
-/** The part of a resource's definition that its result needs. */
-interface Defaults extends Hint {
-  readonly mimeType?: string | undefined
-}
-
 /** Runs a reader and makes the result of `resources/read`. */
 export const readResource = <E extends HandlerError>(
   read: Effect.Effect<ResourceBody, E, McpRequest>,
   uri: string,
-  defaults: Defaults
+  defaults: Hint & { readonly mimeType?: string | undefined }
 ): Handled<ReadResourceResult> => {
   const hint = cacheHint(defaults)
   return Effect.mapBoth(read, {

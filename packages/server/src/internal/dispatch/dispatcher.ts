@@ -10,6 +10,7 @@ import * as Revision from "@skein/protocol/Revision"
 import type { Answer, Dispatcher, McpRequest } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { MinimumLogLevel } from "effect/References"
 import type { Catalog } from "../../Catalog.ts"
 import { RequestState } from "../../RequestState.ts"
 import { internals, type MiddlewareStack } from "../catalogState.ts"
@@ -52,7 +53,7 @@ export const make = (
 
   const { base, middleware } = catalog[internals]
   const rounds = new RoundTrips(methods, Context.get(base, RequestState))
-  const lowers = logs?.lowersMinimum(base) === true
+  const lowers = logs !== undefined && !base.mapUnsafe.has(MinimumLogLevel.key)
   let chain = handle
   let version = 0
   return (request) => {

@@ -7,7 +7,7 @@ import type * as Context from "effect/Context"
 import type { ServerCore } from "../dispatch/serverCore.ts"
 import type { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
-import type { Refusals } from "./refusals.ts"
+import type { Refuse } from "./refusals.ts"
 
 export interface EndpointContext {
   readonly core: ServerCore
@@ -19,7 +19,7 @@ export interface EndpointContext {
   readonly runner: RequestRunner
   readonly keepAlive: KeepAlive
   readonly load: LoadCounters
-  readonly refusals: Refusals
+  readonly refuse: Refuse
 }
 
 /** The load of an endpoint, of sessions and stateless requests together. */

@@ -29,9 +29,9 @@ import {
   type HttpRefusal,
   idOf,
   invalid,
+  makeRefuse,
   malformed,
-  noResponses,
-  Refusals
+  noResponses
 } from "./refusals.ts"
 import { Sessions } from "./sessions.ts"
 import { StatelessRequests } from "./stateless.ts"
@@ -54,11 +54,8 @@ export type FindPrincipal = (then: () => void) => void
 /** An endpoint that answers the requests of its adapters, in all revisions. */
 export class Endpoint {
   readonly options: Resolved
-  readonly #core: ServerCore
-  readonly #context: Context.Context<never>
+  readonly #shared: EndpointContext
   readonly #guards: Guards
-  readonly #load = new LoadCounters()
-  readonly #refusals: Refusals
   readonly #stateless: StatelessRequests
   readonly #sessions: Sessions
   readonly #legacySse: LegacySseRoutes | undefined
@@ -73,20 +70,17 @@ export class Endpoint {
   /** `context` has the services that every request starts with. */
   constructor(core: ServerCore, options: Resolved, context: Context.Context<never>) {
     this.options = options
-    this.#core = core
-    this.#context = context
     this.#guards = new Guards(options)
     const limits = Limits.resolve(core.limits)
-    const refusals = this.#refusals = new Refusals(core, context)
-    const shared: EndpointContext = {
+    const shared = this.#shared = {
       core,
       options,
       limits,
       context,
       runner: core.runner(context),
       keepAlive: new KeepAlive(options.keepAliveInterval, context),
-      load: this.#load,
-      refusals
+      load: new LoadCounters(),
+      refuse: makeRefuse(core, context)
     }
     this.#stateless = new StatelessRequests(shared)
     this.#sessions = new Sessions(shared)
@@ -104,7 +98,7 @@ export class Endpoint {
 
   /** How many long-lived streams are open. */
   get streams(): number {
-    return this.#load.streams
+    return this.#shared.load.streams
   }
 
   /** How many sessions there are. */
@@ -122,14 +116,14 @@ export class Endpoint {
       if (allowed !== undefined) answer.addHeaders(allowed)
       const { method } = request
       const isLegacy = this.#legacySse?.serves(request) === true
-      if (request.path !== path && path !== "*" && !isLegacy) return this.#refusals.refuse(answer, notFound)
+      if (request.path !== path && path !== "*" && !isLegacy) return this.#shared.refuse(answer, notFound)
       const preflight = method === "OPTIONS"
         ? cors?.preflight(request.header("origin"), (name) => request.header(name))
         : undefined
       if (preflight !== undefined) return answer.reply(204, preflight, "")
       const isServed = method === "POST" || method === "GET" || method === "DELETE" ||
         (isLegacy && method !== "OPTIONS")
-      if (!isServed) return this.#refusals.refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
+      if (!isServed) return this.#shared.refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
       if (findPrincipal === undefined) return this.#route(request, answer, isLegacy)
       findPrincipal(() => {
         try {
@@ -156,7 +150,7 @@ export class Endpoint {
       return Effect.ensuring(
         both,
         Effect.sync(() => {
-          this.#core.endpoints.delete(this)
+          this.#shared.core.endpoints.delete(this)
           Deferred.doneUnsafe(closed, Effect.void)
         })
       )
@@ -168,19 +162,19 @@ export class Endpoint {
     const refused = isLegacy
       ? this.#legacySse!.refusal(request)
       : this.#guards.content(request) ?? this.#guards.accept(request)
-    if (refused !== undefined) return this.#refusals.refuse(answer, refused)
+    if (refused !== undefined) return this.#shared.refuse(answer, refused)
     if (request.method !== "POST") return this.#legacySse!.get(request, answer)
     const { maxTotalBodyBytes, maxBodyBytes } = this.options
     const declared = Number(request.header("content-length") ?? maxBodyBytes)
     // Without a valid `Content-Length`, the body may be as large as allowed.
     const expected = declared >= 0 ? Math.min(declared, maxBodyBytes) : maxBodyBytes
-    if (this.#load.bodies + expected > maxTotalBodyBytes) return this.#refusals.refuse(answer, tooManyBodies)
-    this.#load.bodies += expected
+    if (this.#shared.load.bodies + expected > maxTotalBodyBytes) return this.#shared.refuse(answer, tooManyBodies)
+    this.#shared.load.bodies += expected
     try {
       request.read(maxBodyBytes, (body) => this.#received(body, expected, request, answer, isLegacy))
     } catch (defect) {
       // The body was read before, and `read` does not call back.
-      this.#load.bodies -= expected
+      this.#shared.load.bodies -= expected
       throw defect
     }
   }
@@ -188,49 +182,49 @@ export class Endpoint {
   /** Handles a GET, which opens a stream of a session, or a DELETE, which ends a session. */
   #getOrDelete(request: HttpRequest, answer: HttpAnswer): void {
     if (this.options.sessions.stateless) {
-      return this.#refusals.refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
+      return this.#shared.refuse(answer, invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" }))
     }
-    const classified = classify(request, undefined, this.#core.revisions)
-    if (typeof classified === "object") return this.#refusals.refuse(answer, classified)
+    const classified = classify(request, undefined, this.#shared.core.revisions)
+    if (typeof classified === "object") return this.#shared.refuse(answer, classified)
     if (request.method === "DELETE") return this.#sessions.delete(request, answer)
     const refused = this.#guards.acceptStream(request) ?? (this.#isClosing ? closing : undefined)
-    if (refused !== undefined) return this.#refusals.refuse(answer, refused)
+    if (refused !== undefined) return this.#shared.refuse(answer, refused)
     this.#sessions.get(request, answer)
   }
 
   /** Handles the body of a POST, once it has been read. */
   #received(body: Body, expected: number, request: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
-    this.#load.bodies -= expected
+    this.#shared.load.bodies -= expected
     try {
       if ("fault" in body) return this.#refuseBody(body.fault, answer)
       request.size = body.text.length
       const message = JsonRpc.parseText(body.text, this.#maxBatchMessages)
       if (isOpening(message) && this.#isTooLarge(message, request)) {
-        return this.#refusals.refuse(answer, initializeTooLarge, message.id)
+        return this.#shared.refuse(answer, initializeTooLarge, message.id)
       }
       if (isLegacy) return this.#legacySse!.post(message, request, answer)
       // Requests in flight may finish, so the responses that they wait for are accepted.
       if (this.#isClosing && (message._tag === "Request" || message._tag === "Batch")) {
-        return this.#refusals.refuse(answer, closing, idOf(message))
+        return this.#shared.refuse(answer, closing, idOf(message))
       }
       // An invalid response fails the request of its session that it belongs to.
       if (message._tag === "Invalid" && !message.answer) {
-        return this.#refusals.refuse(answer, malformed(message), message.id)
+        return this.#shared.refuse(answer, malformed(message), message.id)
       }
-      const classified = classify(request, message, this.#core.revisions, this.options.sessions.stateless)
+      const classified = classify(request, message, this.#shared.core.revisions, this.options.sessions.stateless)
       if (classified === "session") return this.#sessions.post(message, request, answer)
-      if (typeof classified === "object") return this.#refusals.refuse(answer, classified, idOf(message))
+      if (typeof classified === "object") return this.#shared.refuse(answer, classified, idOf(message))
       if (message._tag === "Request") return this.#stateless.start(message, request, answer)
       if (message._tag === "Notification") return this.#statelessNotification(message, request, answer)
-      this.#refusals.refuse(answer, noResponses)
+      this.#shared.refuse(answer, noResponses)
     } catch (defect) {
       this.#fault(answer, defect)
     }
   }
 
   #refuseBody(fault: BodyFault, answer: HttpAnswer): void {
-    if (fault === "TooLarge") this.#refusals.refuse(answer, bodyTooLarge)
-    else if (fault === "Encoding") this.#refusals.refuse(answer, notUtf8)
+    if (fault === "TooLarge") this.#shared.refuse(answer, bodyTooLarge)
+    else if (fault === "Encoding") this.#shared.refuse(answer, notUtf8)
   }
 
   /**
@@ -250,11 +244,11 @@ export class Endpoint {
     const wrong = (version === undefined || header === undefined
       ? undefined
       : Header.mismatch(Header.names.protocolVersion, header, version)) ??
-      paramHeaders.mismatch(this.#core.catalog, message, request, undefined, false)
-    if (wrong !== undefined) return this.#refusals.refuse(answer, fromError(McpError.headerMismatch(wrong)))
-    const { revisions } = this.#core
+      paramHeaders.mismatch(this.#shared.core.catalog, message, request, undefined, false)
+    if (wrong !== undefined) return this.#shared.refuse(answer, fromError(McpError.headerMismatch(wrong)))
+    const { revisions } = this.#shared.core
     if (version !== undefined && !revisions.includes(version as Revision.Revision)) {
-      return this.#refusals.refuse(
+      return this.#shared.refuse(
         answer,
         fromError(McpError.unsupportedProtocolVersion({ supported: revisions, requested: version }))
       )
@@ -271,16 +265,16 @@ export class Endpoint {
     const value = request.header(header.toLowerCase())
     const described = value === undefined ? `without a ${header}` : `with the ${header} ${logValue(value)}`
     const text = `HTTP: refused a request ${described}, which is not among the ${option} of the server`
-    this.#refusals.refuseLogging(text, this.#warned.has(option) ? "Debug" : "Warn", answer, refused)
+    this.#shared.refuse(answer, refused, undefined, { level: this.#warned.has(option) ? "Debug" : "Warn", text })
     this.#warned.add(option)
   }
 
   /** Logs a defect of this side, and answers with a reference to the log entry. */
   #fault(answer: HttpAnswer, defect: unknown): void {
     const reference = globalThis.crypto.randomUUID()
-    Effect.runForkWith(this.#context)(Effect.logError(`An HTTP request failed, reference ${reference}`, defect))
+    Effect.runForkWith(this.#shared.context)(Effect.logError(`An HTTP request failed, reference ${reference}`, defect))
     try {
-      if (!answer.isClosed) this.#refusals.refuse(answer, fromError(McpError.internal(reference), Revision.latest, 500))
+      if (!answer.isClosed) this.#shared.refuse(answer, fromError(McpError.internal(reference), Revision.latest, 500))
     } catch {
       answer.abort()
     }

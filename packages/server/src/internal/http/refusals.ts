@@ -68,38 +68,21 @@ export const send = (answer: HttpAnswer, refused: HttpRefusal, id?: JsonRpc.Id):
   answer.reply(refused.status, headers, JsonRpc.encode(JsonRpc.failure(id, refused.error)))
 }
 
-/** Sends, logs and counts the refusals of an endpoint. */
-export class Refusals {
-  readonly #core: ServerCore
-  readonly #context: Context.Context<never>
+/**
+ * Refuses a request: logs the refusal, counts it, and sends it. Middleware does not see refused requests. They are
+ * logged at the level `Debug` with their error, or as `logged` defines.
+ */
+export type Refuse = (
+  answer: HttpAnswer,
+  refused: HttpRefusal,
+  id?: JsonRpc.Id,
+  logged?: { readonly level: LogLevel.Severity; readonly text: string }
+) => void
 
-  constructor(core: ServerCore, context: Context.Context<never>) {
-    this.#core = core
-    this.#context = context
-  }
-
-  /** Refuses a request. Middleware does not see refused requests; they are logged at the level `Debug`. */
-  refuse(answer: HttpAnswer, refused: HttpRefusal, id?: JsonRpc.Id): void {
-    const { error, status } = refused
-    this.refuseLogging(
-      `HTTP: refused a request with ${status}, ${logValue(error.message)}`,
-      "Debug",
-      answer,
-      refused,
-      id
-    )
-  }
-
-  /** Refuses a request, with a log message of its own. */
-  refuseLogging(
-    text: string,
-    level: LogLevel.Severity,
-    answer: HttpAnswer,
-    refused: HttpRefusal,
-    id?: JsonRpc.Id
-  ): void {
-    Effect.runForkWith(this.#context)(Effect.logWithLevel(level)(text))
-    this.#core.observer?.refused(refused.status)
+export const makeRefuse =
+  (core: ServerCore, context: Context.Context<never>): Refuse => (answer, refused, id, logged) => {
+    const text = logged?.text ?? `HTTP: refused a request with ${refused.status}, ${logValue(refused.error.message)}`
+    Effect.runForkWith(context)(Effect.logWithLevel(logged?.level ?? "Debug")(text))
+    core.observer?.refused(refused.status)
     send(answer, refused, id)
   }
-}

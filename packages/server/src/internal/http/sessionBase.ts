@@ -8,27 +8,19 @@ import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import { ServerSession } from "../dispatch/session.ts"
-import type { HttpAnswer, HttpRequest } from "./adapter.ts"
-import type { LoadCounters } from "./context.ts"
+import type { HttpRequest } from "./adapter.ts"
+import type { EndpointContext } from "./context.ts"
 import type { Store } from "./eventStore.ts"
-import type { KeepAlive } from "./keepAlive.ts"
-import type { Resolved } from "./options.ts"
-import type { HttpRefusal } from "./refusals.ts"
 
 /** The owner of the sessions of an endpoint, as a session sees it. */
 export interface SessionOwner {
-  readonly options: Resolved
+  readonly endpoint: EndpointContext
   readonly log: Store
-  readonly keepAlive: KeepAlive
-  readonly load: LoadCounters
   /** Whether as many long-lived streams are open as allowed. */
   readonly streamsFull: boolean
   /** Whether the endpoint shuts down. */
   readonly isClosing: boolean
-  /** Milliseconds of the monotonic clock. */
-  readonly now: () => number
   readonly fork: (effect: Effect.Effect<unknown>) => void
-  readonly refuse: (answer: HttpAnswer, refused: HttpRefusal, id?: JsonRpc.Id) => void
   /** Called when a stream is connected to a client. `longLived` is true for a stream without an end of its own. */
   readonly streamOpened: (longLived: boolean) => void
   readonly streamClosed: (longLived: boolean) => void
@@ -57,7 +49,7 @@ export abstract class HttpSessionBase implements Connection {
     this.owner = owner
     this.id = id
     this.principalId = principalId
-    this.#usedAt = owner.now()
+    this.#usedAt = owner.endpoint.runner.now()
   }
 
   /** Whether a request is in flight, or a client listens. */
@@ -79,7 +71,7 @@ export abstract class HttpSessionBase implements Connection {
    * counts as initialized; nothing unsolicited is sent to it.
    */
   expiresAt(now: number): number {
-    const { idleTimeout, initializeTimeout } = this.owner.options.sessions
+    const { idleTimeout, initializeTimeout } = this.owner.endpoint.options.sessions
     if (!this.#isInitialized) return this.#usedAt + initializeTimeout
     return (this.busy ? now : this.#usedAt) + idleTimeout
   }
@@ -90,7 +82,7 @@ export abstract class HttpSessionBase implements Connection {
    */
   nextCheckAt(now: number): number {
     const expiresAt = this.expiresAt(now)
-    return this.#isInitialized ? expiresAt : Math.min(expiresAt, now + this.owner.options.sessions.idleTimeout)
+    return this.#isInitialized ? expiresAt : Math.min(expiresAt, now + this.owner.endpoint.options.sessions.idleTimeout)
   }
 
   open(receiver: Receiver): void {
@@ -109,7 +101,7 @@ export abstract class HttpSessionBase implements Connection {
    * Postpones the expiry. It has no effect before the session is initialized, even if the client opens a stream.
    */
   protected touch(): void {
-    if (this.#isInitialized) this.#usedAt = this.owner.now()
+    if (this.#isInitialized) this.#usedAt = this.owner.endpoint.runner.now()
   }
 
   get close(): Effect.Effect<void> {

@@ -19,9 +19,7 @@ import { ServerSession } from "../dispatch/session.ts"
 import { KeyedCounter } from "../limits/concurrencyLimiter.ts"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import { isOpening } from "./classify.ts"
-import type { EndpointContext, LoadCounters } from "./context.ts"
-import type { KeepAlive } from "./keepAlive.ts"
-import type { Resolved } from "./options.ts"
+import type { EndpointContext } from "./context.ts"
 import * as paramHeaders from "./paramHeaders.ts"
 import {
   busy,
@@ -60,12 +58,9 @@ const callerOf = (
 }
 
 export class Sessions implements SessionOwner {
-  readonly options: Resolved
+  readonly endpoint: EndpointContext
   readonly log: EventStore.Store
-  readonly keepAlive: KeepAlive
-  readonly load: LoadCounters
   isClosing = false
-  readonly #endpoint: EndpointContext
   readonly #run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly #scope = Scope.makeUnsafe("parallel")
   readonly #expiry: ExpiryTimer
@@ -79,16 +74,13 @@ export class Sessions implements SessionOwner {
 
   /** Uses the `EventStore` among the services of the endpoint, if there is one. */
   constructor(endpoint: EndpointContext) {
-    this.#endpoint = endpoint
-    this.options = endpoint.options
-    this.keepAlive = endpoint.keepAlive
-    this.load = endpoint.load
+    this.endpoint = endpoint
     this.log = Option.getOrElse(
       Context.getOption(endpoint.context, EventStore.EventStore),
       () => EventStore.make()
     )
     this.#run = Effect.runForkWith(endpoint.context)
-    this.#expiry = new ExpiryTimer(() => this.now(), this.#run, (now) => this.#expire(now))
+    this.#expiry = new ExpiryTimer(() => this.endpoint.runner.now(), this.#run, (now) => this.#expire(now))
   }
 
   /** How many sessions there are. */
@@ -100,15 +92,15 @@ export class Sessions implements SessionOwner {
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     const id = idOf(message)
     const session = this.#sessionOf(request)
-    const mismatch = this.mismatch(message, request, session, this.options.requireMcpHeaders)
-    if (mismatch !== undefined) return this.refuse(answer, mismatch, id)
+    const mismatch = this.mismatch(message, request, session, this.endpoint.options.requireMcpHeaders)
+    if (mismatch !== undefined) return this.endpoint.refuse(answer, mismatch, id)
     const overload = this.overload(message)
-    if (overload !== undefined) return this.refuse(answer, overload, id)
-    if (this.options.sessions.stateless) return this.#postAlone(message, request, answer)
+    if (overload !== undefined) return this.endpoint.refuse(answer, overload, id)
+    if (this.endpoint.options.sessions.stateless) return this.#postAlone(message, request, answer)
     if (isOpening(message) && request.header(Header.keys.sessionId) === undefined) {
       return this.#initialize(message, request, answer)
     }
-    if (!(session instanceof StreamableSession)) return this.refuse(answer, session, id)
+    if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session, id)
     session.post(message, request, answer)
   }
 
@@ -118,7 +110,7 @@ export class Sessions implements SessionOwner {
   overload({ _tag }: JsonRpc.Inbound): HttpRefusal | undefined {
     if (_tag !== "Request" && _tag !== "Batch") return undefined
     if (this.isClosing) return closing
-    return this.load.requests >= this.options.maxConcurrentRequests ? tooManyRequests : undefined
+    return this.endpoint.load.requests >= this.endpoint.options.maxConcurrentRequests ? tooManyRequests : undefined
   }
 
   /** Compares the headers that repeat parts of a message with the message; `required` if they must be present. */
@@ -133,7 +125,7 @@ export class Sessions implements SessionOwner {
     else if (message._tag === "Request" || message._tag === "Notification") {
       const isRequired = required && message._tag === "Request"
       const caller = isRequired || request.params !== undefined ? callerOf(found, request) : undefined
-      wrong = paramHeaders.mismatch(this.#endpoint.core.catalog, message, request, caller, isRequired)
+      wrong = paramHeaders.mismatch(this.endpoint.core.catalog, message, request, caller, isRequired)
     }
     return wrong === undefined ? undefined : fromError(McpError.headerMismatch(wrong), Revision.latestSession)
   }
@@ -141,7 +133,7 @@ export class Sessions implements SessionOwner {
   /** Handles a GET, which opens a stream or resumes one. */
   get(request: HttpRequest, answer: HttpAnswer): void {
     const session = this.#sessionOf(request)
-    if (!(session instanceof StreamableSession)) return this.refuse(answer, session)
+    if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session)
     const last = request.header("last-event-id")
     if (last === undefined || last === "") session.listen(answer)
     else session.resume(last, answer)
@@ -150,7 +142,7 @@ export class Sessions implements SessionOwner {
   /** Handles a DELETE, which ends a session. */
   delete(request: HttpRequest, answer: HttpAnswer): void {
     const session = this.#sessionOf(request)
-    if (!(session instanceof StreamableSession)) return this.refuse(answer, session)
+    if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session)
     this.end(session, { _tag: "ClosedByUs" })
     answer.reply(204, {}, "")
   }
@@ -164,24 +156,24 @@ export class Sessions implements SessionOwner {
   add(session: HttpSessionBase): void {
     this.#open.set(session.id, session)
     this.#owned.add(session.principalId, 1)
-    session.peer = this.#endpoint.core.open(session, this.#endpoint.runner)
+    session.peer = this.endpoint.core.open(session, this.endpoint.runner)
   }
 
   /** Ends a session when it expires. */
   expire(session: HttpSessionBase): void {
-    this.#expiry.arm(session.nextCheckAt(this.now()))
+    this.#expiry.arm(session.nextCheckAt(this.endpoint.runner.now()))
   }
 
   /** Refuses a new session of a principal if a bound is reached. Expired sessions are removed first. */
   full(principalId: string | undefined): HttpRefusal | undefined {
     if (this.isClosing) return closing
-    const { maxSessions, maxSessionsPerPrincipal } = this.options.sessions
+    const { maxSessions, maxSessionsPerPrincipal } = this.endpoint.options.sessions
     if (principalId !== undefined && this.#owned.of(principalId) >= maxSessionsPerPrincipal) {
       return tooManySessionsOfPrincipal
     }
-    if (this.#open.size >= maxSessions && this.#expiry.wakeAt <= this.now()) this.#expiry.check()
+    if (this.#open.size >= maxSessions && this.#expiry.wakeAt <= this.endpoint.runner.now()) this.#expiry.check()
     if (this.#open.size < maxSessions) return undefined
-    const wait = Math.ceil((this.#expiry.wakeAt - this.now()) / 1_000)
+    const wait = Math.ceil((this.#expiry.wakeAt - this.endpoint.runner.now()) / 1_000)
     const refused = busy("Service Unavailable: too many sessions")
     return { ...refused, headers: { "retry-after": String(Math.min(Math.max(wait, 1), 60)) } }
   }
@@ -195,7 +187,7 @@ export class Sessions implements SessionOwner {
       this.isClosing = true
       this.#expiry.disarm()
       for (const session of [...this.#open.values()]) session.drain()
-      return Effect.timeoutOption(this.#allEnded, this.options.shutdownTimeout).pipe(
+      return Effect.timeoutOption(this.#allEnded, this.endpoint.options.shutdownTimeout).pipe(
         Effect.andThen(() => {
           for (const session of [...this.#open.values()]) this.end(session, { _tag: "ClosedByUs" }, true)
           return this.#allEnded
@@ -216,8 +208,8 @@ export class Sessions implements SessionOwner {
 
   #initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
     const refused = this.full(request.principal?.id)
-    if (refused !== undefined) return this.refuse(answer, refused, message.id)
-    const session = new StreamableSession(this, newId(), request.principal?.id, this.#endpoint.limits)
+    if (refused !== undefined) return this.endpoint.refuse(answer, refused, message.id)
+    const session = new StreamableSession(this, newId(), request.principal?.id, this.endpoint.limits)
     this.add(session)
     this.expire(session)
     session.initialize(message, request, answer)
@@ -232,14 +224,14 @@ export class Sessions implements SessionOwner {
     const id = idOf(message)
     if (id === undefined && message._tag !== "Batch") {
       // A notification has no effect: there is no session that it could belong to.
-      if (message._tag === "Invalid") return this.refuse(answer, malformed(message))
+      if (message._tag === "Invalid") return this.endpoint.refuse(answer, malformed(message))
       return answer.reply(202, {}, "")
     }
     const refused = this.full(request.principal?.id)
-    if (refused !== undefined) return this.refuse(answer, refused, id)
-    const session = new StreamableSession(this, String(++this.#posts), request.principal?.id, this.#endpoint.limits)
+    if (refused !== undefined) return this.endpoint.refuse(answer, refused, id)
+    const session = new StreamableSession(this, String(++this.#posts), request.principal?.id, this.endpoint.limits)
     this.add(session)
-    this.#endpoint.core.subscriptions.singleRequestPeers.add(session.peer)
+    this.endpoint.core.subscriptions.singleRequestPeers.add(session.peer)
     if (isOpening(message)) return session.initialize(message, request, answer)
     const revision = (request.header(Header.keys.protocolVersion) ?? "2025-03-26") as Revision.Revision
     session.peer.session = new ServerSession(session.peer, revision, undefined, {}, request.principal)
@@ -283,31 +275,23 @@ export class Sessions implements SessionOwner {
 
   // ---- for the sessions
 
-  refuse(answer: HttpAnswer, refused: HttpRefusal, id?: JsonRpc.Id): void {
-    this.#endpoint.refusals.refuse(answer, refused, id)
-  }
-
   get streamsFull(): boolean {
-    return this.load.streams >= this.options.maxStreams
+    return this.endpoint.load.streams >= this.endpoint.options.maxStreams
   }
 
   streamOpened(longLived: boolean): void {
-    if (longLived) this.load.streams++
-    this.#endpoint.core.observer?.streamOpened()
+    if (longLived) this.endpoint.load.streams++
+    this.endpoint.core.observer?.streamOpened()
   }
 
   streamClosed(longLived: boolean): void {
-    if (longLived) this.load.streams--
-    this.#endpoint.core.observer?.streamClosed()
+    if (longLived) this.endpoint.load.streams--
+    this.endpoint.core.observer?.streamClosed()
   }
 
   streamCompleted(session: HttpSessionBase, stream: number): void {
     this.log.complete(session.id, stream)
-    if (this.log.sweep !== undefined) this.#expiry.arm(this.now() + logSweepInterval)
-  }
-
-  now(): number {
-    return this.#endpoint.runner.now()
+    if (this.log.sweep !== undefined) this.#expiry.arm(this.endpoint.runner.now() + logSweepInterval)
   }
 
   fork(effect: Effect.Effect<unknown>): void {
@@ -326,8 +310,8 @@ export class Sessions implements SessionOwner {
     this.#remove(session)
     this.#ending.delete(session)
     // A POST without a session is not counted as one, and has no entries in the event log.
-    if (this.options.sessions.stateless) session.peer.session = undefined
+    if (this.endpoint.options.sessions.stateless) session.peer.session = undefined
     else this.log.forget(session.id)
-    this.#endpoint.core.forget(session.peer)
+    this.endpoint.core.forget(session.peer)
   }
 }

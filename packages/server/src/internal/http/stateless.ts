@@ -32,7 +32,7 @@ const statusOf = ({ code }: JsonRpc.ErrorObject): number => code === -32601 ? 40
 export class StatelessRequests {
   readonly endpoint: EndpointContext
   /** The responses to the requests that have suspended. */
-  readonly #suspended = new Set<StatelessResponse>()
+  readonly suspended = new Set<StatelessResponse>()
   isClosing = false
   /** Opened when the last request has ended, while the endpoint closes. */
   readonly #idle = Latch.makeUnsafe(false)
@@ -43,28 +43,28 @@ export class StatelessRequests {
 
   /** The suspended requests, oldest first. */
   get suspendedRequests(): Iterable<RequestContext> {
-    return Array.from(this.#suspended).flatMap(({ request }) => request ?? [])
+    return Array.from(this.suspended).flatMap(({ request }) => request ?? [])
   }
 
   /** Validates a request and handles it. */
   start(message: JsonRpc.Request, from: HttpRequest, to: HttpAnswer): void {
-    const { core, refusals, runner } = this.endpoint
+    const { core, refuse, runner } = this.endpoint
     const { id, params } = message
     const version = RequestMeta.versionOf(params)
     const header = from.header(Header.keys.protocolVersion)
     // Without `_meta`, the header alone makes the request a stateless one, and the `_meta` is missing.
     if (header !== version && (version !== undefined || header === undefined)) {
       const mismatch = Header.mismatch(Header.names.protocolVersion, header, version ?? "")
-      if (mismatch !== undefined) return refusals.refuse(to, fromError(McpError.headerMismatch(mismatch)), id)
+      if (mismatch !== undefined) return refuse(to, fromError(McpError.headerMismatch(mismatch)), id)
     }
     const caller = core.identifyStateless(message, from)
-    if ("error" in caller) return refusals.refuse(to, fromError(caller.error, caller.revision), id)
+    if ("error" in caller) return refuse(to, fromError(caller.error, caller.revision), id)
     const mismatch = paramHeaders.mismatch(core.catalog, message, from, caller, true)
     if (mismatch !== undefined) {
-      return refusals.refuse(to, fromError(McpError.headerMismatch(mismatch), caller.revision), id)
+      return refuse(to, fromError(McpError.headerMismatch(mismatch), caller.revision), id)
     }
     const overload = this.#overload(message)
-    if (overload !== undefined) return refusals.refuse(to, overload, id)
+    if (overload !== undefined) return refuse(to, overload, id)
     runner.start(new RequestContext(new StatelessResponse(this, from, to), message, caller, from))
   }
 
@@ -74,15 +74,10 @@ export class StatelessRequests {
     return load.requests >= maxConcurrentRequests ? tooManyRequests : undefined
   }
 
-  /** A request has suspended. */
-  add(response: StatelessResponse): void {
-    this.#suspended.add(response)
-  }
-
   /** A request that had suspended has ended. */
   remove(response: StatelessResponse): void {
-    this.#suspended.delete(response)
-    if (this.isClosing && this.#suspended.size === 0) this.#idle.openUnsafe()
+    this.suspended.delete(response)
+    if (this.isClosing && this.suspended.size === 0) this.#idle.openUnsafe()
   }
 
   /**
@@ -94,7 +89,7 @@ export class StatelessRequests {
       const { limits: { interruptTimeout }, options: { shutdownTimeout } } = this.endpoint
       this.isClosing = true
       for (const request of this.suspendedRequests) request.release?.()
-      if (this.#suspended.size === 0) this.#idle.openUnsafe()
+      if (this.suspended.size === 0) this.#idle.openUnsafe()
       return Effect.andThen(Effect.timeoutOption(this.#idle.await, shutdownTimeout), () => {
         for (const request of this.suspendedRequests) request.cancel(true)
         return Effect.andThen(Effect.timeoutOption(this.#idle.await, interruptTimeout), () => this.#abandon())
@@ -103,10 +98,10 @@ export class StatelessRequests {
   }
 
   #abandon(): Effect.Effect<void> {
-    const { size } = this.#suspended
+    const { size } = this.suspended
     if (size === 0) return Effect.void
     const names = Array.from(this.suspendedRequests, ({ method }) => logValue(method)).slice(0, 10).join(", ")
-    for (const response of this.#suspended) response.abort()
+    for (const response of this.suspended) response.abort()
     return Effect.logWarning(`${size} requests did not stop within interruptTimeout: ${names}`)
   }
 }
@@ -150,7 +145,7 @@ class StatelessResponse implements ResponseSink {
    */
   discard({ id }: RequestContext): void {
     const isGone = this.#to.isClosed
-    if (this.#stream === undefined) return isGone ? undefined : this.#endpoint.refusals.refuse(this.#to, closing, id)
+    if (this.#stream === undefined) return isGone ? undefined : this.#endpoint.refuse(this.#to, closing, id)
     if (!isGone) this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(id, closing.error))))
     this.#endStream()
   }
@@ -178,7 +173,7 @@ class StatelessResponse implements ResponseSink {
   suspended(request: RequestContext): void {
     const { keepAlive, load } = this.#endpoint
     this.request = request
-    this.#requests.add(this)
+    this.#requests.suspended.add(this)
     if (this.#stream !== undefined) this.#keepAliveSlot = keepAlive.add(this.#to)
     load.count(kindOf(request), this.#from.size, 1)
     if (request.method === listen) this.#openStream()

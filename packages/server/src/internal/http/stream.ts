@@ -45,7 +45,7 @@ export class Stream {
 
   /** How many milliseconds a client should wait before it reconnects. */
   get #retry(): number {
-    return Math.ceil(this.#session.owner.options.retry)
+    return Math.ceil(this.#session.owner.endpoint.options.retry)
   }
 
   /** Whether a client is connected to it, as far as that is known. */
@@ -189,8 +189,8 @@ export class Stream {
     if (answer.isClosed) return
     this.#answer = answer
     this.#longLived = longLived
-    this.#buffer = new sse.SlowReaderBuffer(this.#session.owner.options.maxUnsentChars)
-    this.#keepAliveSlot = this.#session.owner.keepAlive.add(answer)
+    this.#buffer = new sse.SlowReaderBuffer(this.#session.owner.endpoint.options.maxUnsentChars)
+    this.#keepAliveSlot = this.#session.owner.endpoint.keepAlive.add(answer)
     this.#session.connected(this, longLived)
     answer.onClose(() => answer === this.#answer && void this.#leave())
   }
@@ -200,7 +200,7 @@ export class Stream {
     const answer = this.#answer
     if (answer === undefined) return undefined
     this.#answer = undefined
-    this.#session.owner.keepAlive.remove(answer, this.#keepAliveSlot)
+    this.#session.owner.endpoint.keepAlive.remove(answer, this.#keepAliveSlot)
     this.#session.disconnected(this.#longLived)
     return answer
   }

@@ -161,7 +161,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     switch (message._tag) {
       case "Request":
-        if (this.#find(message.id) !== undefined) return this.owner.refuse(answer, inFlight, message.id)
+        if (this.#find(message.id) !== undefined) return this.owner.endpoint.refuse(answer, inFlight, message.id)
         return this.#deliver(new Post(message.id, request.size, answer, false), message, request)
       case "Batch":
         return this.#batch(message, request, answer)
@@ -169,7 +169,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
         // "If the server cannot accept the input, it MUST return an HTTP error status code". An invalid response fails
         // the request of this side that it belongs to.
         if (message.answer) this.#receive(message, request)
-        return this.owner.refuse(answer, malformed(message), message.answer ? undefined : message.id)
+        return this.owner.endpoint.refuse(answer, malformed(message), message.answer ? undefined : message.id)
       default:
         // "If the server accepts the input, the server MUST return HTTP status code 202 Accepted with no body." A
         // response to no pending request is a late one.
@@ -182,9 +182,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   #batch(batch: JsonRpc.Batch<JsonRpc.Message | JsonRpc.Invalid>, request: HttpRequest, answer: HttpAnswer): void {
     const { members } = batch
     const { maxBatchMessages } = this.#limits
-    if (this.revision !== "2025-03-26") return this.owner.refuse(answer, noBatches)
+    if (this.revision !== "2025-03-26") return this.owner.endpoint.refuse(answer, noBatches)
     if (members.length > maxBatchMessages) {
-      return this.owner.refuse(
+      return this.owner.endpoint.refuse(
         answer,
         invalid(400, `Invalid Request: a batch holds at most ${maxBatchMessages} messages`)
       )
@@ -192,8 +192,8 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     const ids = new Set<JsonRpc.Id>()
     for (const member of members) {
       if (member._tag !== "Request") continue
-      if (member.method === "initialize") return this.owner.refuse(answer, noInitialize)
-      if (ids.has(member.id) || this.#find(member.id) !== undefined) return this.owner.refuse(answer, twice)
+      if (member.method === "initialize") return this.owner.endpoint.refuse(answer, noInitialize)
+      if (ids.has(member.id) || this.#find(member.id) !== undefined) return this.owner.endpoint.refuse(answer, twice)
       ids.add(member.id)
     }
     const isAnswered = members.some((one) => one._tag === "Invalid" && !one.answer && one.notification !== true)
@@ -212,7 +212,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   /** Delivers the requests of a POST, and remembers the POST until they are answered. */
   #deliver(post: Post, message: JsonRpc.Inbound, request: HttpRequest): void {
-    if (this.owner.options.alwaysStream && !post.isOpening) this.#openStream(post)
+    if (this.owner.endpoint.options.alwaysStream && !post.isOpening) this.#openStream(post)
     const outer = this.#current
     this.#current = post
     this.arrived(request)
@@ -224,24 +224,24 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     if (post.isOver || this.#isClosed) return this.#rest()
     const posts = (this.#posts ??= new Map())
     post.isCounted = true
-    this.owner.load.count("requests", post.size, 1)
+    this.owner.endpoint.load.count("requests", post.size, 1)
     if (typeof post.id !== "object") posts.set(post.id, post)
     else for (const id of post.id) posts.set(id, post)
   }
 
   /** Opens the stream for messages that belong to no request. */
   listen(answer: HttpAnswer): void {
-    if (this.#isFull(this.#standalone)) return this.owner.refuse(answer, tooManyStreams)
+    if (this.#isFull(this.#standalone)) return this.owner.endpoint.refuse(answer, tooManyStreams)
     ;(this.#standalone ??= new Stream(this, 0)).open(answer, true)
   }
 
   /** Resumes a stream after an event. */
   resume(lastEventId: string, answer: HttpAnswer): void {
     const last = parseId(lastEventId)
-    if (last === undefined) return this.owner.refuse(answer, unknownEvent)
+    if (last === undefined) return this.owner.endpoint.refuse(answer, unknownEvent)
     const stream = this.#streamOf(last.stream)
-    if (this.#isFull(stream)) return this.owner.refuse(answer, tooManyStreams)
-    stream.resume(answer, last.event, () => this.owner.refuse(answer, unknownEvent))
+    if (this.#isFull(stream)) return this.owner.endpoint.refuse(answer, tooManyStreams)
+    stream.resume(answer, last.event, () => this.owner.endpoint.refuse(answer, unknownEvent))
   }
 
   #isFull(stream: Stream | undefined): boolean {
@@ -269,7 +269,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     }
     if (post === undefined) return true
     const isOpened = post.isOpening && message._tag === "Success" && !post.isLost &&
-      !this.owner.options.sessions.stateless
+      !this.owner.endpoint.options.sessions.stateless
     post.respond(message, isOpened ? { ...json, "mcp-session-id": this.id } : json)
     this.#remove(post)
     if (post.isOpening && !isOpened) this.owner.end(this, { _tag: "ClosedByUs" })
@@ -309,7 +309,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     // One notification suffices for several changes of a list.
     if (queue.includes(text)) return true
     queue.push(text)
-    if (queue.length > this.owner.options.sessions.maxPendingMessages) queue.shift()
+    if (queue.length > this.owner.endpoint.options.sessions.maxPendingMessages) queue.shift()
     return true
   }
 
@@ -333,14 +333,14 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   #uncount(post: Post): void {
     if (!post.isCounted) return
     post.isCounted = false
-    this.owner.load.count("requests", post.size, -1)
+    this.owner.endpoint.load.count("requests", post.size, -1)
   }
 
   /** Begins the idle time if nothing is in flight and no client listens, or ends a session that is draining. */
   #rest(): void {
     if (this.#posts?.size === 0) this.#posts = undefined
     if (this.#current !== undefined) return
-    if (this.owner.isClosing || this.owner.options.sessions.stateless) this.drain()
+    if (this.owner.isClosing || this.owner.endpoint.options.sessions.stateless) this.drain()
     else if (!this.busy) this.touch()
   }
 
@@ -357,7 +357,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
       const refused = this.owner.isClosing ? closing : over
       const { unanswered } = post
       if (unanswered === undefined) post.fail(refused.error)
-      else this.owner.refuse(unanswered, refused, typeof post.id === "object" ? undefined : post.id)
+      else this.owner.endpoint.refuse(unanswered, refused, typeof post.id === "object" ? undefined : post.id)
     }
     post.end()
   }
@@ -379,7 +379,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   /** A client without a session cannot resume a stream. */
   get log(): Store | undefined {
-    return this.owner.options.sessions.stateless ? undefined : this.owner.log
+    return this.owner.endpoint.options.sessions.stateless ? undefined : this.owner.log
   }
 
   /** Older clients read the data of every event as JSON. */

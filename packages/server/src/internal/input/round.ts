@@ -49,12 +49,6 @@ export interface OpenInputRequest {
   readonly timeout: number | undefined
 }
 
-/** Identifies an input request in later rounds. */
-interface InputIdentity {
-  readonly key: string
-  readonly asked: string
-}
-
 /** The rounds of a server, as one of them sees it. */
 export interface RoundOwner {
   readonly maxRounds: number
@@ -156,7 +150,7 @@ export class Round extends OnceStore implements Contract {
    * differs from round to round. If the handler was changed meanwhile, its input requests are new ones. With a key of
    * the author, which the client sees unchanged, only the method and the form must stay the same.
    */
-  #identify(method: string, params: JsonObject | undefined, given: string | undefined): InputIdentity {
+  #identify(method: string, params: JsonObject | undefined, given: string | undefined) {
     const asked = digest(CanonicalJson.stringify([method, given === undefined ? params : params?.["requestedSchema"]]))
     const name = given ?? asked
     let times = this.#asked.get(name) ?? 0

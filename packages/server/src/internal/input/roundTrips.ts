@@ -51,13 +51,6 @@ interface SealedState {
 const refused = (problem: string): Effect.Effect<never, McpError.McpError> =>
   Effect.fail(McpError.invalidParams(`Invalid params: ${problem}`))
 
-/** A digest of a request: it must be repeated with the same params, in any order of their members. */
-const digestOf = async ({ method, params }: RequestContext): Promise<string> => {
-  const { _meta, inputResponses: _answers, requestState: _state, ...salient } = params ?? {}
-  const bytes = new TextEncoder().encode(CanonicalJson.stringify([method, salient]))
-  return Base64Url.encode(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes)))
-}
-
 const principalOf = ({ caller: { principal } }: RequestContext): string | null => principal?.id ?? null
 
 export class RoundTrips implements RoundOwner {
@@ -153,10 +146,17 @@ export class RoundTrips implements RoundOwner {
   }
 }
 
-/** Refuses params that nest too deep to be encoded. */
-const digest = (request: RequestContext): Effect.Effect<string, McpError.McpError> =>
+/**
+ * A digest of a request: it must be repeated with the same params, in any order of their members. Refuses params that
+ * nest too deep to be encoded.
+ */
+const digest = ({ method, params }: RequestContext): Effect.Effect<string, McpError.McpError> =>
   Effect.tryPromise({
-    try: () => digestOf(request),
+    try: async () => {
+      const { _meta, inputResponses: _answers, requestState: _state, ...salient } = params ?? {}
+      const bytes = new TextEncoder().encode(CanonicalJson.stringify([method, salient]))
+      return Base64Url.encode(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes)))
+    },
     catch: () => McpError.invalidParams("Invalid params: they nest too deep")
   })
 

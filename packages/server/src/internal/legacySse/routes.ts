@@ -37,8 +37,8 @@ export class LegacySseRoutes {
   /** Opens a session with its stream. */
   get(request: HttpRequest, answer: HttpAnswer): void {
     const refused = this.#sessions.full(request.principal?.id)
-    if (refused !== undefined) return this.#sessions.refuse(answer, refused)
-    if (this.#sessions.streamsFull) return this.#sessions.refuse(answer, tooManyStreams)
+    if (refused !== undefined) return this.#sessions.endpoint.refuse(answer, refused)
+    if (this.#sessions.streamsFull) return this.#sessions.endpoint.refuse(answer, tooManyStreams)
     const session = new SseSession(this.#sessions, newId(), request.principal?.id, answer)
     this.#sessions.add(session)
     this.#sessions.expire(session)
@@ -48,15 +48,15 @@ export class LegacySseRoutes {
   /** Receives a message to a session. */
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     const mismatch = this.#sessions.mismatch(message, request, undefined, false)
-    if (mismatch !== undefined) return this.#sessions.refuse(answer, mismatch, idOf(message))
+    if (mismatch !== undefined) return this.#sessions.endpoint.refuse(answer, mismatch, idOf(message))
     const id = new URLSearchParams(request.query).get("sessionId")
-    if (id === null || id === "") return this.#sessions.refuse(answer, noSessionId)
+    if (id === null || id === "") return this.#sessions.endpoint.refuse(answer, noSessionId)
     const session = this.#sessions.find(id)
     if (!(session instanceof SseSession) || session.principalId !== request.principal?.id) {
-      return this.#sessions.refuse(answer, notFound)
+      return this.#sessions.endpoint.refuse(answer, notFound)
     }
     const overload = this.#sessions.overload(message)
-    if (overload !== undefined) return this.#sessions.refuse(answer, overload, idOf(message))
+    if (overload !== undefined) return this.#sessions.endpoint.refuse(answer, overload, idOf(message))
     session.post(message, request, answer)
   }
 }

@@ -22,7 +22,7 @@ export class SseSession extends HttpSessionBase {
   constructor(owner: SessionOwner, id: string, principalId: string | undefined, answer: HttpAnswer) {
     super(owner, id, principalId)
     this.#answer = answer
-    this.#buffer = new sse.SlowReaderBuffer(owner.options.maxUnsentChars)
+    this.#buffer = new sse.SlowReaderBuffer(owner.endpoint.options.maxUnsentChars)
   }
 
   get busy(): boolean {
@@ -36,7 +36,7 @@ export class SseSession extends HttpSessionBase {
   start(messages: string): void {
     this.#answer.open(200, sse.headers)
     this.#answer.write(sse.named("endpoint", `${messages}?sessionId=${this.id}`))
-    this.#keepAliveSlot = this.owner.keepAlive.add(this.#answer)
+    this.#keepAliveSlot = this.owner.endpoint.keepAlive.add(this.#answer)
     this.owner.streamOpened(true)
     const left = () => this.owner.end(this, { _tag: "ClosedByUs" })
     if (this.#answer.isClosed) left()
@@ -46,14 +46,14 @@ export class SseSession extends HttpSessionBase {
   /** Receives a message. Replies are sent on the stream. */
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     if (message._tag === "Invalid" && message.error.code === -32700) {
-      return this.owner.refuse(answer, malformed(message))
+      return this.owner.endpoint.refuse(answer, malformed(message))
     }
     answer.reply(202, {}, "")
     if (message._tag === "Request") {
       if (this.#inFlight.has(message.id)) this.#isDuplicate = true
       else {
         this.#inFlight.set(message.id, request.size)
-        this.owner.load.count("requests", request.size, 1)
+        this.owner.endpoint.load.count("requests", request.size, 1)
       }
     }
     this.arrived(request)
@@ -74,7 +74,7 @@ export class SseSession extends HttpSessionBase {
     const size = this.#isDuplicate ? undefined : this.#inFlight.get(id)
     if (size === undefined) return
     this.#inFlight.delete(id)
-    this.owner.load.count("requests", size, -1)
+    this.owner.endpoint.load.count("requests", size, -1)
   }
 
   #endUnread(): true {
@@ -104,7 +104,7 @@ export class SseSession extends HttpSessionBase {
   protected closeStreams(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.owner.keepAlive.remove(this.#answer, this.#keepAliveSlot)
+    this.owner.endpoint.keepAlive.remove(this.#answer, this.#keepAliveSlot)
     this.owner.streamClosed(true)
     for (const id of this.#inFlight.keys()) this.#requestEnded(id)
     this.#answer.end()

@@ -40,8 +40,8 @@ const getTask = (request: RequestContext, taskId: string): Response<State> => {
 }
 
 /** Polls the task until its result can be fetched. A poll that times out is repeated. */
-const awaitTask = (request: RequestContext, task: State): Response<JsonObject> =>
-  Effect.gen(function*() {
+const awaitTask = Effect.fnUntraced(
+  function*(request: RequestContext, task: State) {
     let state = task
     while (state.status === "working") {
       yield* Effect.sleep(Math.max(minPollInterval, state.pollIntervalMs ?? pollInterval))
@@ -56,7 +56,8 @@ const awaitTask = (request: RequestContext, task: State): Response<JsonObject> =
       timeout: Infinity,
       maxTimeout: Infinity
     })
-  })
+  }
+)
 
 /**
  * Cancels the task. The session sends the cancellation, since the request may have ended, and nothing waits for the

@@ -102,14 +102,6 @@ export class LogForwarder {
     return quiet
   }
 
-  /**
-   * Whether the minimum log level is lowered for clients that request debug messages. It is not if the author has set
-   * one.
-   */
-  lowersMinimum(base: Context.Context<never>): boolean {
-    return !base.mapUnsafe.has(References.MinimumLogLevel.key)
-  }
-
   #log(entry: Logger.Options<unknown>): void {
     const { fiber } = entry
     const request = Context.getOrUndefined(fiber.context, McpRequest)

@@ -62,11 +62,6 @@ interface Series {
   readonly count: Metric.Metric<number, unknown>
 }
 
-interface OpenSession {
-  readonly since: bigint
-  readonly attributes: Metric.Metric.Attributes
-}
-
 /** Updates the metrics in the metric registry of its context. */
 export class ServerMetrics implements ServerObserver {
   readonly #context: Context.Context<never>
@@ -75,7 +70,7 @@ export class ServerMetrics implements ServerObserver {
   readonly #transport: string | undefined
   readonly #series = new Map<string, Series>()
   readonly #refusals = new Map<number, Metric.Metric<number, unknown>>()
-  readonly #sessions = new Map<SessionPeer, OpenSession>()
+  readonly #sessions = new Map<SessionPeer, { readonly since: bigint; readonly attributes: Metric.Metric.Attributes }>()
 
   constructor(context: Context.Context<never>, maxSeries: number, transport: string | undefined) {
     this.#context = context

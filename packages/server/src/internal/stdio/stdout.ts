@@ -25,10 +25,6 @@ interface Guard {
 // The guard is stored on the stream and not in this module, so that two copies of this package share one guard.
 const key = Symbol.for("@skein/server/stdout")
 
-interface Guarded {
-  [key]?: Guard | undefined
-}
-
 const ignore = (): void => {}
 
 const redirect = (...args: ReadonlyArray<unknown>): boolean => {
@@ -55,7 +51,7 @@ const replace = (name: "write" | "end", value: unknown): () => void => {
 }
 
 const acquire = (): Guard => {
-  const stdout = process.stdout as typeof process.stdout & Guarded
+  const stdout = process.stdout as typeof process.stdout & { [key]?: Guard | undefined }
   let guard = stdout[key]
   if (guard === undefined) {
     const write = stdout.write.bind(stdout) as Write

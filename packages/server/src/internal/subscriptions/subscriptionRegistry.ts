@@ -280,7 +280,7 @@ export class SubscriptionRegistry implements ChangeListener {
         this.#pending.send(session, kind, notification)
       }
     }
-    for (const listen of this.#listens) if (listen.includes(kind)) this.#pending.send(listen, kind, notification)
+    for (const listen of this.#listens) if (listen.kinds.includes(kind)) this.#pending.send(listen, kind, notification)
   }
 
   #notifyResource(uri: string, subscribed: string): void {
@@ -323,10 +323,6 @@ export class ListenSubscription implements NotificationTarget {
 
   get caller(): Caller {
     return this.request.caller
-  }
-
-  includes(kind: ListKind): boolean {
-    return this.kinds.includes(kind)
   }
 
   /** "The value is the JSON-RPC ID of the `subscriptions/listen` request", with its type. */
