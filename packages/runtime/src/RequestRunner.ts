@@ -104,16 +104,13 @@ export class RequestRunner<R = never> {
     request.state = "Done"
     const { sink } = request
     if (request.cancelled) return sink.discard(request)
-    let { cause } = exit as { cause?: Cause.Cause<unknown> }
     try {
       if (Exit.isSuccess(exit)) return sink.respond(request, JsonRpc.success(request.id, resultOf(exit.value)))
-      const error = errorOf(exit)
-      if (error !== undefined) return this.#fail(request, error)
+      this.#fail(request, errorOf(exit) ?? this.defect(request, exit.cause))
     } catch (error) {
       // The result or the error has no JSON form, and nothing was sent.
-      cause = Cause.die(error)
+      this.#fail(request, this.defect(request, Cause.die(error)))
     }
-    this.#fail(request, this.defect(request, cause!))
   }
 
   #fail(request: RequestContext, error: McpError.McpError): void {

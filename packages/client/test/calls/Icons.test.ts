@@ -66,21 +66,21 @@ const seen = (
 for (const revision of ["2025-11-25", "2026-07-28"] as const) {
   describe(`${revision} · Clients MUST reject icon URIs that use unsafe schemes`, () => {
     it.effect("removes them from listings, and logs it once per listing", () => {
-      const { layer, told } = warnings()
+      const { layer, logged } = warnings()
       return Effect.gen(function*() {
         const client = yield* Client.make(server(revision).transport, { revisions: [revision] })
         for (const list of lists(client)) {
-          told.length = 0
+          logged.length = 0
           assert.deepStrictEqual(seen(yield* list), expected)
-          assert.strictEqual(told.length, 1)
-          assert.match(told[0]!, /left out 9 icons .*: javascript:alert\(1\), /)
-          assert.isBelow(told[0]!.length, 300)
+          assert.strictEqual(logged.length, 1)
+          assert.match(logged[0]!, /: 9 icons that are neither .* were left out: javascript:alert\(1\), /)
+          assert.isBelow(logged[0]!.length, 300)
         }
       }).pipe(Effect.provide(layer))
     })
 
     it.effect("removes them from links in a result", () => {
-      const { layer, told } = warnings()
+      const { layer, logged } = warnings()
       return Effect.gen(function*() {
         const text = { type: "text", text: "See" }
         const links = [text, { type: "resource_link", uri: "x:a", name: "a", icons }]
@@ -100,7 +100,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
           assert.deepStrictEqual<unknown>(first, text)
           assert.deepStrictEqual(link?.type === "resource_link" ? link.icons?.map(({ src }) => src) : undefined, good)
         }
-        assert.strictEqual(told.length, 2)
+        assert.strictEqual(logged.length, 2)
       }).pipe(Effect.provide(layer))
     })
 
@@ -126,7 +126,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
 
 describe("values without unsafe icons", () => {
   it.effect("are returned unchanged, and nothing is logged", () => {
-    const { layer, told } = warnings()
+    const { layer, logged } = warnings()
     return Effect.gen(function*() {
       const page = { ...rest, prompts: [{ name: "a" }, { name: "b", icons: [{ src: image, sizes: ["any"] }] }] }
       const { transport } = ScriptedServer.make(
@@ -134,14 +134,14 @@ describe("values without unsafe icons", () => {
       )
       const client = yield* Client.make(transport)
       assert.deepStrictEqual((yield* client.listPromptsPage()).prompts, page.prompts)
-      assert.deepStrictEqual(told, [])
+      assert.deepStrictEqual(logged, [])
     }).pipe(Effect.provide(layer))
   })
 })
 
 describe("cached results", () => {
   it.effect("contain no unsafe icons either, even when another process wrote them into the store", () => {
-    const { layer, told } = warnings()
+    const { layer, logged } = warnings()
     return Effect.gen(function*() {
       const store = ResponseCache.make()
       const hints = { ttlMs: 60_000, cacheScope: "public" }
@@ -153,11 +153,11 @@ describe("cached results", () => {
       assert.notInclude(entry!.text, "javascript:")
       const text = JSON.stringify({ ...rest, ...hints, ...answers["prompts/list"] })
       yield* store.set({ server: "s", method: "prompts/list", params: "{}", partition: undefined }, { ...entry!, text })
-      told.length = 0
+      logged.length = 0
       assert.deepStrictEqual(seen((yield* client.listPromptsPage()).prompts), expected)
       assert.deepStrictEqual(seen((yield* client.listPromptsPage()).prompts), expected)
       assert.strictEqual(requests("prompts/list").length, 1)
-      assert.deepStrictEqual(told, [])
+      assert.deepStrictEqual(logged, [])
     }).pipe(Effect.provide(layer))
   })
 })
