@@ -120,9 +120,9 @@ describe("a progress stream", () => {
         // Updates taken before the others arrived are not in the buffer.
         assert.isAtMost(seen.length, size + 1)
         assert.isAtLeast(seen.length, size)
-        const told = seen.slice(0, -1) as Array<number>
-        assert.deepStrictEqual(told, told.toSorted((a, b) => a - b))
-        if (size > 1) assert.strictEqual(told.at(-1), 99)
+        const reported = seen.slice(0, -1) as Array<number>
+        assert.deepStrictEqual(reported, reported.toSorted((a, b) => a - b))
+        if (size > 1) assert.strictEqual(reported.at(-1), 99)
       }
     }))
 

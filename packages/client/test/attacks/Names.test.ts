@@ -246,7 +246,7 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
       Effect.gen(function*() {
         const lines: Array<string> = []
         const logger = Logger.make(({ cause, message }) => void lines.push(inspect([message, cause], { depth: 12 })))
-        const told: Array<ClientError | unknown> = []
+        const observed: Array<ClientError | unknown> = []
         const ways: ReadonlyArray<(hit: Exchange) => void> = [
           (hit) => hit.respond(500),
           (hit) => hit.respond(401, "", { "www-authenticate": "Bearer" }),
@@ -272,18 +272,18 @@ for (const [wire, transport] of [["fetch", Http.transport], ["node:http", NodeHt
               }),
               { reconnect: { maxAttempts: 1, initialDelay: 1 }, enforceCapabilities: false }
             )
-            told.push(client.serverProfile, JSON.stringify(client.serverProfile))
-            told.push(yield* Effect.flip(client.callTool("t", {}, { timeout: 500 })))
+            observed.push(client.serverProfile, JSON.stringify(client.serverProfile))
+            observed.push(yield* Effect.flip(client.callTool("t", {}, { timeout: 500 })))
           }).pipe(
             Effect.scoped,
-            Effect.catch((error) => Effect.sync(() => void told.push(error))),
+            Effect.catch((error) => Effect.sync(() => void observed.push(error))),
             Effect.provide(Logger.layer([logger])),
             Effect.provideService(References.MinimumLogLevel, "All")
           )
         }
-        assert.isAtLeast(told.length, ways.length)
+        assert.isAtLeast(observed.length, ways.length)
         assert.isTrue(server.exchanges.every(({ headers }) => headers.authorization === `Bearer ${secret}`))
-        for (const each of [...told.map((one) => inspect(one, { depth: 12 })), ...lines]) {
+        for (const each of [...observed.map((one) => inspect(one, { depth: 12 })), ...lines]) {
           assert.notInclude(each, secret)
         }
       }))

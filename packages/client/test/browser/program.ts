@@ -144,18 +144,18 @@ const beside = (url: string, count: number, listen: boolean) =>
     )
   }).pipe(Effect.scoped)
 
-const told = <A>(what: Effect.Effect<A, unknown>): Effect.Effect<A | string> =>
+const outcomeOf = <A>(what: Effect.Effect<A, unknown>): Effect.Effect<A | string> =>
   Effect.catchCause(what, (cause) => Effect.succeed(String(cause)))
 
 /** Runs all parts. Never fails: a failed part has its error as its result. */
 export const run = (servers: Servers) =>
   Effect.runPromise(Effect.gen(function*() {
     return {
-      modern: yield* told(visit(servers.modern)),
-      session: yield* told(visit(servers.session)),
-      pooled: yield* told(pooled(servers)),
-      beside: yield* told(beside(servers.session, 5, true)),
-      deaf: yield* told(beside(servers.session, 8, false)),
+      modern: yield* outcomeOf(visit(servers.modern)),
+      session: yield* outcomeOf(visit(servers.session)),
+      pooled: yield* outcomeOf(pooled(servers)),
+      beside: yield* outcomeOf(beside(servers.session, 5, true)),
+      deaf: yield* outcomeOf(beside(servers.session, 8, false)),
       refused: {
         foreign: yield* refusalOf(servers.foreign),
         unreadable: yield* refusalOf(servers.unreadable),

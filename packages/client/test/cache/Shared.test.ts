@@ -128,7 +128,7 @@ describe("a faulty store", () => {
   ]
   for (const [what, effect] of broken) {
     it.effect(`is bypassed with one warning for ten times its timeout if it ${what}`, () => {
-      const { layer, told } = warnings()
+      const { layer, logged } = warnings()
       return Effect.gen(function*() {
         let asked = 0
         const counting = () => {
@@ -144,11 +144,11 @@ describe("a faulty store", () => {
           return yield* Fiber.join(fiber)
         })
         assert.strictEqual(countOf(yield* listing), 1)
-        assert.deepStrictEqual([asked, told.length], [1, 1])
+        assert.deepStrictEqual([asked, logged.length], [1, 1])
         assert.strictEqual(countOf(yield* it.listToolsPage()), 2)
         answers.notify("notifications/tools/list_changed")
         yield* it.ping()
-        assert.deepStrictEqual([asked, told.length], [1, 1])
+        assert.deepStrictEqual([asked, logged.length], [1, 1])
         yield* TestClock.adjust(1_000)
         assert.strictEqual(countOf(yield* listing), 3)
         assert.isAbove(asked, 1)
@@ -157,7 +157,7 @@ describe("a faulty store", () => {
   }
 
   it.effect("can be interrupted while it hangs, and works afterwards", () => {
-    const { layer, told } = warnings()
+    const { layer, logged } = warnings()
     return Effect.gen(function*() {
       let hangs = true
       const memory = ResponseCache.make()
@@ -168,7 +168,7 @@ describe("a faulty store", () => {
       hangs = false
       assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
       assert.strictEqual(countOf(yield* it.listToolsPage()), 1)
-      assert.deepStrictEqual(told, [])
+      assert.deepStrictEqual(logged, [])
     }).pipe(Effect.scoped, Effect.provide(layer))
   })
 

@@ -89,8 +89,8 @@ describe("a typed tool call", () => {
           )
         })
       const text = { type: "text", text: "no such city" }
-      const told: unknown = yield* said(ScriptedServer.success({ content: [text], isError: true }))
-      assert.deepStrictEqual(told, text)
+      const received: unknown = yield* said(ScriptedServer.success({ content: [text], isError: true }))
+      assert.deepStrictEqual(received, text)
       assert.strictEqual(yield* said(ScriptedServer.failure(-32602, "Unknown tool: weather")), -32602)
       assert.strictEqual(
         (yield* Effect.flip(said(ScriptedServer.success({ content: [] })))).reason._tag,

@@ -219,7 +219,7 @@ describe("a hostile outputSchema", () => {
   ]
   for (const [what, schema, why] of hostile) {
     it.effect(`2026-07-28 · ${what}: fetches nothing, fails no call, and logs one warning that results are not checked`, () => {
-      const { layer, told } = warnings()
+      const { layer, logged } = warnings()
       return Effect.gen(function*() {
         const fetched: Array<unknown> = []
         const { fetch } = globalThis
@@ -231,9 +231,9 @@ describe("a hostile outputSchema", () => {
           // Listed again, the schema is the same.
           assert.strictEqual((yield* client.listToolsPage({ cache: "refresh" })).tools.length, 1)
         }
-        assert.strictEqual(told.length, 1)
-        assert.include(told[0], why)
-        assert.include(told[0], "\"add\"")
+        assert.strictEqual(logged.length, 1)
+        assert.include(logged[0], why)
+        assert.include(logged[0], "\"add\"")
         assert.deepStrictEqual(fetched, [])
       }).pipe(Effect.scoped, Effect.provide(layer))
     })

@@ -21,7 +21,7 @@ describe("tools/list on Streamable HTTP", () => {
   const broken = sql("not a token", "broken")
 
   it.effect("2026-07-28 · MUST exclude the invalid tool from the result, SHOULD log its name and the reason; others stay", () => {
-    const { layer, told } = warnings()
+    const { layer, logged } = warnings()
     return Effect.gen(function*() {
       const { client } = yield* mirroring(() => listing(sql("Region"), broken, tool("plain")))
       for (let times = 0; times < 2; times++) {
@@ -29,7 +29,9 @@ describe("tools/list on Streamable HTTP", () => {
       }
       assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["sql", "plain"])
       // Logged once for all three listings.
-      assert.deepStrictEqual(told, ["The tool \"broken\" is left out: x-mcp-header at 'region' must be an HTTP token"])
+      assert.deepStrictEqual(logged, [
+        "The tool \"broken\" is left out: x-mcp-header at 'region' must be an HTTP token"
+      ])
     }).pipe(Effect.scoped, Effect.provide(layer))
   })
 
@@ -205,12 +207,12 @@ describe("HeaderMismatch", () => {
     }))
 
   it.effect("fails with the original error when the list cannot be read", () => {
-    const { layer, told } = warnings()
+    const { layer, logged } = warnings()
     return Effect.gen(function*() {
       const { calls, client } = yield* strict(() => "Region", () => ScriptedServer.failure(-32603, "no"))
       assert.strictEqual(fieldsOf(yield* Effect.flip(client.callTool("sql", {}))).error?.reason, "HeaderMismatch")
       assert.strictEqual(calls.length, 2)
-      assert.strictEqual(told.length, 1)
+      assert.strictEqual(logged.length, 1)
     }).pipe(Effect.scoped, Effect.provide(layer))
   })
 

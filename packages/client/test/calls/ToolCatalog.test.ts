@@ -40,7 +40,7 @@ const isChecked = (client: Client.Client, name: string) =>
 describe("the stored outputSchemas", () => {
   it.effect("exclude a schema beyond the validator's bound, and the log gives the reason once, at the first call", () =>
     Effect.gen(function*() {
-      const { layer, told: lines } = warnings()
+      const { layer, logged: lines } = warnings()
       const run = Effect.gen(function*() {
         const client = yield* listed(() => [10, 300_000])
         assert.deepStrictEqual(lines, [])

@@ -61,9 +61,9 @@ export const mirroring = (
 
 /** Collects the warnings of a program. */
 export const warnings = () => {
-  const told: Array<string> = []
+  const logged: Array<string> = []
   const logger = Logger.make(({ logLevel, message }) =>
-    void (logLevel === "Warn" && told.push([message].flat().join(" ")))
+    void (logLevel === "Warn" && logged.push([message].flat().join(" ")))
   )
-  return { told, layer: Logger.layer([logger]) }
+  return { logged, layer: Logger.layer([logger]) }
 }

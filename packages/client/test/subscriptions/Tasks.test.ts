@@ -65,16 +65,16 @@ describe("subscriptions/listen", () => {
         method: "elicitation/create",
         params: { mode: "form", message: "Who?", requestedSchema: { type: "object", properties: {} } }
       }
-      const told = [
+      const notified = [
         { ...working("t1"), statusMessage: "Half of it" },
         { ...working("t1"), status: "input_required", inputRequests: { name: question } },
         { ...working("t1"), status: "completed", result: { content: [], isError: true } },
         { ...working("t1"), status: "failed", error: { code: -32603, message: "Oops" } },
         { ...working("t1"), status: "cancelled", ttlMs: null }
       ]
-      for (const task of told) kit.notifySubscription(server, tasks, task as JsonRpc.JsonObject)
+      for (const task of notified) kit.notifySubscription(server, tasks, task as JsonRpc.JsonObject)
       yield* kit.settle
-      assert.deepStrictEqual(about(seen.changes), ["Subscribed", ...told] as never)
+      assert.deepStrictEqual(about(seen.changes), ["Subscribed", ...notified] as never)
     }))
 
   it.effect("2026-07-28 · reports the acknowledged tasks, and ignores notifications of other tasks", () =>

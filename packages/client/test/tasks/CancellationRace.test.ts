@@ -18,7 +18,7 @@ for (const shape of shapes) {
         yield* settle
         return server
       })
-    const handle = (told: Json): Json => shape === "2025-11-25" ? { task: told } : { resultType: "task", ...told }
+    const handle = (state: Json): Json => shape === "2025-11-25" ? { task: state } : { resultType: "task", ...state }
 
     it.effect("cancels the task, because no other caller has its id", () =>
       Effect.gen(function*() {

@@ -4,15 +4,15 @@ import * as Effect from "effect/Effect"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { type Json, open, pass, refuseSubscriptions, result, run, shapes } from "./kit.ts"
 
-const broken: { readonly [what: string]: (told: Json) => Json } = {
-  "no id": (told) => ({ ...told, taskId: undefined }),
-  "an id that is no text": (told) => ({ ...told, taskId: 7 }),
-  "an empty id": (told) => ({ ...told, taskId: "" }),
-  "an id that fits no header": (told) => ({ ...told, taskId: "x".repeat(5000) }),
-  "a status of its own": (told) => ({ ...told, status: "pondering" }),
-  "no status": (told) => ({ ...told, status: undefined }),
-  "no creation": (told) => ({ ...told, createdAt: undefined }),
-  "a status that is nested": (told) => ({ ...told, status: { toString: "working" } })
+const broken: { readonly [what: string]: (state: Json) => Json } = {
+  "no id": (state) => ({ ...state, taskId: undefined }),
+  "an id that is no text": (state) => ({ ...state, taskId: 7 }),
+  "an empty id": (state) => ({ ...state, taskId: "" }),
+  "an id that fits no header": (state) => ({ ...state, taskId: "x".repeat(5000) }),
+  "a status of its own": (state) => ({ ...state, status: "pondering" }),
+  "no status": (state) => ({ ...state, status: undefined }),
+  "no creation": (state) => ({ ...state, createdAt: undefined }),
+  "a status that is nested": (state) => ({ ...state, status: { toString: "working" } })
 }
 
 const wrongResults: ReadonlyArray<Json> = [
@@ -25,7 +25,7 @@ const wrongResults: ReadonlyArray<Json> = [
 
 for (const shape of shapes) {
   const modern = shape === "2026-07-28"
-  const wrap = (told: Json) => modern ? { resultType: "task", ...told } : { task: told }
+  const wrap = (state: Json) => modern ? { resultType: "task", ...state } : { task: state }
 
   describe(shape, () => {
     it.effect("rejects a malformed task as a response", () =>
@@ -47,7 +47,7 @@ for (const shape of shapes) {
 
     it.effect("rejects a malformed or different task from tasks/get, and cancels the task", () =>
       Effect.gen(function*() {
-        const wrong = { ...broken, "another task": (told: Json) => ({ ...told, taskId: "t2" }) }
+        const wrong = { ...broken, "another task": (state: Json) => ({ ...state, taskId: "t2" }) }
         for (const [what, change] of Object.entries(wrong)) {
           const { client, server } = yield* open(shape)
           server.overrides["subscriptions/listen"] = refuseSubscriptions
@@ -118,9 +118,9 @@ describe("2026-07-28", () => {
         for (const more of [{}, { error: "no", result: "no", inputRequests: "no" }]) {
           const { client, server } = yield* open("2026-07-28")
           server.overrides["subscriptions/listen"] = refuseSubscriptions
-          const { error: _, inputRequests: __, result: ___, ...told } = server.wireTask
+          const { error: _, inputRequests: __, result: ___, ...state } = server.wireTask
           server.overrides["tasks/get"] = () =>
-            ScriptedServer.success({ resultType: "complete", ...told, status, ...more })
+            ScriptedServer.success({ resultType: "complete", ...state, status, ...more })
           const call = yield* run(client.callTool("t"))
           yield* pass("1 second")
           assert.isTrue(call.done, `${status} ${JSON.stringify(more)}`)

@@ -59,10 +59,10 @@ for (const shape of shapes) {
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
         const call = yield* run(client.callTool("t"))
-        server.update({ status: "completed", result: result("told") })
+        server.update({ status: "completed", result: result("done") })
         server.notify()
         yield* settle
-        assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "told" }])
+        assert.deepStrictEqual((yield* call.value).content, [{ type: "text", text: "done" }])
       }))
 
     it.effect("ignores malformed notifications and notifications of another task", () =>

@@ -15,15 +15,15 @@ describe("2026-07-28 · Streamable HTTP", () => {
     it.live(`tasks/get, tasks/update and tasks/cancel: the client MUST set Mcp-Name to params.taskId · ${taskId}`, () =>
       Effect.scoped(Effect.gen(function*() {
         let answered = false
-        const told = { taskId, createdAt: "2026-11-01T10:30:00Z", lastUpdatedAt: "2026-11-01T10:30:00Z", ttlMs: null }
+        const state = { taskId, createdAt: "2026-11-01T10:30:00Z", lastUpdatedAt: "2026-11-01T10:30:00Z", ttlMs: null }
         const question = {
           method: "elicitation/create",
           params: { mode: "form", message: "?", requestedSchema: { type: "object", properties: {} } }
         }
         const task = () =>
           answered
-            ? { ...told, status: "working" }
-            : { ...told, status: "input_required", inputRequests: { q: question } }
+            ? { ...state, status: "working" }
+            : { ...state, status: "input_required", inputRequests: { q: question } }
         const { exchanges, url } = yield* ScriptedHttpServer.make<Json>((hit) => {
           const { method } = hit.json
           const complete = (result: Json) => hit.respondResult({ resultType: "complete", ...result })
@@ -36,7 +36,7 @@ describe("2026-07-28 · Streamable HTTP", () => {
                 cacheScope: "private"
               })
             case "tools/call":
-              return hit.respondResult({ resultType: "task", ...told, status: "working", pollIntervalMs: 100 })
+              return hit.respondResult({ resultType: "task", ...state, status: "working", pollIntervalMs: 100 })
             case "tasks/update":
               answered = true
               return complete({})

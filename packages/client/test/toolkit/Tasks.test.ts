@@ -12,7 +12,7 @@ for (const shape of shapes) {
     const called = Effect.gen(function*() {
       const { client, server } = yield* open(shape)
       const toolkit = yield* Client.toolkit(client)
-      const told: Array<readonly [preliminary: boolean, text: string]> = []
+      const parts: Array<readonly [preliminary: boolean, text: string]> = []
       const fiber = yield* Effect.forkChild(
         Effect.flatMap(
           toolkit.handle("t", {}),
@@ -20,17 +20,17 @@ for (const shape of shapes) {
             Stream.runForEach(results, ({ preliminary, result }) =>
               Effect.sync(() => {
                 const text = result instanceof Toolkit.ToolFailure ? result.message : (result as Json).content[0].text
-                told.push([preliminary, text])
+                parts.push([preliminary, text])
               }))
         )
       )
       yield* settle
-      return { server, told, fiber }
+      return { server, parts, fiber }
     })
 
     it.effect("returns the status message of the task as a preliminary result once, then the result", () =>
       Effect.gen(function*() {
-        const { fiber, server, told } = yield* called
+        const { fiber, server, parts } = yield* called
         for (const statusMessage of ["Heating", "Heating", "Steeping"]) {
           server.update({ statusMessage })
           server.notify()
@@ -40,17 +40,17 @@ for (const shape of shapes) {
         server.notify()
         yield* pass("1 second")
         yield* Fiber.join(fiber)
-        assert.deepStrictEqual(told, [[true, "Heating"], [true, "Steeping"], [false, "Tea"]])
+        assert.deepStrictEqual(parts, [[true, "Heating"], [true, "Steeping"], [false, "Tea"]])
       }))
 
     it.effect("reports a failed task to the model as a failure", () =>
       Effect.gen(function*() {
-        const { fiber, server, told } = yield* called
+        const { fiber, server, parts } = yield* called
         server.update({ status: "cancelled", statusMessage: "closed for today" })
         server.notify()
         yield* pass("1 second")
         yield* Fiber.join(fiber)
-        assert.deepStrictEqual(told, [
+        assert.deepStrictEqual(parts, [
           [false, "The task t1 was cancelled at the server: closed for today"]
         ])
       }))

@@ -52,14 +52,17 @@ export const check = (program: Program, world: World, past: Past): ReadonlyArray
 
   for (const [name, text] of answers) {
     const gave = seen.get(name)
-    expect(gave === undefined || gave === text || races.has(name), () => `${name} gave ${gave}, and was told ${text}`)
+    expect(
+      gave === undefined || gave === text || races.has(name),
+      () => `${name} gave ${gave}, and was answered ${text}`
+    )
   }
   for (const [name, gave] of seen) {
     if (!asks.has(name)) continue
-    const told = answers.get(name)
+    const answered = answers.get(name)
     expect(
-      !gave.startsWith("answer") && gave !== "decline" || gave === told,
-      () => `${name} gave ${gave}, and was told ${told}`
+      !gave.startsWith("answer") && gave !== "decline" || gave === answered,
+      () => `${name} gave ${gave}, and was answered ${answered}`
     )
   }
 

@@ -31,15 +31,15 @@ each(all, (backend) => {
       const { id } = yield* insert(opened, { pool: "gpu", ttlMs: 1000 })
       yield* store.ask(id, question("a"))
       yield* store.ask(id, question("b"))
-      const told: Array<SweepRow> = []
-      const tell = (task: SweepRow) => Effect.sync(() => void told.push(task))
+      const swept: Array<SweepRow> = []
+      const tell = (task: SweepRow) => Effect.sync(() => void swept.push(task))
       expect(yield* store.answer(id, "a", { action: "accept", content: { n: 1 } }, tell)).toBe(true)
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "input_required", questions: [question("b")] })
       expect(yield* store.answer(id, "a", { action: "decline" }, tell)).toBe(false)
       expect(yield* store.answer(id, "z", {}, tell)).toBe(false)
       expect(yield* store.answer(id, "b", { action: "cancel" }, tell)).toBe(true)
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", questions: [], version: 5 })
-      expect(told).toEqual([
+      expect(swept).toEqual([
         { id, pool: "gpu", status: "input_required", settled: false, expiresAt: 1000 },
         { id, pool: "gpu", status: "working", settled: false, expiresAt: 1000 }
       ])

@@ -26,10 +26,10 @@ each(all, (backend) => {
         const { isError, statusMessage, status } = yield* stateOf(opened, id)
         expect(state).toMatchObject({ id, tool, status, isError, statusMessage, outcome: undefined })
       }
-      const told = (yield* store.list(["ada"], undefined, 10)).map((
+      const logged = (yield* store.list(["ada"], undefined, 10)).map((
         { isError, statusMessage, tool }
       ) => [tool, isError, statusMessage])
-      expect(told.sort()).toEqual([
+      expect(logged.sort()).toEqual([
         ["bad", true, "There is no flour"],
         ["cancelled", false, "Baking"],
         ["error", false, "Broken"],

@@ -233,7 +233,7 @@ describe("the rights of a principal", () => {
           const current = Option.getOrUndefined(yield* Principal.current)
           return `${current?.["scope"]} ${request.caller.principal?.["scope"]}`
         }))
-      const secret = Catalog.visibleTo(isAdmin, Tool.layer(Tool.make("secret"), () => Effect.succeed("told")))
+      const secret = Catalog.visibleTo(isAdmin, Tool.layer(Tool.make("secret"), () => Effect.succeed("revealed")))
       // A middleware before the handler may also take its time.
       const pausing = Middleware.layer((next) => (exchange) =>
         exchange.params?.["name"] === "secret" ? Effect.andThen(waiting.wait, () => next(exchange)) : next(exchange)
