@@ -141,7 +141,7 @@ const open = (options: Options): Effect.Effect<DatabaseSync, SqlError.SqlError> 
             throw cause
           }
         },
-        catch: (cause) => isBusy(cause) ? inUse(options.filename, cause) : cannotOpen(options.filename, cause)
+        catch: (cause) => openError(options.filename, cause)
       })
   )
 
@@ -163,20 +163,17 @@ const configure = (database: DatabaseSync, options: Options) => {
     PRAGMA temp_store = MEMORY`)
 }
 
-const inUse = (filename: string, cause: unknown) =>
+const openError = (filename: string, cause: unknown) =>
   new SqlError.SqlError({
-    reason: new SqlError.LockTimeoutError({
-      cause,
-      message: `SQLite: "${filename}" is in use by another process or client, and one of the two is exclusive`,
-      operation: "open"
-    })
-  })
-
-const cannotOpen = (filename: string, cause: unknown) =>
-  new SqlError.SqlError({
-    reason: new SqlError.ConnectionError({
-      cause,
-      message: `SQLite: cannot open "${filename}": ${cause instanceof Error ? cause.message : String(cause)}`,
-      operation: "open"
-    })
+    reason: isBusy(cause)
+      ? new SqlError.LockTimeoutError({
+        cause,
+        message: `SQLite: "${filename}" is in use by another process or client, and one of the two is exclusive`,
+        operation: "open"
+      })
+      : new SqlError.ConnectionError({
+        cause,
+        message: `SQLite: cannot open "${filename}": ${cause instanceof Error ? cause.message : String(cause)}`,
+        operation: "open"
+      })
   })

@@ -12,12 +12,10 @@
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as PgClient from "@skein/sql/PgClient"
-import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Reactivity from "effect/reactivity/Reactivity"
-import { SqlClient } from "effect/sql/SqlClient"
+import type { SqlClient } from "effect/sql/SqlClient"
 import * as cluster from "./internal/engine/cluster.ts"
 import * as engine from "./internal/engine/engine.ts"
 import * as pools from "./internal/engine/pools.ts"
@@ -50,15 +48,6 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
   readonly idleInTransactionTimeout?: Duration.Input | undefined
 }
 
-const client = (options: PgClient.Options): Layer.Layer<PgClient.PgClient | SqlClient, TaskError> =>
-  Layer.provide(
-    Layer.effectContext(Effect.map(
-      Effect.mapError(PgClient.make(options), storeError),
-      (client) => Context.make(PgClient.PgClient, client).pipe(Context.add(SqlClient, client))
-    )),
-    Reactivity.layer
-  )
-
 /**
  * The engine, and the `SqlClient` for transactional steps: their tables are in the same database as those of the
  * engine.
@@ -72,6 +61,11 @@ const client = (options: PgClient.Options): Layer.Layer<PgClient.PgClient | SqlC
 export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | SqlClient, TaskError> => {
   const resolved = engine.resolveOptions(options)
   const { lockExpiry = "5 seconds", pools: names = [pools.defaultPool], runTasks = true } = options
+  const client = PgClient.layer({
+    ...options,
+    idleInTransactionTimeout: options.idleInTransactionTimeout ??
+      Duration.times(Duration.fromInputUnsafe(lockExpiry), 2 / 3)
+  })
   const store = Layer.unwrap(Effect.map(PgClient.PgClient, sqlStore.layerListening))
   return Layer.unwrap(
     Effect.map(
@@ -84,10 +78,6 @@ export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | Sql
         )
     )
   ).pipe(
-    Layer.provideMerge(client({
-      ...options,
-      idleInTransactionTimeout: options.idleInTransactionTimeout ??
-        Duration.times(Duration.fromInputUnsafe(lockExpiry), 2 / 3)
-    }))
+    Layer.provideMerge(Layer.catch(client, (error) => Layer.effectContext(Effect.fail(storeError(error)))))
   )
 }

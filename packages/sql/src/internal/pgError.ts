@@ -7,6 +7,27 @@ import * as SqlError from "effect/sql/SqlError"
 export const pgError = (cause: unknown, operation: string): SqlError.SqlError =>
   new SqlError.SqlError({ reason: reason(cause, operation) })
 
+type Reason = new(
+  props: { readonly cause: unknown; readonly operation: string; readonly message: string }
+) => SqlError.SqlErrorReason
+
+/** The reasons by SQLSTATE, and by its first two characters, which are the class of the error. */
+const reasons: Readonly<Record<string, Reason | undefined>> = {
+  "40001": SqlError.SerializationError,
+  "40P01": SqlError.DeadlockError,
+  "42501": SqlError.AuthorizationError,
+  "53300": SqlError.ConnectionError, // too many connections
+  "25P03": SqlError.ConnectionError, // the transaction was idle for too long, and the server closed its connection
+  "25P04": SqlError.ConnectionError, // the transaction took too long, and the server closed its connection
+  "55P03": SqlError.LockTimeoutError,
+  "57014": SqlError.StatementTimeoutError,
+  "08": SqlError.ConnectionError, // connection exception
+  "57": SqlError.ConnectionError, // operator intervention: shutting down, starting up, idle for too long
+  "23": SqlError.ConstraintError,
+  "28": SqlError.AuthenticationError,
+  "42": SqlError.SqlSyntaxError
+}
+
 const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
   const props = { cause, operation, message: `PostgreSQL: ${cause instanceof Error ? cause.message : String(cause)}` }
   const code = sqlState(cause)
@@ -14,37 +35,9 @@ const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
   if (code === undefined) {
     return isInvalidValue(cause) ? new SqlError.UnknownError(props) : new SqlError.ConnectionError(props)
   }
-  switch (code) {
-    case "23505":
-      return new SqlError.UniqueViolation({ ...props, constraint: constraint(cause) })
-    case "40001":
-      return new SqlError.SerializationError(props)
-    case "40P01":
-      return new SqlError.DeadlockError(props)
-    case "42501":
-      return new SqlError.AuthorizationError(props)
-    case "53300": // too many connections
-    case "25P03": // the transaction was idle for too long, and the server closed its connection
-    case "25P04": // the transaction took too long, and the server closed its connection
-      return new SqlError.ConnectionError(props)
-    case "55P03":
-      return new SqlError.LockTimeoutError(props)
-    case "57014":
-      return new SqlError.StatementTimeoutError(props)
-  }
-  switch (code.slice(0, 2)) {
-    case "08": // connection exception
-    case "57": // operator intervention: shutting down, starting up, idle for too long
-      return new SqlError.ConnectionError(props)
-    case "23":
-      return new SqlError.ConstraintError(props)
-    case "28":
-      return new SqlError.AuthenticationError(props)
-    case "42":
-      return new SqlError.SqlSyntaxError(props)
-    default:
-      return new SqlError.UnknownError(props)
-  }
+  if (code === "23505") return new SqlError.UniqueViolation({ ...props, constraint: constraint(cause) })
+  const Reason = reasons[code] ?? reasons[code.slice(0, 2)] ?? SqlError.UnknownError
+  return new Reason(props)
 }
 
 /** Whether the connection is lost or could not be opened. */

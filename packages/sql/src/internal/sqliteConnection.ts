@@ -153,16 +153,8 @@ const bindings = (params: ReadonlyArray<unknown>): ReadonlyArray<SQLInputValue> 
   return params as ReadonlyArray<SQLInputValue>
 }
 
-const isBindable = (value: unknown): boolean => {
-  switch (typeof value) {
-    case "string":
-    case "number":
-    case "bigint":
-      return true
-    default:
-      return value === null
-  }
-}
+const isBindable = (value: unknown): boolean =>
+  typeof value === "string" || typeof value === "number" || typeof value === "bigint" || value === null
 
 const binding = (value: unknown): SQLInputValue => {
   if (value === undefined) return null

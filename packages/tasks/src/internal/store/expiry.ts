@@ -3,11 +3,9 @@
  */
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import type { SweepRow } from "./store.ts"
+import type { Store } from "./store.ts"
 import { currentMillis, maxTime, toStoredMillis } from "./database.ts"
 import { live, type StoreContext, sweptColumns, toSwept } from "./rows.ts"
-
-type Page = Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
 
 /** The operations of `TaskStore` for the sweeper. */
 export const make = ({ database }: StoreContext) => {
@@ -34,33 +32,33 @@ export const make = ({ database }: StoreContext) => {
     `UPDATE skein_tasks SET expires_at = ? WHERE id = ? AND expires_at > ? AND NOT (${live})`
   )
 
-  const findUnsettled = (quiet: number, limit: number, after?: SweepRow): Page =>
+  const findUnsettled: Store["findUnsettled"] = (quiet, limit, after) =>
     Effect.flatMap(
       currentMillis,
       (time) =>
         Effect.map(selectUnsettled(after?.id ?? "", time - toStoredMillis(quiet), limit), (rows) => rows.map(toSwept))
     )
 
-  const findUndoing = (limit: number, after?: SweepRow): Page =>
+  const findUndoing: Store["findUndoing"] = (limit, after) =>
     Effect.map(selectUndoing(after?.id ?? "", limit), (rows) => rows.map(toSwept))
 
   const settle = (ids: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
     Effect.asVoid(markSettled(JSON.stringify(ids)))
 
-  const expireAfter = (id: string, after: number): Effect.Effect<number, TaskError> =>
+  const expireAfter: Store["expireAfter"] = (id, after) =>
     Effect.flatMap(currentMillis, (time) => {
       const at = toStoredMillis(time + after)
       return Effect.as(setExpiry(at, id, at), at)
     })
 
-  const findExpired = (limit: number, after?: SweepRow): Page =>
+  const findExpired: Store["findExpired"] = (limit, after) =>
     Effect.flatMap(
       currentMillis,
       (time) =>
         Effect.map(selectExpired(time, after?.expiresAt ?? -1, after?.id ?? "", limit), (rows) => rows.map(toSwept))
     )
 
-  const nextExpiry = (after: number): Effect.Effect<number | undefined, TaskError> =>
+  const nextExpiry: Store["nextExpiry"] = (after) =>
     Effect.map(
       selectNextExpiry(toStoredMillis(after)),
       ([row]) => row?.["next"] == null ? undefined : Number(row["next"])

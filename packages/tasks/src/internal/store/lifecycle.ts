@@ -3,10 +3,9 @@
  */
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Effect from "effect/Effect"
-import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, State } from "../../TaskState.ts"
 import { failureMessage, isErrorResult } from "../text.ts"
-import type { TaskEnd } from "./store.ts"
+import type { Store } from "./store.ts"
 import * as quotas from "./quotas.ts"
 import { currentMillis, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
 import { associatedData, isLive, live, ownerToRow, type StoreContext } from "./rows.ts"
@@ -57,10 +56,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
   const deleteTask = changes.prepare("DELETE FROM skein_tasks WHERE id = ? RETURNING id, tool, owner, status")
   const deleteQuestions = database.prepare("DELETE FROM skein_task_questions WHERE task_id = ?")
 
-  const insert = <E, R>(
-    task: NewTask,
-    then: (state: State) => Effect.Effect<void, E, R>
-  ): Effect.Effect<State, TaskError | E, R> => {
+  const insert: Store["insert"] = (task, then) => {
     const counts = { tool: escape(task.tool), owner: ownerToRow(task.owner) }
     const pool = escape(task.pool)
     if (counts.tool.length > maxNameChars) return Effect.fail(tooLong("tool"))
@@ -96,7 +92,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
     })
   }
 
-  const finish = (id: string, end: TaskEnd): Effect.Effect<boolean, TaskError> => {
+  const finish: Store["finish"] = (id, end) => {
     const outcome = end.status === "cancelled"
       ? Effect.succeed(null)
       : Effect.flatMap(toJson(end.outcome), (text) => texts.encrypt(text, associatedData.outcome(id)))
@@ -112,7 +108,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
     })
   }
 
-  const remove = <E, R>(id: string, then: Effect.Effect<void, E, R>): Effect.Effect<void, TaskError | E, R> =>
+  const remove: Store["remove"] = (id, then) =>
     database.transaction(
       Effect.flatMap(deleteTask(id), (row) =>
         row === undefined

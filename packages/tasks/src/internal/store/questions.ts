@@ -5,8 +5,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import type { Question } from "../../TaskState.ts"
-import type { Lost, SweepRow } from "./store.ts"
+import type { Lost, Store, SweepRow } from "./store.ts"
 import { currentMillis, maxNameChars, type Row } from "./database.ts"
 import { associatedData, live, type StoreContext, sweptColumns, toSwept } from "./rows.ts"
 import { escape, fromJson, permanentError, toJson } from "./storedText.ts"
@@ -87,10 +86,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
             ))
       ))
 
-  const ask = (
-    id: string,
-    { key, method, params }: Question
-  ): Effect.Effect<JsonObject | Lost | undefined, TaskError> => {
+  const ask: Store["ask"] = (id, { key, method, params }) => {
     const name = escape(key)
     if (name.length > maxNameChars) return Effect.fail(tooLong(key))
     return Effect.flatMap(find(id, name), (row) => {
@@ -129,21 +125,16 @@ export const make = ({ changes, database, texts }: StoreContext) => {
       )).pipe(Effect.catchIf(isConflict, () => Effect.succeed(false)))
   }
 
-  const withdraw = (id: string, key: string): Effect.Effect<void, TaskError> =>
+  const withdraw: Store["withdraw"] = (id, key) =>
     Effect.asVoid(close(id, escape(key), { state: 2, answer: null, evenExpired: true }, () => Effect.void))
 
-  const markLost = (id: string, key: string, answered: boolean): Effect.Effect<void, TaskError> => {
+  const markLost: Store["markLost"] = (id, key, answered) => {
     const name = escape(key)
     const closed = close(id, name, { state: 3, answer: null, evenExpired: true }, () => Effect.void)
     return Effect.flatMap(closed, (done) => done || !answered ? Effect.void : Effect.asVoid(loseAnswer(id, name)))
   }
 
-  const answer = <E, R>(
-    id: string,
-    key: string,
-    given: JsonObject,
-    then: (task: SweepRow) => Effect.Effect<void, E, R>
-  ): Effect.Effect<boolean, TaskError | E, R> => {
+  const answer: Store["answer"] = (id, key, given, then) => {
     const name = escape(key)
     if (name.length > maxNameChars) return Effect.succeed(false)
     const encrypted = Effect.flatMap(toJson(given), (text) => texts.encrypt(text, associatedData.answer(id, name)))

@@ -122,17 +122,24 @@ const progressOf = (row: Row): Progress | undefined => {
   }
 }
 
+/** The members that states and stored tasks have in common. */
+const commonOf = (row: Row) => ({
+  id: text(row, "id"),
+  tool: unescape(text(row, "tool")),
+  pool: unescape(text(row, "pool")),
+  owner: ownerOf(text(row, "owner")),
+  status: text(row, "status") as TaskStatus,
+  caller: callerOf(text(row, "caller"))
+})
+
 const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
   const message = optionalText(row, "message")
   const outcome = optionalText(row, "outcome")
+  const common = commonOf(row)
   return {
-    id: text(row, "id"),
-    tool: unescape(text(row, "tool")),
-    pool: unescape(text(row, "pool")),
-    owner: ownerOf(text(row, "owner")),
-    status: text(row, "status") as TaskStatus,
+    ...common,
     statusMessage: number(row, "waits") === 1 && isLive(row)
-      ? `Waiting for a worker that has the tool ${unescape(text(row, "tool"))}`
+      ? `Waiting for a worker that has the tool ${common.tool}`
       : message === undefined
       ? undefined
       : unescape(message),
@@ -142,7 +149,6 @@ const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
     ttlMs: row["ttl"] == null ? null : number(row, "ttl"),
     pollIntervalMs: number(row, "poll_interval"),
     version: number(row, "version"),
-    caller: callerOf(text(row, "caller")),
     questions,
     isError: number(row, "is_error") === 1,
     outcome: outcome === undefined ? undefined : JSON.parse(outcome) as Outcome
@@ -175,13 +181,8 @@ export const taskColumns = "id, tool, pool, owner, status, settled, said, waits,
 export const toStoredTask = (row: Row, texts: StoredTexts): Effect.Effect<StoredTask, TaskError> =>
   Effect.flatMap(texts.decrypt(text(row, "args"), associatedData.args(text(row, "id"))), (args) =>
     read(row, (row) => ({
-      id: text(row, "id"),
-      tool: unescape(text(row, "tool")),
-      pool: unescape(text(row, "pool")),
-      owner: ownerOf(text(row, "owner")),
+      ...commonOf(row),
       args: JSON.parse(args) as JsonObject,
-      caller: callerOf(text(row, "caller")),
-      status: text(row, "status") as TaskStatus,
       statusMessageCount: number(row, "said"),
       settled: number(row, "settled") === 1,
       waitsForWorker: number(row, "waits") === 1

@@ -22,25 +22,19 @@ import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
 import * as expiry from "./expiry.ts"
 import * as status from "./status.ts"
 
-/** The options of a store. */
-export interface Options {
-  /** Listens for the changes of other processes. */
-  readonly listenForChanges?: ListenForChanges | undefined
-}
-
 /** Whether a text can be the id of a task. Clients may send any text, and the store reads only for possible ids. */
 const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
-/** Migrates the tables and makes the store. */
+/** Migrates the tables and makes the store. Without `listenForChanges`, only changes of this process are notified. */
 export const make = (
-  options: Options = {}
+  listenForChanges?: ListenForChanges
 ): Effect.Effect<TaskStore["Service"], TaskError, SqlClient.SqlClient | Scope.Scope> =>
   Effect.gen(function*() {
     const database = new Database(yield* SqlClient.SqlClient)
     yield* migrate(database)
     const cipher = yield* Encryption
     const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
-    const changes = yield* ChangeNotifier.make(database, options.listenForChanges)
+    const changes = yield* ChangeNotifier.make(database, listenForChanges)
     const context = { database, changes, texts }
     const all = {
       ...lifecycle.make(context),
@@ -70,8 +64,7 @@ export const make = (
   })
 
 /** The store of a single process. */
-export const layer = (options?: Options): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
-  Layer.effect(TaskStore, make(options))
+export const layer = (): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> => Layer.effect(TaskStore, make())
 
 /**
  * The store of a process among others, on PostgreSQL. It needs one connection besides the pool of the client: for
@@ -80,7 +73,7 @@ export const layer = (options?: Options): Layer.Layer<TaskStore, TaskError, SqlC
 export const layerListening = (
   client: Pick<Client, "listen">
 ): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
-  layer({
-    listenForChanges: (channel, onPayload, onGap) =>
-      Effect.mapError(client.listen(channel, onPayload, onGap), storeError)
-  })
+  Layer.effect(
+    TaskStore,
+    make((channel, onPayload, onGap) => Effect.mapError(client.listen(channel, onPayload, onGap), storeError))
+  )

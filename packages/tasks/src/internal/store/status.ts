@@ -1,11 +1,9 @@
 /**
  * Reads tasks, and writes what a running task reports: status messages and progress.
  */
-import type { Progress } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { TaskError } from "../../TaskError.ts"
-import type { ListPosition, Owner, State } from "../../TaskState.ts"
-import type { StoredTask } from "./store.ts"
+import type { ListPosition } from "../../TaskState.ts"
+import type { Store } from "./store.ts"
 import { currentMillis, maxNameChars, maxTime } from "./database.ts"
 import {
   associatedData,
@@ -59,20 +57,16 @@ export const make = ({ changes, database, texts }: StoreContext) => {
     "AND (progress IS NULL OR progress < ?)"
   )
 
-  const get = (id: string): Effect.Effect<State | undefined, TaskError> =>
+  const get: Store["get"] = (id) =>
     Effect.flatMap(
       Effect.flatMap(currentMillis, (time) => selectState(id, time)),
       ([row]) => row === undefined ? Effect.undefined : toState(row, texts)
     )
 
-  const load = (id: string): Effect.Effect<StoredTask | undefined, TaskError> =>
+  const load: Store["load"] = (id) =>
     Effect.flatMap(selectTask(id), ([row]) => row === undefined ? Effect.undefined : toStoredTask(row, texts))
 
-  const list = (
-    owners: ReadonlyArray<Owner>,
-    after: ListPosition | undefined,
-    limit: number
-  ): Effect.Effect<ReadonlyArray<State>, TaskError> => {
+  const list: Store["list"] = (owners, after, limit) => {
     const names = [...new Set(owners.map(ownerToRow))].filter((name) => name.length <= maxNameChars)
     const from = start(after)
     if (names.length === 0 || from === undefined || limit < 1) return none
@@ -83,7 +77,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
     })
   }
 
-  const setStatusMessage = (id: string, message: string, number?: number): Effect.Effect<void, TaskError> =>
+  const setStatusMessage: Store["setStatusMessage"] = (id, message, number) =>
     Effect.asVoid(
       Effect.flatMap(
         Effect.all([currentMillis, texts.encrypt(escape(message), associatedData.message(id))]),
@@ -92,10 +86,10 @@ export const make = ({ changes, database, texts }: StoreContext) => {
       )
     )
 
-  const setWaitsForWorker = (id: string, waits: boolean): Effect.Effect<void, TaskError> =>
+  const setWaitsForWorker: Store["setWaitsForWorker"] = (id, waits) =>
     Effect.asVoid(Effect.flatMap(currentMillis, (time) => updateWaits(Number(waits), time, id, Number(waits))))
 
-  const setProgress = (id: string, { message, progress, total }: Progress): Effect.Effect<void, TaskError> => {
+  const setProgress: Store["setProgress"] = (id, { message, progress, total }) => {
     // JSON has no infinite numbers and no NaN.
     if (!Number.isFinite(progress)) return Effect.void
     const text = message === undefined

@@ -3,23 +3,16 @@
  * status never changes; the condition of each write ensures it.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type { TaskStatus } from "@skein/protocol/Task"
 import type { Progress } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
-import type { ListPosition, NewTask, Outcome, Owner, Question, State, StoredCaller } from "../../TaskState.ts"
+import type { ListPosition, NewTask, Outcome, Owner, Question, State } from "../../TaskState.ts"
 
 /** A task as a worker needs it. */
-export interface StoredTask {
-  readonly id: string
-  readonly tool: string
-  readonly pool: string
-  readonly owner: Owner
+export interface StoredTask extends Pick<State, "id" | "tool" | "pool" | "owner" | "caller" | "status"> {
   readonly args: JsonObject
-  readonly caller: StoredCaller
-  readonly status: TaskStatus
   /** How many status messages the handler has set outside of steps. */
   readonly statusMessageCount: number
   /** Whether its execution has ended and has compensated. */
@@ -40,12 +33,7 @@ export type TaskEnd =
 export type Lost = "lost"
 
 /** A task as the sweeper needs it. */
-export interface SweepRow {
-  readonly id: string
-  readonly pool: string
-  readonly status: TaskStatus
-  /** Whether its execution has ended and has compensated, by `settle`. */
-  readonly settled: boolean
+export interface SweepRow extends Pick<StoredTask, "id" | "pool" | "status" | "settled"> {
   /** When it expires, in milliseconds of Unix time; `null`: never. */
   readonly expiresAt: number | null
 }
@@ -150,3 +138,6 @@ export class TaskStore extends Context.Service<TaskStore, {
   /** Decrypts a text with the same associated data. */
   readonly decrypt: (encrypted: string, associatedData: string) => Effect.Effect<string, TaskError>
 }>()("@skein/tasks/TaskStore") {}
+
+/** The operations of a store. */
+export type Store = TaskStore["Service"]
