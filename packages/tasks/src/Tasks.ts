@@ -19,40 +19,15 @@ import type * as Layer from "effect/Layer"
 import * as extension from "./internal/protocol/extension.ts"
 import { runTasks } from "./internal/protocol/handlers.ts"
 import { LegacyTasks } from "./internal/protocol/legacy/legacyTasks.ts"
-import { type LimitOptions, resolveSettings, type TaskPolicyOptions } from "./internal/protocol/policy.ts"
+import { resolveSettings, type TasksOptions } from "./internal/protocol/policy.ts"
 import { findTaskService, makeTaskService, TaskService } from "./internal/protocol/taskService.ts"
 import { capabilities, handleCall } from "./internal/protocol/toolCall.ts"
 import { TaskEngine } from "./TaskEngine.ts"
-import type { State } from "./TaskState.ts"
 
 export type { LimitOptions, OwnerPolicy, TaskPolicyOptions } from "./internal/protocol/policy.ts"
 
 /** The tasks of a server. */
-export interface Options extends TaskPolicyOptions {
-  /** The numbers of tasks. At a limit a call is rejected with `-32603`, and no task is created. */
-  readonly limits?: LimitOptions | undefined
-  /**
-   * How many tasks one `subscriptions/listen` may watch: 100 by default. With more ids only the first ones are watched,
-   * and the acknowledgement lists them.
-   */
-  readonly maxWatchedTasks?: number | undefined
-  /**
-   * Which clients of 2025-11-25 may list tasks (`tasks/list`).
-   *
-   * - `identified`, the default: callers with an owner, by their principal for instance. They list their own tasks.
-   * - `always`: callers without an owner too. **They list the tasks of all callers without an owner**: for a server
-   *   with one user, on stdio.
-   * - `never`: no client.
-   */
-  readonly list?: "identified" | "always" | "never" | undefined
-  /** How many tasks a page of a listing holds: 100 by default. */
-  readonly pageSize?: number | undefined
-  /**
-   * The text that a model receives in place of the result while a task runs, in 2025-11-25
-   * (`io.modelcontextprotocol/model-immediate-response` of "Creating Tasks"). Without it the host chooses the text.
-   */
-  readonly immediateResponse?: ((state: State) => string | undefined) | undefined
-}
+export interface Options extends TasksOptions {}
 
 /**
  * Offers tasks, in 2025-11-25 and since 2026-07-28, and runs them in this process unless its engine runs none. Options

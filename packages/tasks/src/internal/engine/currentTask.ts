@@ -5,7 +5,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { CurrentTask, UndoReason } from "../../CurrentTask.ts"
 import { ask } from "./questions.ts"
-import { TaskRequestContext } from "./taskRequest.ts"
+import { type RunningTask, TaskRequestContext } from "./taskRequest.ts"
 import { awaitStore } from "./engineContext.ts"
 import { truncateLine } from "../text.ts"
 import { CurrentStep, misplacedInStep, type Run } from "./run.ts"
@@ -23,8 +23,7 @@ export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
 
 /** The request of a run. Input requests of its handler become questions of the task. */
 export const makeTaskRequest = (run: Run, current: CurrentTask["Service"]): TaskRequestContext => {
-  const askTask = (...[method, params, options]: Parameters<TaskRequestContext["request"]>) =>
-    ask(run, method, params, options)
+  const askTask: RunningTask["ask"] = (method, params, options) => ask(run, method, params, options)
   const request = new TaskRequestContext(run.task, {
     current,
     ask: askTask,

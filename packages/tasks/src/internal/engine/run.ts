@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -49,15 +50,7 @@ export interface RunOptions {
 }
 
 /** One run of a task's handler. */
-export class Run implements ActiveRun {
-  readonly engine: EngineContext
-  readonly task: StoredTask
-  readonly executionId: string
-  readonly instance: WorkflowInstance["Service"]
-  readonly context: Context.Context<EngineServices>
-  readonly scope: Scope.Scope
-  readonly handlers: Handlers
-  readonly durable: boolean
+export class Run extends Data.Class<RunOptions> implements ActiveRun {
   /** The claimed names of steps, sleeps and questions. */
   readonly names = new Set<string>()
   /** How often each question was asked, and each `once` was tried. */
@@ -69,9 +62,9 @@ export class Run implements ActiveRun {
   /** How many results of steps the run has received. */
   knownResults = 0
   #recording = 0
-  readonly history: History
-  readonly suspension: Suspension
-  readonly progress: ProgressWriter
+  readonly history = new History(awaitStore(this.engine.readHistory(this.executionId)))
+  readonly suspension: Suspension = makeSuspension(this)
+  readonly progress = new ProgressWriter(this)
   /** Why the run compensates, once it does. */
   undoReason: UndoReason | undefined = undefined
   /** The run is interrupted from outside: the process ends, an awaited event has arrived, or the task is cancelled. */
@@ -90,20 +83,6 @@ export class Run implements ActiveRun {
   #lastResumed: Fiber.Fiber<unknown, unknown> | undefined = undefined
   readonly #locks = new Map<string, Semaphore.Semaphore>()
   #root: Fiber.Fiber<unknown, unknown> | undefined = undefined
-
-  constructor(options: RunOptions) {
-    this.engine = options.engine
-    this.task = options.task
-    this.executionId = options.executionId
-    this.instance = options.instance
-    this.context = options.context
-    this.scope = options.scope
-    this.handlers = options.handlers
-    this.durable = options.durable
-    this.history = new History(awaitStore(options.engine.readHistory(options.executionId)))
-    this.suspension = makeSuspension(this)
-    this.progress = new ProgressWriter(this)
-  }
 
   /** Whether an interruption comes from outside of the handler, as opposed to a race that was lost. */
   get isEnding(): boolean {

@@ -12,32 +12,22 @@ import { maxMemoryPauseMs } from "./engineContext.ts"
 import { claimName, misplacedInStep, type Run } from "./run.ts"
 import { TaskRun } from "./workflow.ts"
 
-/** A durable timer of the workflow engine. It fires once. */
-export interface DurableTimer {
-  /** The deferred that is done when the timer fires. */
-  readonly name: string
-  readonly hasFired: Effect.Effect<boolean>
-  /** The position among the events of the execution. */
-  readonly rank: Effect.Effect<bigint>
-  /** Starts the timer unless it has started. */
-  readonly set: Effect.Effect<void>
-}
-
 /** The longest duration of a timer in milliseconds, in place of longer ones: its end must be a valid date. */
 const maxTimerMs = 8e15
 
 /** The name of the deferred of a timer. */
 export const timerName = (name: string): string => `DurableClock/${escape(name)}`
 
-/** The timer with this name in an execution. */
+/** The durable timer of the workflow engine with this name in an execution. It fires once. */
 export const timerOf = (
   run: Pick<Run, "engine" | "instance" | "executionId">,
   name: string,
   milliseconds: number
-): DurableTimer => {
+) => {
   const clock = DurableClock.make({ name: escape(name), duration: Math.min(milliseconds, maxTimerMs) })
   const { rank, workflowEngine } = run.engine
   return {
+    /** The deferred that is done when the timer fires. */
     name: timerName(name),
     hasFired: Effect.map(
       Effect.provideService(
@@ -47,7 +37,9 @@ export const timerOf = (
       ),
       Option.isSome
     ),
+    /** The position among the events of the execution. */
     rank: rank(run.executionId, clock.deferred.name),
+    /** Starts the timer unless it has started. */
     set: retryStoreDefects(workflowEngine.scheduleClock(TaskRun, { executionId: run.executionId, clock }))
   }
 }

@@ -15,12 +15,8 @@ import type { StoredTask } from "../store/store.ts"
 /** The operations of a run that the request uses. */
 export interface RunningTask {
   readonly current: CurrentTask["Service"]
-  readonly ask: (
-    method: string,
-    params: JsonObject | undefined,
-    options: CallOptions | undefined
-  ) => Effect.Effect<JsonObject, McpError.McpError | RequestError>
-  readonly progress: (progress: Progress) => Effect.Effect<void>
+  readonly ask: RequestContext["request"]
+  readonly progress: RequestContext["progress"]
 }
 
 /** The worker of the task takes the result of the handler, and notifications have no receiver. */

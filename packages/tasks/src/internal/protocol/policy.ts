@@ -6,7 +6,7 @@ import type { Caller } from "@skein/runtime/RequestContext"
 import type { ToolEntry } from "@skein/server/Catalog"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
-import type { Limits, Owner, State, TaskLimits } from "../../TaskState.ts"
+import type { Limits, Owner, State } from "../../TaskState.ts"
 
 /**
  * Returns the owner of a caller's tasks, as a text. All callers with the same owner see the task, cancel it and answer
@@ -84,30 +84,38 @@ export interface LimitOptions {
   readonly perTool?: Limits | undefined
 }
 
-/** The options of `Tasks.layer` with their defaults, in milliseconds. */
-export interface TaskSettings {
-  readonly ttlMs: number | null
-  readonly maxTtlMs: number | null
-  readonly pollIntervalMs: number
-  readonly owner: OwnerPolicy
-  readonly limits: TaskLimits
-  readonly maxWatchedTasks: number
-  readonly list: "identified" | "always" | "never"
-  readonly pageSize: number
-  readonly immediateResponse: ((state: State) => string | undefined) | undefined
+/** The tasks of a server. */
+export interface TasksOptions extends TaskPolicyOptions {
+  /** The numbers of tasks. At a limit a call is rejected with `-32603`, and no task is created. */
+  readonly limits?: LimitOptions | undefined
+  /**
+   * How many tasks one `subscriptions/listen` may watch: 100 by default. With more ids only the first ones are watched,
+   * and the acknowledgement lists them.
+   */
+  readonly maxWatchedTasks?: number | undefined
+  /**
+   * Which clients of 2025-11-25 may list tasks (`tasks/list`).
+   *
+   * - `identified`, the default: callers with an owner, by their principal for instance. They list their own tasks.
+   * - `always`: callers without an owner too. **They list the tasks of all callers without an owner**: for a server
+   *   with one user, on stdio.
+   * - `never`: no client.
+   */
+  readonly list?: "identified" | "always" | "never" | undefined
+  /** How many tasks a page of a listing holds: 100 by default. */
+  readonly pageSize?: number | undefined
+  /**
+   * The text that a model receives in place of the result while a task runs, in 2025-11-25
+   * (`io.modelcontextprotocol/model-immediate-response` of "Creating Tasks"). Without it the host chooses the text.
+   */
+  readonly immediateResponse?: ((state: State) => string | undefined) | undefined
 }
 
+/** The options of `Tasks.layer` with their defaults. */
+export interface TaskSettings extends ReturnType<typeof resolveSettings> {}
+
 /** The policy for the tasks of one tool. */
-export interface TaskPolicy extends Pick<TaskSettings, "ttlMs" | "maxTtlMs" | "pollIntervalMs" | "owner" | "limits"> {
-  /** With `forbidden`, clients never see a task of the tool. */
-  readonly support: "forbidden" | "optional" | "required"
-  readonly durable: boolean
-  /** Whether calls are prepared before their task starts. */
-  readonly prepares: boolean
-  readonly pool: string
-  readonly asTask: ToolPolicyOptions["asTask"]
-  readonly inputFrom: NonNullable<ToolPolicyOptions["inputFrom"]>
-}
+export type TaskPolicy = NonNullable<ReturnType<typeof policyOf>>
 
 const day = 24 * 60 * 60 * 1000
 
@@ -126,16 +134,8 @@ const withDefaults = (given: Limits | undefined, live: number, retained: number)
 /** The default owner policy. */
 const ownerByPrincipal: OwnerPolicy = ({ principal }) => principal?.id ?? null
 
-/** The options of `Tasks.layer` with their defaults. */
-export const resolveSettings = (
-  options: TaskPolicyOptions & {
-    readonly limits?: LimitOptions | undefined
-    readonly maxWatchedTasks?: number | undefined
-    readonly list?: TaskSettings["list"] | undefined
-    readonly pageSize?: number | undefined
-    readonly immediateResponse?: TaskSettings["immediateResponse"] | undefined
-  }
-): TaskSettings => {
+/** The options of `Tasks.layer` with their defaults. Times are in milliseconds. */
+export const resolveSettings = (options: TasksOptions) => {
   const { limits = {}, owner = ownerByPrincipal, pollInterval = 1000 } = options
   const maxTtl = options.maxTtl === undefined ? 30 * day : toMillis(options.maxTtl)
   return {
@@ -164,15 +164,17 @@ const annotationOf = <I, S>({ metadata }: ToolEntry, key: Context.Key<I, S>): S 
   metadata === undefined ? undefined : Context.getOrUndefined(metadata as Context.Context<I>, key)
 
 /** The policy for the tasks of a tool; `undefined` for a tool whose calls do not become tasks. */
-export const policyOf = (tool: ToolEntry, settings: TaskSettings): TaskPolicy | undefined => {
+export const policyOf = (tool: ToolEntry, settings: TaskSettings) => {
   const durable = annotationOf(tool, Durable) === true
   const support = tool.definition.execution?.taskSupport ?? "forbidden"
   if (!durable && support === "forbidden") return undefined
   const options = annotationOf(tool, TaskPolicyAnnotation) ?? {}
   const maxTtl = options.maxTtl === undefined ? settings.maxTtlMs : capTtl(toMillis(options.maxTtl), settings.maxTtlMs)
   return {
+    /** With `forbidden`, clients never see a task of the tool. */
     support,
     durable,
+    /** Whether calls are prepared before their task starts. */
     prepares: annotationOf(tool, Prepares) === true,
     pool: options.pool ?? "default",
     ttlMs: capTtl(options.ttl === undefined ? settings.ttlMs : toMillis(options.ttl), maxTtl),
