@@ -33,6 +33,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as Struct from "effect/Struct"
 import { CurrentTask } from "./CurrentTask.ts"
 import { TaskRequestContext } from "./internal/engine/taskRequest.ts"
 import { type PreparedCell, preparedOf, Preparing } from "./internal/protocol/beforeTask.ts"
@@ -62,6 +63,9 @@ export interface Options<Input extends Tool.AnySchema, Output extends Tool.AnySc
   readonly taskSupport?: "forbidden" | "optional" | "required" | undefined
 }
 
+/** The options that are not those of a tool. */
+const policyKeys = ["inputFrom", "asTask", "limits", "maxTtl", "owner", "pollInterval", "pool", "ttl"] as const
+
 /** The definition of a task: the definition of a tool. */
 export interface Task<Name extends string, Input, Output> extends Tool.Tool<Name, Input, Output> {}
 
@@ -79,23 +83,11 @@ export const make = <
   name: Name,
   options: Options<Input, Output> = {}
 ): Task<Name, Tool.InputOf<Input>, [Output] extends [never] ? never : Tool.OutputOf<Output>> => {
-  const {
-    inputFrom,
-    asTask,
-    metadata,
-    limits,
-    maxTtl,
-    owner,
-    pollInterval,
-    pool,
-    taskSupport = "optional",
-    ttl,
-    ...tool
-  } = options
+  const { metadata, taskSupport = "optional", ...tool } = Struct.omit(options, policyKeys)
   return Tool.make<Name, Input, Output>(name, {
     ...tool as Tool.Options<Input, Output>,
     execution: { taskSupport },
-    metadata: policy({ inputFrom, asTask, limits, maxTtl, owner, pollInterval, pool, ttl }, metadata)
+    metadata: policy(Struct.pick(options, policyKeys), metadata)
   })
 }
 
@@ -161,11 +153,7 @@ export const add = <Name extends string, Input, Output, E extends HandlerError =
  * @example
  * const bakeFaster = Catalog.persistent(Task.replace(bake, ({ cakes }) => Step.run("bake", {}, () => bakeAll(cakes))))
  */
-export const replace = <Name extends string, Input, Output, E extends HandlerError = never, R = never>(
-  task: Tool.Tool<Name, Input, Output>,
-  body: Body<Input, NoInfer<Output>, E, R>
-): Effect.Effect<void, DefinitionError, Scope.Scope | Catalog | BodyServices<R>> =>
-  Tool.replace(asDurable(task), withCurrentTask(body))
+export const replace: typeof add = (task, body) => Tool.replace(asDurable(task), withCurrentTask(body))
 
 /**
  * Offers a task that is prepared in the call, before the task starts and while the client is connected. The prepared

@@ -190,7 +190,7 @@ export class FaultyHttpServer {
       return this.#send(exchange, 200, "")
     }
     if (request.method === "GET") return this.#openStream(exchange, session)
-    if (message !== undefined && message["method"] === undefined) session.complete(message)
+    if (message !== undefined && message["method"] === undefined) session.requests.complete(message)
     if (message === undefined || message["id"] === undefined || message["method"] === undefined) {
       return this.#send(exchange, 202, "")
     }
@@ -198,10 +198,7 @@ export class FaultyHttpServer {
     const stream = session.stream()
     stream.attach(this.#sse(exchange, session))
     if (this.#scenario.resumable === "primed") stream.add("")
-    return this.#respond(exchange, message, {
-      send: (sent) => stream.add(JSON.stringify(sent)),
-      request: (method, params) => session.request(stream, method, params)
-    }, stream)
+    return this.#respond(exchange, message, session.requests.responder((text) => stream.add(text)), stream)
   }
 
   #sessionOf(request: IncomingMessage, message: Json | undefined): Session | undefined {
@@ -244,13 +241,11 @@ export class FaultyHttpServer {
     }
     const session = this.#sessions.get(/session=([^&]*)/.exec(String(request.url))?.[1] ?? "")
     if (session === undefined) return this.#refuse(exchange, 404, "No such session")
-    if (message !== undefined && message["method"] === undefined) session.complete(message)
+    if (message !== undefined && message["method"] === undefined) session.requests.complete(message)
+    const add = (text: string) => session.standalone.add(text)
     const responding = message === undefined || message["id"] === undefined || message["method"] === undefined
       ? Effect.void
-      : this.#respond(exchange, message, {
-        send: (sent) => session.standalone.add(JSON.stringify(sent)),
-        request: (method, params) => session.request(session.standalone, method, params)
-      }, { add: (text) => session.standalone.add(text), end: () => {} })
+      : this.#respond(exchange, message, session.requests.responder(add), { add, end: () => {} })
     return Effect.andThen(this.#send(exchange, 202, ""), responding)
   }
 

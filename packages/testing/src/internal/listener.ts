@@ -2,6 +2,7 @@
  * The port of a faulty HTTP server: it closes together with its connections, and can be opened again.
  */
 import * as Effect from "effect/Effect"
+import { once } from "node:events"
 import { createServer, type RequestListener, type Server } from "node:http"
 import { type AddressInfo, createServer as createPort, type Server as Port } from "node:net"
 import { FaultySocket } from "./faultySocket.ts"
@@ -11,14 +12,15 @@ export class Listener {
   readonly #http: Server
   readonly #port: Port
   readonly #sockets = new Set<FaultySocket>()
-  #connections = 0
+  /** The number of connections that were accepted. */
+  connectionCount = 0
 
   constructor(listener: RequestListener) {
     this.#http = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, listener)
     this.#http.on("clientError", (_, socket) => socket.destroy())
     this.#port = createPort({ allowHalfOpen: true }, (accepted) => {
       const socket = new FaultySocket(accepted)
-      this.#connections++
+      this.connectionCount++
       this.#sockets.add(socket)
       socket.once("close", () => this.#sockets.delete(socket))
       this.#http.emit("connection", socket)
@@ -30,20 +32,12 @@ export class Listener {
     return this.#sockets.size
   }
 
-  /** The number of connections that were accepted. */
-  get connectionCount(): number {
-    return this.#connections
-  }
-
   /** Opens the port and returns its number. With 0 the system chooses a free one. */
   listen(port: number): Effect.Effect<number> {
-    return Effect.callback<number>((resume) => {
-      const failed = (error: Error): void => resume(Effect.die(error))
-      this.#port.once("error", failed)
-      this.#port.listen(port, "127.0.0.1", () => {
-        this.#port.off("error", failed)
-        resume(Effect.succeed((this.#port.address() as AddressInfo).port))
-      })
+    return Effect.promise(async () => {
+      // Rejects if the port emits an error first.
+      await once(this.#port.listen(port, "127.0.0.1"), "listening")
+      return (this.#port.address() as AddressInfo).port
     })
   }
 

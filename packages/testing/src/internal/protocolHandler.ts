@@ -27,6 +27,33 @@ export interface Responder {
   readonly request: (method: string, params: Json) => Effect.Effect<Json>
 }
 
+/** The requests to one client that wait for its responses. */
+export class ClientRequests {
+  readonly #pending = new Map<unknown, (response: Effect.Effect<Json>) => void>()
+  #count = 0
+
+  /** A responder whose messages are sent by `send`, as JSON. */
+  responder(send: (text: string) => void): Responder {
+    return {
+      send: (message) => send(JSON.stringify(message)),
+      request: (method, params) =>
+        Effect.callback<Json>((resume) => {
+          const id = `faulty-${this.#count++}`
+          this.#pending.set(id, resume)
+          send(JSON.stringify({ jsonrpc: "2.0", id, method, params }))
+          return Effect.sync(() => void this.#pending.delete(id))
+        })
+    }
+  }
+
+  /** Completes the request that a response of the client belongs to. */
+  complete(response: Json): void {
+    const resume = this.#pending.get(response["id"])
+    this.#pending.delete(response["id"])
+    resume?.(Effect.succeed(response))
+  }
+}
+
 const object = (value: unknown): Json => typeof value === "object" && value !== null ? value as Json : {}
 const number = (value: unknown, fallback: number): number => typeof value === "number" ? value : fallback
 

@@ -2,8 +2,7 @@
  * A session of a faulty server, up to 2025-11-25: its event streams, and the requests that the client has not answered
  * yet.
  */
-import * as Effect from "effect/Effect"
-import type { Json } from "./faultyTexts.ts"
+import { ClientRequests } from "./protocolHandler.ts"
 import type { Event, SseResponse } from "./sseResponse.ts"
 
 /** The events of one stream, and the HTTP response that carries it now, if there is one. */
@@ -12,16 +11,12 @@ export class EventStream {
   readonly #events: Array<Event> = []
   readonly #withIds: boolean
   #response: SseResponse | undefined = undefined
-  #ended = false
+  /** Whether the stream has ended. */
+  ended = false
 
   constructor(name: string, withIds: boolean) {
     this.name = name
     this.#withIds = withIds
-  }
-
-  /** Whether the stream has ended. */
-  get ended(): boolean {
-    return this.#ended
   }
 
   add(text: string, event?: string): void {
@@ -35,11 +30,11 @@ export class EventStream {
   attach(response: SseResponse, after?: number): void {
     this.#response = response
     if (after !== undefined) { for (const event of this.#events.slice(after + 1)) response.send(event) }
-    if (this.#ended) response.end()
+    if (this.ended) response.end()
   }
 
   end(): void {
-    this.#ended = true
+    this.ended = true
     this.#response?.end()
   }
 }
@@ -51,8 +46,7 @@ export class Session {
   readonly standalone: EventStream
   readonly #resumable: boolean
   readonly #streams = new Map<string, EventStream>()
-  readonly #pending = new Map<unknown, (response: Effect.Effect<Json>) => void>()
-  #requestCount = 0
+  readonly requests = new ClientRequests()
 
   constructor(id: string, resumable: boolean) {
     this.id = id
@@ -71,22 +65,5 @@ export class Session {
     const [name = "", at = ""] = eventId.split("_")
     const stream = this.#streams.get(name)
     return stream === undefined || !/^\d+$/.test(at) ? undefined : [stream, Number(at)]
-  }
-
-  /** Sends a request to the client on a stream and waits for the response. */
-  request(stream: EventStream, method: string, params: Json): Effect.Effect<Json> {
-    return Effect.callback<Json>((resume) => {
-      const id = `faulty-${this.#requestCount++}`
-      this.#pending.set(id, resume)
-      stream.add(JSON.stringify({ jsonrpc: "2.0", id, method, params }))
-      return Effect.sync(() => void this.#pending.delete(id))
-    })
-  }
-
-  /** Completes the pending request that a response of the client belongs to. */
-  complete(response: Json): void {
-    const resume = this.#pending.get(response["id"])
-    this.#pending.delete(response["id"])
-    resume?.(Effect.succeed(response))
   }
 }

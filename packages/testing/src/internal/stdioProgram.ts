@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { appendFileSync } from "node:fs"
 import type { Scenario } from "../Scenario.ts"
 import { faultyTexts, type Json } from "./faultyTexts.ts"
-import { ProtocolHandler, type Responder } from "./protocolHandler.ts"
+import { ClientRequests, ProtocolHandler } from "./protocolHandler.ts"
 import { exchangeKind, type Faults, FaultSchedule } from "./faults.ts"
 
 const [scenario, journal] = process.argv.slice(2) as [string, string]
@@ -31,7 +31,7 @@ const writeAfter = async (last: Promise<void>, bytes: Uint8Array, step: number):
 
 const handler = new ProtocolHandler({ ...features, faults: [] }, record)
 const schedule = new FaultSchedule(rules)
-const pending = new Map<unknown, (response: Effect.Effect<Json>) => void>()
+const requests = new ClientRequests()
 let lastId: unknown = undefined
 
 /** Writes the texts of one exchange and applies its faults. */
@@ -72,20 +72,11 @@ class ResponseLines {
 const respond = (request: Json, faults: Faults): Effect.Effect<void> =>
   Effect.gen(function*() {
     const lines = new ResponseLines(faults)
-    const responder: Responder = {
-      send: (message) => lines.send(JSON.stringify(message)),
-      request: (method, params) =>
-        Effect.callback<Json>((resume) => {
-          const id = `faulty-${pending.size}`
-          pending.set(id, resume)
-          lines.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }))
-        })
-    }
     const otherId = lastId
     lastId = request["id"]
     const restart = faults.get("Restart")
     if (restart?.handled === false) process.exit(restart.exitCode)
-    const response = yield* handler.respond(request, responder)
+    const response = yield* handler.respond(request, requests.responder((text) => lines.send(text)))
     if (restart !== undefined) process.exit(restart.exitCode)
     for (const text of faultyTexts(response, faults, { request, otherId })) lines.send(text)
     lines.end()
@@ -102,7 +93,7 @@ const receive = (line: string): void => {
   if (faults.has("StopReading")) process.stdin.pause()
   if (faults.has("StopReading") || faults.get("Stall")?.after === "request") return
   if (message["method"] === undefined) {
-    pending.get(message["id"])?.(Effect.succeed(message))
+    requests.complete(message)
     return
   }
   if (message["id"] === undefined) {

@@ -233,23 +233,20 @@ const watch = (store: TaskStore["Service"], id: string): Stream.Stream<State, Ta
   Stream.unwrap(Effect.gen(function*() {
     const changed = Latch.makeUnsafe(true)
     yield* store.listen(id, () => changed.openUnsafe())
-    let version = -1
-    let isOver = false
-    const next: Effect.Effect<State | undefined, TaskError> = Effect.gen(function*() {
-      while (!isOver) {
-        yield* changed.await
-        changed.closeUnsafe()
-        const state = yield* store.get(id)
-        if (state === undefined) return undefined
-        if (state.version === version) continue
-        version = state.version
-        isOver = isFinal(state)
-        return state
-      }
-      return undefined
+    const current = Effect.suspend(() => {
+      changed.closeUnsafe()
+      return store.get(id)
     })
-    return Stream.unfold(
-      undefined,
-      () => Effect.map(next, (state) => state === undefined ? undefined : [state, undefined] as const)
+    /** The next state with another version. */
+    const after = (version: number): Effect.Effect<State | undefined, TaskError> =>
+      Effect.flatMap(
+        Effect.andThen(changed.await, current),
+        (state) => state?.version === version ? after(version) : Effect.succeed(state)
+      )
+    const states = Stream.unfold(
+      -1,
+      (version) =>
+        Effect.map(after(version), (state) => state === undefined ? undefined : [state, state.version] as const)
     )
+    return Stream.takeUntil(states, isFinal)
   }))

@@ -19,7 +19,7 @@ import * as Workflow from "effect/workflow/Workflow"
 import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
 import type { UndoReason } from "../../CurrentTask.ts"
 import type { Outcome } from "../../TaskState.ts"
-import type { StoredTask, TaskEnd } from "../store/store.ts"
+import type { StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
 import { isErrorResult, shortTaskId } from "../text.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
@@ -178,7 +178,7 @@ const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome):
     }
     yield* run.progress.flush
     const finished = yield* Effect.catchDefect(
-      awaitStore(store.finish(task.id, endOf(outcome))),
+      awaitStore(store.finish(task.id, { status: outcome._tag === "Result" ? "completed" : "failed", outcome })),
       (defect) => isPermanent(defect) ? Effect.succeed(defect) : Effect.die(defect)
     )
     // A handler that returns a value without a JSON form has a defect.
@@ -286,11 +286,6 @@ const isHandedOver = ({ instance, isReleased }: Run, cause: Cause.Cause<unknown>
   cause.reasons.some((reason) => reason.annotations.has(ClusterSchema.Abandon.key))
 
 const hasFailed = (outcome: Outcome): boolean => outcome._tag === "Error" || isErrorResult(outcome)
-
-const endOf = (outcome: Outcome): TaskEnd => ({
-  status: outcome._tag === "Result" ? "completed" : "failed",
-  outcome
-})
 
 /** The outcome of a handler that has died. The log has the cause; the client receives only a reference. */
 const defectOutcome = (run: Run, cause: Cause.Cause<never>): Effect.Effect<Outcome> =>

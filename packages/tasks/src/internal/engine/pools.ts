@@ -34,16 +34,7 @@ const shardGroupName = (number: number): string =>
 const lock = "SELECT pg_advisory_xact_lock(482906827891)"
 
 /** The pools of a database, and the shard groups: all of them, and those of the pools in `own`. */
-export const make = (
-  own: ReadonlyArray<string>
-): Effect.Effect<
-  {
-    readonly pools: Pools
-    readonly groups: { readonly all: ReadonlyArray<string>; readonly own: ReadonlyArray<string> }
-  },
-  TaskError,
-  SqlClient.SqlClient
-> =>
+export const make = (own: ReadonlyArray<string>) =>
   Effect.gen(function*() {
     const database = new Database(yield* SqlClient.SqlClient)
     const locked = database.prepare(lock)
@@ -81,11 +72,9 @@ export const make = (
     yield* database.transaction(Effect.andThen(locked(), create()))
     const groups = yield* Effect.forEach(own, group)
     const all = (yield* read()).map((row) => shardGroupName(Number(row["number"])))
-    return {
-      pools: {
-        executionOf: ({ id, pool }) =>
-          Effect.map(group(pool), (group) => group === defaultShardGroup ? id : `${group}/${id}`)
-      },
-      groups: { all: [defaultShardGroup, ...all], own: groups }
+    const pools: Pools = {
+      executionOf: ({ id, pool }) =>
+        Effect.map(group(pool), (group) => group === defaultShardGroup ? id : `${group}/${id}`)
     }
+    return { pools, groups: { all: [defaultShardGroup, ...all], own: groups } }
   })

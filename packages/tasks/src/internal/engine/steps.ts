@@ -29,17 +29,14 @@ type AttemptResult<A, E> =
   | { readonly _tag: "Value"; readonly value: A }
   | { readonly _tag: "Failure"; readonly error: E; readonly at: number }
 
-interface Codec<A, E> {
-  readonly encode: (exit: Exit.Exit<A, E>) => Effect.Effect<RecordedExit>
-  readonly decode: (recorded: RecordedExit) => Effect.Effect<AttemptResult<A, E>>
-}
+type Codec<A, E> = ReturnType<typeof codecOf<A, E>>
 
 const causeMessage = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   return error instanceof Error ? error.message : String(error)
 }
 
-const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>): Codec<A, E> => {
+const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>) => {
   const values = success && Schema.toCodecJson(success)
   const errors = error && Schema.toCodecJson(error)
   const write = <T>(codec: Schema.ConstraintCodec<T, unknown> | undefined, value: T, kind: string) => {
@@ -54,7 +51,7 @@ const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>): Cod
     return Effect.die(new Error(`step "${name}": its schema cannot decode the recorded result: ${value.failure}`))
   }
   return {
-    encode: (exit) =>
+    encode: (exit: Exit.Exit<A, E>) =>
       Effect.map(Clock.currentTimeMillis, (at): RecordedExit => {
         if (Exit.isSuccess(exit)) {
           const v = write(values, exit.value, "value")
@@ -69,7 +66,7 @@ const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>): Cod
         const e = write(errors, failure.error, "failure")
         return Result.isSuccess(e) ? { e: e.success, at } : { d: e.failure }
       }),
-    decode: (recorded): Effect.Effect<AttemptResult<A, E>> => {
+    decode: (recorded: RecordedExit): Effect.Effect<AttemptResult<A, E>> => {
       if ("v" in recorded) return Effect.map(read(values, recorded.v), (value) => ({ _tag: "Value", value }))
       if ("d" in recorded) return Effect.die(new Error(recorded.d))
       return Effect.map(read(errors, recorded.e), (error) => ({ _tag: "Failure", error, at: recorded.at }))

@@ -57,10 +57,6 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
     // "Receivers that do not declare the task capability … MUST process requests of that type normally, ignoring any
     // task-augmentation metadata if present": older revisions do not declare it.
     if (request.caller.revision !== legacyRevision || task === undefined) return undefined
-    return this.#start(call, task.ttl)
-  }
-
-  #start(call: ToolCall, ttlMs: number | undefined): ToolCallResult {
     const support = this.#tasks.policyFor(call.tool)?.support ?? "forbidden"
     // "If `execution.taskSupport` is not present or `forbidden`, … servers SHOULD return a -32601 (Method not found)
     // error."
@@ -69,8 +65,8 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
       return Effect.fail(new McpError.McpError({ reason: "MethodNotFound", message }))
     }
     return Effect.flatMap(
-      this.#tasks.startOrFail(call, ttlMs),
-      (state) => Effect.as(this.#notify(state, call.request), this.#createResult(state))
+      this.#tasks.startOrFail(call, task.ttl),
+      (state) => Effect.as(this.#notify(state, request), this.#createResult(state))
     )
   }
 
