@@ -1,5 +1,4 @@
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Schedule from "effect/Schedule"
@@ -120,5 +119,4 @@ const attempt = <A>(operation: string, run: () => Promise<A>) =>
 const run = (client: Client, sql: string) => attempt("listen", () => client.query(sql))
 
 /** Closes a connection. Waits at most 2 seconds for the server. */
-const close = (client: Client) =>
-  Effect.ignoreCause(Effect.timeout(attempt("close", () => client.end()), Duration.seconds(2)))
+const close = (client: Client) => Effect.ignoreCause(Effect.timeout(attempt("close", () => client.end()), "2 seconds"))

@@ -64,10 +64,7 @@ const settleDelayMs = 200
  */
 const maxSweepPauseMs = { alone: 60_000, shared: 10_000 }
 
-interface TaskRef {
-  readonly id: string
-  readonly pool: string
-}
+type TaskRef = Pick<State, "id" | "pool">
 
 const make = (options: Options) =>
   Effect.gen(function*() {

@@ -57,7 +57,8 @@ export const makeReadHistory = (sql: SqlClient.SqlClient, prefix = "cluster"): R
 export class History {
   /** The events in order; `undefined` until `load`. */
   #pending: Map<string, bigint> | undefined = undefined
-  #hasReplay = false
+  /** Whether events were pending when they were read. */
+  hasReplay = false
   /** The events that were reached before `load`. */
   readonly #reached = new Set<string>()
   readonly #read: Effect.Effect<ReadonlyMap<string, bigint>>
@@ -71,14 +72,9 @@ export class History {
     this.#pending !== undefined ? Effect.void : Effect.map(this.#read, (events) => {
       if (this.#pending !== undefined) return
       this.#pending = new Map([...events].filter(([name]) => !this.#reached.has(name)))
-      this.#hasReplay = this.#pending.size > 0
+      this.hasReplay = this.#pending.size > 0
     })
   )
-
-  /** Whether events were pending when they were read. */
-  get hasReplay(): boolean {
-    return this.#hasReplay
-  }
 
   /** The rank of a pending event; `lastRank` for any other. */
   rank(name: string): bigint {

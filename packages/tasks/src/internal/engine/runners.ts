@@ -89,14 +89,9 @@ export const layerRereadMessages: Layer.Layer<MessageStorage, never, MessageStor
       },
       unprocessedMessages: (shards, options) => {
         const all = [...shards]
-        const read = Effect.onError(storage.unprocessedMessages(all, options), () =>
-          Effect.sync(() => {
-            hasLostRead = true
-          }))
-        const reset = Effect.tap(storage.resetShards(all), () =>
-          Effect.sync(() => {
-            hasLostRead = false
-          }))
+        const noteLostRead = Effect.sync(() => void (hasLostRead = true))
+        const read = Effect.onError(storage.unprocessedMessages(all, options), () => noteLostRead)
+        const reset = Effect.tap(storage.resetShards(all), () => Effect.sync(() => void (hasLostRead = false)))
         return Effect.suspend(() => hasLostRead ? Effect.andThen(reset, read) : read)
       }
     })

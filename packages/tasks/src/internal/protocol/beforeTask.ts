@@ -10,6 +10,7 @@ import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { Handled } from "@skein/server/Catalog"
 import type { ToolCall } from "@skein/server/Extension"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 
 /** The place for the prepared value of a call, as JSON. */
@@ -21,13 +22,7 @@ export interface PreparedCell {
 export class Preparing extends Context.Service<Preparing, PreparedCell>()("@skein/tasks/Preparing") {}
 
 /** The result of a call that ended before its task started: its arguments were invalid, or preparing it failed. */
-export class NotStarted {
-  readonly result: CallToolResult
-
-  constructor(result: CallToolResult) {
-    this.result = result
-  }
-}
+export class NotStarted extends Data.Class<{ readonly result: CallToolResult }> {}
 
 /**
  * The prepared value is stored among the arguments, which are encrypted together. A client's value under this name is
@@ -42,7 +37,7 @@ export const prepare = ({ params, request, tool }: ToolCall): Handled<JsonObject
     const args = params.arguments ?? {}
     return Effect.map(
       Effect.provideService(tool.call(args, request), Preparing, cell),
-      (result) => cell.value === undefined ? new NotStarted(result) : { ...args, [preparedMember]: cell.value.json }
+      (result) => cell.value === undefined ? new NotStarted({ result }) : { ...args, [preparedMember]: cell.value.json }
     )
   })
 

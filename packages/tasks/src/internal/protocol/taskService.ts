@@ -1,7 +1,6 @@
 /**
  * The tasks of one server: how a call becomes a task, and which callers see it. All methods about tasks use it.
  */
-import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
@@ -65,11 +64,6 @@ export class TaskService extends Context.Service<TaskService, {
    * this never receives the task id, so the task is cancelled too.
    */
   readonly start: (call: ToolCall, ttlMs?: number) => Handled<State | NotStarted>
-  /**
-   * The same, for revisions in which the response is a task or an error: fails with `InvalidParams` if the task does
-   * not start.
-   */
-  readonly startOrFail: (call: ToolCall, ttlMs?: number) => Handled<State>
 }>()("@skein/tasks/TaskService") {}
 
 /** The task service of a server; `undefined` if `Tasks.layer` is not among its definitions. */
@@ -215,18 +209,10 @@ export const makeTaskService = (
     find,
     prepare: prepareCall,
     submit,
-    start,
-    startOrFail: (call, ttlMs) =>
-      Effect.flatMap(start(call, ttlMs), (started) =>
-        started instanceof NotStarted
-          ? Effect.fail(McpError.invalidParams(textOf(started.result) ?? `${call.params.name} was not started`))
-          : Effect.succeed(started))
+    start
   }
   return service
 }
-
-const textOf = ({ content: [first] }: CallToolResult): string | undefined =>
-  first?.type === "text" ? first.text : undefined
 
 const noArguments: JsonObject = {}
 

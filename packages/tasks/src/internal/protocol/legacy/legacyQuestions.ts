@@ -13,6 +13,7 @@ import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
+import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -32,18 +33,11 @@ type Fork = (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 const noTimeout = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
 
 /** A pending `tasks/result`. */
-class ResultRequest {
-  readonly request: RequestContext
-  readonly fork: Fork
+class ResultRequest extends Data.Class<{ readonly request: RequestContext; readonly fork: Fork }> {
   /** The questions that its client is being asked, by key. */
   readonly asked = new Map<string, Fiber.Fiber<void>>()
   /** The keys of questions that could not be sent here, because of the transport. */
   readonly failed = new Set<string>()
-
-  constructor(request: RequestContext, fork: Fork) {
-    this.request = request
-    this.fork = fork
-  }
 
   withdraw(key: string): void {
     const fiber = this.asked.get(key)
@@ -146,17 +140,14 @@ class TaskQuestions {
     return Effect.uninterruptible(Effect.suspend(() => {
       request.asked.delete(key)
       this.#answered.add(key)
-      return Effect.matchEffect(this.#engine.answer(this.#state.id, key, answer), {
-        onSuccess: () => Effect.void,
-        onFailure: (error) =>
-          Effect.andThen(
-            Effect.logError("failed to store the answer to a question of a task", error),
-            Effect.suspend(() => {
-              this.#answered.delete(key)
-              return this.#markFailed(request, key)
-            })
-          )
-      })
+      return Effect.catch(Effect.asVoid(this.#engine.answer(this.#state.id, key, answer)), (error) =>
+        Effect.andThen(
+          Effect.logError("failed to store the answer to a question of a task", error),
+          Effect.suspend(() => {
+            this.#answered.delete(key)
+            return this.#markFailed(request, key)
+          })
+        ))
     }))
   }
 
@@ -189,7 +180,7 @@ export class LegacyQuestions {
           Effect.sync(() => {
             const questions = this.#tasks.get(state.id) ?? new TaskQuestions(this.#engine, state)
             this.#tasks.set(state.id, questions)
-            const resultRequest = new ResultRequest(request, fork)
+            const resultRequest = new ResultRequest({ request, fork })
             questions.add(resultRequest)
             return { questions, resultRequest }
           }),

@@ -5,6 +5,7 @@
  *
  * Delete this folder, and its one import in `Tasks.ts`, to drop the tasks of 2025-11-25.
  */
+import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { type CreateTaskResult, type GetTaskResult, type ListTasksResult, related } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
@@ -16,6 +17,7 @@ import { method } from "@skein/server/Extension"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { isFinal, type Owner, type State } from "../../../TaskState.ts"
+import { NotStarted } from "../beforeTask.ts"
 import { taskPage } from "../taskPage.ts"
 import { type TaskService, withMcpErrors } from "../taskService.ts"
 import { taskOf } from "../wire.ts"
@@ -64,10 +66,11 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
       const message = `Method not found: ${call.params.name} does not support task-augmented calls`
       return Effect.fail(new McpError.McpError({ reason: "MethodNotFound", message }))
     }
-    return Effect.flatMap(
-      this.#tasks.startOrFail(call, task.ttl),
-      (state) => Effect.as(this.#notify(state, request), this.#createResult(state))
-    )
+    return Effect.flatMap(this.#tasks.start(call, task.ttl), (started) =>
+      // In this revision the response is a task or an error.
+      started instanceof NotStarted
+        ? Effect.fail(McpError.invalidParams(textOf(started.result) ?? `${params.name} was not started`))
+        : Effect.as(this.#notify(started, request), this.#createResult(started)))
   }
 
   /** "Tasks MUST begin in the `working` status when created", even one that has already ended. */
@@ -145,6 +148,9 @@ export class LegacyTasks implements Pick<Extension, "capabilities" | "methods"> 
     })
   }
 }
+
+const textOf = ({ content: [first] }: CallToolResult): string | undefined =>
+  first?.type === "text" ? first.text : undefined
 
 const cancelledByRequest = "The task was cancelled by request"
 
