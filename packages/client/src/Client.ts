@@ -34,13 +34,10 @@ import type {
   ResourceTemplate
 } from "@skein/protocol/Resource"
 import type * as Revision from "@skein/protocol/Revision"
-import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import type { ListToolsResult, Tool } from "@skein/protocol/Tool"
 import type { Transport } from "@skein/runtime/Connection"
-import type * as Limits from "@skein/runtime/Limits"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -52,7 +49,6 @@ import { logConnection } from "./internal/connection/logConnection.ts"
 import { ClientImpl } from "./internal/client.ts"
 import { ClientContextImpl } from "./internal/context.ts"
 import * as ConnectionSupervisor from "./internal/connection/supervisor.ts"
-import type { Heartbeat } from "./internal/connection/heartbeat.ts"
 import type {
   CallToolOptions,
   CompleteOptions,
@@ -61,141 +57,14 @@ import type {
   RequestOptions,
   TypedCallOptions
 } from "./internal/calls/options.ts"
-import type { Middleware } from "./Middleware.ts"
+import type { Options } from "./internal/options.ts"
 import type { LoggingMessage, Notification } from "./Notification.ts"
 import type * as RemoteTask from "./RemoteTask.ts"
-import type * as ResponseCache from "./ResponseCache.ts"
 import type * as Toolkit from "./Toolkit.ts"
-import type * as Reconnect from "./Reconnect.ts"
 import type { Status } from "./Status.ts"
-import type * as TaskReceiver from "./TaskReceiver.ts"
-import type { Telemetry } from "./Telemetry.ts"
 
-/** The options of a client. All of them are optional. */
-export interface Options {
-  /** Name and version of this client, as it sends them to the server. Default `{ name: "skein", version: "0.1.0" }`. */
-  readonly info?: Implementation | undefined
-  /**
-   * The revisions that the client accepts. Default: all. A server that speaks none of them is refused with
-   * `NegotiationFailed`, also with a stored `serverProfile`. Without the stateless revision the client does not probe the
-   * server; without a session-based one it never sends `initialize`.
-   */
-  readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
-  /**
-   * How long the client waits for the response to `server/discover` before it sends `initialize`: 3 seconds by default. A
-   * server that starts slowly loses nothing by it, since the probe is not cancelled. If `revisions` has no
-   * session-based revision, the request timeout applies instead.
-   */
-  readonly probeTimeout?: Duration.Input | undefined
-  /** The bounds of the connection, and the timeouts of its requests. */
-  readonly limits?: Limits.Limits | undefined
-  /**
-   * Whether a method fails with `Unsupported`, and sends nothing, when the server did not declare its capability.
-   * Default true. Turn it off for a server that supports more than it declares.
-   */
-  readonly enforceCapabilities?: boolean | undefined
-  /**
-   * How many pages `listTools` and the other lists request: 1,000 by default. A longer list fails with `LimitExceeded`.
-   */
-  readonly maxPages?: number | undefined
-  /**
-   * How many items `listTools` and the other lists collect: 10,000 by default. A longer list fails with `LimitExceeded`.
-   */
-  readonly maxItems?: number | undefined
-  /**
-   * How large the collected pages may be, in UTF-16 units of JSON: 64 Mi by default. The first eight pages are not
-   * measured. A larger list fails with `LimitExceeded`.
-   */
-  readonly maxListingChars?: number | undefined
-  /**
-   * How many notifications wait for each reader of `notifications`, `logs` or `changes`: 256 by default. A full buffer
-   * drops its oldest notification; a stream of `changes` then has a `Gap`.
-   */
-  readonly maxBufferedNotifications?: number | undefined
-  /** Functions around each call, outermost first: see `Middleware`. Default: none. */
-  readonly middleware?: ReadonlyArray<Middleware> | undefined
-  /** Makes a span for each request: `Telemetry.make()`. Default: no spans. */
-  readonly telemetry?: Telemetry | undefined
-  /**
-   * The name that the host gives this server. Handlers of input requests receive it as the `label` of the
-   * `RequestingServer`. Default: none; in a pool, the server's name there.
-   */
-  readonly label?: string | undefined
-  /**
-   * How many times one request may be answered with input requests (`input_required`) before it fails with
-   * `LimitExceeded`: 10 by default. The host answers input requests with the services `Elicitation`, `Sampling` and
-   * `Roots`.
-   */
-  readonly maxRounds?: number | undefined
-  /**
-   * How many input requests one response may contain: 32 by default. A request whose response has more fails with
-   * `LimitExceeded`, and the host receives none of them. An error that lists more URLs to visit than that (2025-11-25,
-   * `-32042`) is passed on unchanged.
-   */
-  readonly maxInputRequests?: number | undefined
-  /**
-   * How many input requests of one response are passed to the host at the same time: 8 by default. The others wait until
-   * one of them is answered. Input requests that a server of a session-based revision sends as requests are bounded by
-   * `limits.maxInFlightRequests`.
-   */
-  readonly inputRequestConcurrency?: number | undefined
-  /**
-   * The bounds of input requests that a server sends as tasks (2025-11-25). With `false` the client does not declare
-   * that it supports them, and answers such requests like all others. See `TaskReceiver`.
-   */
-  readonly taskReceiver?: TaskReceiver.Options | false | undefined
-  /**
-   * Whether the result of a listed tool is validated against its `outputSchema` ("Clients SHOULD validate structured
-   * results against this schema"). Default true, with the default bounds of `SchemaValidation`; an object sets other
-   * bounds. A result that does not match, or that takes more steps than the bounds allow, fails with `InvalidResponse`.
-   * Before it fails for the first time, the tools are listed again, since the tool may have changed. A schema that
-   * cannot be used validates nothing, and is logged.
-   */
-  readonly validateOutput?: boolean | SchemaValidation.Options | undefined
-  /**
-   * For how many tools the client remembers the definition: the `outputSchema`, the parameters that are repeated in
-   * headers, and whether a call is repeatable: 10,000 by default. Beyond that, the tool that was listed first is
-   * forgotten.
-   */
-  readonly maxTools?: number | undefined
-  /**
-   * How large all remembered `outputSchema`s may be together, in UTF-16 units of JSON: 16 Mi by default. Results of tools
-   * beyond that are not validated, which is logged. A schema that is too large for `validateOutput` is not remembered
-   * at all.
-   */
-  readonly maxOutputSchemaChars?: number | undefined
-  /**
-   * Whether and how a lost connection is reopened. By default the transport decides, with the defaults of the policy:
-   * HTTP connections are reopened; a process that exits is only started again if this option is `true` or a policy. The
-   * first connection is attempted once.
-   */
-  readonly reconnect?: Reconnect.Policy | boolean | undefined
-  /**
-   * How many times a request whose response was lost is sent again: 3 by default; then it fails. Only requests that did
-   * not reach the server or that are repeatable are sent again (see {@link RequestOptions}), within the timeouts of the
-   * request.
-   */
-  readonly maxRetries?: number | undefined
-  /**
-   * Checks the server every `interval` with `ping` or `server/discover`. If no response comes within `timeout`, the
-   * connection ends as lost, and `reconnect` applies. Default: off.
-   */
-  readonly heartbeat?: Heartbeat | undefined
-  /**
-   * How responses are cached, if the server allows it. Default: in memory, for this client alone. `false` turns the
-   * cache off. See `ResponseCache`.
-   */
-  readonly cache?: ResponseCache.Options | false | undefined
-  /**
-   * How tasks are followed. With `false` the client does not declare the extension, and sends no call as a task. See
-   * `RemoteTask`.
-   */
-  readonly tasks?: RemoteTask.Options | boolean | undefined
-  /** The profile of the server from an earlier connection: see {@link Client.serverProfile}. */
-  readonly serverProfile?: ServerProfile | undefined
-}
-
-export type { CallToolOptions, CompleteOptions, Heartbeat, PageOptions, PingOptions, RequestOptions, TypedCallOptions }
+export type { Heartbeat } from "./internal/connection/heartbeat.ts"
+export type { CallToolOptions, CompleteOptions, Options, PageOptions, PingOptions, RequestOptions, TypedCallOptions }
 
 /**
  * Calls a tool. The arguments are an object of JSON values, which an `interface` may describe. If the server answers

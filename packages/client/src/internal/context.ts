@@ -3,7 +3,6 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
-import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import type { Transport } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type { Progress } from "@skein/runtime/RequestContext"
@@ -18,41 +17,24 @@ import type { ServerProfile } from "../ServerProfile.ts"
 import type { Handler, Middleware } from "../Middleware.ts"
 import type { Notification } from "../Notification.ts"
 import type { Resolved } from "../Reconnect.ts"
-import type { Options as TaskSettings } from "../RemoteTask.ts"
-import type * as ResponseCache from "../ResponseCache.ts"
-import { InputRequestHandler, type Options as AnswersOptions } from "./input/inputRequests.ts"
+import { InputRequestHandler } from "./input/inputRequests.ts"
+import type { Options } from "./options.ts"
 import * as Cache from "./cache/cache.ts"
 import type { ClientContext, InternalOptions } from "./calls/context.ts"
 import { call, compose } from "./pipeline.ts"
 import { send } from "./calls/send.ts"
 import { Changes } from "./subscriptions/changes.ts"
-import { connect, type ConnectContext, type ConnectOptions } from "./connection/connect.ts"
+import { connect, type ConnectContext } from "./connection/connect.ts"
 import { ToolCatalog } from "./calls/toolCatalog.ts"
 import type { ConnectionSupervisor, ScopeListener, SupervisorOptions, Timeouts } from "./connection/supervisor.ts"
-import { type ReconnectOptions, resolveReconnect } from "./connection/bounds.ts"
-import { type Heartbeat, heartbeat } from "./connection/heartbeat.ts"
+import { resolveReconnect } from "./connection/bounds.ts"
+import { heartbeat } from "./connection/heartbeat.ts"
 import { type NegotiatedConnection, serverProfileOf } from "./connection/connection.ts"
 import { ToolListRefresh } from "./calls/toolListRefresh.ts"
 import { Broadcast } from "./broadcast.ts"
 import { type Bounds, walk } from "./calls/pages.ts"
 import { createdIn } from "./legacyTasks/requestTask.ts"
 import { TaskRegistry } from "./calls/taskRegistry.ts"
-
-/** The options of a client. */
-interface Options extends ConnectOptions, ReconnectOptions, AnswersOptions {
-  readonly maxTools?: number | undefined
-  readonly maxOutputSchemaChars?: number | undefined
-  readonly validateOutput?: boolean | SchemaValidation.Options | undefined
-  readonly enforceCapabilities?: boolean | undefined
-  readonly maxPages?: number | undefined
-  readonly maxItems?: number | undefined
-  readonly maxListingChars?: number | undefined
-  readonly maxRounds?: number | undefined
-  readonly heartbeat?: Heartbeat | undefined
-  readonly middleware?: ReadonlyArray<Middleware> | undefined
-  readonly cache?: ResponseCache.Options | false | undefined
-  readonly tasks?: TaskSettings | boolean | undefined
-}
 
 /** The state of one client: the context of its calls, of its connections, and of their supervisor. */
 export class ClientContextImpl implements ClientContext, ConnectContext, SupervisorOptions {

@@ -38,10 +38,6 @@ export const serverErrorOf = ({ reason }: ClientError): McpError.McpError | unde
 export const endOf = ({ reason }: ClientError): SessionEnd | undefined =>
   reason._tag === "Closed" ? reason.end : undefined
 
-/** The HTTP status of the response that caused the failure, if a response did. */
-export const statusOf = ({ reason }: ClientError): number | undefined =>
-  reason._tag === "HttpError" || reason._tag === "Unauthorized" ? reason.status : undefined
-
 /** The HTTP statuses below 500 of requests that were too slow, too early or too many. */
 const transientStatuses = new Set([408, 425, 429])
 

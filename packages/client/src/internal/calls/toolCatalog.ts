@@ -4,7 +4,6 @@
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
-import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import { quote } from "@skein/protocol/Text"
 import type { ListToolsResult, Tool, ToolAnnotations, ToolExecution } from "@skein/protocol/Tool"
 import * as XMcpHeader from "@skein/protocol/XMcpHeader"
@@ -14,15 +13,12 @@ import * as Result from "effect/Result"
 import { type ClientError, Unsupported } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { clientError } from "../errors.ts"
+import type { Options } from "../options.ts"
 import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
 
 /** The part of a client that the catalog uses. */
 interface CatalogContext {
-  readonly options: {
-    readonly maxTools?: number | undefined
-    readonly maxOutputSchemaChars?: number | undefined
-    readonly validateOutput?: boolean | SchemaValidation.Options | undefined
-  }
+  readonly options: Pick<Options, "maxTools" | "maxOutputSchemaChars" | "validateOutput">
   /** Logs a warning. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
 }

@@ -4,16 +4,10 @@
 import type { Transport } from "@skein/runtime/Connection"
 import * as Limits from "@skein/runtime/Limits"
 import * as Reconnect from "../../Reconnect.ts"
+import type { Options } from "../options.ts"
 import type { SupervisorOptions, Timeouts } from "./supervisor.ts"
 
-/** The options of the client for reconnecting and retrying. */
-export interface ReconnectOptions {
-  readonly reconnect?: Reconnect.Policy | boolean | undefined
-  readonly maxRetries?: number | undefined
-  readonly limits?: Limits.Limits | undefined
-}
-
-const patienceOf = (options: ReconnectOptions, backoff: Reconnect.Resolved): Timeouts => {
+const patienceOf = (options: Options, backoff: Reconnect.Resolved): Timeouts => {
   const { maxTimeout, timeout } = Limits.resolve(options.limits)
   return { timeout, maxTimeout, maxRetries: options.maxRetries ?? 3, backoff }
 }
@@ -23,7 +17,7 @@ const usual = patienceOf({}, Reconnect.resolve())
 
 /** Applies the defaults: the transport decides whether its connections are reopened by default. */
 export const resolveReconnect = (
-  options: ReconnectOptions,
+  options: Options,
   transport: Transport
 ): Pick<SupervisorOptions, "policy" | "timeouts"> => {
   const asked = options.reconnect ?? transport.reconnects ?? false

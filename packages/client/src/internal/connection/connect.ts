@@ -17,7 +17,6 @@ import * as Peer from "@skein/runtime/Peer"
 import { RequestRunner } from "@skein/runtime/RequestRunner"
 import type { Session, SessionEnd } from "@skein/runtime/Session"
 import type * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -26,6 +25,7 @@ import { ClientError, NegotiationFailed } from "../../ClientError.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Notification } from "../../Notification.ts"
 import type { Telemetry } from "../../Telemetry.ts"
+import type { Options } from "../options.ts"
 import type { InputRequestHandler } from "../input/inputRequests.ts"
 import { InboundFilter } from "./inboundFilter.ts"
 import { initialize, probe, resume, type Settings } from "./handshake.ts"
@@ -35,23 +35,11 @@ import { type Agreement, type ConnectionOwner, type NegotiatedConnection, readSe
 import type { Broadcast } from "../broadcast.ts"
 import { decode } from "./notification.ts"
 
-/** The options of the client for opening a connection. */
-export interface ConnectOptions {
-  readonly info?: Implementation | undefined
-  readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
-  readonly probeTimeout?: Duration.Input | undefined
-  readonly limits?: Limits.Limits | undefined
-  readonly maxBufferedNotifications?: number | undefined
-  readonly telemetry?: Telemetry | undefined
-  readonly serverProfile?: ServerProfile | undefined
-  readonly tasks?: unknown
-}
-
 const defaultInfo: Implementation = { name: "skein", version: "0.1.0" }
 
 /** Makes the function that adds the `_meta` of the stateless revision to each request. */
 const stamper = (
-  { info: clientInfo = defaultInfo, tasks }: Pick<ConnectOptions, "info" | "tasks">,
+  { info: clientInfo = defaultInfo, tasks }: Pick<Options, "info" | "tasks">,
   { capabilities }: InputRequestHandler,
   protocolVersion: Revision.Revision,
   logLevel?: LoggingLevel
@@ -61,7 +49,7 @@ const stamper = (
   return RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
 }
 
-const settingsOf = (options: ConnectOptions, answers: InputRequestHandler): Settings => {
+const settingsOf = (options: Options, answers: InputRequestHandler): Settings => {
   const revisions = Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true)
   return {
     revisions,
@@ -80,7 +68,7 @@ type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreemen
 
 /** The state that all connections of a client share. */
 export interface ConnectContext {
-  readonly options: ConnectOptions
+  readonly options: Options
   readonly answers: InputRequestHandler
   readonly notifications: Broadcast<Notification>
   /** Whether `notifications` has readers. */
@@ -237,7 +225,7 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
 
 /** The stored server profile, if it can be used. */
 const storedProfile = (
-  { serverProfile }: ConnectOptions,
+  { serverProfile }: Options,
   { revisions }: Settings,
   client: ConnectContext
 ): ServerProfile | undefined => {
@@ -257,7 +245,7 @@ const storedProfile = (
  */
 export const connect = (
   transport: Transport,
-  options: ConnectOptions,
+  options: Options,
   shared: ConnectContext,
   owned: ScopeListener
 ): Effect.Effect<NegotiatedConnection, ClientError> => {

@@ -21,7 +21,6 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type ClientError, InputRefused, LimitExceeded } from "../../ClientError.ts"
-import type * as TaskReceiver from "../../TaskReceiver.ts"
 import {
   capabilitiesOf,
   handleInputRequest,
@@ -32,18 +31,10 @@ import {
 } from "./handlers.ts"
 import type { Refusal } from "./services.ts"
 import { clientError } from "../errors.ts"
+import type { Options } from "../options.ts"
 import { type Bounds, Visits } from "./visits.ts"
 import { capabilityOf, concernsTasks, type Ready, Receiving } from "../legacyTasks/receiver.ts"
 import { quote } from "@skein/protocol/Text"
-
-/** The options of input requests. */
-export interface Options {
-  readonly label?: string | undefined
-  readonly maxInputRequests?: number | undefined
-  readonly inputRequestConcurrency?: number | undefined
-  readonly limits?: Limits.Limits | undefined
-  readonly taskReceiver?: TaskReceiver.Options | false | undefined
-}
 
 /** The members of a connection that input is requested on. */
 interface InputConnection {
