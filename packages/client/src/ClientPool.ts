@@ -37,10 +37,11 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type * as Stream from "effect/Stream"
 import type { Client } from "./Client.ts"
-import { ClientError, Timeout } from "./ClientError.ts"
+import type { ClientError } from "./ClientError.ts"
 import { DuplicateName, LimitExceeded, PoolError, ServerNotFound } from "./PoolError.ts"
 import { Credentials } from "./Credentials.ts"
 import { Broadcast } from "./internal/broadcast.ts"
+import { listResult } from "./internal/calls/pages.ts"
 import { type Broken, type Open, type Opening, PoolEntry, type Server, type State } from "./internal/pool/poolEntry.ts"
 import * as Reconnect from "./Reconnect.ts"
 
@@ -184,17 +185,9 @@ export const make = (
     const list = <A>(each: (client: Client) => Effect.Effect<ReadonlyArray<A>, ClientError>): Listings<A> =>
       Effect.suspend(() =>
         Effect.forEach([...pooled.values()], ({ client, name }) =>
-          Effect.flatMap(client, each).pipe(
-            Effect.catchReason("ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])),
-            Effect.timeoutOrElse({
-              duration: listTimeout,
-              orElse: () => {
-                const message = `${name} did not return its list within listTimeout`
-                return Effect.fail(new ClientError({ reason: new Timeout({ message }) }))
-              }
-            }),
-            Effect.result,
-            Effect.map((result): Listing<A> => ({ server: name, result }))
+          Effect.map(
+            listResult(Effect.flatMap(client, each), listTimeout, `${name} did not return its list within listTimeout`),
+            (result): Listing<A> => ({ server: name, result })
           ), { concurrency: "unbounded" })
       )
     return {

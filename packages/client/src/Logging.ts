@@ -80,9 +80,8 @@ export const forward = (client: Client, options: Options = {}): Effect.Effect<vo
     ({ message }) =>
       Effect.annotateLogs(
         Effect.logWarning(`The level of the server's log messages could not be set: ${printable(message, maxLength)}`),
-        {
-          "mcp.server": nameOf(client)
-        }
+        "mcp.server",
+        nameOf(client)
       )
   )
   return Effect.flatMap(

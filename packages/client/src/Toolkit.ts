@@ -39,7 +39,7 @@ import type { ClientError } from "./ClientError.ts"
 import { partsOf } from "./internal/toolkit/content.ts"
 import type { RequestOptions } from "./internal/calls/options.ts"
 import { ToolFailure } from "./internal/toolkit/failure.ts"
-import { handler } from "./internal/toolkit/handler.ts"
+import { handler, type Remote } from "./internal/toolkit/handler.ts"
 import { uniqueNames } from "./internal/toolkit/names.ts"
 import { listAll, type Listed, type ToolClient, type ToolPool, type ToolSource } from "./internal/toolkit/source.ts"
 
@@ -117,11 +117,7 @@ const annotated = <T extends AiTool.Any>(tool: T, { _meta, annotations = {}, tit
   return result as T
 }
 
-interface Offered extends Origin {
-  readonly client: Listed["client"]
-}
-
-const offers = (listed: ReadonlyArray<Listed>, options: Options): ReadonlyArray<Offered> =>
+const offers = (listed: ReadonlyArray<Listed>, options: Options): ReadonlyArray<Remote> =>
   listed.flatMap(({ client, server, tools }) =>
     Result.getOrElse(tools, () => [])
       .filter((tool) => options.include?.(server, tool) ?? true)

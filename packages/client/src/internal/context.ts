@@ -14,7 +14,7 @@ import type * as Stream from "effect/Stream"
 import type { Change } from "../Changes.ts"
 import type { ClientError } from "../ClientError.ts"
 import type { ServerProfile } from "../ServerProfile.ts"
-import type { Handler, Middleware } from "../Middleware.ts"
+import type { Call, Handler } from "../Middleware.ts"
 import type { Notification } from "../Notification.ts"
 import type { Resolved } from "../Reconnect.ts"
 import { InputRequestHandler } from "./input/inputRequests.ts"
@@ -86,16 +86,6 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     return this.options.maxRounds ?? 10
   }
 
-  #throughMiddleware(
-    middleware: ReadonlyArray<Middleware>,
-    method: Method.RequestMethod<unknown, unknown>,
-    params: JsonRpc.JsonObject,
-    options: InternalOptions
-  ): Effect.Effect<unknown, ClientError> {
-    const handler = this.#handler ??= compose(this, middleware)
-    return Effect.suspend(() => handler({ method, params, options }))
-  }
-
   get pages(): Bounds {
     const { options } = this
     return {
@@ -131,15 +121,12 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     options: InternalOptions<R> = {}
   ): Effect.Effect<R, ClientError> {
     const { middleware } = this.options
-    const made = middleware === undefined || middleware.length === 0
-      ? call(this, method as Method.RequestMethod<unknown, R>, params, options)
-      : this.#throughMiddleware(
-        middleware,
-        method as Method.RequestMethod<unknown, R>,
-        params as JsonRpc.JsonObject,
-        options
-      )
-    return made as Effect.Effect<R, ClientError>
+    if (middleware !== undefined && middleware.length > 0) {
+      const handler = this.#handler ??= compose(this, middleware)
+      const asked = { method, params, options } as unknown as Call
+      return Effect.suspend(() => handler(asked)) as Effect.Effect<R, ClientError>
+    }
+    return call(this, method as Method.RequestMethod<unknown, R>, params, options) as Effect.Effect<R, ClientError>
   }
 
   watchTasks(taskIds: ReadonlyArray<string>): Stream.Stream<Change, ClientError> {

@@ -4,7 +4,9 @@
 import type * as McpError from "@skein/protocol/McpError"
 import type { SessionEnd } from "@skein/runtime/Session"
 import { ConnectionLost, MessageRejected, OpenFailed, TransportError } from "@skein/runtime/TransportError"
-import { ClientError, type Reason } from "../ClientError.ts"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { ClientError, type Reason, Timeout } from "../ClientError.ts"
 
 /** Makes the failure of a method with a reason that has a message, and perhaps a cause, alone. */
 export const clientError = (
@@ -13,6 +15,15 @@ export const clientError = (
   method?: string,
   cause?: unknown
 ): ClientError => new ClientError({ reason: new Reason({ message, cause }), method })
+
+/** Fails with `Timeout` and this message if an effect takes longer than `duration`. */
+export const within = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  duration: Duration.Input,
+  message: string,
+  method?: string
+): Effect.Effect<A, E | ClientError, R> =>
+  Effect.timeoutOrElse(effect, { duration, orElse: () => Effect.fail(clientError(Timeout, message, method)) })
 
 /** The error of a connection that broke, or of a message that may have been handled. */
 export const connectionLost = (

@@ -6,6 +6,7 @@
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import { clip, quote } from "@skein/protocol/Text"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError, InvalidResponse } from "../../ClientError.ts"
@@ -40,12 +41,7 @@ const problemText = ({ message, path }: SchemaValidation.Problem): string => {
 }
 
 /** Why a schema is not stored. */
-export class Unkept {
-  readonly why: string
-  constructor(why: string) {
-    this.why = why
-  }
-}
+export class Unkept extends Data.Class<{ readonly why: string }> {}
 
 /** Validates the results of one tool. The schema is compiled once, with the first result. */
 export class OutputCheck {

@@ -1,9 +1,11 @@
 /**
  * Requests the pages of a list within bounds.
  */
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Result from "effect/Result"
 import { type ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
-import { clientError, serverErrorOf } from "../errors.ts"
+import { clientError, serverErrorOf, within } from "../errors.ts"
 
 /** The bounds of a list. */
 export interface Bounds {
@@ -80,3 +82,18 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
       seen.add(cursor)
     }
   })
+
+/**
+ * The list of one of several servers, or the error of listing it. It is empty if the server does not declare the
+ * capability. A list that takes longer than `timeout` fails with `Timeout` and the message.
+ */
+export const listResult = <A>(
+  list: Effect.Effect<ReadonlyArray<A>, ClientError>,
+  timeout: Duration.Input,
+  message: string
+): Effect.Effect<Result.Result<ReadonlyArray<A>, ClientError>> =>
+  Effect.result(within(
+    Effect.catchReason(list, "ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])),
+    timeout,
+    message
+  ))

@@ -184,10 +184,10 @@ export class ToolCatalog {
     const room = most - this.#size
     const size = sizeUpTo(schema, Math.min(maxSchemaChars, room))
     if (size > maxSchemaChars) {
-      return [new Unkept(`The schema has more than ${maxSchemaChars} characters (maxSchemaChars)`), 0]
+      return [new Unkept({ why: `The schema has more than ${maxSchemaChars} characters (maxSchemaChars)` }), 0]
     }
     if (size <= room) return [schema, size]
-    return [new Unkept(`The schemas of all tools have more than ${most} characters (maxOutputSchemaChars)`), 0]
+    return [new Unkept({ why: `The schemas of all tools have more than ${most} characters (maxOutputSchemaChars)` }), 0]
   }
 
   #release(name: string): void {

@@ -21,7 +21,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
-import { ClientError, NegotiationFailed } from "../../ClientError.ts"
+import { type ClientError, NegotiationFailed } from "../../ClientError.ts"
+import { clientError } from "../errors.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Notification } from "../../Notification.ts"
 import type { Telemetry } from "../../Telemetry.ts"
@@ -251,9 +252,7 @@ export const connect = (
 ): Effect.Effect<NegotiatedConnection, ClientError> => {
   const settings = settingsOf(options, shared.answers)
   if (settings.revisions.length === 0) {
-    return Effect.fail(
-      new ClientError({ reason: new NegotiationFailed({ message: "The option `revisions` names no revision" }) })
-    )
+    return Effect.fail(clientError(NegotiationFailed, "The option `revisions` names no revision"))
   }
   /** Opens one connection and runs its handshake, in a separate scope. If it fails, the scope is closed first. */
   const attempt = (handshake: Handshake, connecting = transport.connect) =>

@@ -184,21 +184,17 @@ export class ConnectionSupervisor implements ConnectionOwner {
 
   /** Opens a connection in a scope of its own. */
   get open(): Effect.Effect<NegotiatedConnection, ClientError> {
-    return Effect.suspend(() => {
-      const opening = this.#settings.open(this.#fresh, (scope) => {
+    return Effect.gen({ self: this }, function*() {
+      const connection = yield* this.#settings.open(this.#fresh, (scope) => {
         this.#scope = scope
       })
-      return Effect.flatMap(opening, (connection) => {
-        const scope = this.#scope!
-        return this.#settings.opened(connection).pipe(
-          Scope.provide(scope),
-          Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause))),
-          Effect.map(() => {
-            this.#since = this.now()
-            return connection
-          })
-        )
-      })
+      const scope = this.#scope!
+      yield* this.#settings.opened(connection).pipe(
+        Scope.provide(scope),
+        Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+      )
+      this.#since = this.now()
+      return connection
     })
   }
 
@@ -297,19 +293,12 @@ export class ConnectionSupervisor implements ConnectionOwner {
 
   /** Closes the connection that is open, and ends the client. */
   close(exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> {
-    return Effect.suspend(() => {
+    return Effect.gen({ self: this }, function*() {
       this.closed = closedError(messageOf(closed), closed)
       this.retire(this.closed)
-      const interrupted = this.#reconnecting === undefined ? Effect.void : Fiber.interrupt(this.#reconnecting)
-      return Effect.andThen(
-        interrupted,
-        Effect.suspend(() =>
-          Effect.andThen(
-            this.#scope === undefined ? Effect.void : Scope.close(this.#scope, exit),
-            Effect.sync(() => this.finish(closed))
-          )
-        )
-      )
+      if (this.#reconnecting !== undefined) yield* Fiber.interrupt(this.#reconnecting)
+      if (this.#scope !== undefined) yield* Scope.close(this.#scope, exit)
+      this.finish(closed)
     })
   }
 

@@ -5,6 +5,7 @@
 import type { Headers } from "@skein/runtime/Connection"
 import { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { Challenge, Credentials } from "../../Credentials.ts"
@@ -13,38 +14,35 @@ import { customHeaders, invalidHeader, type Resolved } from "./settings.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** The request must be sent again, after a redirect or with other credentials. */
-class Repeat {
+class Repeat extends Data.Class<{
   readonly request: HttpRequest
   readonly redirects: number
   readonly challenges: number
-  constructor(request: HttpRequest, redirects: number, challenges: number) {
-    this.request = request
-    this.redirects = redirects
-    this.challenges = challenges
-  }
-}
+}> {}
 
 /**
- * Runs the effect of the options or of the credentials that returns headers. Its failure may quote a secret, so it is
- * the cause of the error but not part of the message.
+ * Adds the headers that the effect of the options or of the credentials returns, without the headers of the protocol. A
+ * header that was added earlier is replaced. The failure of the effect may quote a secret, so it is the cause of the
+ * error but not part of the message.
  */
-const headersFrom = (what: string, headers: Effect.Effect<Headers, unknown>): Effect.Effect<Headers, TransportError> =>
-  Effect.catchCause(
-    headers,
-    (cause) => Effect.fail(notDelivered(`${what} could not be obtained`, undefined, Cause.squash(cause)))
+const addHeaders = (
+  request: HttpRequest,
+  what: string,
+  headers: Effect.Effect<Headers, unknown>
+): Effect.Effect<HttpRequest, TransportError> =>
+  Effect.flatMap(
+    Effect.catchCause(
+      headers,
+      (cause) => Effect.fail(notDelivered(`${what} could not be obtained`, undefined, Cause.squash(cause)))
+    ),
+    (headers) => {
+      const kept = customHeaders(headers)
+      const wrong = invalidHeader(kept)
+      return wrong === undefined
+        ? Effect.succeed({ ...request, headers: { ...request.headers, ...kept } })
+        : Effect.fail(notDelivered(`The header ${JSON.stringify(wrong)} cannot be sent`))
+    }
   )
-
-/**
- * Adds the headers of the options or of the credentials, without the headers of the protocol. A header that was added
- * earlier is replaced.
- */
-const addHeaders = (request: HttpRequest, headers: Headers): Effect.Effect<HttpRequest, TransportError> => {
-  const kept = customHeaders(headers)
-  const wrong = invalidHeader(kept)
-  return wrong === undefined
-    ? Effect.succeed({ ...request, headers: { ...request.headers, ...kept } })
-    : Effect.fail(notDelivered(`The header ${JSON.stringify(wrong)} cannot be sent`))
-}
 
 /**
  * The target of a redirect, or an error if it must not be followed: "credentials must not follow to another origin".
@@ -104,7 +102,7 @@ export class Exchanger {
       if (status >= 300 && status < 400) {
         const url = redirectTarget(request, reply, redirects, maxRedirects)
         if (url instanceof TransportError) return Effect.fail(url)
-        return Effect.succeed(new Repeat({ ...request, url }, redirects + 1, challenges))
+        return Effect.succeed(new Repeat({ request: { ...request, url }, redirects: redirects + 1, challenges }))
       }
       if ((status === 401 || status === 403) && credentials !== undefined && challenges < maxChallenges) {
         const attempt = challenges + 1
@@ -117,7 +115,7 @@ export class Exchanger {
         return Effect.flatMap(
           this.#answerChallenge(credentials, renewals, challenge),
           (again): Effect.Effect<A | Repeat, E> =>
-            again ? Effect.succeed(new Repeat(request, redirects, attempt)) : use(reply)
+            again ? Effect.succeed(new Repeat({ request, redirects, challenges: attempt })) : use(reply)
         )
       }
       return use(reply)
@@ -157,18 +155,11 @@ export class Exchanger {
     const { credentials, dynamic, headers: fixed } = this.#settings
     const base = fixed === undefined ? request : { ...request, headers: { ...fixed, ...request.headers } }
     if (dynamic === undefined && credentials === undefined) return base
-    const more = dynamic === undefined
-      ? Effect.succeed(base)
-      : Effect.flatMap(headersFrom("The headers", dynamic), (headers) => addHeaders(base, headers))
+    const more = dynamic === undefined ? Effect.succeed(base) : addHeaders(base, "The headers", dynamic)
     if (credentials === undefined) return more
-    return Effect.flatMap(more, (request) =>
-      Effect.flatMap(
-        headersFrom(
-          "The credentials",
-          Effect.suspend(() => credentials.headers({ method: request.method, url: request.url }))
-        ),
-        // Added last: the headers of the credentials take precedence over those of the transport.
-        (headers) => addHeaders(request, headers)
-      ))
+    const { method, url } = request
+    const own = Effect.suspend(() => credentials.headers({ method, url }))
+    // Added last: the headers of the credentials take precedence over those of the transport.
+    return Effect.flatMap(more, (request) => addHeaders(request, "The credentials", own))
   }
 }

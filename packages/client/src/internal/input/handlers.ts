@@ -101,19 +101,19 @@ const elicit = (
     : undeclaredFeature("The client did not declare elicitation.form")
 }
 
+const capabilityOf: Readonly<Record<InputRequest["method"], Exclude<keyof InputHandlers, "label">>> = {
+  "elicitation/create": "elicitation",
+  "roots/list": "roots",
+  "sampling/createMessage": "sampling"
+}
+
 /** The refusal of a method without a handler. Checked before the params are decoded. */
 export const refusalOf = (
-  { elicitation, roots, sampling }: InputHandlers,
-  method: string
+  handlers: InputHandlers,
+  method: InputRequest["method"]
 ): PreparedInput<never> | undefined => {
-  switch (method) {
-    case Method.CreateMessage.name:
-      return sampling === undefined ? unsupportedMethod(method, "sampling") : undefined
-    case Method.ListRoots.name:
-      return roots === undefined ? unsupportedMethod(method, "roots") : undefined
-    default:
-      return elicitation === undefined ? unsupportedMethod(method, "elicitation") : undefined
-  }
+  const capability = capabilityOf[method]
+  return handlers[capability] === undefined ? unsupportedMethod(method, capability) : undefined
 }
 
 /** Validates one of `count` input requests that arrived together, and returns the effect that handles it. */

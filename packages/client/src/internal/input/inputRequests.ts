@@ -71,7 +71,7 @@ const prepare = (services: InputHandlers, exchange: RequestContext, declared: bo
   const { caller: { info, revision }, method: name, params } = exchange
   const method = Method.request(name, revision) === undefined ? undefined : inputMethods.get(name)
   if (method === undefined) return refuse(McpError.methodNotFound(name))
-  const refused = unanswered(services, name)
+  const refused = unanswered(services, name as InputRequest["method"])
   if (refused !== undefined && Result.isFailure(refused)) return refuse(refused.failure.error)
   // "Receivers that do not declare the task capability for a request type MUST process requests of that type normally,
   // ignoring any task-augmentation metadata if present."

@@ -12,9 +12,10 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { Semaphore } from "effect/Semaphore"
 import * as Client from "../../Client.ts"
-import { ClientError, Closed, ConnectionFailed, Timeout } from "../../ClientError.ts"
+import { ClientError, Closed, ConnectionFailed } from "../../ClientError.ts"
 import type * as Reconnect from "../../Reconnect.ts"
 import { delayAfter } from "../backoff.ts"
+import { clientError, within } from "../errors.ts"
 
 /** The server is being opened, or waits for `concurrency`. */
 export interface Opening {
@@ -133,7 +134,7 @@ export class PoolEntry {
 
   #setClosed(): void {
     if (this.#isClosed) return
-    const error = new ClientError({ reason: new Closed({ message: `${this.name} was removed from the pool` }) })
+    const error = clientError(Closed, `${this.name} was removed from the pool`)
     this.#setState({ _tag: "Broken", error, attempt: this.#attempt, retryAt: undefined })
     this.#isClosed = true
   }
@@ -151,19 +152,11 @@ export class PoolEntry {
   get #opening(): Effect.Effect<Client.Client, ClientError, Scope.Scope> {
     const { name } = this
     const { options, timeout = this.#shared.timeout, transport } = this.#server
-    return this.#shared.openPermits.withPermit(
-      Client.make(transport, { label: name, ...options }).pipe(
-        Effect.catchDefect((cause) => {
-          const message = `The transport of ${name} failed`
-          return Effect.fail(new ClientError({ reason: new ConnectionFailed({ message, cause }) }))
-        }),
-        Effect.timeoutOrElse({
-          duration: timeout,
-          orElse: () =>
-            Effect.fail(new ClientError({ reason: new Timeout({ message: `${name} did not open within timeout` }) }))
-        })
-      )
+    const opening = Effect.catchDefect(
+      Client.make(transport, { label: name, ...options }),
+      (cause) => Effect.fail(clientError(ConnectionFailed, `The transport of ${name} failed`, undefined, cause))
     )
+    return this.#shared.openPermits.withPermit(within(opening, timeout, `${name} did not open within timeout`))
   }
 
   /**

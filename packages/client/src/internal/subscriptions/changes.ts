@@ -11,12 +11,12 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Change, Filter, Options } from "../../Changes.ts"
-import { ClientError, Closed } from "../../ClientError.ts"
+import { type ClientError, Closed } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
 import { delayAfter } from "../backoff.ts"
 import type { ClientContext } from "../calls/context.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
-import { endOf, isTransient } from "../errors.ts"
+import { clientError, endOf, isTransient } from "../errors.ts"
 import { isEmpty, unsupported, wantedOf } from "./filter.ts"
 import { ChangeQueue, type Run } from "./run.ts"
 import { listen } from "./listen.ts"
@@ -32,10 +32,8 @@ const isFinal = (error: ClientError, wasActive: boolean): boolean =>
 const gaveUp = (attempts: number, cause: ClientError | undefined): ClientError => {
   const why = cause === undefined ? "the server ended it" : cause.message
   const message = `Gave up the subscription after ${attempts} attempts in a row: ${why}`
-  return new ClientError({
-    reason: new Closed({ message, cause: new Reconnect.ReconnectExhausted({ attempts, message, cause }) }),
-    method: Method.SubscriptionsListen.name
-  })
+  const exhausted = new Reconnect.ReconnectExhausted({ attempts, message, cause })
+  return clientError(Closed, message, Method.SubscriptionsListen.name, exhausted)
 }
 
 /**

@@ -7,7 +7,8 @@ import * as Method from "@skein/protocol/Method"
 import type { SubscriptionFilter } from "@skein/protocol/Subscription"
 import * as Result from "effect/Result"
 import type { Change, Filter, Honoured } from "../../Changes.ts"
-import { ClientError, Unsupported } from "../../ClientError.ts"
+import { type ClientError, Unsupported } from "../../ClientError.ts"
+import { clientError } from "../errors.ts"
 
 /** A filter with each resource and each task once. */
 export const wantedOf = ({ prompts, resources, taskIds, tools, uris }: Filter): Honoured => ({
@@ -24,7 +25,7 @@ export const isEmpty = ({ prompts, resources, taskIds, tools, uris }: Honoured):
 
 /** The error of a stream that would never have an element. */
 export const unsupported = (message: string, cause?: ClientError): ClientError =>
-  new ClientError({ reason: new Unsupported({ message, cause }), method: Method.SubscriptionsListen.name })
+  clientError(Unsupported, message, Method.SubscriptionsListen.name, cause)
 
 /** The filter in the form of `subscriptions/listen`. */
 export const toSubscriptionFilter = ({ prompts, resources, taskIds, tools, uris }: Honoured): SubscriptionFilter => ({

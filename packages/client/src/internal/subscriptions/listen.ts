@@ -1,23 +1,19 @@
 /**
  * A subscription of 2026-07-28: one `subscriptions/listen` request, whose response is the end of the subscription.
  */
-import { serverErrorOf } from "../errors.ts"
+import { serverErrorOf, within } from "../errors.ts"
 import type { JsonObject, Notification } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Task from "@skein/protocol/Task"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import { ClientError, Timeout } from "../../ClientError.ts"
+import type { ClientError } from "../../ClientError.ts"
 import { declaring, send } from "../calls/send.ts"
 import { acknowledgedFilter, changeOf, isEmpty, toSubscriptionFilter, unsupported } from "./filter.ts"
 import type { Run, Subscribe } from "./run.ts"
 
 const acknowledged = Method.SubscriptionsAcknowledged.name
 const name = Method.SubscriptionsListen.name
-
-const unanswered = Effect.fail(
-  new ClientError({ reason: new Timeout({ message: `The server did not acknowledge ${name}` }), method: name })
-)
 
 const missing = (error: ClientError): ClientError =>
   serverErrorOf(error)?.reason === "MethodNotFound" ? unsupported(`The server has no ${name}`, error) : error
@@ -55,6 +51,6 @@ export const listen = ({ queue, timeout, wanted }: Run): Subscribe<void> => (con
       maxTimeout: Infinity,
       onNotification
     })
-    const begins = Effect.timeoutOrElse(Deferred.await(begun), { duration: timeout, orElse: () => unanswered })
+    const begins = within(Deferred.await(begun), timeout, `The server did not acknowledge ${name}`, name)
     return Effect.mapError(Effect.raceFirst(Effect.asVoid(listening), Effect.andThen(begins, Effect.never)), missing)
   })

@@ -6,10 +6,10 @@ import type { Tool } from "@skein/protocol/Tool"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
-import { type ClientError, Timeout } from "../../ClientError.ts"
-import { clientError } from "../errors.ts"
+import type { ClientError } from "../../ClientError.ts"
 import type { PoolError } from "../../PoolError.ts"
 import type { CallToolOptions } from "../calls/options.ts"
+import { listResult } from "../calls/pages.ts"
 
 /** The members of a client that a toolkit uses. */
 export interface ToolClient {
@@ -51,19 +51,13 @@ const list = (
   server: string | undefined,
   client: ToolClient,
   timeout: Duration.Input
-): Effect.Effect<Listed> =>
-  client.listTools().pipe(
-    Effect.catchReason("ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<Tool>>([])),
-    Effect.timeoutOrElse({
-      duration: timeout,
-      orElse: () => {
-        const who = server === undefined ? "The server" : `The server ${server}`
-        return Effect.fail(clientError(Timeout, `${who} did not list its tools in time (listTimeout)`))
-      }
-    }),
-    Effect.result,
-    Effect.map((tools) => ({ server, client: Effect.succeed(client), tools }))
+): Effect.Effect<Listed> => {
+  const who = server === undefined ? "The server" : `The server ${server}`
+  return Effect.map(
+    listResult(client.listTools(), timeout, `${who} did not list its tools in time (listTimeout)`),
+    (tools) => ({ server, client: Effect.succeed(client), tools })
   )
+}
 
 /** Lists the tools of all servers in parallel. A slow server delays the result by the timeout at most. */
 export const listAll = (source: ToolSource, timeout: Duration.Input): Effect.Effect<ReadonlyArray<Listed>> => {
