@@ -30,12 +30,12 @@ export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<Messa
  * The message contains the last lines that a spawned server wrote to its standard error, where the transport has them.
  * The `cause` is a `Reconnect.ReconnectExhausted` after the last attempt to reconnect.
  */
-export class Closed extends Data.TaggedError("Closed")<{
-  readonly message: string
-  /** How the connection ended. */
-  readonly end?: SessionEnd | undefined
-  readonly cause?: unknown
-}> {}
+export class Closed extends Data.TaggedError("Closed")<
+  MessageAndCause & {
+    /** How the connection ended. */
+    readonly end?: SessionEnd | undefined
+  }
+> {}
 
 /**
  * The server answered over HTTP with something that is not a JSON-RPC response. The `cause` is the `TransportError`.
@@ -68,25 +68,25 @@ export class InputRefused extends Data.TaggedError("InputRefused")<MessageAndCau
  * The server answered with a JSON-RPC error. The message contains the first 4,096 characters of the server's message,
  * with unprintable characters escaped.
  */
-export class ProtocolError extends Data.TaggedError("ProtocolError")<{
-  readonly message: string
-  /** The error as it was received. */
-  readonly error: McpError.McpError
-  readonly cause?: unknown
-}> {}
+export class ProtocolError extends Data.TaggedError("ProtocolError")<
+  MessageAndCause & {
+    /** The error as it was received. */
+    readonly error: McpError.McpError
+  }
+> {}
 
 /**
  * The response is not valid for the method, or the structured content of a tool's result does not match its
  * `outputSchema`.
  */
-export class InvalidResponse extends Data.TaggedError("InvalidResponse")<{
-  readonly message: string
-  /** The result that does not match. */
-  readonly result?: CallToolResult | undefined
-  /** Where the structured content of the `result` does not match the tool's `outputSchema`: at most ten places. */
-  readonly problems?: ReadonlyArray<Problem> | undefined
-  readonly cause?: unknown
-}> {}
+export class InvalidResponse extends Data.TaggedError("InvalidResponse")<
+  MessageAndCause & {
+    /** The result that does not match. */
+    readonly result?: CallToolResult | undefined
+    /** Where the structured content of the `result` does not match the tool's `outputSchema`: at most ten places. */
+    readonly problems?: ReadonlyArray<Problem> | undefined
+  }
+> {}
 
 /** A typed call of a tool ended with `isError`. */
 export class ToolFailed extends Data.TaggedError("ToolFailed")<{
@@ -102,12 +102,12 @@ export class TaskCancelled extends Data.TaggedError("TaskCancelled")<{ readonly 
 export class TaskNotFound extends Data.TaggedError("TaskNotFound")<MessageAndCause> {}
 
 /** The two sides share no revision, or the server refused the handshake. */
-export class NegotiationFailed extends Data.TaggedError("NegotiationFailed")<{
-  readonly message: string
-  /** The error of the server, if it sent one. */
-  readonly error?: McpError.McpError | undefined
-  readonly cause?: unknown
-}> {}
+export class NegotiationFailed extends Data.TaggedError("NegotiationFailed")<
+  MessageAndCause & {
+    /** The error of the server, if it sent one. */
+    readonly error?: McpError.McpError | undefined
+  }
+> {}
 
 /**
  * Identifies a task: a JSON value that can be stored and passed to `resumeTask`. Protect it: it may be sufficient to

@@ -102,14 +102,12 @@ export type Content = Form.Content
 /** The user's response to a form. */
 export type FormAnswer =
   | { readonly action: "accept"; readonly content: Content }
-  | { readonly action: "decline" }
-  | { readonly action: "cancel" }
+  | { readonly action: "decline" | "cancel" }
 
 /** The user's response to a URL. */
 export type UrlAnswer =
   | { readonly action: "accept"; readonly done?: Effect.Effect<unknown> | undefined }
-  | { readonly action: "decline" }
-  | { readonly action: "cancel" }
+  | { readonly action: "decline" | "cancel" }
 
 /**
  * The user submitted the form. Fields that are missing in the content get the defaults of the schema (SEP-1034).

@@ -12,7 +12,7 @@
  * }).pipe(Effect.scoped)
  */
 import type { Connection, End, Receiver, Transport } from "@skein/runtime/Connection"
-import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as NodeStreams from "@skein/runtime/NodeStreams"
 import * as Settings from "@skein/runtime/Options"
 import * as Data from "effect/Data"
@@ -20,6 +20,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
+import { connectionLost } from "./internal/errors.ts"
 import {
   allowedEnv,
   type EndTimeouts,
@@ -257,7 +258,7 @@ class ChildConnection implements StdioConnection {
   }
 
   #lost(message: string, cause?: unknown): void {
-    this.#finish({ _tag: "Lost", cause: new TransportError({ reason: new ConnectionLost({ message, cause }) }) })
+    this.#finish({ _tag: "Lost", cause: connectionLost(message, cause) })
   }
 
   #finish(end: End): void {

@@ -58,20 +58,15 @@ export interface Telemetry {
 const maxName = 128
 const maxUri = 1024
 
-const codeOf = (failure: ClientError, revision: Revision): string | undefined => {
-  const error = serverErrorOf(failure)
-  return error === undefined ? undefined : String(McpError.codeOf(error, revision))
-}
-
 /** The attributes of a failure; none if the caller was interrupted before the end. */
 const failureOf = (exit: Exit.Exit<JsonObject, ClientError>, revision: Revision): Record<string, string> => {
   if (Exit.isSuccess(exit)) return Conventions.isToolError(exit.value) ? { "error.type": Conventions.toolError } : {}
   const failure = Option.getOrUndefined(Exit.findErrorOption(exit))
   if (failure === undefined) return {}
-  const code = codeOf(failure, revision)
-  return code === undefined
-    ? { "error.type": failure.reason._tag }
-    : { "error.type": code, "rpc.response.status_code": code }
+  const error = serverErrorOf(failure)
+  if (error === undefined) return { "error.type": failure.reason._tag }
+  const code = String(McpError.codeOf(error, revision))
+  return { "error.type": code, "rpc.response.status_code": code }
 }
 
 // A tool's failure is a result of the request, but an error of its span.

@@ -9,6 +9,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import { isUrl, splitWords, type ValueOptions } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 
@@ -41,7 +42,7 @@ const maxTimeout = 86_400
 
 const isHandle = (value: unknown): value is Handle => isObject(value) && typeof value["taskId"] === "string"
 
-const parseJson = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+const parseJson = (text: string) => Result.try((): unknown => JSON.parse(text))
 
 const invalid = (message: string) => Effect.fail(new CliError.ValidationError({ message }))
 
@@ -106,8 +107,8 @@ const withValue = {
     Flag.mapEffect((text) => {
       if (!text.trimStart().startsWith("{")) return Effect.succeed<Handle>({ taskId: text })
       const handle = parseJson(text)
-      return Option.isSome(handle) && isHandle(handle.value)
-        ? Effect.succeed(handle.value)
+      return Result.isSuccess(handle) && isHandle(handle.success)
+        ? Effect.succeed(handle.success)
         : invalid("--resume needs the handle of a task, or its id")
     }),
     last
@@ -135,18 +136,16 @@ const operands = {
   ),
   tool: Argument.String("tool").pipe(Argument.optional, Argument.map(Option.getOrUndefined)),
   args: Argument.String("json").pipe(
-    Argument.mapEffect((text) =>
-      Effect.flatMap(
-        Effect.try({
-          try: (): unknown => JSON.parse(text),
-          catch: (cause) =>
-            new CliError.ValidationError({
-              message: `The tool's arguments are not valid JSON: ${cause instanceof Error ? cause.message : cause}`
-            })
-        }),
-        (value) => isObject(value) ? Effect.succeed(value) : invalid("The tool's arguments must be a JSON object")
-      )
-    ),
+    Argument.mapEffect((text) => {
+      const args = parseJson(text)
+      if (Result.isFailure(args)) {
+        const { failure: cause } = args
+        return invalid(`The tool's arguments are not valid JSON: ${cause instanceof Error ? cause.message : cause}`)
+      }
+      return isObject(args.success)
+        ? Effect.succeed(args.success)
+        : invalid("The tool's arguments must be a JSON object")
+    }),
     Argument.optional,
     Argument.map(Option.getOrUndefined)
   )

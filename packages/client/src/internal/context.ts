@@ -154,8 +154,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   }
 
   clearCache(): void {
-    if (this.#sharesCache) this.cache.forget()
-    else this.#cache?.forget()
+    this.#usedCache?.forget()
   }
 
   // ---- for the supervisor
@@ -196,8 +195,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   onNotification(notification: JsonRpc.Notification): void {
     // The caches are cleared first: a listener that reads again after a change must not receive the old value.
     if (notification.method === Method.ToolListChanged.name) this.#definitions?.forget()
-    if (this.#sharesCache) this.cache.notice(notification)
-    else this.#cache?.notice(notification)
+    this.#usedCache?.notice(notification)
     this.#changes?.onNotification(notification)
     this.#tasks?.onNotification(notification)
     this.answers.onNotification(notification)
@@ -228,9 +226,13 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     return this.options.maxBufferedNotifications ?? 256
   }
 
-  /** A shared store must be notified of stale responses even if this client has not read from it. */
-  get #sharesCache(): boolean {
+  /**
+   * The cache, if it may contain responses of the server. A shared store must be notified of stale responses even if
+   * this client has not read from it.
+   */
+  get #usedCache(): Cache.Cached | undefined {
     const { cache } = this.options
-    return cache !== undefined && cache !== false && cache.store !== undefined
+    const isShared = cache !== undefined && cache !== false && cache.store !== undefined
+    return isShared ? this.cache : this.#cache
   }
 }

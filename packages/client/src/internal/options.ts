@@ -138,3 +138,10 @@ export interface Options {
   /** The profile of the server from an earlier connection: see `Client.serverProfile`. */
   readonly serverProfile?: ServerProfile | undefined
 }
+
+/** A client with its options. */
+export interface Configured {
+  readonly options: Options
+  /** Logs a warning, from code that does not run in an effect. */
+  readonly warn: (...message: ReadonlyArray<unknown>) => void
+}

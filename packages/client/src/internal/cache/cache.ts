@@ -89,18 +89,10 @@ const staleBy = new Map<string, (params: JsonObject | undefined) => ReadonlyArra
 ])
 
 /** Whether the server did not respond: "network issues, server downtime". A status below 500 is a response. */
-const isOutage = ({ reason }: ClientError): boolean => {
-  switch (reason._tag) {
-    case "ConnectionFailed":
-    case "Closed":
-    case "Timeout":
-      return true
-    case "HttpError":
-      return (reason.status ?? 500) >= 500
-    default:
-      return false
-  }
-}
+const isOutage = ({ reason }: ClientError): boolean =>
+  reason._tag === "HttpError"
+    ? (reason.status ?? 500) >= 500
+    : reason._tag === "ConnectionFailed" || reason._tag === "Closed" || reason._tag === "Timeout"
 
 /** The caching hints of a result. In the newest revision all results of these methods have them. */
 interface Hints {

@@ -62,15 +62,15 @@ export const provideInput: CallLayer = onResponse((call, { answer, connection, s
  * notification to automatically retry requests that received a URLElicitationRequiredError" (2025-11-25, elicitation).
  */
 export const visitUrls: CallLayer = (next) => (call) => {
-  const { client: { answers: { visitUrls: visit }, supervisor }, method, options } = call
+  const { client: { answers, supervisor }, method, options } = call
   const response = next(call)
-  if (visit === undefined) return response
+  if (!answers.visitsUrls) return response
   return Effect.catch(response, (refused) => {
     const error = serverErrorOf(refused)
     if (error?.reason !== "UrlElicitationRequired" || supervisor.last.revision !== "2025-11-25") {
       return Effect.fail(refused)
     }
-    return visit(supervisor.last, method.name, error, options.maxTimeout).pipe(
+    return answers.visitUrls(supervisor.last, method.name, error, options.maxTimeout).pipe(
       Effect.raceFirst(Effect.as(supervisor.ended, false)),
       Effect.flatMap((isComplete) => isComplete ? response : Effect.fail(refused))
     )

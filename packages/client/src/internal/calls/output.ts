@@ -34,12 +34,8 @@ export const decode = <A, RD>(
 ): Effect.Effect<A, ClientError, RD> => {
   if (result.isError === true) {
     const text = result.content.find((block) => block.type === "text")?.text ?? "its result has no text"
-    return Effect.fail(
-      new ClientError({
-        reason: new ToolFailed({ message: `The tool ${name} failed: ${printableLines(text, 1_024)}`, result }),
-        method
-      })
-    )
+    const reason = new ToolFailed({ message: `The tool ${name} failed: ${printableLines(text, 1_024)}`, result })
+    return Effect.fail(new ClientError({ reason, method }))
   }
   const invalid = (what: string, cause?: Error) => {
     const message = `The result of the tool ${name} ${what}`

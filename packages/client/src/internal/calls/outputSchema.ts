@@ -10,6 +10,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { ClientError, InvalidResponse } from "../../ClientError.ts"
+import type { Configured } from "../options.ts"
 
 /** The compiled schema; without a validation if the schema cannot be used. */
 interface Compiled {
@@ -20,7 +21,7 @@ interface Compiled {
 /** The bounds for compiling schemas, and the logger for those that cannot be used. */
 export interface Compiling {
   readonly limits: SchemaValidation.Options
-  readonly client: { readonly warn: (...message: ReadonlyArray<unknown>) => void }
+  readonly client: Configured
 }
 
 // The validator is loaded with the first result to validate: many clients never need it.
@@ -120,15 +121,7 @@ export class OutputCheck {
   }
 
   #refuse(message: string, result: CallToolResult, problems: ReadonlyArray<SchemaValidation.Problem>) {
-    return Effect.fail(
-      new ClientError({
-        reason: new InvalidResponse({
-          message: `The tool ${quote(this.#name)} ${message}`,
-          result,
-          problems
-        }),
-        method: "tools/call"
-      })
-    )
+    const reason = new InvalidResponse({ message: `The tool ${quote(this.#name)} ${message}`, result, problems })
+    return Effect.fail(new ClientError({ reason, method: "tools/call" }))
   }
 }

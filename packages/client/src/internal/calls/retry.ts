@@ -147,27 +147,21 @@ class RetryLoop {
     before: ClientError | undefined
   ): Effect.Effect<NegotiatedConnection, ClientError> {
     const method = this.#call.method.name
-    const undelivered = this.#delivered ? undefined : true
+    const failure = (reason: Closed | Timeout) =>
+      new ClientError({ reason, method, undelivered: this.#delivered ? undefined : true })
     return Effect.suspend(() => {
       const since = this.#supervisor.now()
       return Effect.timeoutOrElse(
         Effect.mapError(connection, (error) => {
           const message = `${method} was not sent${before === undefined ? "" : " again"}: ${error.message}`
-          return new ClientError({
-            reason: new Closed({ message, end: endOf(error), cause: error.cause }),
-            method,
-            undelivered
-          })
+          return failure(new Closed({ message, end: endOf(error), cause: error.cause }))
         }),
         {
           duration: this.#deadline - since,
           orElse: () => {
-            const message = `${method} has waited for a connection for ${
-              this.#supervisor.now() - since
-            } ms (${this.#bound})`
-            return Effect.fail(
-              new ClientError({ reason: new Timeout({ message, cause: before }), method, undelivered })
-            )
+            const waited = this.#supervisor.now() - since
+            const message = `${method} has waited for a connection for ${waited} ms (${this.#bound})`
+            return Effect.fail(failure(new Timeout({ message, cause: before })))
           }
         }
       )

@@ -11,6 +11,7 @@ import type * as Effect from "effect/Effect"
 import type { ClientError } from "../../ClientError.ts"
 import type { Options as RemoteTaskOptions } from "../../RemoteTask.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
+import type { Configured } from "../options.ts"
 import type { CallToolOptions } from "./options.ts"
 
 /**
@@ -59,26 +60,14 @@ export type TaskHandler<R> = (created: CreatedTask) => Effect.Effect<R, ClientEr
 // Not an option: tasks that were started but are not followed may be unlimited in number, and progress is optional.
 const maxReports = 1_000
 
-/** The part of a client that its tasks need. */
-interface TaskOwner {
-  readonly options: { readonly tasks?: RemoteTaskOptions | boolean | undefined }
-  /** Logs a warning. */
-  readonly warn: (...message: ReadonlyArray<unknown>) => void
-}
-
-interface Waiting {
-  readonly peer: Peer
-  readonly reports: TaskProgress
-}
-
 /** The tasks that a client follows. */
 export class TaskRegistry {
-  readonly #client: TaskOwner
+  readonly #client: Configured
   #settings: TaskSettings | undefined = undefined
   #followed: Map<string, Set<(task: JsonRpc.JsonObject) => void>> | undefined = undefined
-  #waiting: Map<unknown, Waiting> | undefined = undefined
+  #waiting: Map<unknown, { readonly peer: Peer; readonly reports: TaskProgress }> | undefined = undefined
 
-  constructor(client: TaskOwner) {
+  constructor(client: Configured) {
     this.#client = client
   }
 

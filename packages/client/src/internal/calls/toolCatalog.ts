@@ -13,15 +13,8 @@ import * as Result from "effect/Result"
 import { type ClientError, Unsupported } from "../../ClientError.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { clientError } from "../errors.ts"
-import type { Options } from "../options.ts"
+import type { Configured } from "../options.ts"
 import { type Compiling, OutputCheck, Unkept } from "./outputSchema.ts"
-
-/** The part of a client that the catalog uses. */
-interface CatalogContext {
-  readonly options: Pick<Options, "maxTools" | "maxOutputSchemaChars" | "validateOutput">
-  /** Logs a warning. */
-  readonly warn: (...message: ReadonlyArray<unknown>) => void
-}
 
 /** The definition of one tool. */
 interface Known {
@@ -66,14 +59,14 @@ const hasStructured = ({ revision }: NegotiatedConnection): boolean => revision 
  * list no tools, or call none.
  */
 export class ToolCatalog {
-  readonly #client: CatalogContext
+  readonly #client: Configured
   #tools: Map<string, Known> | undefined = undefined
   #outdated: Set<string> | undefined = undefined
   #doubted: Set<string> | undefined = undefined
   // The size of all schemas.
   #size = 0
 
-  constructor(client: CatalogContext) {
+  constructor(client: Configured) {
     this.#client = client
   }
 

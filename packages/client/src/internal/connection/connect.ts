@@ -26,7 +26,7 @@ import { clientError } from "../errors.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Notification } from "../../Notification.ts"
 import type { Telemetry } from "../../Telemetry.ts"
-import type { Options } from "../options.ts"
+import type { Configured, Options } from "../options.ts"
 import type { InputRequestHandler } from "../input/inputRequests.ts"
 import { InboundFilter } from "./inboundFilter.ts"
 import { initialize, probe, resume, type Settings } from "./handshake.ts"
@@ -68,8 +68,7 @@ const settingsOf = (options: Options, answers: InputRequestHandler): Settings =>
 type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreement, ClientError, Scope.Scope>
 
 /** The state that all connections of a client share. */
-export interface ConnectContext {
-  readonly options: Options
+export interface ConnectContext extends Configured {
   readonly answers: InputRequestHandler
   readonly notifications: Broadcast<Notification>
   /** Whether `notifications` has readers. */
@@ -87,8 +86,6 @@ export interface ConnectContext {
    * messages.
    */
   readonly onGap: (error: TransportError | undefined) => void
-  /** Logs a warning, from code that does not run in an effect. */
-  readonly warn: (...message: ReadonlyArray<unknown>) => void
 }
 
 const asItIs = (params: JsonRpc.JsonObject): JsonRpc.JsonObject => params

@@ -12,12 +12,7 @@ import type { Telemetry } from "../../Telemetry.ts"
 import { implementationOf } from "../serverInfo.ts"
 
 /** The result of the handshake. */
-export interface Agreement {
-  readonly revision: Revision.Revision
-  readonly info: JsonObject | undefined
-  readonly capabilities: JsonObject
-  readonly instructions: string | undefined
-}
+export type Agreement = Omit<ServerProfile, "httpMode">
 
 /** The owner of a connection, which is notified of its end. */
 export interface ConnectionOwner {

@@ -16,7 +16,7 @@ import { Exchanger } from "./exchange.ts"
 import type { HttpProtocol } from "./protocol.ts"
 import { resolve, type Resolved, type Settings } from "./settings.ts"
 import { Streamable, type StreamableChannel } from "./streamable.ts"
-import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
+import type { HttpClient } from "./httpClient.ts"
 
 /** The HTTP transport of a server. */
 export type HttpMode = "streamable" | "sse"
@@ -27,12 +27,9 @@ const logDefect = (exit: Exit.Exit<void>): Effect.Effect<void> | undefined =>
     : undefined
 
 /** A connection to one server. */
-export class HttpConnection implements Connection, StreamableChannel {
+export class HttpConnection extends Exchanger implements Connection, StreamableChannel {
   readonly sendsHeaders = true
-  readonly settings: Resolved
   httpMode: HttpMode = "streamable"
-  readonly #client: HttpClient
-  readonly #exchanger: Exchanger
   readonly #context: Context.Context<never>
   #fibers: Set<Fiber.Fiber<void>> | undefined
   #protocol: HttpProtocol
@@ -44,9 +41,7 @@ export class HttpConnection implements Connection, StreamableChannel {
   readonly #pending: Array<(receiver: Receiver) => void> = []
 
   constructor(client: HttpClient, settings: Resolved, context: Context.Context<never>) {
-    this.#exchanger = new Exchanger(client, settings)
-    this.settings = settings
-    this.#client = client
+    super(client, settings)
     this.#context = context
     this.#protocol = new Streamable(this)
   }
@@ -80,20 +75,13 @@ export class HttpConnection implements Connection, StreamableChannel {
         this.#end === undefined && this.settings.closeTimeout > 0
           ? Effect.timeoutOption(this.#protocol.close, this.settings.closeTimeout)
           : Effect.void,
-        Effect.andThen(Effect.sync(() => this.end({ _tag: "ClosedByUs" })), this.#client.close)
+        Effect.andThen(Effect.sync(() => this.end({ _tag: "ClosedByUs" })), this.client.close)
       ))
       return Effect.asVoid(Fiber.await(this.#closing))
     })
   }
 
   // ---- for the protocol
-
-  exchange<A, E>(
-    request: HttpRequest,
-    use: (reply: HttpResponse) => Effect.Effect<A, E>
-  ): Effect.Effect<A, E | TransportError> {
-    return this.#exchanger.exchange(request, use)
-  }
 
   fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
     const fiber = this.#run(Effect.onExitPrimitive(effect, logDefect))

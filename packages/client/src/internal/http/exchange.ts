@@ -71,17 +71,17 @@ const redirectTarget = (
   return url
 }
 
-/** Makes the HTTP exchanges of one connection. */
+/** Makes the HTTP exchanges of one connection. It is its base class, which saves an object for each idle client. */
 export class Exchanger {
-  readonly #client: HttpClient
-  readonly #settings: Resolved
+  readonly settings: Resolved
+  protected readonly client: HttpClient
   // How often the credentials were replaced. The lock ensures that one refusal at a time is reported to them.
   #renewals = 0
   #challengeLock: Semaphore.Semaphore | undefined = undefined
 
   constructor(client: HttpClient, settings: Resolved) {
-    this.#client = client
-    this.#settings = settings
+    this.client = client
+    this.settings = settings
   }
 
   /**
@@ -94,7 +94,7 @@ export class Exchanger {
     redirects = 0,
     challenges = 0
   ): Effect.Effect<A, E | TransportError> {
-    const { credentials, headers: fixed, maxChallenges, maxRedirects } = this.#settings
+    const { credentials, headers: fixed, maxChallenges, maxRedirects } = this.settings
     const renewals = this.#renewals
     const onResponse = (reply: HttpResponse, sent?: Headers): Effect.Effect<A | Repeat, E | TransportError> => {
       const { status } = reply
@@ -120,7 +120,7 @@ export class Exchanger {
       }
       return use(reply)
     }
-    const client = this.#client
+    const { client } = this
     const ready = this.#withHeaders(request)
     const made = Effect.isEffect(ready)
       ? Effect.flatMap(ready, (request) => client.exchange(request, (reply) => onResponse(reply, request.headers)))
@@ -152,7 +152,7 @@ export class Exchanger {
 
   /** Adds the headers of the options and of the credentials to a request. */
   #withHeaders(request: HttpRequest): Effect.Effect<HttpRequest, TransportError> | HttpRequest {
-    const { credentials, dynamic, headers: fixed } = this.#settings
+    const { credentials, dynamic, headers: fixed } = this.settings
     const base = fixed === undefined ? request : { ...request, headers: { ...fixed, ...request.headers } }
     if (dynamic === undefined && credentials === undefined) return base
     const more = dynamic === undefined ? Effect.succeed(base) : addHeaders(base, "The headers", dynamic)

@@ -10,13 +10,6 @@ import type * as Fiber from "effect/Fiber"
 import type { Resolved } from "./settings.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
-/**
- * Opens HTTP+SSE, after a server has refused `initialize` as a server of 2024-11-05 does (2025-11-25, transports,
- * backwards compatibility), or if the server is known to need it. If it fails, the refusal of `initialize` is the
- * result. The caller sends `initialize` next.
- */
-export type OpenProtocol = (channel: HttpChannel) => Effect.Effect<HttpProtocol, TransportError>
-
 /** Sends the messages of a connection. */
 export interface HttpProtocol {
   /** Sends a message. It never blocks and never throws: results and errors go to the channel. */

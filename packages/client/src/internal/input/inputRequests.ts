@@ -9,7 +9,6 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import { relatedTask } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
-import type { Revision } from "@skein/protocol/Revision"
 import type { Dispatcher, RequestContext } from "@skein/runtime/RequestContext"
 import * as Limits from "@skein/runtime/Limits"
 import type { Peer } from "@skein/runtime/Peer"
@@ -31,18 +30,14 @@ import {
 } from "./handlers.ts"
 import type { Refusal } from "./services.ts"
 import { clientError } from "../errors.ts"
+import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { Options } from "../options.ts"
 import { type Bounds, Visits } from "./visits.ts"
 import { capabilityOf, concernsTasks, type Ready, Receiving } from "../legacyTasks/receiver.ts"
 import { quote } from "@skein/protocol/Text"
 
 /** The members of a connection that input is requested on. */
-interface InputConnection {
-  readonly peer: Peer
-  readonly revision: Revision
-  readonly isRequestEra: boolean
-  readonly agreement: { readonly info?: JsonRpc.JsonObject | undefined }
-}
+type InputConnection = Pick<NegotiatedConnection, "agreement" | "isRequestEra" | "peer" | "revision">
 
 const inputMethods: ReadonlyMap<string, Method.AnyRequest> = new Map(
   [Method.CreateMessage, Method.ListRoots, Method.Elicit].map((method) => [method.name, method as Method.AnyRequest])
@@ -230,28 +225,28 @@ export class InputRequestHandler {
     return Result.succeed(replies)
   }
 
+  /** Whether there is a handler for URLs. */
+  get visitsUrls(): boolean {
+    return this.#services.elicitation?.url !== undefined
+  }
+
   /**
-   * Handles a call that failed until a URL has been visited. Returns whether the call may be repeated. `undefined`
-   * without a handler for URLs.
+   * Handles a call that failed until a URL has been visited, with a handler for URLs. Returns whether the call may be
+   * repeated.
    */
-  get visitUrls():
-    | ((
-      connection: InputConnection,
-      method: string,
-      error: McpError.McpError,
-      maxTimeout: Duration.Input | undefined
-    ) => Effect.Effect<boolean>)
-    | undefined
-  {
-    const url = this.#services.elicitation?.url
-    return url && (({ agreement, revision }, method, error, maxTimeout) =>
-      (this.#visits ??= new Visits()).awaitAll(
-        url,
-        error,
-        requestingServerOf(this.#services, agreement.info, revision, method),
-        this.bounds,
-        maxTimeout ?? Limits.resolve(this.#options.limits).maxTimeout
-      ))
+  visitUrls(
+    { agreement, revision }: InputConnection,
+    method: string,
+    error: McpError.McpError,
+    maxTimeout: Duration.Input | undefined
+  ): Effect.Effect<boolean> {
+    return (this.#visits ??= new Visits()).awaitAll(
+      this.#services.elicitation!.url!,
+      error,
+      requestingServerOf(this.#services, agreement.info, revision, method),
+      this.bounds,
+      maxTimeout ?? Limits.resolve(this.#options.limits).maxTimeout
+    )
   }
 
   /** Handles each notification of the server. */

@@ -13,7 +13,7 @@ import { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { connectionLost } from "../errors.ts"
-import type { HttpChannel, HttpProtocol, OpenProtocol } from "../http/protocol.ts"
+import type { HttpChannel, HttpProtocol } from "../http/protocol.ts"
 import { SendQueue } from "../http/sendQueue.ts"
 import { errorText, failureIn, mediaType, readRefusal, refusal, unusable } from "../http/refusal.ts"
 import { isVersion } from "../http/requestHeaders.ts"
@@ -164,12 +164,16 @@ const readStream = (
   })
 
 /**
+ * Opens HTTP+SSE, after a server has refused `initialize` as a server of 2024-11-05 does (2025-11-25, transports,
+ * backwards compatibility), or if the server is known to need it. If it fails, the refusal of `initialize` is the
+ * result. The caller sends `initialize` next.
+ *
  * Requests the stream, and waits for its `endpoint` event up to `endpointTimeout`. Earlier events are ignored.
  *
  * Fails with `MessageRejected` if the server returns something else, or names an endpoint at another origin. Fails with
  * `ConnectionLost` if the stream ends first, or the event does not arrive in time.
  */
-export const open: OpenProtocol = (channel) =>
+export const open = (channel: HttpChannel): Effect.Effect<HttpProtocol, TransportError> =>
   Effect.suspend(() => {
     const { endpointTimeout, maxMessageBytes } = channel.settings
     let stream: Fiber.Fiber<void> | undefined

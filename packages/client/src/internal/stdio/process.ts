@@ -2,13 +2,14 @@
  * A server as a child process. It is started without a shell, in a process group of its own, and the whole group is
  * ended with it.
  */
-import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
+import type { TransportError } from "@skein/runtime/TransportError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import type { Readable, Writable } from "node:stream"
+import { openFailed } from "../errors.ts"
 
 const windows = process.platform === "win32"
 
@@ -194,9 +195,7 @@ const openError = (command: string, cwd: string | URL | undefined, cause: unknow
     : cwd !== undefined && !existsSync(cwd)
     ? `the working directory ${String(cwd)} does not exist`
     : "the command was not found"
-  return new TransportError({
-    reason: new OpenFailed({ message: `Cannot start ${JSON.stringify(command)}: ${why}`, cause })
-  })
+  return openFailed(`Cannot start ${JSON.stringify(command)}: ${why}`, cause)
 }
 
 /**

@@ -2,11 +2,9 @@
  * The streams of changes of a client. A run subscribes, and subscribes again when a subscription ends, within the bounds
  * of a policy.
  */
-import type { Notification } from "@skein/protocol/JsonRpc"
 import { EmptyResult } from "@skein/protocol/Message"
 import * as Method from "@skein/protocol/Method"
 import * as Effect from "effect/Effect"
-import type { TransportError } from "@skein/runtime/TransportError"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -97,14 +95,13 @@ const streamOf = (run: Run, options: Options, sessionChanges: SessionChanges): S
 }
 
 /** Makes the streams, and passes notifications to their runs. */
-export class Changes {
+export class Changes extends SessionChanges {
   readonly #bufferSize: number
-  readonly #sessionChanges: SessionChanges
 
   /** `bufferSize` is the default of the runs. Requests after the end of a run are made in the scope. */
   constructor(bufferSize: number, scope: Scope.Scope) {
+    super(scope)
     this.#bufferSize = bufferSize
-    this.#sessionChanges = new SessionChanges(scope)
   }
 
   /** A stream of the changes on the server. */
@@ -114,17 +111,7 @@ export class Changes {
       if (isEmpty(wanted)) return Stream.fail(unsupported("The filter selects nothing"))
       const queue = new ChangeQueue(options.maxBufferedChanges ?? this.#bufferSize)
       const timeout = options.timeout ?? client.supervisor.timeouts.timeout
-      return streamOf({ client, wanted, queue, timeout }, options, this.#sessionChanges)
+      return streamOf({ client, wanted, queue, timeout }, options, this)
     })
-  }
-
-  /** Handles each notification of the server. */
-  onNotification(notification: Notification): void {
-    this.#sessionChanges.onNotification(notification)
-  }
-
-  /** Notifications may have been missed. With an error, no further ones will arrive on the connection. */
-  onGap(error: TransportError | undefined): void {
-    this.#sessionChanges.onGap(error)
   }
 }

@@ -6,7 +6,7 @@ import type * as McpError from "@skein/protocol/McpError"
 import type * as Duration from "effect/Duration"
 import type { ClientContext } from "../calls/context.ts"
 import type { Handle } from "../../RemoteTask.ts"
-import type { TaskProgress, TaskSettings } from "../calls/taskRegistry.ts"
+import type { TaskProgress } from "../calls/taskRegistry.ts"
 import type { TaskStatus } from "./statusStream.ts"
 
 /** The context in which a task is followed. */
@@ -33,7 +33,6 @@ export type End =
 export interface Followed {
   readonly id: string
   readonly terms: TaskContext
-  readonly settings: TaskSettings
   /** The last status that the server sent. */
   readonly latest: TaskStatus
   /** Receives a status of the server. */

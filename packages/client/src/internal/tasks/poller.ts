@@ -295,7 +295,6 @@ export class TaskPoller implements Listener {
   }
 
   #questions(scope: Scope.Scope): Questions {
-    const { settings, terms } = this.#task
     const failed = (error: ClientError) => {
       this.#problem ??= error
       this.#signal.openUnsafe()
@@ -305,7 +304,7 @@ export class TaskPoller implements Listener {
       this.#due = this.#now + this.#interval(this.#task.latest)
       this.#signal.openUnsafe()
     }
-    return new Questions({ settings, terms, failed, unsure }, scope, this.#memory)
+    return new Questions({ terms: this.#terms, failed, unsure }, scope, this.#memory)
   }
 
   /** Requests the result in the background, so that the server has a stream for its input requests (2025-11-25). */
@@ -341,8 +340,8 @@ export class TaskPoller implements Listener {
     return this.#task.terms.client
   }
 
-  get #settings(): Followed["settings"] {
-    return this.#task.settings
+  get #settings(): TaskSettings {
+    return this.#client.tasks.settings
   }
 
   get #now(): number {

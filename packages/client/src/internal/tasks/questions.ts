@@ -13,7 +13,6 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { type ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
 import { clientError } from "../errors.ts"
-import type { TaskSettings } from "../calls/taskRegistry.ts"
 import type { ReadyReply } from "../input/inputRequests.ts"
 import type { TaskContext } from "./policy.ts"
 import * as Requests from "./requests.ts"
@@ -45,7 +44,6 @@ export class Memory {
 /** The task that the input requests belong to. */
 export interface Asking {
   readonly terms: TaskContext
-  readonly settings: TaskSettings
   /** The task cannot go on. */
   readonly failed: (error: ClientError) => void
   /** The server did not accept an answer, or may not have received it: its status must be requested. */
@@ -89,7 +87,8 @@ export class Questions {
   take(questions: InputRequests): Effect.Effect<void, ClientError> {
     return Effect.suspend(() => {
       const entries = Object.entries(questions)
-      const { settings: { maxTaskInputRequests }, terms: { client: { answers, supervisor } } } = this.#asking
+      const { answers, supervisor, tasks } = this.#asking.terms.client
+      const { maxTaskInputRequests } = tasks.settings
       const { maxInputRequests } = answers.bounds
       if (entries.length > maxInputRequests) {
         const message =

@@ -32,7 +32,6 @@ export class TaskFollower implements RemoteTask, Followed {
   readonly id: string
   readonly handle: Handle
   readonly terms: TaskContext
-  readonly settings: Followed["settings"]
   /** The last status that the server sent. */
   latest: TaskStatus
   /** Whether this client has asked to cancel it. */
@@ -49,7 +48,6 @@ export class TaskFollower implements RemoteTask, Followed {
     this.terms = terms
     this.handle = terms.handle
     this.id = terms.handle.taskId
-    this.settings = terms.client.tasks.settings
     this.latest = received
     this.#state = stateOf(received, terms.reports?.latest)
     this.#notices = new Broadcast(bufferSize, () => this.#state)
@@ -95,7 +93,7 @@ export class TaskFollower implements RemoteTask, Followed {
   get left(): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.terms.leaveRunning || isFinal(this.latest)) return Effect.void
-      const duration = this.settings.cancelTimeout
+      const duration = this.terms.client.tasks.settings.cancelTimeout
       this.cancelling = true
       return Effect.matchEffect(Requests.cancel({ ...this.terms, timeout: duration }, duration), {
         onSuccess: () => Effect.void,

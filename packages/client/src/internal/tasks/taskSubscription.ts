@@ -15,7 +15,7 @@ import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Change } from "../../Changes.ts"
-import type { ClientError } from "../../ClientError.ts"
+import type { ClientContext } from "../calls/context.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 
 /** The follower of a task. */
@@ -28,14 +28,6 @@ export interface Listener {
   readonly push: (task: DetailedTask) => void
 }
 
-/** The part of a client that a subscription needs. */
-export interface Subscriber {
-  readonly supervisor: { readonly last: NegotiatedConnection }
-  /** The status notifications of some tasks. */
-  readonly watchTasks: (taskIds: ReadonlyArray<string>) => Stream.Stream<Change, ClientError>
-  readonly scope: Scope.Scope
-}
-
 /**
  * The delay in milliseconds between two subscriptions, given the number of tasks. Tasks that are added meanwhile are
  * subscribed to together. Not an option: it bounds the subscriptions to a thousand tasks a second, and is short enough
@@ -45,7 +37,7 @@ const spacing = (tasks: number): number => Math.max(20, tasks)
 
 /** The subscription to status notifications of all followed tasks. */
 export class Listening {
-  readonly #client: Subscriber
+  readonly #client: ClientContext
   readonly #most: number
   /** By task, oldest first. */
   readonly #listeners = new Map<string, Set<Listener>>()
@@ -55,16 +47,16 @@ export class Listening {
   /** The connection whose server refused the subscription. */
   #refusedBy: NegotiatedConnection | undefined = undefined
 
-  static readonly #ofClients = new WeakMap<Subscriber, Listening>()
+  static readonly #ofClients = new WeakMap<ClientContext, Listening>()
 
   /** The subscription of a client. It includes at most `most` tasks. */
-  static of(client: Subscriber, most: number): Listening {
+  static of(client: ClientContext, most: number): Listening {
     const known = Listening.#ofClients.get(client) ?? new Listening(client, most)
     Listening.#ofClients.set(client, known)
     return known
   }
 
-  constructor(client: Subscriber, most: number) {
+  constructor(client: ClientContext, most: number) {
     this.#client = client
     this.#most = most
   }
