@@ -48,6 +48,9 @@ export const fromRequest = (method: string, error: McpError.McpError | RequestEr
   return new ClientError({ reason: reasonOf(error), method, undelivered })
 }
 
+// The reasons that have a message and a cause alone.
+const plainReasons = { InvalidResponse, LimitExceeded, Timeout }
+
 const reasonOf = (error: RequestError): Reason => {
   const { message, reason } = error
   switch (reason._tag) {
@@ -58,14 +61,10 @@ const reasonOf = (error: RequestError): Reason => {
     }
     case "MessageRejected":
       return fromRejection(reason.cause)
-    case "Timeout":
-      return new Timeout({ message, cause: error })
-    case "LimitExceeded":
-      return new LimitExceeded({ message, cause: error })
     case "Unsupported":
       return new Unsupported({ message, cause: reason.cause ?? error })
-    case "InvalidResponse":
-      return new InvalidResponse({ message, cause: error })
+    default:
+      return new plainReasons[reason._tag]({ message, cause: error })
   }
 }
 

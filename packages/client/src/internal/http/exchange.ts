@@ -106,12 +106,8 @@ export class Exchanger {
       }
       if ((status === 401 || status === 403) && credentials !== undefined && challenges < maxChallenges) {
         const attempt = challenges + 1
-        const challenge = {
-          status,
-          wwwAuthenticate: reply.header("www-authenticate"),
-          url: request.url,
-          attempt
-        } as const
+        const wwwAuthenticate = reply.header("www-authenticate")
+        const challenge = { status, wwwAuthenticate, url: request.url, attempt } as const
         return Effect.flatMap(
           this.#answerChallenge(credentials, renewals, challenge),
           (again): Effect.Effect<A | Repeat, E> =>

@@ -35,21 +35,18 @@ const notSent = ({ url }: HttpRequest, why: string, cause: unknown): TransportEr
 
 const failureOf = (request: HttpRequest, cause: unknown): TransportError => {
   const { origin, port } = request.url
-  const code = memberOf(memberOf(cause, "cause"), "code")
+  const reason = memberOf(cause, "cause")
+  const code = memberOf(reason, "code")
   const message = messageOf(cause)
   if (message === "bad port") {
     return notSent(request, `port ${port} is blocked (bad port); use NodeHttp.transport or another port`, cause)
   }
   if (invalidRequestCodes.has(code)) return notSent(request, message, cause)
   if (unreachableCodes.has(code)) {
-    return openFailed(
-      `${origin} cannot be reached: ${memberOf(memberOf(cause, "cause"), "message") || code}`,
-      cause,
-      true
-    )
+    return openFailed(`${origin} cannot be reached: ${memberOf(reason, "message") || code}`, cause, true)
   }
   const page = pageOrigin()
-  if (page === undefined || memberOf(cause, "name") !== "TypeError" || memberOf(cause, "cause") !== undefined) {
+  if (page === undefined || memberOf(cause, "name") !== "TypeError" || reason !== undefined) {
     return connectionLost(`The request to ${origin} failed: ${message}`, cause)
   }
   // A page cannot see either whether the server has begun to handle the request, so the error is not `undelivered`.

@@ -105,14 +105,11 @@ export class PoolEntry {
   )
 
   /** Closes it, waits for that, and opens it again. Of several restarts at the same time only the last one opens it. */
-  readonly restart: Effect.Effect<void> = Effect.uninterruptible(Effect.suspend(() => {
+  readonly restart: Effect.Effect<void> = Effect.uninterruptible(Effect.gen({ self: this }, function*() {
     const turn = ++this.#restarts
-    const last = this.#fiber
     this.#setState({ _tag: "Opening", attempt: 1 })
-    return Effect.andThen(
-      last === undefined ? Effect.void : Fiber.interrupt(last),
-      Effect.suspend(() => turn === this.#restarts ? this.#begin : Effect.void)
-    )
+    if (this.#fiber !== undefined) yield* Fiber.interrupt(this.#fiber)
+    if (turn === this.#restarts) yield* this.#begin
   }))
 
   /** Closes it permanently and uninterruptibly. Waiting callers fail at once. */

@@ -50,47 +50,44 @@ export class SessionSubscriptions {
       watch.holders++
       return Effect.andThen(
         Effect.addFinalizer(() => this.#release(watch)),
-        watch.lock.withPermit(Effect.suspend(() => watch.isActive ? Effect.void : this.#subscribe(watch, options)))
+        watch.lock.withPermit(this.#subscribe(watch, options))
       )
     })
   }
 
+  /** Subscribes, unless another run has done so in the meantime. */
   #subscribe(watch: ResourceSubscription, options: CallOptions): Effect.Effect<void, ClientError> {
-    watch.isRequested = true
-    return send(this.connection, Method.Subscribe.name, { uri: watch.uri }, options).pipe(
-      Effect.tapError(({ reason }) =>
+    return Effect.gen({ self: this }, function*() {
+      if (watch.isActive) return
+      watch.isRequested = true
+      const subscribing = send(this.connection, Method.Subscribe.name, { uri: watch.uri }, options)
+      yield* Effect.tapError(subscribing, ({ reason }) =>
         Effect.sync(() => {
           if (reason._tag === "ProtocolError") watch.isRequested = false
-        })
-      ),
-      Effect.andThen(Effect.sync(() => {
-        watch.isActive = true
-      }))
-    )
+        }))
+      watch.isActive = true
+    })
   }
 
   #release(watch: ResourceSubscription): Effect.Effect<void> {
     return Effect.suspend(() => {
       watch.holders--
       if (watch.holders > 0) return Effect.void
-      const leaving = watch.lock.withPermit(Effect.suspend(() => this.#unsubscribe(watch)))
+      const leaving = watch.lock.withPermit(this.#unsubscribe(watch))
       return Effect.asVoid(Effect.forkIn(leaving, this.#scope, { startImmediately: true }))
     })
   }
 
   /** Unsubscribes, unless another run has subscribed in the meantime. */
   #unsubscribe(watch: ResourceSubscription): Effect.Effect<void> {
-    if (watch.holders > 0) return Effect.void
-    const { isRequested, uri } = watch
-    watch.isRequested = false
-    watch.isActive = false
-    const left = isRequested ? Effect.ignore(send(this.connection, Method.Unsubscribe.name, { uri }, {})) : Effect.void
-    return Effect.andThen(
-      left,
-      Effect.sync(() => {
-        if (watch.holders === 0) this.#subscriptions.delete(uri)
-      })
-    )
+    return Effect.gen({ self: this }, function*() {
+      if (watch.holders > 0) return
+      const { isRequested, uri } = watch
+      watch.isRequested = false
+      watch.isActive = false
+      if (isRequested) yield* Effect.ignore(send(this.connection, Method.Unsubscribe.name, { uri }, {}))
+      if (watch.holders === 0) this.#subscriptions.delete(uri)
+    })
   }
 }
 
