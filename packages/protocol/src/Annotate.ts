@@ -32,7 +32,7 @@
 import * as Data from "effect/Data"
 import type * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
-import type { Revision } from "./Revision.ts"
+import { all, indexOf, type Revision } from "./Revision.ts"
 
 /**
  * The error for a value that a revision cannot represent without a change of meaning, such as a URL elicitation in
@@ -132,16 +132,11 @@ export const since = <S extends Schema.Top>(revision: Revision, schema: S, optio
 export const until = <S extends Schema.Top>(revision: Revision, schema: S, options?: FieldOptions<S["Type"]>): S =>
   field(schema, { ...options, until: revision })
 
-const next: { readonly [R in Revision]: Revision | undefined } = {
-  "2024-11-05": "2025-03-26",
-  "2025-03-26": "2025-06-18",
-  "2025-06-18": "2025-11-25",
-  "2025-11-25": "2026-07-28",
-  "2026-07-28": undefined
-}
-
 /** The window of one revision alone. */
-export const alone = (revision: Revision): Window => ({ since: revision, until: next[revision] })
+export const alone = (revision: Revision): Window => ({
+  since: revision,
+  until: all[indexOf(revision) + 1]
+})
 
 /** A field that exists in one revision only. */
 export const only = <S extends Schema.Top>(revision: Revision, schema: S, options?: FieldOptions<S["Type"]>): S =>

@@ -43,13 +43,7 @@ const prefix = "=?base64?"
 const suffix = "?="
 
 // Printable ASCII: a header can contain it as it is, if it neither starts nor ends with a space.
-const isPlain = (value: string): boolean => {
-  for (let i = 0; i < value.length; i++) {
-    const code = value.charCodeAt(i)
-    if (code < 0x20 || code > 0x7e) return false
-  }
-  return true
-}
+const isPlain = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)
 
 /**
  * Encodes a value for `Mcp-Name` or `Mcp-Param-*`. Printable ASCII without a space at either end stays as it is. Any
@@ -87,10 +81,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
  */
 export const decode = (header: string): string | undefined => {
   const value = trim(header)
-  for (let i = 0; i < value.length; i++) {
-    const code = value.charCodeAt(i)
-    if ((code < 0x20 && code !== 0x09) || code > 0x7e) return undefined
-  }
+  if (/[^\t\x20-\x7e]/.test(value)) return undefined
   if (value.length < prefix.length + suffix.length || !value.startsWith(prefix) || !value.endsWith(suffix)) return value
   const bytes = Base64.decode(value.slice(prefix.length, -suffix.length))
   if (Result.isFailure(bytes)) return undefined

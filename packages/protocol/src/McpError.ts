@@ -155,28 +155,18 @@ export const unsupportedProtocolVersion = (options: {
  */
 export const other = (code: number, message: string, data?: unknown): McpError => make("Other", message, data, code)
 
-const standard: Partial<Record<Reason, number>> = {
-  ParseError: -32700,
-  InvalidRequest: -32600,
-  MethodNotFound: -32601,
-  InvalidParams: -32602,
-  InternalError: -32603
-}
-
 // Before 2026-07-28 the lifecycle pages show -32602 for an unsupported version. Headers and capabilities had no code;
 // -32600 is the code for a request that is not allowed.
-const session: Partial<Record<Reason, number>> = {
-  ResourceNotFound: -32002,
-  HeaderMismatch: -32600,
-  MissingRequiredClientCapability: -32600,
-  UnsupportedProtocolVersion: -32602
-}
-
-const request: Partial<Record<Reason, number>> = {
-  ResourceNotFound: -32602,
-  HeaderMismatch: -32020,
-  MissingRequiredClientCapability: -32021,
-  UnsupportedProtocolVersion: -32022
+const codes: Partial<Record<Reason, readonly [session: number, stateless: number]>> = {
+  ParseError: [-32700, -32700],
+  InvalidRequest: [-32600, -32600],
+  MethodNotFound: [-32601, -32601],
+  InvalidParams: [-32602, -32602],
+  InternalError: [-32603, -32603],
+  ResourceNotFound: [-32002, -32602],
+  HeaderMismatch: [-32600, -32020],
+  MissingRequiredClientCapability: [-32600, -32021],
+  UnsupportedProtocolVersion: [-32602, -32022]
 }
 
 // 2026-07-28, basic, error codes: -32002 and -32042 MUST NOT be emitted, nor an undefined code from -32020 to -32099.
@@ -203,7 +193,7 @@ export const codeOf = (error: McpError, revision: Revision.Revision): number => 
   const reason = error.reason
   if (reason === "Other") return permitted(error.code, revision)
   if (reason === "UrlElicitationRequired") return revision === "2025-11-25" ? -32042 : -32603
-  return standard[reason] ?? (Revision.era(revision) === "session" ? session : request)[reason] ?? -32603
+  return codes[reason]?.[Revision.era(revision) === "session" ? 0 : 1] ?? -32603
 }
 
 /**
@@ -229,35 +219,25 @@ const isVersions = (data: unknown): boolean =>
 // like.
 const isDraftMismatch = (message: string): boolean => /^header mismatch\b/i.test(message)
 
+const reasons: ReadonlyMap<number, Reason> = new Map([
+  [-32700, "ParseError"],
+  [-32600, "InvalidRequest"],
+  [-32601, "MethodNotFound"],
+  [-32603, "InternalError"],
+  [-32002, "ResourceNotFound"],
+  [-32042, "UrlElicitationRequired"],
+  [-32020, "HeaderMismatch"],
+  [-32021, "MissingRequiredClientCapability"],
+  [-32022, "UnsupportedProtocolVersion"]
+])
+
 const reasonOf = ({ code, data, message }: JsonRpc.ErrorObject, revision: Revision.Revision): Reason => {
-  const modern = Revision.era(revision) === "request"
-  switch (code) {
-    case -32700:
-      return "ParseError"
-    case -32600:
-      return "InvalidRequest"
-    case -32601:
-      return "MethodNotFound"
-    case -32602:
-      if (modern) return typeof member(data, "uri") === "string" ? "ResourceNotFound" : "InvalidParams"
-      return isVersions(data) ? "UnsupportedProtocolVersion" : "InvalidParams"
-    case -32603:
-      return "InternalError"
-    case -32002:
-      return "ResourceNotFound"
-    case -32042:
-      return "UrlElicitationRequired"
-    case -32001:
-      return isDraftMismatch(message) ? "HeaderMismatch" : "Other"
-    case -32020:
-      return "HeaderMismatch"
-    case -32021:
-      return "MissingRequiredClientCapability"
-    case -32022:
-      return "UnsupportedProtocolVersion"
-    default:
-      return "Other"
+  if (code === -32602) {
+    if (Revision.era(revision) === "session") return isVersions(data) ? "UnsupportedProtocolVersion" : "InvalidParams"
+    return typeof member(data, "uri") === "string" ? "ResourceNotFound" : "InvalidParams"
   }
+  if (code === -32001 && isDraftMismatch(message)) return "HeaderMismatch"
+  return reasons.get(code) ?? "Other"
 }
 
 /**

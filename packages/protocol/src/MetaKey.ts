@@ -21,35 +21,14 @@ export interface MetaKey {
 /** The keys without a prefix that the specification defines: the progress token and the trace context. */
 export const unprefixed: ReadonlyArray<string> = ["progressToken", "traceparent", "tracestate", "baggage"]
 
-const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90)
-const isAlphanumeric = (code: number): boolean => isLetter(code) || (code >= 48 && code <= 57)
-
-const isLabel = (text: string): boolean => {
-  const last = text.length - 1
-  if (last < 0 || !isLetter(text.charCodeAt(0)) || !isAlphanumeric(text.charCodeAt(last))) return false
-  for (let i = 1; i < last; i++) {
-    const code = text.charCodeAt(i)
-    if (!isAlphanumeric(code) && code !== 45) return false
-  }
-  return true
-}
-
-const isName = (text: string): boolean => {
-  const last = text.length - 1
-  if (last < 0) return true
-  if (!isAlphanumeric(text.charCodeAt(0)) || !isAlphanumeric(text.charCodeAt(last))) return false
-  for (let i = 1; i < last; i++) {
-    const code = text.charCodeAt(i)
-    if (!isAlphanumeric(code) && code !== 45 && code !== 95 && code !== 46) return false
-  }
-  return true
-}
+const label = /^[a-z](?:[a-z\d-]*[a-z\d])?$/i
+const nameSyntax = /^(?:[a-z\d](?:[\w.-]*[a-z\d])?)?$/i
 
 /** Returns the labels of the prefix: empty without a prefix, `undefined` if the prefix is malformed. */
 const labelsOf = (key: string, slash: number): ReadonlyArray<string> | undefined => {
   if (slash < 0) return []
   const labels = key.slice(0, slash).split(".")
-  return labels.every(isLabel) ? labels : undefined
+  return labels.every((text) => label.test(text)) ? labels : undefined
 }
 
 /**
@@ -62,7 +41,7 @@ export const parse = (key: string): MetaKey | undefined => {
   const slash = key.indexOf("/")
   const labels = labelsOf(key, slash)
   const name = key.slice(slash + 1)
-  return labels === undefined || !isName(name) ? undefined : { labels, name }
+  return labels === undefined || !nameSyntax.test(name) ? undefined : { labels, name }
 }
 
 /** Whether the text is a valid key. The empty text is valid, because both the prefix and the name may be missing. */

@@ -86,6 +86,16 @@ export class CancelledTask extends Schema.Opaque<CancelledTask>()(Schema.Struct(
 export const DetailedTask = Schema.Union([WorkingTask, InputRequiredTask, CompletedTask, FailedTask, CancelledTask])
 export type DetailedTask = typeof DetailedTask.Type
 
+/** The states of a task as a union, with more fields in each. */
+const withDetails = <const F extends Schema.Struct.Fields>(fields: F) =>
+  Schema.Union([
+    Schema.Struct({ ...fields, ...workingFields }),
+    Schema.Struct({ ...fields, ...inputRequiredFields }),
+    Schema.Struct({ ...fields, ...completedFields }),
+    Schema.Struct({ ...fields, ...failedFields }),
+    Schema.Struct({ ...fields, ...cancelledFields })
+  ])
+
 /** The result that announces a task. The task will have the result of the request. */
 export class CreateTaskResult extends Schema.Opaque<CreateTaskResult>()(Schema.Struct({
   _meta: Schema.optionalKey(Meta),
@@ -118,13 +128,7 @@ export const CancelTaskResult = AcknowledgeTaskResult
 export type CancelTaskResult = AcknowledgeTaskResult
 
 /** The result of `tasks/get`. */
-export const GetTaskResult: Schema.Codec<GetTaskResult> = Schema.Union([
-  Schema.Struct({ ...completeFields, ...workingFields }),
-  Schema.Struct({ ...completeFields, ...inputRequiredFields }),
-  Schema.Struct({ ...completeFields, ...completedFields }),
-  Schema.Struct({ ...completeFields, ...failedFields }),
-  Schema.Struct({ ...completeFields, ...cancelledFields })
-])
+export const GetTaskResult: Schema.Codec<GetTaskResult> = withDetails(completeFields)
 export type GetTaskResult = DetailedTask & AcknowledgeTaskResult
 
 /** The params of `tasks/update`. */
@@ -136,13 +140,7 @@ export class UpdateTaskRequestParams extends Schema.Opaque<UpdateTaskRequestPara
 })) {}
 
 /** The params of `notifications/tasks`. */
-export const TaskStatusNotificationParams: Schema.Codec<TaskStatusNotificationParams> = Schema.Union([
-  Schema.Struct({ ...notificationFields, ...workingFields }),
-  Schema.Struct({ ...notificationFields, ...inputRequiredFields }),
-  Schema.Struct({ ...notificationFields, ...completedFields }),
-  Schema.Struct({ ...notificationFields, ...failedFields }),
-  Schema.Struct({ ...notificationFields, ...cancelledFields })
-])
+export const TaskStatusNotificationParams: Schema.Codec<TaskStatusNotificationParams> = withDetails(notificationFields)
 export type TaskStatusNotificationParams = DetailedTask & NotificationParams
 
 /** The members that the extension adds to the filter of `subscriptions/listen` and to its acknowledgement. */

@@ -8,14 +8,7 @@ import type { ValidationState } from "./validationState.ts"
 const allOf: Keyword = (keywords) => {
   const nodes = keywords.list("allOf")?.map((node) => keywords.inPlace(node))
   if (nodes === undefined) return undefined
-  return (value, state, evaluated) => {
-    let ok = true
-    for (const node of nodes) {
-      if (!node.check(value, state, evaluated)) ok = false
-      if (!ok && state.stopAtFirst) return false
-    }
-    return ok
-  }
+  return (value, state, evaluated) => state.every(nodes, (node) => node.check(value, state, evaluated))
 }
 
 const anyOf: Keyword = (keywords) => {

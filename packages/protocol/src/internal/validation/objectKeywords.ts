@@ -66,15 +66,7 @@ const checkPresent = (value: JsonObject, names: ReadonlyArray<string>, state: Va
 const propertyNames: Keyword = (keywords) => {
   const node = keywords.schemaAt("propertyNames")
   if (node === undefined) return undefined
-  return (value, state) => {
-    if (!isObject(value)) return true
-    let ok = true
-    for (const key of Object.keys(value)) {
-      if (!node.checkAt(key, key, state)) ok = false
-      if (!ok && state.stopAtFirst) return false
-    }
-    return ok
-  }
+  return (value, state) => !isObject(value) || state.every(Object.keys(value), (key) => node.checkAt(key, key, state))
 }
 
 const dependentRequired: Keyword = (keywords) => {
@@ -105,13 +97,11 @@ const whenPresent = (keywords: KeywordReader, schemas: ReadonlyMap<string, Schem
   for (const node of schemas.values()) keywords.inPlace(node)
   return (value, state, evaluated) => {
     if (!isObject(value)) return true
-    let ok = true
     state.spend(schemas.size >> 1)
-    for (const [key, node] of schemas) {
-      if (Object.hasOwn(value, key) && !node.check(value, state, evaluated)) ok = false
-      if (!ok && state.stopAtFirst) return false
-    }
-    return ok
+    return state.every(
+      schemas,
+      ([key, node]) => !Object.hasOwn(value, key) || node.check(value, state, evaluated)
+    )
   }
 }
 
@@ -138,15 +128,13 @@ export const unevaluatedProperties: Keyword = (keywords) => {
   keywords.node.tracksEvaluation = true
   return (value, state, evaluated) => {
     if (!isObject(value)) return true
-    let ok = true
-    for (const key of Object.keys(value)) {
+    return state.every(Object.keys(value), (key) => {
       state.spend(1)
-      if (evaluated!.keys.has(key)) continue
-      if (!node.checkAt(key, value[key], state)) ok = false
-      if (!ok && state.stopAtFirst) return false
-      evaluated!.keys.add(key)
-    }
-    return ok
+      if (evaluated!.keys.has(key)) return true
+      const ok = node.checkAt(key, value[key], state)
+      if (ok || !state.stopAtFirst) evaluated!.keys.add(key)
+      return ok
+    })
   }
 }
 

@@ -67,16 +67,12 @@ const multipleOf: Keyword = (keywords) => {
 }
 
 const text: Keyword = (keywords) => {
-  const min = keywords.count("minLength")
-  const max = keywords.count("maxLength")
-  if (min === undefined && max === undefined) return undefined
-  return (value, state) => {
-    if (!isText(value)) return true
+  const of = (value: unknown, state: ValidationState): number | undefined => {
+    if (!isText(value)) return undefined
     state.spend(value.length >> 6)
-    const length = lengthOf(value)
-    if (min !== undefined && length < min) return state.report(`Expected at least ${min} characters`)
-    return max === undefined || length <= max || state.report(`Expected at most ${max} characters`)
+    return lengthOf(value)
   }
+  return countRule(of, keywords, "minLength", "maxLength", "characters")
 }
 
 const pattern: Keyword = (keywords) => {
@@ -87,9 +83,9 @@ const pattern: Keyword = (keywords) => {
   return (value, state) => !isText(value) || test(value, state) || state.report(expected)
 }
 
-/** Makes a rule for the number of a value's items or members. `of` returns `undefined` for values that have none. */
+/** Makes a rule for the length of a value. `of` returns `undefined` for values that have none. */
 export const countRule = (
-  of: (value: unknown) => number | undefined,
+  of: (value: unknown, state: ValidationState) => number | undefined,
   keywords: KeywordReader,
   min: string,
   max: string,
@@ -99,7 +95,7 @@ export const countRule = (
   const most = keywords.count(max)
   if (least === undefined && most === undefined) return undefined
   return (value, state) => {
-    const count = of(value)
+    const count = of(value, state)
     if (count === undefined) return true
     if (least !== undefined && count < least) return state.report(`Expected at least ${least} ${unit}`)
     return most === undefined || count <= most || state.report(`Expected at most ${most} ${unit}`)

@@ -63,6 +63,16 @@ export class ValidationState {
     return false
   }
 
+  /** Whether a check accepts every item. Without {@link stopAtFirst} it continues after a problem, to report others. */
+  every<A>(items: Iterable<A>, check: (item: A) => boolean): boolean {
+    let ok = true
+    for (const item of items) {
+      if (!check(item)) ok = false
+      if (!ok && this.stopAtFirst) return false
+    }
+    return ok
+  }
+
   /** Runs a check without reporting its problems. */
   withoutProblems(attempt: () => boolean): boolean {
     const { stopAtFirst } = this
