@@ -179,14 +179,9 @@ export const form = <const S extends FormSchema | Form<unknown>>(
   Answer<S extends Form<infer A> ? A : S extends FormSchema ? TypeOf<S> : never>,
   InputError,
   McpRequest
-> => asking(message, schema instanceof FormImpl ? schema : make(schema as FormSchema), options) as never
-
-const asking = <A>(
-  message: string,
-  { decode, requestedSchema }: Form<A>,
-  options: Options | undefined
-): Effect.Effect<Answer<A>, InputError, McpRequest> =>
-  Effect.flatMap(McpRequest, ({ caller: { revision } }) => {
+> => {
+  const { decode, requestedSchema } = schema instanceof FormImpl ? schema : make(schema as FormSchema)
+  return Effect.flatMap(McpRequest, ({ caller: { revision } }) => {
     const name = Method.Elicit.name
     if (Result.isFailure(requestedSchema)) {
       return failInput(name, revision, new InvalidRequest({ message: requestedSchema.failure }))
@@ -195,7 +190,7 @@ const asking = <A>(
     const question = { method: Method.Elicit, params, missing: missing("form") }
     return Effect.flatMap(
       requestInput(question, options, true),
-      ({ action, content }): Effect.Effect<Answer<A>, InputError> => {
+      ({ action, content }): Effect.Effect<Answer<unknown>, InputError> => {
         if (action !== "accept") return Effect.succeed({ action })
         const read = decode(content ?? {})
         return Result.isSuccess(read)
@@ -207,7 +202,8 @@ const asking = <A>(
           )
       }
     )
-  })
+  }) as never
+}
 
 /** Options of an elicitation in URL mode. */
 export interface UrlOptions extends Options {

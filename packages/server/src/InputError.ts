@@ -14,6 +14,11 @@ import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
 import * as Data from "effect/Data"
 
+interface Failure {
+  readonly message: string
+  readonly cause?: unknown
+}
+
 /** The client has not declared a capability that the input request needs. Nothing was sent. */
 export class MissingCapability extends Data.TaggedError("MissingCapability")<{
   readonly message: string
@@ -25,10 +30,7 @@ export class MissingCapability extends Data.TaggedError("MissingCapability")<{
  * The revision cannot carry the input request, or this request may not be answered with input requests. Nothing was
  * sent.
  */
-export class Unsupported extends Data.TaggedError("Unsupported")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class Unsupported extends Data.TaggedError("Unsupported")<Failure> {}
 
 /**
  * The specification does not allow the input request. For example, a form has a field with fields of its own, which the
@@ -37,10 +39,7 @@ export class Unsupported extends Data.TaggedError("Unsupported")<{
 export class InvalidRequest extends Data.TaggedError("InvalidRequest")<{ readonly message: string }> {}
 
 /** The client's answer is not valid for the input request. */
-export class InvalidResponse extends Data.TaggedError("InvalidResponse")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class InvalidResponse extends Data.TaggedError("InvalidResponse")<Failure> {}
 
 /** The user declined. Only `Elicitation.accepted` fails with it. */
 export class Declined extends Data.TaggedError("Declined")<{ readonly message: string }> {}
@@ -56,25 +55,16 @@ export class ProtocolError extends Data.TaggedError("ProtocolError")<{
 }> {}
 
 /** No answer came within the `timeout`, or the effect of a `once` took longer than its `timeout`. */
-export class Timeout extends Data.TaggedError("Timeout")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class Timeout extends Data.TaggedError("Timeout")<Failure> {}
 
 /**
  * Too many input requests wait for an answer (session-based revisions, `Limits.maxPendingRequests`), or the request was
  * answered with input requests too often (stateless revision, `RequestState.Options.maxRounds`).
  */
-export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class LimitExceeded extends Data.TaggedError("LimitExceeded")<Failure> {}
 
 /** The connection ended, or the request that the input request belongs to was over already. */
-export class Closed extends Data.TaggedError("Closed")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export class Closed extends Data.TaggedError("Closed")<Failure> {}
 
 /** Why an input request has no answer. */
 export type Reason =

@@ -12,7 +12,7 @@ import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Entry, Registry } from "../../Registry.ts"
-import type { MethodTable } from "../methods/methodTable.ts"
+import { decoding, type MethodTable } from "../methods/methodTable.ts"
 
 type Sorted = ReadonlyArray<readonly [string, Entry<unknown>]>
 
@@ -59,7 +59,7 @@ export const installListing = <R>(
     return Result.map(Cursor.decode(key, cursor), (last) => Cursor.resume(sorted, ([name]) => name, last))
   }
 
-  methods.handle(method, ({ cursor }, request) => {
+  const list = decoding(method, ({ cursor }, request) => {
     refresh()
     const sorted = selective
       ? registry.sorted.filter(([, { visible }]) => visible?.(request.caller) !== false)
@@ -73,6 +73,7 @@ export const installListing = <R>(
     if (pages === undefined) cached.set(revision, pages = [])
     return Effect.succeed(pages[number] ??= encoded(page(sorted, start.success, request)))
   })
+  methods.handlers.set(method.name, list)
 }
 
 const encoded = (answer: Answer): Encoded => answer instanceof Encoded ? answer : new Encoded(JSON.stringify(answer))

@@ -9,7 +9,7 @@ import * as McpError from "@skein/protocol/McpError"
 import type * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
-import type { Answer, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
+import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { Hint } from "../../Caching.ts"
@@ -44,15 +44,6 @@ export class MethodTable {
     this.description = description
     this.catalog = catalog
     this.subscriptions = subscriptions
-  }
-
-  /** Adds a method whose results are sent unchanged. Params for which `isValid` returns true are not decoded. */
-  handle<P>(
-    method: Method.RequestMethod<P, unknown>,
-    run: (params: P, request: RequestContext) => Effect.Effect<Answer, McpError.McpError, McpRequest>,
-    isValid?: (params: JsonObject | undefined) => params is P & JsonObject
-  ): void {
-    this.handlers.set(method.name, decoding(method, run, isValid))
   }
 
   /** Adds a method whose results are encoded. */
@@ -106,8 +97,8 @@ export class MethodTable {
   }
 }
 
-/** Decodes the params, or answers with `-32602`. */
-const decoding = <P>(
+/** Makes a handler that decodes the params, or answers with `-32602`. */
+export const decoding = <P>(
   method: Method.RequestMethod<P, unknown>,
   run: (params: P, request: RequestContext) => Handled<Answer>,
   isValid?: (params: JsonObject | undefined) => params is P & JsonObject

@@ -4,18 +4,9 @@ import * as Method from "@skein/protocol/Method"
 import type { SubscriptionFilter } from "@skein/protocol/Subscription"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
-import type { ListKind } from "../../EventBus.ts"
 import * as capabilities from "../dispatch/capabilities.ts"
 import * as extensions from "../dispatch/extensions.ts"
 import type { MethodTable } from "./methodTable.ts"
-
-const listFilters: ReadonlyArray<
-  readonly [ListKind, "toolsListChanged" | "resourcesListChanged" | "promptsListChanged"]
-> = [
-  ["tools", "toolsListChanged"],
-  ["resources", "resourcesListChanged"],
-  ["prompts", "promptsListChanged"]
-]
 
 export const install = (methods: MethodTable): void => {
   const { catalog, subscriptions } = methods
@@ -54,16 +45,16 @@ export const install = (methods: MethodTable): void => {
     ({ notifications }: { readonly notifications: SubscriptionFilter }, request) =>
       Effect.flatMap(extensions.listening(catalog, notifications, request), (further) => {
         const lists = capabilities.lists(catalog)
-        const agreed = listFilters.filter(([kind, member]) => notifications[member] === true && lists.includes(kind))
+        const agreed = lists.filter((kind) => notifications[`${kind}ListChanged`] === true)
         const requested = lists.includes("resources") ? notifications.resourceSubscriptions : undefined
         const uris = granted(requested ?? [], request)
         // "The subset the server agreed to honor. Notification types the server does not support are omitted."
         const acknowledged = {
-          ...Object.fromEntries(agreed.map(([, member]) => [member, true])),
+          ...Object.fromEntries(agreed.map((kind) => [`${kind}ListChanged`, true])),
           ...(requested === undefined ? undefined : { resourceSubscriptions: [...uris] }),
           ...Object.assign({}, ...further.map(({ agreed }) => agreed))
         }
-        const listen = subscriptions.listen(request, agreed.map(([kind]) => kind), uris, acknowledged, further)
+        const listen = subscriptions.listen(request, agreed, uris, acknowledged, further)
         return Effect.map(listen, ({ meta }) => ({ _meta: meta }))
       })
   )

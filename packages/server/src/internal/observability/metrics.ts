@@ -108,13 +108,10 @@ export class ServerMetrics implements ServerObserver {
     const known = this.#series.get(key)
     if (known !== undefined) return known
     if (this.#series.size >= this.#maxSeries) return this.#rest
-    const common = {
+    const attributes = {
       "mcp.method.name": method,
       "mcp.protocol.version": revision,
-      ...network(request, this.#transport)
-    }
-    const attributes = {
-      ...common,
+      ...network(request, this.#transport),
       ...(target === undefined ? undefined : named(method, target)),
       ...(failure === undefined ? undefined : { "error.type": failure.type }),
       ...(failure?.code === undefined ? undefined : { "rpc.response.status_code": failure.code })
