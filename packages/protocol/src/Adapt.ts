@@ -75,24 +75,16 @@ const makeArray = (ast: AST.Arrays, revision: Revision.Revision, direction: Dire
   }
 }
 
-/** The changes to the fields of an object, in the order in which they are applied. */
-interface ObjectPlan {
-  readonly drops: ReadonlyArray<string>
-  readonly refusals: ReadonlyArray<readonly [key: string, name: string]>
-  readonly changes: ReadonlyArray<readonly [key: string, adapt: Adapter]>
-  readonly renames: ReadonlyArray<readonly [from: string, to: string]>
-  readonly fills: ReadonlyArray<readonly [key: string, fill: () => unknown]>
-  readonly required: ReadonlyArray<string>
-  readonly index: Adapter | undefined
-  readonly known: ReadonlySet<string>
-}
-
-const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Direction): ObjectPlan | undefined => {
+/**
+ * Finds the changes to the fields of an object, in the order in which they are applied. Returns `undefined` if there is
+ * none.
+ */
+const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Direction) => {
   const drops: Array<string> = []
-  const refusals: Array<readonly [string, string]> = []
-  const changes: Array<readonly [string, Adapter]> = []
-  const renames: Array<readonly [string, string]> = []
-  const fills: Array<readonly [string, () => unknown]> = []
+  const refusals: Array<readonly [key: string, name: string]> = []
+  const changes: Array<readonly [key: string, adapt: Adapter]> = []
+  const renames: Array<readonly [from: string, to: string]> = []
+  const fills: Array<readonly [key: string, fill: () => unknown]> = []
   const required: Array<string> = []
   const known = new Set<string>()
   for (const signature of ast.propertySignatures) {

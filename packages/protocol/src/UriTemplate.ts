@@ -132,7 +132,7 @@ const side = (parts: ReadonlyArray<string | Expression>, inQuery: boolean, rever
     if (part.includes("?")) inQuery = true
     return makeLiteral(reversed ? reverse(part) : part)
   })
-  return { tokens: reversed ? tokens.reverse() : tokens }
+  return reversed ? tokens.reverse() : tokens
 }
 
 /** Returns the reason why matching would be ambiguous, or why an operator is not allowed in its position. */

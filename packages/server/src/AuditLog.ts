@@ -23,6 +23,7 @@ import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalogState.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
 import { type Outcome, outcomeOf } from "./internal/observability/outcome.ts"
+import { omitUndefined } from "./internal/json.ts"
 import { withoutRequest } from "./internal/limits/failRequest.ts"
 import * as Middleware from "./Middleware.ts"
 
@@ -161,6 +162,5 @@ const log = (entry: Entry): Effect.Effect<void> => {
   const named = entry.target === undefined
     ? logValue(entry.method)
     : `${logValue(entry.method)} ${logValue(entry.target)}`
-  const annotations = Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined))
-  return Effect.annotateLogs(Effect.logInfo(`${named}: ${entry.outcome}`), annotations)
+  return Effect.annotateLogs(Effect.logInfo(`${named}: ${entry.outcome}`), { ...omitUndefined(entry) })
 }

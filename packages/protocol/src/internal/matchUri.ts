@@ -23,9 +23,7 @@ export interface Literal {
 }
 
 /** Literals and simple expressions in reading order: from the left, or from the right. */
-export interface Side {
-  readonly tokens: ReadonlyArray<Literal | Simple>
-}
+export type Side = ReadonlyArray<Literal | Simple>
 
 export interface Simple {
   readonly expression: Expression
@@ -139,9 +137,9 @@ const assignSimple = ({ expression, inQuery }: Simple, raw: string, found: Found
  * Reads one side from `at` towards `limit` and returns its end, or -1. A variable at the very end of the side is left
  * unread.
  */
-const walk = ({ tokens }: Side, uri: string, at: number, limit: number, step: 1 | -1, found: Found): number => {
+const walk = (side: Side, uri: string, at: number, limit: number, step: 1 | -1, found: Found): number => {
   let pending: Simple | undefined
-  for (const token of tokens) {
+  for (const token of side) {
     if (!isLiteral(token)) pending = token
     else if (pending === undefined) {
       if (!isAt(uri, at, limit, token, step)) return -1
@@ -187,7 +185,7 @@ const matchPath = ({ left, middle, right }: Plan, uri: string, found: Found): bo
   if (at < 0) return false
   const end = walk(right, uri, uri.length, at, -1, found)
   if (end < 0) return false
-  const open = left.tokens.at(-1)
+  const open = left.at(-1)
   if (open !== undefined && !isLiteral(open)) {
     // At the end of the template, or before a `{/a}`: the variable takes all characters that it allows.
     let stop = at

@@ -46,16 +46,6 @@ export class ToolResult<out Output> {
 
 const failed = (text: string): Wire.CallToolResult => ({ content: [Content.text(text)], isError: true })
 
-/** Answers invalid arguments. Before 2025-11-25 they are protocol errors; since then a model receives the message. */
-const answerInvalidArguments = (
-  tool: string,
-  problem: string,
-  revision: string
-): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
-  const message = `Invalid arguments for tool ${tool}: ${clip(problem, maxProblemChars)}`
-  return revision >= "2025-11-25" ? Effect.succeed(failed(message)) : Effect.fail(McpError.invalidParams(message))
-}
-
 const recover = (error: HandlerError): Effect.Effect<Wire.CallToolResult, McpError.McpError> => {
   const fault = toolErrorOf(error)
   return fault === undefined ? Effect.succeed(failed(messageOf(error))) : Effect.fail(fault)
@@ -119,8 +109,12 @@ export const make = <Input, Output, E extends HandlerError>(
 
   const run = (input: Input): Handled<Wire.CallToolResult> => Effect.catch(settle(handler(input)), recover)
 
-  const enter = (input: Result.Result<Input, string>, revision: string): Handled<Wire.CallToolResult> =>
-    Result.isSuccess(input) ? run(input.success) : answerInvalidArguments(tool.name, input.failure, revision)
+  const enter = (input: Result.Result<Input, string>, revision: string): Handled<Wire.CallToolResult> => {
+    if (Result.isSuccess(input)) return run(input.success)
+    const message = `Invalid arguments for tool ${tool.name}: ${clip(input.failure, maxProblemChars)}`
+    // Before 2025-11-25 invalid arguments are protocol errors; since then a model receives the message.
+    return revision >= "2025-11-25" ? Effect.succeed(failed(message)) : Effect.fail(McpError.invalidParams(message))
+  }
 
   return (args: JsonObject, { caller }) => {
     if (read === undefined) return run({} as Input)

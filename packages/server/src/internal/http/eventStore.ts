@@ -59,33 +59,20 @@ export interface Bounds {
 }
 
 /** The stored events of one stream: the latest ones, without a gap. */
-class StoredStream {
+interface StoredStream {
   readonly session: StoredSession
   readonly number: number
-  events: Array<string> = []
+  events: Array<string>
   /** The number of the latest event that is not stored. */
-  lost = 0
-  complete = false
-
-  constructor(session: StoredSession, number: number) {
-    this.session = session
-    this.number = number
-  }
-
-  get last(): number {
-    return this.lost + this.events.length
-  }
+  lost: number
+  complete: boolean
 }
 
 /** The streams of one session, oldest first. */
-class StoredSession {
+interface StoredSession {
   readonly id: string
-  readonly streams = new Map<number, StoredStream>()
-  size = 0
-
-  constructor(id: string) {
-    this.id = id
-  }
+  readonly streams: Map<number, StoredStream>
+  size: number
 }
 
 // Complete streams without stored events are bounded as well.
@@ -147,7 +134,7 @@ export class MemoryEventStore implements Store {
   read(session: string, stream: number, after: number): Effect.Effect<ReadonlyArray<string> | undefined> {
     return Effect.sync(() => {
       const entry = this.#sessions.get(session)?.streams.get(stream)
-      if (entry === undefined || after < entry.lost || after > entry.last) return undefined
+      if (entry === undefined || after < entry.lost || after > entry.lost + entry.events.length) return undefined
       return entry.events.slice(after - entry.lost)
     })
   }
@@ -162,9 +149,12 @@ export class MemoryEventStore implements Store {
 
   #entry(session: string, number: number): StoredStream {
     let stored = this.#sessions.get(session)
-    if (stored === undefined) this.#sessions.set(session, stored = new StoredSession(session))
+    if (stored === undefined) this.#sessions.set(session, stored = { id: session, streams: new Map(), size: 0 })
     let entry = stored.streams.get(number)
-    if (entry === undefined) stored.streams.set(number, entry = new StoredStream(stored, number))
+    if (entry === undefined) {
+      entry = { session: stored, number, events: [], lost: 0, complete: false }
+      stored.streams.set(number, entry)
+    }
     return entry
   }
 

@@ -17,14 +17,10 @@ interface KeyQueue {
 }
 
 /** One request of a queue. */
-class Ticket {
+interface Ticket {
   readonly queue: KeyQueue
-  admitted = false
-  wake: (() => void) | undefined = undefined
-
-  constructor(queue: KeyQueue) {
-    this.queue = queue
-  }
+  admitted: boolean
+  wake: (() => void) | undefined
 }
 
 /**
@@ -58,7 +54,7 @@ export class ConcurrencyLimiter {
       let ticket: Ticket | undefined
       return Effect.onExitPrimitive(
         Effect.suspend(() => {
-          ticket = new Ticket(this.#queueOf(key))
+          ticket = { queue: this.#queueOf(key), admitted: false, wake: undefined }
           return this.#admit(ticket, request, next)
         }),
         () => ticket === undefined ? undefined : this.#leave(ticket)
