@@ -12,6 +12,7 @@
  *   name === "" ? Effect.fail(McpError.invalidParams("name must not be empty")) : Effect.succeed(name)
  */
 import * as Data from "effect/Data"
+import type * as Types from "effect/Types"
 import * as JsonRpc from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
 import { clip } from "./Text.ts"
@@ -53,13 +54,7 @@ export class McpError extends Data.TaggedError("McpError")<{
   }
 }
 
-interface Fields {
-  _tag: "McpError"
-  reason: Reason
-  message: string
-  data?: unknown
-  code?: number
-}
+type Fields = Types.Mutable<Pick<McpError, "_tag" | "reason" | "message" | "data" | "code">>
 
 const make = (reason: Reason, message: string, data?: unknown, code?: number): McpError => {
   const error = Object.create(McpError.prototype) as Fields

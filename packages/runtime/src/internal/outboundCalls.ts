@@ -60,14 +60,12 @@ export interface PeerCore extends SessionPeer {
   ) => CallResult
 }
 
-interface Call {
+interface Call extends Pick<CallOptions, "onProgress" | "onNotification"> {
   readonly id: number
   readonly method: string
   /** Milliseconds, as are the other times. */
   readonly timeout: number
   readonly maxTimeout: number
-  readonly onProgress: CallOptions["onProgress"]
-  readonly onNotification: CallOptions["onNotification"]
   /** The inbound request on whose behalf it is made. */
   readonly about: JsonRpc.Id | undefined
   readonly startedAt: number
