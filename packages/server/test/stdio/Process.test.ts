@@ -21,7 +21,7 @@ describe("a stdio server's process", () => {
     expect(child.stderr.all).toEqual([
       "before the connection",
       "ready",
-      "end Ended",
+      "end ClosedByPeer",
       "drained",
       "cleaning up",
       "cleaned up"
@@ -110,7 +110,7 @@ describe("a stdio server's process", () => {
     child.process.stdout!.destroy()
     child.send(1, "echo")
     expect(await child.exit).toBe(0)
-    expect(child.stderr.all.slice(2)).toEqual(["end Ended", "drained", "cleaning up", "cleaned up"])
+    expect(child.stderr.all.slice(2)).toEqual(["end ClosedByPeer", "drained", "cleaning up", "cleaned up"])
   })
 
   it("continues when stderr is closed", async () => {
