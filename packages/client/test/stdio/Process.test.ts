@@ -249,7 +249,7 @@ describe("a server that exits", () => {
       expect(lost(yield* ended).message).toBe("The server was killed by SIGKILL")
     }).pipe(Effect.scoped))
 
-  it.live("2025-11-25 · MAY initiate shutdown by closing its output stream to the client and exiting: Ended", () =>
+  it.live("2025-11-25 · MAY initiate shutdown by closing its output stream to the client and exiting: ClosedByPeer", () =>
     Effect.gen(function*() {
       const { ended, messages } = yield* open("brief", { with: ["0"] })
       expect(yield* ended).toEqual({ _tag: "ClosedByPeer" })
@@ -271,7 +271,7 @@ describe("a server that exits", () => {
       expect(messages.length).toBe(3)
     }).pipe(Effect.scoped))
 
-  it.live("ends with Ended if it closes stdout and keeps running", () =>
+  it.live("ends with ClosedByPeer if it closes stdout and keeps running", () =>
     Effect.gen(function*() {
       const { connection, ended } = yield* open("closes-stdout")
       expect(yield* ended).toEqual({ _tag: "ClosedByPeer" })
