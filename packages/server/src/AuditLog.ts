@@ -24,7 +24,7 @@ import { internals } from "./internal/catalogState.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
 import { type Outcome, outcomeOf } from "./internal/observability/outcome.ts"
 import { omitUndefined } from "./internal/json.ts"
-import { withoutRequest } from "./internal/limits/failRequest.ts"
+import { withoutRequest } from "./internal/limits/failureAnswer.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** The entry of one request. Values that the client chose are cut at 128 characters. */

@@ -33,6 +33,7 @@ import {
 } from "./internal/catalogState.ts"
 import { type Entry, Registry, type Terms } from "./Registry.ts"
 
+// The entries that extensions see. They are declared beside the state of the catalog.
 export type {
   Completer,
   Completers,

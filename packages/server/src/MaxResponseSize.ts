@@ -1,5 +1,5 @@
 /**
- * A size limit: how many bytes an encoded result may have.
+ * A size limit: how many bytes an encoded result may have. One limit applies to all tools of the server.
  *
  * A larger result is not sent. The call of a tool is answered with a result with `isError` instead, so that the model
  * can ask for less. Every other method is answered with `-32603`. Both messages contain the size. The result is encoded
@@ -20,8 +20,8 @@ import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalogState.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
-import { Written } from "./internal/observability/outcome.ts"
-import { describeRequest, failRequest } from "./internal/limits/failRequest.ts"
+import { EncodedResult } from "./internal/observability/outcome.ts"
+import { describeRequest, failureAnswer } from "./internal/limits/failureAnswer.ts"
 import * as Middleware from "./Middleware.ts"
 
 /** The limit, and the requests that it applies to. */
@@ -59,11 +59,11 @@ const check = (
   // A result that is not an object is refused later, where all results are.
   if (text === undefined || !text.startsWith("{")) return Effect.succeed(answer)
   if (!exceeds(text, maxBytes)) {
-    return Effect.succeed(answer instanceof JsonRpc.Encoded ? answer : new Written(text, answer))
+    return Effect.succeed(answer instanceof JsonRpc.Encoded ? answer : new EncodedResult(text, answer))
   }
   const bytes = encoder.encode(text).byteLength
   const problem = `The result of ${describeRequest(request)} has ${bytes} bytes, more than the maximum of ${maxBytes}`
-  return failRequest(request, `${problem}. Ask for less`, { bytes, maxBytes })
+  return failureAnswer(request, `${problem}. Ask for less`, { bytes, maxBytes })
 }
 
 const encoder = new TextEncoder()

@@ -35,7 +35,7 @@ import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalogState.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
 import * as rateLimitStore from "./internal/limits/rateLimitStore.ts"
-import { describeRequest, formatMillis, withoutRequest } from "./internal/limits/failRequest.ts"
+import { describeRequest, formatMillis, withoutRequest } from "./internal/limits/failureAnswer.ts"
 import { targetOf } from "./internal/dispatch/target.ts"
 import * as Middleware from "./Middleware.ts"
 

@@ -30,7 +30,7 @@ import type { Catalog } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalogState.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
-import { describeRequest, failRequest, formatMillis, withoutRequest } from "./internal/limits/failRequest.ts"
+import { describeRequest, failureAnswer, formatMillis, withoutRequest } from "./internal/limits/failureAnswer.ts"
 import type * as Middleware from "./Middleware.ts"
 
 /** The limits. `Infinity` disables one. */
@@ -114,7 +114,7 @@ const stop = (
 ): Effect.Effect<Answer, McpError.McpError> => {
   const described = describeRequest(request)
   const limitMs = Duration.toMillis(limit)
-  const answer = failRequest(request, `${described} took longer than ${formatMillis(limitMs)}`, { limitMs })
+  const answer = failureAnswer(request, `${described} took longer than ${formatMillis(limitMs)}`, { limitMs })
   return Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(fiber), interruptTimeout), (ended) => {
     if (Option.isSome(ended)) return answer
     abandon()

@@ -244,6 +244,7 @@ const warnAboutName = (name: string): Effect.Effect<void> =>
 const describe = Effect.fnUntraced(
   function*<Name extends string, Input, Output>({ input, name, options, output }: Tool<Name, Input, Output>) {
     yield* warnAboutName(name)
+    // Every option that is not taken out here is sent in `tools/list`.
     const { metadata: _, visible: __, ...listed } = options
     const inputSchema = input === undefined
       ? jsonSchema.none

@@ -14,7 +14,7 @@ import type { Progress } from "@skein/runtime/RequestContext"
 export type Owner = string | null
 
 /** The limits on numbers of tasks. A number that is `undefined` sets no limit. */
-export interface Limits {
+export interface CountLimits {
   /** The number of tasks that have not ended. */
   readonly live?: number | undefined
   /** The number of stored tasks, ended or not. */
@@ -23,9 +23,9 @@ export interface Limits {
 
 /** The limits that a new task is checked against. */
 export interface TaskLimits {
-  readonly all: Limits
-  readonly owner: Limits
-  readonly tool: Limits
+  readonly all: CountLimits
+  readonly owner: CountLimits
+  readonly tool: CountLimits
 }
 
 /** The stored part of the caller. Later questions are encoded in its revision, and need its capabilities. */

@@ -21,7 +21,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as modelTools from "./internal/protocol/modelTools.ts"
 import { findTaskService, type TaskService } from "./internal/protocol/taskService.ts"
-import { declaresTasks } from "./internal/protocol/toolCall.ts"
+import { declaresTasks } from "./internal/protocol/taskDecision.ts"
 
 /** The tools for models. */
 export interface Options {

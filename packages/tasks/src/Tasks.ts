@@ -21,7 +21,7 @@ import { runTasks } from "./internal/protocol/handlers.ts"
 import { LegacyTasks } from "./internal/protocol/legacy/legacyTasks.ts"
 import { resolveSettings, type TasksOptions } from "./internal/protocol/policy.ts"
 import { findTaskService, makeTaskService, TaskService } from "./internal/protocol/taskService.ts"
-import { capabilities, handleCall } from "./internal/protocol/toolCall.ts"
+import { capabilities, handleCall } from "./internal/protocol/taskDecision.ts"
 import { TaskEngine } from "./TaskEngine.ts"
 
 export type { LimitOptions, OwnerPolicy, TaskPolicyOptions } from "./internal/protocol/policy.ts"

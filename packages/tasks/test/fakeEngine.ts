@@ -6,7 +6,14 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { type Handlers, TaskEngine } from "@skein/tasks/TaskEngine"
 import { LimitExceeded, TaskError } from "@skein/tasks/TaskError"
-import { isFinal, type Limits, type NewTask, type Outcome, type Question, type State } from "@skein/tasks/TaskState"
+import {
+  type CountLimits,
+  isFinal,
+  type NewTask,
+  type Outcome,
+  type Question,
+  type State
+} from "@skein/tasks/TaskState"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -158,7 +165,7 @@ export class Fake {
 
   #fits({ limits, owner, tool }: NewTask): boolean {
     const all = this.#alive()
-    const fits = (of: ReadonlyArray<State>, { live = Infinity, retained = Infinity }: Limits): boolean =>
+    const fits = (of: ReadonlyArray<State>, { live = Infinity, retained = Infinity }: CountLimits): boolean =>
       of.length < retained && of.filter((state) => !isFinal(state)).length < live
     return fits(all, limits.all) && fits(all.filter((state) => state.tool === tool), limits.tool) &&
       fits(all.filter((state) => state.owner === owner), limits.owner)

@@ -16,7 +16,7 @@ import { RequestState } from "../../RequestState.ts"
 import { internals, type MiddlewareStack } from "../catalogState.ts"
 import { RoundTrips } from "../input/roundTrips.ts"
 import * as completion from "../methods/completion.ts"
-import { installLogging, installPrompts, installResources, installTools } from "../methods/features.ts"
+import { installPrompts, installResources, installTools } from "../methods/catalogMethods.ts"
 import * as lifecycle from "../methods/lifecycle.ts"
 import { MethodTable, type ServerDescription } from "../methods/methodTable.ts"
 import * as subscriptions from "../methods/subscriptions.ts"
@@ -39,7 +39,6 @@ export const make = (
   installPrompts(methods)
   completion.install(methods)
   subscriptions.install(methods)
-  installLogging(methods)
   const { handlers } = methods
   const extensionHandler = extensions.handlers(methods)
 

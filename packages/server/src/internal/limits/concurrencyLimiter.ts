@@ -5,7 +5,7 @@ import * as McpError from "@skein/protocol/McpError"
 import type { Answer, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { describeRequest, formatMillis } from "./failRequest.ts"
+import { describeRequest, formatMillis } from "./failureAnswer.ts"
 
 type Handler = Dispatcher<McpRequest>
 

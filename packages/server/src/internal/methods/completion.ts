@@ -51,7 +51,7 @@ const result = (all: ReadonlyArray<string>): CompleteResult => ({
 })
 
 export const install = (methods: MethodTable): void => {
-  methods.on(Method.Complete, ({ argument, context, ref }, { caller }) => {
+  methods.add(Method.Complete, ({ argument, context, ref }, { caller }) => {
     const target = findTarget(methods.catalog, ref, caller)
     if (target === undefined) {
       const what = ref.type === "ref/prompt" ? `prompt: ${clip(ref.name)}` : `resource template: ${clip(ref.uri)}`

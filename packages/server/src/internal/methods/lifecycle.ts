@@ -1,4 +1,5 @@
-/** `initialize`, `server/discover` and `ping`. */
+/** The methods of a connection: `initialize`, `server/discover`, `ping` and `logging/setLevel`. */
+import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
 import type { Caller, SessionPeer } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
@@ -19,7 +20,8 @@ export const install = (methods: MethodTable): void => {
     return session
   }
 
-  methods.on(Method.Ping, () => Effect.succeed({}))
+  // Session-based revisions only. `MethodTable.finish` encodes the result.
+  methods.add(Method.Ping, () => Effect.succeed({}))
   // The params were read when the caller was identified.
   methods.handlers.set(Method.Initialize.name, (request) =>
     Effect.suspend(() => {
@@ -39,10 +41,19 @@ export const install = (methods: MethodTable): void => {
         ...instructions
       }, request))
     }))
-  methods.on(Method.Discover, (_params, { caller }) =>
+  methods.add(Method.Discover, (_params, { caller }) =>
     Effect.sync(() => ({
       supportedVersions: description.revisions,
       capabilities: extensions.declared(catalog, caller, capabilities.of(catalog)),
       ...instructions
     })))
+  // "The server should send all logs at this level and higher". The level applies to requests in progress too.
+  methods.add(Method.SetLevel, ({ level }, { caller, method }) =>
+    Effect.suspend(() => {
+      const session = subscriptions.lastingSession(caller)
+      // The level would be lost with the answer to a peer of a single request, so the method does not exist for it.
+      if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
+      session.logLevel = level
+      return Effect.succeed({})
+    }))
 }

@@ -47,16 +47,16 @@ export class MethodTable {
   }
 
   /** Adds a method whose results are encoded. */
-  on<P, R>(
+  add<P, R>(
     method: Method.RequestMethod<P, R>,
     run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>,
     isValid?: (params: JsonObject | undefined) => params is P & JsonObject
   ): void {
-    this.handlers.set(method.name, this.handler(method, run, isValid))
+    this.handlers.set(method.name, this.encoding(method, run, isValid))
   }
 
-  /** Makes the handler of a method whose results are encoded. */
-  handler<P, R>(
+  /** Makes a handler that decodes the params and encodes the result. */
+  encoding<P, R>(
     method: Method.RequestMethod<P, R>,
     run: (params: P, request: RequestContext) => Handled<Codec.Writable<R>>,
     isValid?: (params: JsonObject | undefined) => params is P & JsonObject

@@ -12,7 +12,7 @@ export const install = (methods: MethodTable): void => {
   const { catalog, subscriptions } = methods
 
   // A URI without a reader, or one that the caller may not see, is answered as `resources/read` answers it.
-  methods.on(Method.Subscribe, ({ uri }, { caller, method }) => {
+  methods.add(Method.Subscribe, ({ uri }, { caller, method }) => {
     const session = subscriptions.lastingSession(caller)
     // A peer of a single request can receive no notification: the method does not exist for it.
     if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
@@ -22,7 +22,7 @@ export const install = (methods: MethodTable): void => {
   })
 
   // A client may unsubscribe from a resource that was removed meanwhile.
-  methods.on(Method.Unsubscribe, ({ uri }, { caller, method }) =>
+  methods.add(Method.Unsubscribe, ({ uri }, { caller, method }) =>
     Effect.suspend(() => {
       const session = subscriptions.lastingSession(caller)
       if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
@@ -40,7 +40,7 @@ export const install = (methods: MethodTable): void => {
     return uris
   }
 
-  methods.on(
+  methods.add(
     Method.SubscriptionsListen,
     ({ notifications }: { readonly notifications: SubscriptionFilter }, request) =>
       Effect.flatMap(extensions.listening(catalog, notifications, request), (further) => {

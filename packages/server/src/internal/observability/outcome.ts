@@ -15,7 +15,7 @@ import type * as Exit from "effect/Exit"
 export type Outcome = "ok" | "tool_error" | "input_required" | "error" | "cancelled" | "defect"
 
 /** An encoded result, with the result that was encoded. */
-export class Written extends JsonRpc.Encoded {
+export class EncodedResult extends JsonRpc.Encoded {
   readonly result: JsonRpc.JsonObject
 
   constructor(text: string, result: JsonRpc.JsonObject) {
@@ -25,7 +25,7 @@ export class Written extends JsonRpc.Encoded {
 }
 
 const ofAnswer = (answer: Answer): Outcome => {
-  const result = answer instanceof Written ? answer.result : answer as JsonRpc.JsonObject
+  const result = answer instanceof EncodedResult ? answer.result : answer as JsonRpc.JsonObject
   return result["isError"] === true ? "tool_error" : result["resultType"] === "input_required" ? "input_required" : "ok"
 }
 

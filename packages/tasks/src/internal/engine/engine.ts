@@ -194,7 +194,7 @@ const make = (options: Options) =>
         }),
       answer: (id, key, answer) => store.answer(id, key, answer, (task) => signalAnswer(task, key)),
       expireSoon: (id) =>
-        Effect.map(store.expireAfter(id, expireSoonMs), (expiresAt) => expiryAlarm.wakeBefore(expiresAt)),
+        Effect.map(store.expireWithin(id, expireSoonMs), (expiresAt) => expiryAlarm.wakeBefore(expiresAt)),
       watch: (id) => watch(store, id),
       runTasks: (handlers) => options.groups.length > 0 ? engine.workers.add(handlers) : Effect.void
     })

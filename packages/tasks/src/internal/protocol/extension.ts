@@ -18,7 +18,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { State } from "../../TaskState.ts"
 import { type TaskService, withMcpErrors } from "./taskService.ts"
-import { declaresTasks, missingTasksCapability } from "./toolCall.ts"
+import { declaresTasks, missingTasksCapability } from "./taskDecision.ts"
 import * as wire from "./wire.ts"
 
 /**

@@ -6,7 +6,7 @@ import type { Caller } from "@skein/runtime/RequestContext"
 import type { ToolEntry } from "@skein/server/Catalog"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
-import type { Limits, Owner, State } from "../../TaskState.ts"
+import type { CountLimits, Owner, State } from "../../TaskState.ts"
 
 /**
  * Returns the owner of a caller's tasks, as a text. All callers with the same owner see the task, cancel it and answer
@@ -21,8 +21,9 @@ export type OwnerPolicy = (caller: Caller) => Owner
 /** The options for tasks, of a server and of a tool. The options of a tool take precedence. */
 export interface TaskPolicyOptions {
   /**
-   * The time to live of a task, from its creation. Then the task is cancelled if it has not ended, and deleted. Default
-   * 24 hours; `null`: never. A client of 2025-11-25 may request another time, up to `maxTtl`.
+   * The time to live of a task and its result, from the creation of the task and not from its end. Then the task is
+   * cancelled if it has not ended, and deleted. Default 24 hours; `null`: never. A client of 2025-11-25 may request
+   * another time, up to `maxTtl`.
    */
   readonly ttl?: Duration.Input | null | undefined
   /** The longest time to live, even if `ttl` or a client requests more. Default 30 days; `null`: no limit. */
@@ -47,7 +48,7 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
    * The limits on tasks of this tool, in place of `Tasks.Options.limits.perTool`. At a limit a call is rejected with
    * `-32603`, and no task is created.
    */
-  readonly limits?: Limits | undefined
+  readonly limits?: CountLimits | undefined
   /**
    * Decides whether a call becomes a task, since 2026-07-28 and for clients that declare the extension. Default:
    * always. With `false` the call waits for its result. It must be fast. It is not called for a tool that requires
@@ -77,11 +78,11 @@ export class Prepares extends Context.Service<Prepares, true>()("@skein/tasks/Pr
 /** The limits on tasks of a server. */
 export interface LimitOptions {
   /** Of all tasks. Default: 10,000 that have not ended, and 100,000 stored ones. */
-  readonly all?: Limits | undefined
+  readonly all?: CountLimits | undefined
   /** Of the tasks of one owner. Default: 100 and 1,000. Tasks without an owner (`null`) do not count. */
-  readonly perOwner?: Limits | undefined
+  readonly perOwner?: CountLimits | undefined
   /** Of the tasks of one tool without limits of its own. Default: 1,000 and 10,000. */
-  readonly perTool?: Limits | undefined
+  readonly perTool?: CountLimits | undefined
 }
 
 /** The tasks of a server. */
@@ -125,7 +126,7 @@ const toMillis = (input: Duration.Input | null): number | null => {
   return Number.isFinite(value) ? Math.max(0, Math.floor(value)) : null
 }
 
-const withDefaults = (given: Limits | undefined, live: number, retained: number): Limits => ({
+const withDefaults = (given: CountLimits | undefined, live: number, retained: number): CountLimits => ({
   live,
   retained,
   ...given

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import { LimitExceeded, TaskError } from "../../TaskError.ts"
-import type { Limits, TaskLimits } from "../../TaskState.ts"
+import type { CountLimits, TaskLimits } from "../../TaskState.ts"
 import type { Database } from "./database.ts"
 import { unescape } from "./storedText.ts"
 
@@ -127,7 +127,7 @@ const findExceeded = (
   { all, owner, tool }: TaskLimits,
   more: number
 ): TaskError | undefined => {
-  const limits: ReadonlyArray<Limits> = [all, tool, owner]
+  const limits: ReadonlyArray<CountLimits> = [all, tool, owner]
   for (const row of rows) {
     const kind = Number(row["kind"])
     const { live, retained } = limits[kind]!

@@ -19,7 +19,7 @@ import * as lifecycle from "./lifecycle.ts"
 import * as questions from "./questions.ts"
 import { associatedData } from "./rows.ts"
 import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
-import * as expiry from "./expiry.ts"
+import * as expiry from "./sweeperQueries.ts"
 import * as status from "./status.ts"
 
 /** Whether a text can be the id of a task. Clients may send any text, and the store reads only for possible ids. */
@@ -55,7 +55,7 @@ export const make = (
       markLost: (id, key, isAnswered) => isId(id) ? all.markLost(id, key, isAnswered) : Effect.void,
       answer: (id, key, given, then) => isId(id) ? all.answer(id, key, given, then) : Effect.succeed(false),
       settle: (ids) => all.settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
-      expireAfter: (id, milliseconds) => isId(id) ? all.expireAfter(id, milliseconds) : Effect.succeed(Infinity),
+      expireWithin: (id, milliseconds) => isId(id) ? all.expireWithin(id, milliseconds) : Effect.succeed(Infinity),
       remove: (id, then) => isId(id) ? all.remove(id, then) : database.transaction(then),
       listen: (id, listener) => changes.listen(id, listener),
       encrypt: (text, name) => texts.encrypt(text, associatedData.other(escape(name))),

@@ -123,7 +123,7 @@ export class TaskStore extends Context.Service<TaskStore, {
    * Lets an ended task expire after some milliseconds, unless it expires earlier. Returns that time in milliseconds of
    * Unix time.
    */
-  readonly expireAfter: (id: string, milliseconds: number) => Effect.Effect<number, TaskError>
+  readonly expireWithin: (id: string, milliseconds: number) => Effect.Effect<number, TaskError>
   /** The expired tasks, the earliest expiry first. `after` is the last task of the previous page. */
   readonly findExpired: (limit: number, after?: SweepRow) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
   /** The first expiry after a time, both in milliseconds of Unix time; `undefined` if there is none. */

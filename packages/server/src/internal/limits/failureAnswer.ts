@@ -20,7 +20,7 @@ export const describeRequest = (request: RequestContext): string => {
  * which a model can learn ("Tool Execution Errors contain actionable feedback that language models can use to
  * self-correct"). The answer of any other method is `-32603`.
  */
-export const failRequest = (
+export const failureAnswer = (
   request: RequestContext,
   text: string,
   data: JsonRpc.JsonObject

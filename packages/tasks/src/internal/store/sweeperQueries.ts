@@ -45,7 +45,7 @@ export const make = ({ database }: StoreContext) => {
   const settle = (ids: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
     Effect.asVoid(markSettled(JSON.stringify(ids)))
 
-  const expireAfter: Store["expireAfter"] = (id, after) =>
+  const expireWithin: Store["expireWithin"] = (id, after) =>
     Effect.flatMap(currentMillis, (time) => {
       const at = toStoredMillis(time + after)
       return Effect.as(setExpiry(at, id, at), at)
@@ -64,5 +64,5 @@ export const make = ({ database }: StoreContext) => {
       ([row]) => row?.["next"] == null ? undefined : Number(row["next"])
     )
 
-  return { findUnsettled, findUndoing, settle, expireAfter, findExpired, nextExpiry }
+  return { findUnsettled, findUndoing, settle, expireWithin, findExpired, nextExpiry }
 }

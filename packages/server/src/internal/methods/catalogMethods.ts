@@ -1,4 +1,4 @@
-/** `tools/*`, `resources/*`, `prompts/*` and `logging/setLevel`. */
+/** The methods of the catalog: `tools/*`, `resources/*` and `prompts/*`. */
 import { isPlain } from "@skein/protocol/CallTool"
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
@@ -13,7 +13,7 @@ import { findReader } from "../definitions/readResource.ts"
 export const installTools = (methods: MethodTable): void => {
   const { tools } = methods.catalog
   installListing(methods, Method.ListTools, "tools", tools)
-  methods.on(Method.CallTool, (params, request) => {
+  methods.add(Method.CallTool, (params, request) => {
     const tool = tools.seen(params.name, request.caller)
     if (tool === undefined) return Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(params.name)}`))
     const { calling } = methods.catalog[internals].extensions
@@ -27,7 +27,7 @@ export const installResources = (methods: MethodTable): void => {
   const { catalog } = methods
   installListing(methods, Method.ListResources, "resources", catalog.resources)
   installListing(methods, Method.ListResourceTemplates, "resourceTemplates", catalog.templates)
-  methods.on(Method.ReadResource, ({ uri }, request) => {
+  methods.add(Method.ReadResource, ({ uri }, request) => {
     const read = findReader(catalog, uri, request.caller)
     return read === undefined ? Effect.fail(McpError.resourceNotFound(uri)) : read(request)
   })
@@ -36,23 +36,10 @@ export const installResources = (methods: MethodTable): void => {
 export const installPrompts = (methods: MethodTable): void => {
   const { prompts } = methods.catalog
   installListing(methods, Method.ListPrompts, "prompts", prompts)
-  methods.on(Method.GetPrompt, (params, request) => {
+  methods.add(Method.GetPrompt, (params, request) => {
     const prompt = prompts.seen(params.name, request.caller)
     return prompt === undefined
       ? Effect.fail(McpError.invalidParams(`Unknown prompt: ${clip(params.name)}`))
       : prompt.get(params.arguments ?? {}, request)
   })
-}
-
-/** "The server should send all logs at this level and higher". The level applies to requests in progress too. */
-export const installLogging = (methods: MethodTable): void => {
-  const { subscriptions } = methods
-  methods.on(Method.SetLevel, ({ level }, { caller, method }) =>
-    Effect.suspend(() => {
-      const session = subscriptions.lastingSession(caller)
-      // The level would be lost with the answer to a peer of a single request, so the method does not exist for it.
-      if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
-      session.logLevel = level
-      return Effect.succeed({})
-    }))
 }
