@@ -72,30 +72,6 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT ${2n ** 60n}::int8 AS id`).toEqual([{ id: 2n ** 60n }])
       })))
 
-  it.live("renames identifiers and columns with the transform options", () =>
-    on(postgres(), (sql) =>
-      Effect.gen(function*() {
-        yield* sql`CREATE TABLE t (task_id text)`
-        yield* sql`INSERT INTO t ${sql.insert({ taskId: "a" })}`
-        expect(yield* sql`SELECT * FROM t`).toEqual([{ taskId: "a" }])
-        expect(yield* sql`SELECT * FROM t`.withoutTransform).toEqual([{ task_id: "a" }])
-      }), {
-      transformQueryNames: (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      transformResultNames: (name) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-    }))
-
-  it.live("rolls a failed transaction back, and a nested one alone", () =>
-    on(postgres(), (sql) =>
-      Effect.gen(function*() {
-        yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
-        const add = (id: number) => sql`INSERT INTO t VALUES (${id})`
-        const inner = sql.withTransaction(Effect.andThen(add(2), Effect.fail("no" as const)))
-        yield* sql.withTransaction(Effect.andThen(add(1), Effect.ignore(inner)))
-        expect(yield* Effect.flip(sql.withTransaction(Effect.andThen(add(3), Effect.fail("no" as const))))).toBe("no")
-        yield* sql.withTransaction(Effect.forEach([4, 5, 6], add, { concurrency: "unbounded" }))
-        expect(yield* sql`SELECT id FROM t ORDER BY id`.values).toEqual([[1], [4], [5], [6]])
-      })))
-
   it.live("fails the commit of a transaction in which a statement failed, since the server rolls it back", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {

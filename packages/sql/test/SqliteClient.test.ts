@@ -87,46 +87,6 @@ describe("SqliteClient", () => {
       })
     ))
 
-  it.effect("renames identifiers and columns with the transform options", () =>
-    inMemory((sql) =>
-      Effect.gen(function*() {
-        yield* sql`CREATE TABLE t (task_id TEXT)`
-        yield* sql`INSERT INTO t ${sql.insert({ taskId: "a" })}`
-        expect(yield* sql`SELECT * FROM t`).toEqual([{ taskId: "a" }])
-        expect(yield* Stream.runCollect(sql`SELECT * FROM t`.stream)).toEqual([{ taskId: "a" }])
-        expect(yield* sql`SELECT * FROM t`.withoutTransform).toEqual([{ task_id: "a" }])
-      }), {
-      transformQueryNames: (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      transformResultNames: (name) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-    }))
-
-  it.effect("rolls a failed transaction back, and a nested one alone", () =>
-    inMemory((sql) =>
-      Effect.gen(function*() {
-        yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY)`
-        const add = (id: number) => sql`INSERT INTO t VALUES (${id})`
-        const inner = sql.withTransaction(Effect.andThen(add(2), Effect.fail("no" as const)))
-        yield* sql.withTransaction(Effect.andThen(add(1), Effect.ignore(inner)))
-        expect(yield* Effect.flip(sql.withTransaction(Effect.andThen(add(3), Effect.fail("no" as const))))).toBe("no")
-        yield* sql.withTransaction(Effect.forEach([4, 5, 6], add, { concurrency: "unbounded" }))
-        expect(yield* sql`SELECT id FROM t ORDER BY id`.values).toEqual([[1], [4], [5], [6]])
-      })
-    ))
-
-  it.effect("rolls back a transaction that fails at its commit, and runs the next one", () =>
-    inMemory((sql) =>
-      Effect.gen(function*() {
-        yield* sql`CREATE TABLE a (id INTEGER PRIMARY KEY)`
-        yield* sql`CREATE TABLE b (id INTEGER REFERENCES a DEFERRABLE INITIALLY DEFERRED)`
-        expect(yield* reasonOf(sql.withTransaction(sql`INSERT INTO b VALUES (1)`))).toBe("ConstraintError")
-        yield* sql.withTransaction(sql`INSERT INTO a VALUES (1)`)
-        expect(yield* sql`SELECT (SELECT count(*) FROM a) AS a, (SELECT count(*) FROM b) AS b`).toEqual([{
-          a: 1,
-          b: 0
-        }])
-      })
-    ))
-
   it.effect("runs other statements after a transaction, and shows nothing of an interrupted one", () =>
     inMemory((sql) =>
       Effect.gen(function*() {
@@ -171,18 +131,6 @@ describe("SqliteClient", () => {
           for (let n = 0; n < 20; n++) expect(yield* sql.unsafe(`SELECT ${n} AS n`)).toEqual([{ n }])
         }
       }), { maxCachedStatements: 3 }))
-
-  it.effect("recompiles a cached statement after a table changed", () =>
-    inMemory((sql) =>
-      Effect.gen(function*() {
-        yield* sql`CREATE TABLE t (a TEXT)`
-        yield* sql`INSERT INTO t VALUES ('x')`
-        const all = () => sql`SELECT * FROM t`
-        expect(yield* all()).toEqual([{ a: "x" }])
-        yield* sql`ALTER TABLE t ADD COLUMN b TEXT DEFAULT 'y'`
-        expect(yield* all()).toEqual([{ a: "x", b: "y" }])
-      })
-    ))
 
   it.effect("opens a separate database for each client of :memory:, also for an exclusive one", () =>
     inMemory((one) =>
