@@ -1,0 +1,42 @@
+/** The guides against the code: every name of a public module that they mention in backticks exists. */
+import { describe, expect, it } from "@effect/vitest"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { docs } from "./blocks.ts"
+
+const root = join(docs, "..")
+
+/** The names that each public module declares, exports or has as members. Modules of one name are taken together. */
+const declared = new Map<string, Set<string>>()
+for (const name of readdirSync(join(root, "packages"))) {
+  const src = join(root, "packages", name, "src")
+  for (const file of readdirSync(src).filter((file) => /^[A-Z]\w*\.ts$/.test(file))) {
+    const source = readFileSync(join(src, file), "utf8")
+    const module = file.slice(0, -".ts".length)
+    const names = declared.get(module) ?? new Set()
+    declared.set(module, names)
+    for (const [, one = ""] of source.matchAll(/(?:const|class|interface|type|function|get|readonly|static) (\w+)/g)) {
+      names.add(one)
+    }
+    for (const [, list = ""] of source.matchAll(/export (?:type )?\{([^}]*)\}/g)) {
+      for (const one of list.split(",")) names.add(one.trim().replace(/^(?:type )?(?:\w+ as )?/, ""))
+    }
+    for (const [, one = ""] of source.matchAll(/^ {2,4}(\w+)(?:<[^>]*>)?\(/gm)) names.add(one)
+  }
+}
+
+const pages = [
+  "README.md",
+  ...readdirSync(docs).filter((file) => file.endsWith(".md")).map((file) => `docs/${file}`)
+]
+
+describe("the names in the guides", () => {
+  it.each(pages)("exist: %s", (page) => {
+    const text = readFileSync(join(root, page), "utf8")
+    const unknown = Array.from(text.matchAll(/`([A-Z]\w+)\.([a-zA-Z]\w*)[^`\n]*`/g))
+      .filter(([, module = "", name = ""]) =>
+        declared.get(module)?.has(name) === false && !["ts", "test"].includes(name) && module !== "Redacted"
+      )
+    expect(unknown.map(([name]) => name)).toEqual([])
+  })
+})
