@@ -67,7 +67,7 @@ export const measure = async (databases: Databases, stores: ReadonlyArray<Store>
       { key: "p95", title: "p95 ms", unit: "decimal" },
       { key: "p99", title: "p99 ms", unit: "decimal" },
       { key: "max", title: "max ms", unit: "decimal" },
-      { key: "heard", title: "received", unit: "percent" }
+      { key: "received", title: "received", unit: "percent" }
     ],
     rows: setups.map(({ latencies, store }): Row => ({
       peer: store,
@@ -77,7 +77,7 @@ export const measure = async (databases: Databases, stores: ReadonlyArray<Store>
         p95: quantile(latencies, 0.95),
         p99: quantile(latencies, 0.99),
         max: quantile(latencies, 1),
-        heard: latencies.length / expected * 100
+        received: latencies.length / expected * 100
       }
     }))
   }

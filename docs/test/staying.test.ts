@@ -84,13 +84,13 @@ describe("programs/staying.ts", () => {
     Effect.gen(function*() {
       let output = ""
       const line = yield* Deferred.make<string>()
-      const tell = (text: string): void => {
+      const record = (text: string): void => {
         output += text
         if (output.includes("\n")) Deferred.doneUnsafe(line, Effect.succeed(output))
       }
       const program = "console.error(process.pid, process.env.TEA_TOKEN, process.env.TERM, process.env.NODE_OPTIONS);"
       const first = ["--import", `data:text/javascript,${encodeURIComponent(program)}`]
-      const client = yield* Staying.startServer([...first, ...hello], tell)
+      const client = yield* Staying.startServer([...first, ...hello], record)
       const greet = Effect.map(client.callTool("greet", { name: "Ada" }), ({ content }) => content)
       expect(yield* greet).toMatchObject([{ text: "Hello, Ada!" }])
       const [, pid] = /^(\d+) s3cret undefined undefined\n$/.exec(yield* Deferred.await(line)) ?? []

@@ -52,8 +52,8 @@ const failing = (retry?: Schedule.Schedule<unknown>) =>
 const asking = (message: string, key?: string) =>
   body(() =>
     Effect.map(
-      Elicitation.accepted(Elicitation.form(message, { said: Schema.String }, { key })),
-      ({ said }) => said
+      Elicitation.accepted(Elicitation.form(message, { reply: Schema.String }, { key })),
+      ({ reply }) => reply
     )
   )
 
@@ -145,7 +145,7 @@ const offered = (log: Array<string>, body: Body, options: Task.Options<{}, never
 const deployed = (before: Offered, after: Offered, args?: object) =>
   Effect.gen(function*() {
     const engine = SqliteTasks.layer({ filename: join(yield* folder, "tasks.db"), pollInterval: "10 minutes" })
-    const answering = user({ "Old?": { said: "old" }, "New?": { said: "new" } })
+    const answering = user({ "Old?": { reply: "old" }, "New?": { reply: "new" } })
     const first = yield* run(server(before), engine)
     // This client does not follow the task, so the next client answers its questions.
     const begun = yield* (yield* answering(Client.make(first.transport(), speaking()))).startTask("t", args)
@@ -191,8 +191,8 @@ describe("tasks-guarantees.md, changing the code", () => {
       const log: Array<string> = []
       const taking = (field: Schema.ConstraintCodec<unknown, unknown>) =>
         Task.layer(Task.make("t", { input: { field } }), () => steps("a", "nap")(log))
-      const said = yield* deployed(taking(Schema.String), taking(Schema.Int), { field: "text" })
-      expect(said).toMatch(/^Invalid arguments/)
+      const reply = yield* deployed(taking(Schema.String), taking(Schema.Int), { field: "text" })
+      expect(reply).toMatch(/^Invalid arguments/)
       expect(log).toEqual(["a"])
     }))
 

@@ -19,7 +19,7 @@ import { fieldsOf } from "./support/fields.ts"
 
 const steps = (...progress: ReadonlyArray<number>) => progress.map((progress) => ({ _tag: "Progress", progress }))
 
-const tell = (
+const report = (
   server: ScriptedServer.ScriptedServer,
   request: JsonRpc.Request,
   progress: unknown,
@@ -70,10 +70,10 @@ for (const revision of Revision.all) {
     it.effect("Progress notifications MUST stop after completion: emits none after the result", () =>
       Effect.gen(function*() {
         const { client } = yield* open(revision, (request, server) => {
-          for (const progress of [1, 1, 0.5, "2", null, 2]) tell(server, request, progress)
+          for (const progress of [1, 1, 0.5, "2", null, 2]) report(server, request, progress)
           // Progress that arrives after the response, in the same turn.
           server.send({ _tag: "Success", id: request.id, result: { content: [] } })
-          tell(server, request, 3)
+          report(server, request, 3)
           return "no response"
         })
         const updates = yield* Stream.runCollect(call(client))
@@ -87,7 +87,7 @@ describe("a progress stream", () => {
   it.effect("fails as its call does, after the progress that arrived", () =>
     Effect.gen(function*() {
       const { client } = yield* open("2025-11-25", (request, server) => {
-        tell(server, request, 1)
+        report(server, request, 1)
         return { error: { code: -32603, message: "Oops" } }
       })
       const seen: Array<unknown> = []
@@ -104,7 +104,7 @@ describe("a progress stream", () => {
         const [options, size] of [[{}, 64], [{ maxBufferedUpdates: 3 }, 3], [{ maxBufferedUpdates: 0 }, 1]] as const
       ) {
         const { client } = yield* open("2025-11-25", (request, server) => {
-          for (let n = 0; n < 100; n++) tell(server, request, n)
+          for (let n = 0; n < 100; n++) report(server, request, n)
           return ScriptedServer.success({ content: [] })
         })
         const seen: Array<unknown> = []
@@ -129,7 +129,7 @@ describe("a progress stream", () => {
   it.effect("cancels the call with notifications/cancelled if the consumer ends it early", () =>
     Effect.gen(function*() {
       const { client, server } = yield* open("2025-11-25", (request, server) => {
-        tell(server, request, 1)
+        report(server, request, 1)
         return "no response"
       })
       const first = yield* Stream.runCollect(Stream.take(call(client), 1))

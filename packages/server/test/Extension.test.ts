@@ -119,10 +119,10 @@ describe("an extension", () => {
             : Effect.succeed(
               weather === undefined ? undefined : {
                 agreed: { weather },
-                run: (tell) =>
+                run: (notify) =>
                   Effect.ensuring(
                     Effect.andThen(
-                      Effect.sync(() => tell("w", "notifications/resources/updated", { uri: "weather://here" })),
+                      Effect.sync(() => notify("w", "notifications/resources/updated", { uri: "weather://here" })),
                       Effect.never
                     ),
                     Deferred.succeed(ended, undefined)

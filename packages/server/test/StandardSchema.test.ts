@@ -203,7 +203,7 @@ describe("an invalid schema", () => {
   for (
     const [what, options, problem] of [
       [
-        "tells no JSON Schema",
+        "has no JSON Schema",
         { input: ValibotCity },
         "valibot schemas do not provide JSON Schema; pass one with StandardSchema.withJsonSchema"
       ],
@@ -218,9 +218,9 @@ describe("an invalid schema", () => {
         "the field \"type\" is not an Effect Schema; for JSON Schema, use JsonSchema.make"
       ],
       ["is none", { input: null as never }, "expected a schema or the fields of a struct"],
-      ["cannot tell its JSON Schema", { input: z.object({ at: z.date() }) }, "an invalid input schema: "],
+      ["cannot describe its JSON Schema", { input: z.object({ at: z.date() }) }, "an invalid input schema: "],
       ["is of no object", { input: z.string() }, "the arguments must be an object"],
-      ["cannot tell what comes out", { output: z.object({ at: z.date() }) }, "an invalid output schema: "],
+      ["cannot describe its output", { output: z.object({ at: z.date() }) }, "an invalid output schema: "],
       [
         "has a header of the wrong type",
         { input: z.object({ a: z.number().meta({ "x-mcp-header": "A" }) }) },

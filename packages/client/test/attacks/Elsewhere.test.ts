@@ -42,9 +42,9 @@ for (const [wire, transport] of wires) {
 
     it.live("2024-11-05 · never connects to an endpoint of another origin, in any spelling", () =>
       Effect.gen(function*() {
-        let heard = 0
+        let received = 0
         const other = yield* RawServer.http((_, response) => {
-          heard++
+          received++
           response.end()
         })
         let at = 0
@@ -65,14 +65,14 @@ for (const [wire, transport] of wires) {
           assert.notInclude(error.message, secret)
           assert.strictEqual(server.byMethod("POST").length - before, 1, all[at])
         }
-        assert.strictEqual(heard, 0)
+        assert.strictEqual(received, 0)
       }))
 
     it.live("does not follow a redirect to another origin, and follows one to the same origin a few times only", () =>
       Effect.gen(function*() {
-        let heard = 0
+        let received = 0
         const other = yield* RawServer.http((_, response) => {
-          heard++
+          received++
           response.end()
         })
         let location = ""
@@ -88,7 +88,7 @@ for (const [wire, transport] of wires) {
             assert.isAtMost(server.exchanges.length - before, 12, `${status} ${location}`)
           }
         }
-        assert.strictEqual(heard, 0)
+        assert.strictEqual(received, 0)
       }))
 
     it.live("does not follow a redirect with a user and a password, and keeps both out of the error", () =>

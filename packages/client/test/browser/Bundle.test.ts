@@ -88,14 +88,14 @@ describe("a context with web APIs only", () => {
   it.live("disables the cache of streams, and keeps DELETE alive after a page, with no other fetch options", () =>
     Effect.gen(function*() {
       const { url } = yield* silent
-      const said = new Map<string, string>()
+      const declared = new Map<string, string>()
       const asked: typeof fetch = (input, { body, headers, method, signal, ...init } = {}) => {
-        said.set(method!, JSON.stringify(init))
+        declared.set(method!, JSON.stringify(init))
         return fetch(input, { body: body ?? null, headers: headers!, method: method!, signal: signal!, ...init })
       }
       const globals = { ...web(), location: { origin: "https://app.example.com" }, fetch: asked }
       assert.strictEqual(yield* Effect.promise(() => inContext(globals).call(url.href)), "resumed")
-      assert.deepEqual(Object.fromEntries(said), {
+      assert.deepEqual(Object.fromEntries(declared), {
         POST: `{"redirect":"manual"}`,
         GET: `{"redirect":"manual","cache":"no-store"}`,
         DELETE: `{"redirect":"manual","keepalive":true}`

@@ -49,13 +49,13 @@ const visit = (chromium: string, url: string) =>
         detached: true,
         stdio: ["ignore", "ignore", "pipe"]
       })
-      let said = ""
-      child.stderr.setEncoding("utf8").on("data", (text: string) => void (said = (said + text).slice(-4_096)))
+      let stderr = ""
+      child.stderr.setEncoding("utf8").on("data", (text: string) => void (stderr = (stderr + text).slice(-4_096)))
       const ended = new Promise<string>((resolve) => {
         child.once("error", (error) => resolve(error.message))
         child.once("exit", (code, signal) => resolve(`exit ${code ?? signal}`))
       })
-      return { child, ended, profile, said: () => said }
+      return { child, ended, profile, stderr: () => stderr }
     }),
     ({ child, ended, profile }) =>
       Effect.promise(async () => {
@@ -101,10 +101,11 @@ export const browse = (
       } else if (url === "/") response.writeHead(200, { "content-type": "text/html" }).end(html(script))
       else response.writeHead(404).end()
     })
-    const { ended, said } = yield* visit(chromium, `${url.origin}/`)
-    void ended.then((how) => reject(new Error(`${chromium} ended before its page did (${how}):\n${said()}`)))
+    const { ended, stderr } = yield* visit(chromium, `${url.origin}/`)
+    void ended.then((how) => reject(new Error(`${chromium} ended before its page did (${how}):\n${stderr()}`)))
     return yield* Effect.timeoutOrElse(Effect.promise(() => promise), {
       duration: "15 seconds",
-      orElse: () => Effect.die(new Error(`The page said nothing within 15 seconds. ${chromium} said:\n${said()}`))
+      orElse: () =>
+        Effect.die(new Error(`The page reported nothing within 15 seconds. ${chromium} wrote:\n${stderr()}`))
     })
   })

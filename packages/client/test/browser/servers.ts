@@ -44,7 +44,7 @@ class Traffic {
   readonly verbs: Array<string> = []
   readonly #sockets = new Set<Socket>()
 
-  heard(verb: string, socket: Socket): void {
+  received(verb: string, socket: Socket): void {
     this.verbs.push(verb)
     if (this.#sockets.has(socket)) return
     this.#sockets.add(socket)
@@ -62,7 +62,7 @@ const traffic = Effect.acquireRelease(
     const traffic = new Traffic()
     const listener = (message: unknown) => {
       const { request, socket } = message as { readonly request: IncomingMessage; readonly socket: Socket }
-      traffic.heard(request.method!, socket)
+      traffic.received(request.method!, socket)
     }
     subscribe("http.server.request.start", listener)
     return { traffic, listener }

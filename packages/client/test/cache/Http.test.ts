@@ -56,19 +56,21 @@ describe.each([["fetch", Http.transport], ["node:http", NodeHttp.transport]] as 
         client.readResource("r://1"),
         ({ contents: [content] }) => content && "text" in content && content.text
       )
-      const heard = { Subscribed: yield* Deferred.make<void>(), ResourceUpdated: yield* Deferred.make<void>() }
+      const received = { Subscribed: yield* Deferred.make<void>(), ResourceUpdated: yield* Deferred.make<void>() }
       const listening = Stream.runForEach(
         client.changes({ uris: ["r://1"] }),
         ({ _tag }) =>
-          _tag === "Subscribed" || _tag === "ResourceUpdated" ? Deferred.succeed(heard[_tag], undefined) : Effect.void
+          _tag === "Subscribed" || _tag === "ResourceUpdated"
+            ? Deferred.succeed(received[_tag], undefined)
+            : Effect.void
       )
       assert.deepStrictEqual([yield* text, yield* text], ["read 1", "read 1"])
       yield* Effect.forkChild(listening)
-      yield* Deferred.await(heard.Subscribed)
+      yield* Deferred.await(received.Subscribed)
       // The subscription covers later changes only, so the earlier entry is discarded.
       assert.deepStrictEqual([yield* text, yield* text], ["read 2", "read 2"])
       yield* Effect.provide(Catalog.updated("r://1"), context)
-      yield* Deferred.await(heard.ResourceUpdated)
+      yield* Deferred.await(received.ResourceUpdated)
       assert.deepStrictEqual([yield* text, yield* text], ["read 3", "read 3"])
     }))
 })

@@ -27,14 +27,14 @@ const Step = Schema.Struct({
 type Step = typeof Step.Type
 
 /** The properties of a response, as its content. */
-interface Said {
+interface Response {
   readonly by: string
   readonly uri: string
   readonly at: number
   readonly ttl: number
   readonly cacheScope: string
   /** The number of notifications about the resource that its client had received when the server responded. */
-  readonly heard: number
+  readonly changes: number
 }
 
 const turns = (count: number) => Effect.forEach(Array.from({ length: count }), () => Effect.yieldNow, { discard: true })
@@ -53,12 +53,12 @@ const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) 
     let pace = 0
     const memory = ResponseCache.make({ maxEntries: 4 })
     const store = isSlow ? slow(memory, () => pace) : memory
-    const heard = new Map<string, number>()
+    const changes = new Map<string, number>()
     const caches = new Map<string, Cache.Cached>()
     for (const partition of who) caches.set(partition, yield* cacheWith({ store, server: "s", partition }))
-    const heardOf = (who: string, uri: string): number => heard.get(`${who} ${uri}`) ?? 0
-    const hear = (who: string, notice: string) => {
-      for (const uri of uris) if (concerns(notice, uri)) heard.set(`${who} ${uri}`, heardOf(who, uri) + 1)
+    const changesOf = (who: string, uri: string): number => changes.get(`${who} ${uri}`) ?? 0
+    const change = (who: string, notice: string) => {
+      for (const uri of uris) if (concerns(notice, uri)) changes.set(`${who} ${uri}`, changesOf(who, uri) + 1)
     }
     const counts = { asked: 0, given: 0 }
 
@@ -68,12 +68,19 @@ const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) 
         let wasAsked = false
         const answer = Effect.gen(function*() {
           wasAsked = true
-          const heard = heardOf(step.who, uri)
+          const changes = changesOf(step.who, uri)
           yield* turns(step.turns)
           const { cacheScope, ttl } = step
-          const said: Said = { by: step.who, uri, at: yield* Clock.currentTimeMillis, ttl: ttl * 10, cacheScope, heard }
+          const response: Response = {
+            by: step.who,
+            uri,
+            at: yield* Clock.currentTimeMillis,
+            ttl: ttl * 10,
+            cacheScope,
+            changes
+          }
           const result: ReadResourceResult = {
-            contents: [{ uri, text: JSON.stringify(said) }],
+            contents: [{ uri, text: JSON.stringify(response) }],
             ttlMs: ttl * 10,
             cacheScope
           }
@@ -84,14 +91,14 @@ const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) 
           ? Effect.map(answer, ({ result }) => result)
           : caches.get(step.who)!.through(Method.ReadResource, { uri }, mode, answer, (result) => result)
         const [content] = result.contents
-        const said = JSON.parse((content as { readonly text: string }).text) as Said
-        assert.strictEqual(said.uri, uri)
+        const response = JSON.parse((content as { readonly text: string }).text) as Response
+        assert.strictEqual(response.uri, uri)
         counts[wasAsked ? "asked" : "given"]++
-        if (wasAsked) return assert.strictEqual(said.by, step.who)
+        if (wasAsked) return assert.strictEqual(response.by, step.who)
         assert.strictEqual(mode, "use")
-        assert.isTrue(said.by === step.who || said.cacheScope === "public", "of another principal")
-        assert.isBelow(begun, said.at + said.ttl, "stale by its age")
-        if (said.by === step.who) assert.isAtLeast(said.heard, heardOf(step.who, uri), "stale by a notice")
+        assert.isTrue(response.by === step.who || response.cacheScope === "public", "of another principal")
+        assert.isBelow(begun, response.at + response.ttl, "stale by its age")
+        if (response.by === step.who) assert.isAtLeast(response.changes, changesOf(step.who, uri), "stale by a notice")
       }).pipe(Effect.orDie)
 
     const run = (step: Step): Effect.Effect<void> => {
@@ -106,14 +113,14 @@ const play = (steps: ReadonlyArray<Step>, isSlow: boolean, concurrency: number) 
         case "wait":
           return TestClock.adjust(step.wait * 10)
         case "forget":
-          for (const uri of uris) heard.set(`${step.who} ${uri}`, heardOf(step.who, uri) + 1)
+          for (const uri of uris) changes.set(`${step.who} ${uri}`, changesOf(step.who, uri) + 1)
           return Effect.sync(cache.forget)
         case "list changed":
           return Effect.sync(() => cache.notice({ method: "notifications/resources/list_changed" }))
         case "notice":
           return Effect.sync(() => {
             const uri = uris[step.uri]!
-            hear(step.who, uri)
+            change(step.who, uri)
             cache.notice({ method: "notifications/resources/updated", params: { uri } })
           })
       }

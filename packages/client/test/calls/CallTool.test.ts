@@ -74,7 +74,7 @@ describe("a typed tool call", () => {
 
   it.effect("Effect.catchReason handles ToolFailed with its result and ProtocolError with its error", () =>
     Effect.gen(function*() {
-      const said = (result: ScriptedServer.Reply) =>
+      const replyOf = (result: ScriptedServer.Reply) =>
         Effect.gen(function*() {
           const { client } = yield* open("2025-11-25", () => result)
           return yield* client.callTool("weather", {}, { output: Sum }).pipe(
@@ -89,11 +89,11 @@ describe("a typed tool call", () => {
           )
         })
       const text = { type: "text", text: "no such city" }
-      const received: unknown = yield* said(ScriptedServer.success({ content: [text], isError: true }))
+      const received: unknown = yield* replyOf(ScriptedServer.success({ content: [text], isError: true }))
       assert.deepStrictEqual(received, text)
-      assert.strictEqual(yield* said(ScriptedServer.failure(-32602, "Unknown tool: weather")), -32602)
+      assert.strictEqual(yield* replyOf(ScriptedServer.failure(-32602, "Unknown tool: weather")), -32602)
       assert.strictEqual(
-        (yield* Effect.flip(said(ScriptedServer.success({ content: [] })))).reason._tag,
+        (yield* Effect.flip(replyOf(ScriptedServer.success({ content: [] })))).reason._tag,
         "InvalidResponse"
       )
     }))

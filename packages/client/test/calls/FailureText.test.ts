@@ -30,9 +30,9 @@ describe("the error text of a server", () => {
 
   it.effect("keeps its lines and tabs in the message, without terminal control sequences", () =>
     Effect.gen(function*() {
-      const said = "No:\r\n\tnot\u001b[2J this\u0007\u202e one\rno"
-      const error = yield* Effect.flip((yield* saying(said)).listToolsPage())
+      const message = "No:\r\n\tnot\u001b[2J this\u0007\u202e one\rno"
+      const error = yield* Effect.flip((yield* saying(message)).listToolsPage())
       assert.strictEqual(error.message, "tools/list: No:\n\tnot\\u{1b}[2J this\\u{7}\\u{202e} one\\u{d}no")
-      assert.strictEqual(fieldsOf(error).error?.message, said)
+      assert.strictEqual(fieldsOf(error).error?.message, message)
     }))
 })

@@ -18,7 +18,7 @@ const greet = { name: "greet", description: "Greets", inputSchema: { type: "obje
 const readme = { name: "readme", uri: "file:///readme", mimeType: "text/plain" }
 const notes = { name: "notes", uriTemplate: "file:///{name}" }
 const hello = { name: "hello", arguments: [{ name: "who", required: true }] }
-const said = { type: "text" as const, text: "Hello, Ada" }
+const greeting = { type: "text" as const, text: "Hello, Ada" }
 
 /** Responds to each request that a server supports, in the form of the revision. */
 const full = (revision: Revision.Revision): ScriptedServer.Script => ({ method }) => {
@@ -26,7 +26,7 @@ const full = (revision: Revision.Revision): ScriptedServer.Script => ({ method }
     case "tools/list":
       return written(Method.ListTools, revision, { tools: [greet], nextCursor: "more" })
     case "tools/call":
-      return written(Method.CallTool, revision, { content: [said] })
+      return written(Method.CallTool, revision, { content: [greeting] })
     case "resources/list":
       return written(Method.ListResources, revision, { resources: [readme] })
     case "resources/templates/list":
@@ -36,7 +36,7 @@ const full = (revision: Revision.Revision): ScriptedServer.Script => ({ method }
     case "prompts/list":
       return written(Method.ListPrompts, revision, { prompts: [hello] })
     case "prompts/get":
-      return written(Method.GetPrompt, revision, { messages: [{ role: "user", content: said }] })
+      return written(Method.GetPrompt, revision, { messages: [{ role: "user", content: greeting }] })
     case "completion/complete":
       return written(Method.Complete, revision, { completion: { values: ["Ada"], hasMore: false } })
     case "logging/setLevel":
@@ -76,7 +76,7 @@ for (const revision of Revision.all) {
     it.effect("callTool sends the name and the arguments, and returns the result", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open
-        assert.deepStrictEqual(yield* client.callTool("greet", { name: "Ada" }), { resultType, content: [said] })
+        assert.deepStrictEqual(yield* client.callTool("greet", { name: "Ada" }), { resultType, content: [greeting] })
         const { _meta, ...params } = server.requests("tools/call")[0]!.params!
         assert.deepStrictEqual(params, { name: "greet", arguments: { name: "Ada" } })
       }))
@@ -98,7 +98,7 @@ for (const revision of Revision.all) {
         const { client, server } = yield* open
         assert.deepStrictEqual(lasting(yield* client.listPromptsPage()), { resultType, prompts: [hello] })
         const prompt = yield* client.getPrompt("hello", { who: "Ada" })
-        assert.deepStrictEqual(prompt, { resultType, messages: [{ role: "user", content: said }] })
+        assert.deepStrictEqual(prompt, { resultType, messages: [{ role: "user", content: greeting }] })
         assert.deepStrictEqual(server.requests("prompts/get")[0]?.params?.["arguments"], { who: "Ada" })
       }))
 

@@ -74,10 +74,10 @@ for (const revision of Revision.all) {
             return
           }
           for (const { params } of [...server.requests("server/discover"), ...server.requests("tools/call")]) {
-            const { "io.modelcontextprotocol/clientCapabilities": said } = params!["_meta"] as Json
+            const { "io.modelcontextprotocol/clientCapabilities": declared } = params!["_meta"] as Json
             // The tasks extension does not depend on the host's services.
             const extensions = { "io.modelcontextprotocol/tasks": {} }
-            assert.deepStrictEqual(said, { ...name === "changing" ? { roots: {} } : expected, extensions })
+            assert.deepStrictEqual(declared, { ...name === "changing" ? { roots: {} } : expected, extensions })
           }
         }))
     }

@@ -26,7 +26,7 @@ const roots = (revision: Revision.Revision, host: Layer.Layer<Roots.Roots>) =>
     return (server.requests("tools/call")[1]!.params as Json).inputResponses.q
   })
 
-const told = (server: ScriptedServer.ScriptedServer) =>
+const listChanges = (server: ScriptedServer.ScriptedServer) =>
   server.methods.filter((method) => method === "notifications/roots/list_changed").length
 
 for (const revision of Revision.all) {
@@ -54,10 +54,10 @@ for (const revision of Revision.all) {
       logged((lines) =>
         Effect.gen(function*() {
           const asked: Array<unknown> = []
-          const told = (roots: ReadonlyArray<Roots.Root>) =>
+          const recording = (roots: ReadonlyArray<Roots.Root>) =>
             Roots.layerEffect((asker) => Effect.sync(() => (asked.push(asker), roots)))
-          assert.deepStrictEqual(yield* roots(revision, told([])), { roots: [] })
-          assert.deepStrictEqual(yield* roots(revision, told([{ uri: "https://x" }, home])), { roots: [home] })
+          assert.deepStrictEqual(yield* roots(revision, recording([])), { roots: [] })
+          assert.deepStrictEqual(yield* roots(revision, recording([{ uri: "https://x" }, home])), { roots: [home] })
           const server = { name: "scripted", version: "1.0.0" }
           const method = revision === "2026-07-28" ? "tools/call" : undefined
           const asker = { label: undefined, info: server, revision, method }
@@ -75,18 +75,18 @@ for (const revision of Revision.sessionBased) {
         const ref = yield* SubscriptionRef.make<ReadonlyArray<Roots.Root>>([home])
         const { server } = yield* open(revision, Roots.layerStream(SubscriptionRef.changes(ref)))
         yield* turns()
-        assert.strictEqual(told(server), 0)
+        assert.strictEqual(listChanges(server), 0)
         yield* SubscriptionRef.set(ref, [home, work])
         yield* turns()
-        assert.strictEqual(told(server), 1)
+        assert.strictEqual(listChanges(server), 1)
         assert.deepStrictEqual((yield* ask(server, "roots/list")).result, { roots: [home, work] })
         // Equal roots are not a change. The earlier roots again are.
         yield* SubscriptionRef.set(ref, [{ ...home }, { ...work }])
         yield* turns()
-        assert.strictEqual(told(server), 1)
+        assert.strictEqual(listChanges(server), 1)
         yield* SubscriptionRef.set(ref, [home])
         yield* turns()
-        assert.strictEqual(told(server), 2)
+        assert.strictEqual(listChanges(server), 2)
       }))
 
     it.effect("sends no notification for constant roots", () =>
@@ -94,7 +94,7 @@ for (const revision of Revision.sessionBased) {
         const { server } = yield* open(revision, Layer.orDie(Roots.layer([home])))
         yield* turns()
         assert.deepStrictEqual(server.requests("initialize")[0]!.params!["capabilities"], { roots: {} })
-        assert.strictEqual(told(server), 0)
+        assert.strictEqual(listChanges(server), 0)
       }))
   })
 }
@@ -110,7 +110,7 @@ describe("2026-07-28", () => {
       yield* SubscriptionRef.set(ref, [work])
       yield* turns()
       yield* client.callTool("t")
-      assert.strictEqual(told(server), 0)
+      assert.strictEqual(listChanges(server), 0)
       const sent = server.requests("tools/call").flatMap(({ params }) => (params as Json).inputResponses ?? [])
       assert.deepStrictEqual(sent, [{ q: { roots: [home] } }, { q: { roots: [work] } }])
     }))
@@ -186,8 +186,8 @@ describe("roots", () => {
         for (let n = 0; n < 1_000; n++) yield* Queue.offer(queue, [{ uri: `file:///${n}` }])
         yield* turns(20)
         assert.deepStrictEqual((yield* ask(server, "roots/list")).result, { roots: [{ uri: "file:///999" }] })
-        assert.isAtLeast(told(server), 1)
-        assert.isBelow(told(server), 1_000)
+        assert.isAtLeast(listChanges(server), 1)
+        assert.isBelow(listChanges(server), 1_000)
       })
       yield* Effect.scoped(opened)
       assert.strictEqual(ended, 1)

@@ -8,7 +8,7 @@ import * as Credentials from "../../src/Credentials.ts"
 import * as Http from "../../src/Http.ts"
 import type { Exchange, Json } from "../http/support/connection.ts"
 
-const heard = (hits: ReadonlyArray<Exchange>) => new Set(hits.map(({ headers }) => headers.authorization))
+const tokens = (hits: ReadonlyArray<Exchange>) => new Set(hits.map(({ headers }) => headers.authorization))
 
 describe("the servers of a pool", () => {
   it.live("use the credentials of their own transports, and never a service that is provided around the pool", () =>
@@ -33,8 +33,8 @@ describe("the servers of a pool", () => {
       for (const name of ["one", "other", "later"]) yield* pool.client(name)
       yield* pool.restart("other")
       yield* pool.client("other")
-      assert.deepStrictEqual(heard(one.exchanges), new Set(["Bearer for one"]))
-      assert.deepStrictEqual(heard(other.exchanges), new Set([undefined]))
-      assert.deepStrictEqual(heard(later.exchanges), new Set([undefined]))
+      assert.deepStrictEqual(tokens(one.exchanges), new Set(["Bearer for one"]))
+      assert.deepStrictEqual(tokens(other.exchanges), new Set([undefined]))
+      assert.deepStrictEqual(tokens(later.exchanges), new Set([undefined]))
     }).pipe(Effect.scoped))
 })

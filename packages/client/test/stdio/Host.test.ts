@@ -6,9 +6,9 @@ const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, im
 
 /**
  * Runs a host whose server ignores the end of stdin and SIGTERM. Resolves when the server has written all the words of
- * `said` to stderr.
+ * `reported` to stderr.
  */
-const leaving = (how: string, said: ReadonlyArray<string>) =>
+const leaving = (how: string, reported: ReadonlyArray<string>) =>
   new Promise<{ readonly stderr: string; readonly exit: number | string }>((resolve) => {
     const host = spawn(
       process.execPath,
@@ -21,7 +21,7 @@ const leaving = (how: string, said: ReadonlyArray<string>) =>
     let stderr = ""
     let exit: number | string | undefined
     const look = () => {
-      if (exit === undefined || !said.every((word) => stderr.includes(`${word}\n`))) return
+      if (exit === undefined || !reported.every((word) => stderr.includes(`${word}\n`))) return
       process.kill(server, "SIGKILL")
       resolve({ stderr, exit })
     }

@@ -26,7 +26,7 @@ const gone = (pid: number): boolean => {
   }
 }
 
-interface Heard {
+interface Observed {
   readonly connection: Stdio.StdioConnection
   readonly messages: Array<JsonRpc.Inbound>
   readonly ends: Array<End>
@@ -38,7 +38,7 @@ interface Heard {
   readonly call: (id: number, method?: string) => boolean
 }
 
-const hear = (connection: Stdio.StdioConnection): Heard => {
+const observe = (connection: Stdio.StdioConnection): Observed => {
   const messages: Array<JsonRpc.Inbound> = []
   const ends: Array<End> = []
   const waiters = new Set<() => void>()
@@ -96,7 +96,7 @@ const options = (
   ...more
 })
 
-const open = (...args: Parameters<typeof options>) => Effect.map(Stdio.connect(options(...args)), hear)
+const open = (...args: Parameters<typeof options>) => Effect.map(Stdio.connect(options(...args)), observe)
 
 const params = (message: JsonRpc.Inbound) => (message as JsonRpc.Notification).params as Record<string, unknown>
 
@@ -142,12 +142,12 @@ describe("closing a server", () => {
   it.effect("waits 2 seconds after it closes stdin, and 2 after SIGTERM, by default", () =>
     Effect.gen(function*() {
       let stderr = ""
-      const heard = Deferred.makeUnsafe<void>()
+      const received = Deferred.makeUnsafe<void>()
       const { call, connection, until } = yield* open("stubborn", {
         ...byDefault,
         stderr: (text) => {
           stderr += text
-          if (stderr.includes("term")) Deferred.doneUnsafe(heard, Effect.void)
+          if (stderr.includes("term")) Deferred.doneUnsafe(received, Effect.void)
         }
       })
       call(1)
@@ -156,7 +156,7 @@ describe("closing a server", () => {
       yield* TestClock.adjust(1999)
       expect(stderr).not.toContain("term")
       yield* TestClock.adjust(1)
-      yield* Deferred.await(heard)
+      yield* Deferred.await(received)
       yield* TestClock.adjust(1999)
       expect(gone(connection.pid)).toBe(false)
       yield* TestClock.adjust(1)
@@ -231,15 +231,15 @@ describe("a server that exits", () => {
 
   it.live("has its whole stderr passed to the configured function, and the last part kept", () =>
     Effect.gen(function*() {
-      let heard = ""
+      let received = ""
       const { call, connection, ended } = yield* open("mortal", {
         with: ["7"],
         maxStderrChars: 0,
-        stderr: (text) => void (heard += text)
+        stderr: (text) => void (received += text)
       })
       call(1, "exit")
       yield* ended
-      expect(heard).toBe(`${"old ".repeat(5_000)}last words\n`)
+      expect(received).toBe(`${"old ".repeat(5_000)}last words\n`)
       expect(connection.stderr()).toBe("")
     }).pipe(Effect.scoped))
 
@@ -262,7 +262,7 @@ describe("a server that exits", () => {
       yield* connection.exited
       yield* TestClock.adjust(500)
       connection.pause!()
-      const { ended, ends, messages } = hear(connection)
+      const { ended, ends, messages } = observe(connection)
       yield* turns(50)
       yield* TestClock.adjust(500)
       expect([messages, ends]).toEqual([[], []])
@@ -440,7 +440,7 @@ describe("bounds", () => {
           Effect.scoped(Effect.gen(function*() {
             const connection = yield* Stdio.connect({ command: "cat", stderr: "capture" })
             pids.push(connection.pid)
-            const { messages, until } = hear(connection)
+            const { messages, until } = observe(connection)
             connection.send({ _tag: "Notification", method: "back", params: undefined })
             yield* until("back")
             expect(messages.length).toBe(1)

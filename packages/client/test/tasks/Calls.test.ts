@@ -203,16 +203,16 @@ for (const shape of shapes) {
     it.effect("calls onTask at once, and ignores an exception from it", () =>
       Effect.gen(function*() {
         const { client, server } = yield* open(shape)
-        const heard: Array<Json> = []
+        const received: Array<Json> = []
         const call = yield* run(client.callTool("t", {}, {
           task: {
             onTask: ({ handle }) => {
-              heard.push(handle)
+              received.push(handle)
               throw new Error("boom")
             }
           }
         }))
-        assert.deepStrictEqual(heard, [{ taskId: "t1", tool: "t", server: "scripted", revision: shape }])
+        assert.deepStrictEqual(received, [{ taskId: "t1", tool: "t", server: "scripted", revision: shape }])
         server.update({ status: "completed", result: result("done") })
         yield* pass("20 seconds")
         yield* call.value

@@ -8,7 +8,7 @@ import { type Json, open, pass, refuseSubscriptions, result, run, shapes, starte
 
 const form = (message: string): Json => ({
   method: "elicitation/create",
-  params: { mode: "form", message, requestedSchema: { type: "object", properties: { said: { type: "string" } } } }
+  params: { mode: "form", message, requestedSchema: { type: "object", properties: { answer: { type: "string" } } } }
 })
 
 /** A user who never responds. Counts requests and withdrawals. */
@@ -69,7 +69,7 @@ describe("2026-07-28", () => {
       const keys = ["__proto__", "constructor", "", "a\nb", "toString", "\0", "\ud800"]
       const server = new TaskServer("2026-07-28")
       server.overrides["subscriptions/listen"] = refuseSubscriptions
-      const host = Elicitation.layer({ form: ({ message }) => Effect.succeed(Elicitation.accept({ said: message })) })
+      const host = Elicitation.layer({ form: ({ message }) => Effect.succeed(Elicitation.accept({ answer: message })) })
       const client = yield* Effect.provide(Client.make(server.server.transport), host)
       yield* client.listToolsPage()
       const given: Record<string, Json> = Object.create(null)
@@ -84,7 +84,7 @@ describe("2026-07-28", () => {
       })
       yield* pass("1 second")
       assert.deepStrictEqual(Object.keys(given).toSorted(), keys.toSorted())
-      keys.forEach((key, n) => assert.deepStrictEqual(given[key].content, { said: `${n}` }))
+      keys.forEach((key, n) => assert.deepStrictEqual(given[key].content, { answer: `${n}` }))
       yield* call.stop
     }))
 
@@ -180,19 +180,19 @@ for (const shape of shapes) {
         server.overrides["subscriptions/listen"] = refuseSubscriptions
         const task = yield* started(client)
         const seen = yield* watch(task)
-        const tell = (status: string, at: number) => {
+        const setStatus = (status: string, at: number) => {
           Object.assign(server.task, { status, lastUpdatedAt: new Date(at).toISOString() })
           if (shape === "2025-11-25") server.notify()
           return pass("1 second")
         }
         const born = Date.parse("2026-11-01T10:30:00Z")
-        yield* tell("working", born + 5000)
-        yield* tell("input_required", born + 1000)
-        yield* tell("working", born + 6000)
+        yield* setStatus("working", born + 5000)
+        yield* setStatus("input_required", born + 1000)
+        yield* setStatus("working", born + 6000)
         server.update({ status: "completed", result: result("done") })
-        yield* tell("completed", born)
+        yield* setStatus("completed", born)
         yield* pass("10 seconds")
-        yield* tell("working", born + 9000)
+        yield* setStatus("working", born + 9000)
         assert.isDefined(seen.fiber.pollUnsafe())
         assert.notInclude(seen.statuses, "input_required")
         assert.strictEqual(seen.statuses.at(-1), "completed")

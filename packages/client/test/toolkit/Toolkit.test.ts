@@ -146,9 +146,9 @@ describe("a toolkit", () => {
 
   it.effect("combines several servers with prefixed names, and omits a broken one", () =>
     Effect.gen(function*() {
-      const said = (text: string) => ({ content: [{ type: "text", text }] })
-      const one = yield* Client.make(answers([{ name: "read" }], { read: said("one") }).transport)
-      const two = yield* Client.make(answers([{ name: "read" }], { read: said("two") }).transport)
+      const replyOf = (text: string) => ({ content: [{ type: "text", text }] })
+      const one = yield* Client.make(answers([{ name: "read" }], { read: replyOf("one") }).transport)
+      const two = yield* Client.make(answers([{ name: "read" }], { read: replyOf("two") }).transport)
       const broken = yield* Client.make(ScriptedServer.make(ScriptedServer.handshake("2025-11-25")).transport)
       const toolkit = yield* Client.toolkit({ one, two, broken })
       assert.deepStrictEqual(Object.keys(toolkit.tools), ["one_read", "two_read"])

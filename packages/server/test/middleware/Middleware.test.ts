@@ -22,12 +22,12 @@ for (const revision of support.eras) {
     it.effect("wraps every method, the first middleware outermost", () =>
       Effect.gen(function*() {
         const seen: Array<string> = []
-        const tell = (name: string) =>
+        const record = (name: string) =>
           Middleware.layer((next) => (exchange) => {
             seen.push(`${name} ${exchange.method}`)
             return Effect.tap(next(exchange), () => Effect.sync(() => void seen.push(`${name} ends`)))
           })
-        const client = yield* kit.client(kit.server(tell("a"), echo, tell("b")), revision)
+        const client = yield* kit.client(kit.server(record("a"), echo, record("b")), revision)
         seen.length = 0
         yield* client.call("echo")
         expect(seen).toEqual(["a tools/call", "b tools/call", "b ends", "a ends"])

@@ -46,11 +46,11 @@ it.effect("a step that takes too long loses the race with a sleep, and is cut of
 it.effect("receives an answer while a step executes beside the question", () =>
   Effect.gen(function*() {
     const ask = Effect.flatMap(McpRequest, (request) => request.request("elicitation/create", {}, { key: "k" }))
-    const asks = Effect.orDie(Effect.map(ask, (answer) => String(answer["said"])))
+    const asks = Effect.orDie(Effect.map(ask, (answer) => String(answer["reply"])))
     yield* work({ asks: durable(() => Effect.raceFirst(Effect.as(hour, "nobody"), asks)) })
     const { id } = yield* submit("asks")
     yield* until(id, ({ questions }) => questions.length === 1)
-    yield* Effect.flatMap(TaskEngine, ({ answer }) => answer(id, "k", { said: "somebody" }))
+    yield* Effect.flatMap(TaskEngine, ({ answer }) => answer(id, "k", { reply: "somebody" }))
     yield* pass(3)
     expect(textOf(yield* ended(id))).toBe("somebody")
   }).pipe(memory))

@@ -21,8 +21,8 @@ const ask = (message: string, options?: { readonly timeout?: string; readonly ke
       taskRequest.request("elicitation/create", { message }, options as never) as Effect.Effect<JsonObject, Error>
   )
 
-const answer = (id: string, key: string, said: string) =>
-  Effect.flatMap(TaskEngine, ({ answer }) => answer(id, key, { said }))
+const answer = (id: string, key: string, reply: string) =>
+  Effect.flatMap(TaskEngine, ({ answer }) => answer(id, key, { reply }))
 
 const asking = (id: string, count = 1) => until(id, ({ questions }) => questions.length === count)
 
@@ -40,8 +40,8 @@ it.effect("stores a question, and continues with its answer", () =>
         Effect.gen(function*() {
           runs++
           yield* Step.run("boil", {}, () => Effect.sync(() => void steps++))
-          const { said } = yield* ask("milk?")
-          return `Tea, ${said}`
+          const { reply } = yield* ask("milk?")
+          return `Tea, ${reply}`
         })
       )
     })
@@ -64,7 +64,7 @@ it.effect("asks several questions at once, answered in any order", () =>
       three: durable(() =>
         Effect.map(
           Effect.all([ask("a"), ask("b"), ask("b"), ask("c", { key: "see" })], { concurrency: "unbounded" }),
-          (answers) => answers.map(({ said }) => said).join(",")
+          (answers) => answers.map(({ reply }) => reply).join(",")
         )
       )
     })
@@ -121,7 +121,7 @@ it.effect("withdraws a question that loses a race", () =>
       race: durable(() =>
         Effect.gen(function*() {
           const first = yield* Effect.raceFirst(
-            Effect.map(ask("sure?"), ({ said }) => String(said)),
+            Effect.map(ask("sure?"), ({ reply }) => String(reply)),
             Effect.as(Step.sleep("patience", "1 hour"), "nobody")
           )
           yield* ask("and now?")
@@ -150,8 +150,8 @@ it.effect("a question's timeout is durable, and fails with Timeout", () =>
             onFailure: (error) => (error as unknown as { reason: { _tag: string } }).reason._tag,
             onSuccess: () => "answered"
           })
-          const { said } = yield* ask("then?", { timeout: "2 days" })
-          return `${first} ${said}`
+          const { reply } = yield* ask("then?", { timeout: "2 days" })
+          return `${first} ${reply}`
         })
       )
     })
@@ -180,7 +180,7 @@ it.effect("an answer does not interrupt a step that executes beside its question
             Effect.tap(ask("well?"), () => Step.run("after", {}, () => Effect.void)),
             Step.run("long", {}, () => Effect.andThen(Effect.sync(() => void begun++), Effect.sleep("1 minute")))
           ], { concurrency: 2 }),
-          ([{ said }]) => String(said)
+          ([{ reply }]) => String(reply)
         )
       )
     })
@@ -207,8 +207,8 @@ it.effect("replays a plain handler with its answers, and does not run the effect
           )
           yield* Effect.ignore(flaky)
           const id = yield* once("reserve", Schema.String, Effect.sync(() => `#${++done}`))
-          const { said } = yield* ask(`Order ${id}?`)
-          return `${said} ${id} ${yield* Effect.retry(flaky, { times: 5 })}`
+          const { reply } = yield* ask(`Order ${id}?`)
+          return `${reply} ${id} ${yield* Effect.retry(flaky, { times: 5 })}`
         })
       )
     })

@@ -19,7 +19,7 @@ const ask = (timeout?: Duration.Input) =>
       taskRequest.request("elicitation/create", {}, { key: "k", ...(timeout === undefined ? {} : { timeout }) })
   ).pipe(Effect.match({
     onFailure: () => "late",
-    onSuccess: (answer) => String((answer as JsonObject)["said"])
+    onSuccess: (answer) => String((answer as JsonObject)["reply"])
   }))
 
 const patience = (duration: Duration.Input) => Effect.as(Step.sleep("patience", duration), "nobody")
@@ -43,7 +43,7 @@ const answered = (id: string) =>
     yield* until(id, ({ questions }) => questions.length === 1)
     yield* settled
     const { answer } = yield* TaskEngine
-    expect(yield* answer(id, "k", { said: "somebody" })).toBe(true)
+    expect(yield* answer(id, "k", { reply: "somebody" })).toBe(true)
   })
 
 it.effect("an answer that arrives before the end of a short sleep that won does not count later", () =>

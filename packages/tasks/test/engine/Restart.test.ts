@@ -130,10 +130,10 @@ it.effect("a question is answered in another process than the one that asked", (
       tea: durable(() =>
         Effect.gen(function*() {
           yield* Step.run("boil", {}, () => Effect.sync(() => void log.push("boiled")))
-          return `Tea, ${(yield* ask("milk?"))["said"]}`
+          return `Tea, ${(yield* ask("milk?"))["reply"]}`
         })
       ),
-      plain: plain(() => Effect.map(ask("sugar?"), ({ said }) => `Sugar: ${said}`))
+      plain: plain(() => Effect.map(ask("sugar?"), ({ reply }) => `Sugar: ${reply}`))
     }
     const asked = yield* process(
       tools,
@@ -150,7 +150,7 @@ it.effect("a question is answered in another process than the one that asked", (
       tools,
       Effect.gen(function*() {
         const { answer } = yield* TaskEngine
-        for (const { id, questions: [question] } of asked) yield* answer(id, question!.key, { said: "yes" })
+        for (const { id, questions: [question] } of asked) yield* answer(id, question!.key, { reply: "yes" })
         return yield* Effect.forEach(asked, ({ id }) => ended(id))
       })
     )

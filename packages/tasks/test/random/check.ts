@@ -123,8 +123,8 @@ export const check = (program: Program, world: World, past: Past): ReadonlyArray
     expect(undone.join() === undos.join(), () => `It has undone ${undone} in this order, not ${undos}`)
     if (end === "value") {
       expect(
-        state.statusMessage === expected.said,
-        () => `It said ${state.statusMessage} last, and not ${expected.said}`
+        state.statusMessage === expected.statusMessage,
+        () => `Its status message is ${state.statusMessage}, not ${expected.statusMessage}`
       )
     }
   }

@@ -120,7 +120,7 @@ export const interpret = ({ end, parts }: generate.Program, life: Life, sql: Sql
           return Effect.gen(function*() {
             yield* Task.setStatusMessage(name)
             yield* (yield* McpRequest).progress({ progress: ++reported })
-            return "said"
+            return "reported"
           })
         case "Fail":
           return Effect.fail(new Failed({ message: name }))

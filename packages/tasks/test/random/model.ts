@@ -17,7 +17,7 @@ export interface Expected {
   readonly undos: ReadonlyArray<string>
   readonly asked: ReadonlyArray<string>
   /** The name of the last status message, and the number of messages. */
-  readonly said: string | undefined
+  readonly statusMessage: string | undefined
   readonly reported: number
   /** Whether all parts are sequential. */
   readonly sequential: boolean
@@ -34,7 +34,7 @@ export const model = ({ end, parts }: Program, gave: (name: string) => string | 
   const steps = new Map<string, { times: number; good: boolean; transactional: boolean }>()
   const undos: Array<string> = []
   const asked: Array<string> = []
-  let said: string | undefined
+  let statusMessage: string | undefined
   let reported = 0
   let sequential = true
   const torn: Array<string> = []
@@ -79,9 +79,9 @@ export const model = ({ end, parts }: Program, gave: (name: string) => string | 
           throw failure
         }
       case "Say":
-        said = name
+        statusMessage = name
         reported++
-        return "said"
+        return "reported"
       case "Fail":
         throw new Failure(name)
     }
@@ -99,5 +99,5 @@ export const model = ({ end, parts }: Program, gave: (name: string) => string | 
     }
   }
   const { end: ends, text } = ended()
-  return { end: ends, text, steps, undos, asked, said, reported, sequential, torn }
+  return { end: ends, text, steps, undos, asked, statusMessage, reported, sequential, torn }
 }

@@ -34,7 +34,7 @@ const firsts = [0, 1, 2].map((which): Operation => ({ _tag: "insert", which, key
 interface Model {
   readonly id: string
   state: State
-  said: number
+  lastKey: number
   readonly questions: Map<
     string,
     { readonly question: Question; state: "open" | "answered" | "withdrawn"; answer?: object }
@@ -69,7 +69,7 @@ const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
         )
         expect(inserted._tag).toBe(room ? "Success" : "Failure")
         if (inserted._tag === "Success") {
-          const model: Model = { id: inserted.success.id, state: inserted.success, said: 0, questions: new Map() }
+          const model: Model = { id: inserted.success.id, state: inserted.success, lastKey: 0, questions: new Map() }
           if (tasks[which] === undefined) tasks[which] = model
           else tasks.push(model)
           all.push(model)
@@ -85,9 +85,9 @@ const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
       let changes = false
       switch (_tag) {
         case "say":
-          changes = !over && key > model.said
-          yield* store.setStatusMessage(id, `said ${index}`, key)
-          if (changes) model.said = key
+          changes = !over && key > model.lastKey
+          yield* store.setStatusMessage(id, `message ${index}`, key)
+          if (changes) model.lastKey = key
           break
         case "progress":
           changes = !over && key > (state.progress?.progress ?? -1)

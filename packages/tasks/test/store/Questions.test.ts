@@ -32,12 +32,12 @@ each(all, (backend) => {
       yield* store.ask(id, question("a"))
       yield* store.ask(id, question("b"))
       const swept: Array<SweepRow> = []
-      const tell = (task: SweepRow) => Effect.sync(() => void swept.push(task))
-      expect(yield* store.answer(id, "a", { action: "accept", content: { n: 1 } }, tell)).toBe(true)
+      const sweep = (task: SweepRow) => Effect.sync(() => void swept.push(task))
+      expect(yield* store.answer(id, "a", { action: "accept", content: { n: 1 } }, sweep)).toBe(true)
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "input_required", questions: [question("b")] })
-      expect(yield* store.answer(id, "a", { action: "decline" }, tell)).toBe(false)
-      expect(yield* store.answer(id, "z", {}, tell)).toBe(false)
-      expect(yield* store.answer(id, "b", { action: "cancel" }, tell)).toBe(true)
+      expect(yield* store.answer(id, "a", { action: "decline" }, sweep)).toBe(false)
+      expect(yield* store.answer(id, "z", {}, sweep)).toBe(false)
+      expect(yield* store.answer(id, "b", { action: "cancel" }, sweep)).toBe(true)
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", questions: [], version: 5 })
       expect(swept).toEqual([
         { id, pool: "gpu", status: "input_required", settled: false, expiresAt: 1000 },

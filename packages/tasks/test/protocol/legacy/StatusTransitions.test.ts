@@ -109,7 +109,7 @@ const play = (acts: ReadonlyArray<typeof Act.Type>, how: typeof How.Type) =>
           break
         }
         case "say":
-          fake.change(taskId, { statusMessage: `said ${keys}` })
+          fake.change(taskId, { statusMessage: `message ${keys}` })
           break
         case "cancel":
           cancels.push({ client, id: client.send("tasks/cancel", { taskId }) })
