@@ -68,10 +68,13 @@ export const interactiveClientTests = ({ agreed }: Pairing, connected: () => Int
     })
   }
 
-  it("sends log messages from the requested level on, and none without a level", async () => {
+  it("sends log messages from the requested level on; before, from info on in a session and none otherwise", async () => {
     const { logs } = connected().received
     const logged = () => logs.splice(0).map(({ data, level, logger }) => [level, logger, data])
     expect(await call("log")).toBe("logged")
+    const before = stateless ? [] : ["info", "warning", "error"]
+    await eventually(() => expect(logs).toHaveLength(before.length))
+    expect(logged().map(([level]) => level)).toEqual(before)
     expect(textOf(await connected().logged("warning", "log", {}))).toBe("logged")
     await eventually(() => expect(logs).toHaveLength(2))
     expect(logged()).toEqual([["warning", "interactive", "a worry"], ["error", "interactive", "a fault"]])

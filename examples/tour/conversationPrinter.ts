@@ -56,8 +56,6 @@ export const printConversation = (transport: Transport): Transport => ({
       ...connection,
       drained: connection.drained,
       close: connection.close,
-      pause: () => connection.pause?.(),
-      resume: () => connection.resume?.(),
       send: (message, about) => {
         if (message._tag === "Request") methods.set(message.id, message.method)
         if (message._tag === "Request" || message._tag === "Notification") {

@@ -137,7 +137,6 @@ class ChildConnection implements StdioConnection {
   #stderrOpen: boolean
   #stdoutOpen = true
   #stdinBroken = false
-  #held = false
   #settling = false
   #overdue = false
   #closing = false
@@ -179,7 +178,7 @@ class ChildConnection implements StdioConnection {
     if (this.#end !== undefined) return receiver.end(this.#end)
     this.#receiver = receiver
     this.#inner.open({
-      message: (message) => receiver.message(message),
+      message: (message, origin) => receiver.message(message, origin),
       end: (end) => {
         this.#stdoutOpen = false
         if (end._tag === "ClosedByPeer") this.#settle()
@@ -193,15 +192,8 @@ class ChildConnection implements StdioConnection {
     return this.#inner.send(message)
   }
 
-  pause(): void {
-    this.#held = true
-    this.#inner.pause!()
-  }
-
-  resume(): void {
-    this.#held = false
-    this.#inner.resume!()
-    this.#unsettle()
+  get isOutputFull(): boolean | undefined {
+    return this.#inner.isOutputFull
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
@@ -233,8 +225,8 @@ class ChildConnection implements StdioConnection {
       Effect.sleep(this.#bounds.settleTimeout),
       Effect.sync(() => {
         if (this.#end !== undefined) return
-        // Messages that the receiver has not taken yet must not be lost: the end waits for `open` and for `resume`.
-        this.#overdue = this.#stdoutOpen && (this.#held || this.#receiver === undefined)
+        // Messages that the receiver has not taken yet must not be lost: the end waits for `open`.
+        this.#overdue = this.#stdoutOpen && this.#receiver === undefined
         this.#settling = false
         if (!this.#overdue) this.#over()
       })
@@ -242,7 +234,7 @@ class ChildConnection implements StdioConnection {
   }
 
   #unsettle(): void {
-    if (!this.#overdue || this.#held) return
+    if (!this.#overdue) return
     this.#overdue = false
     this.#settle()
   }
@@ -322,7 +314,6 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
                 maxLineBytes: options.maxLineBytes,
                 maxBufferedChars: options.maxBufferedChars,
                 flushTimeout: 0,
-                throttle: false,
                 endOutput: true,
                 outputBroken
               })

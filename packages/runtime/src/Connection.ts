@@ -33,6 +33,8 @@ export interface Origin {
   readonly principal?: Principal | undefined
   /** Reads a header of the HTTP request that carried the message, by its name in lower case. */
   readonly header?: ((name: string) => string | undefined) | undefined
+  /** The length of the message in bytes, if it is long. It is counted in `Limits.maxInFlightBytes`. */
+  readonly size?: number | undefined
   /**
    * The services of the fiber that received the message, if there was one. Handlers get them in addition to the
    * services of the connection.
@@ -41,7 +43,9 @@ export interface Origin {
 }
 
 /**
- * Receives the messages of a connection. Calls come one after the other, never nested.
+ * Receives the messages of a connection. Calls come one after the other, never nested. A connection never stops reading:
+ * cancellations, pings, responses and the end arrive however busy the receiver is, and the receiver refuses the messages
+ * that it cannot take.
  *
  * - `message` receives a message, with the values that the transport supplies with it.
  * - `refused` reports that a request of this side will not be answered, while the connection continues. A receiver that
@@ -79,11 +83,18 @@ export interface Connection {
   readonly send: (message: JsonRpc.Outbound, about?: JsonRpc.Id, headers?: Headers) => boolean
   /** Succeeds as soon as the transport takes more, or has ended. */
   readonly drained: Effect.Effect<void>
-  /** Stops reading, until `resume`. A transport that cannot stop reading omits both. They do not nest. */
-  readonly pause?: (() => void) | undefined
-  readonly resume?: (() => void) | undefined
+  /**
+   * Whether so much output waits for the peer that further requests of the peer should be refused: it does not read
+   * their responses. Undefined on transports that limit each stream by itself (HTTP).
+   */
+  readonly isOutputFull?: boolean | undefined
   /** Ends the connection after flushing, as far as that is possible. It never fails, and may be called again. */
   readonly close: Effect.Effect<void>
+  /**
+   * Whether the transport names the session: the `Mcp-Session-Id` of Streamable HTTP. Such a connection has one session,
+   * and a second `initialize` is refused. On any other connection it opens a new session in place of the old one.
+   */
+  readonly hasSessionId?: boolean | undefined
   /** Whether the `headers` given to `send` reach the peer: HTTP. Elsewhere they are ignored. */
   readonly sendsHeaders?: boolean | undefined
   /**

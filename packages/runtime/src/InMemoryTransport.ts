@@ -15,8 +15,8 @@ import type { Connection, End, Origin, Principal, Receiver, Transport } from "./
 export interface Options {
   /**
    * How many messages may wait for a slow reader on each side before `send` returns `false`: 1,024 by default. Further
-   * messages are accepted all the same. The queue is bounded by the requests that two peers have in flight, and not by
-   * the transport: the other side is in the same process and cannot be lost.
+   * messages are accepted all the same. A side that was opened takes all messages in the next turn. The transport sets no
+   * other bound: the other side is in the same process and cannot be lost.
    */
   readonly highWaterMark?: number | undefined
   /** The principal of the first side, as the second side sees it: none by default. */
@@ -32,7 +32,6 @@ class Side implements Connection {
   #drained: Latch.Latch | undefined = undefined
   #receiver: Receiver | undefined = undefined
   #end: End | undefined = undefined
-  #paused = false
   #scheduled = false
   #turns = 0
 
@@ -58,15 +57,6 @@ class Side implements Connection {
         ? Effect.void
         : (this.other.#drained ??= Latch.makeUnsafe(false)).await
     )
-  }
-
-  pause(): void {
-    this.#paused = true
-  }
-
-  resume(): void {
-    this.#paused = false
-    this.#schedule()
   }
 
   get close(): Effect.Effect<void> {
@@ -105,7 +95,7 @@ class Side implements Connection {
    * sockets, so every `maxMicrotasks` deliveries wait for a macrotask.
    */
   #schedule(): void {
-    if (this.#scheduled || this.#receiver === undefined || (this.#paused && this.#end === undefined)) return
+    if (this.#scheduled || this.#receiver === undefined) return
     this.#scheduled = true
     if (++this.#turns % maxMicrotasks === 0) later(this.#deliver)
     else queueMicrotask(this.#deliver)
@@ -115,11 +105,11 @@ class Side implements Connection {
     this.#scheduled = false
     const receiver = this.#receiver
     if (receiver === undefined) return
-    while (!this.#paused && this.#inbox.length > 0) {
+    while (this.#inbox.length > 0) {
       receiver.message(JsonRpc.parseText(this.#inbox.shift()!), this.#origin)
     }
-    if (this.#acceptsMore) this.#wakeWriters()
-    if (this.#end === undefined || this.#inbox.length > 0) return
+    this.#wakeWriters()
+    if (this.#end === undefined) return
     this.#receiver = undefined
     receiver.end(this.#end)
   }

@@ -1,9 +1,8 @@
 /**
  * The bounds of a connection, their defaults, and the behavior at each.
  *
- * A transport that stops reading stops for all messages: until a request or a notification ends, this side receives
- * neither cancellations nor pings, and does not notice that the peer has ended. So a handler that may wait for long
- * needs a timeout.
+ * A connection is read at every bound: pings, cancellations, responses and the end of the peer are never held up by
+ * requests, however long their handlers run. A request or notification beyond a bound is refused or dropped.
  *
  * The transport bounds the messages for a slow reader and the size of a message. The scopes of handlers and callers
  * bound their fibers. A request that is answered synchronously, or refused, leaves nothing behind; a request
@@ -21,21 +20,25 @@ export interface Limits {
    */
   readonly maxInFlightRequests?: number | undefined
   /**
-   * Inbound requests that are queued because `maxInFlightRequests` are being handled: 256 by default. At the bound, a
-   * transport that can stop reading (stdio) stops until a request ends. A transport that cannot stop, or a peer that
-   * has to read on because it waits for a response, refuses the request with `-32603`.
+   * Inbound requests that are queued because `maxInFlightRequests` are being handled: 256 by default. At the bound the
+   * next request is refused with `-32603`, over every transport.
    */
   readonly maxQueuedRequests?: number | undefined
+  /**
+   * Bytes of the inbound requests that are being handled or queued: 64 Mi by default. At the bound the next request is
+   * refused with `-32603`, unless it is the only large one. Requests of less than 16 KiB are not counted, and neither
+   * are those over an in-memory transport.
+   */
+  readonly maxInFlightBytes?: number | undefined
   /**
    * Outbound requests that wait for a response: 1,024 by default. At the bound a call fails with `RequestError`
    * `LimitExceeded`.
    */
   readonly maxPendingRequests?: number | undefined
   /**
-   * Inbound notifications whose handlers are still running: 256 by default. At the bound, a transport that can stop
-   * reading does so. A transport that cannot stop, or a peer that waits for a response, drops the notification. The
-   * first drop is logged, and their number when a handler ends. Progress and cancellations are not counted and never
-   * dropped.
+   * Inbound notifications whose handlers are still running: 256 by default. At the bound the next notification is
+   * dropped if its handler has to wait. The first drop is logged, and their number when a handler ends. Progress and
+   * cancellations are not counted and never dropped.
    */
   readonly maxRunningNotifications?: number | undefined
   /**
@@ -68,6 +71,7 @@ const fill = (limits: Limits): Resolved =>
   Options.resolve(limits, {
     maxInFlightRequests: 1024,
     maxQueuedRequests: 256,
+    maxInFlightBytes: 64 * 1024 * 1024,
     maxPendingRequests: 1024,
     maxRunningNotifications: 256,
     maxBatchMessages: 100

@@ -32,9 +32,10 @@ const decode = (bytes: Uint8Array, start: number, end: number): string =>
 /** Options of a `Reader`. */
 export interface ReaderOptions {
   /**
-   * Receives a message, or the `Invalid` for a line that is not one. Called for one line after the other, never nested.
+   * Receives a message and its length in bytes, or the `Invalid` for a line that is not one. Called for one line after
+   * the other, never nested.
    */
-  readonly message: (message: JsonRpc.Inbound) => void
+  readonly message: (message: JsonRpc.Inbound, size: number) => void
   /** Called once, after the last message, when the stream has ended. */
   readonly end?: (() => void) | undefined
   /**
@@ -48,8 +49,7 @@ export interface ReaderOptions {
  * Parses bytes into messages. A chunk may end anywhere: inside a line, a line break or a character.
  *
  * Lines end with LF or CR LF, the last one also with the end of the stream. Blank lines and byte order marks are
- * skipped, and bytes that are not UTF-8 are read as U+FFFD. At most one partial line is stored, besides the chunks that
- * are pushed while paused: those are stored until `resume`, so pause the source together with the reader.
+ * skipped, and bytes that are not UTF-8 are read as U+FFFD. At most one partial line is stored.
  */
 export class Reader {
   readonly maxLineBytes: number
@@ -60,7 +60,6 @@ export class Reader {
   #partial: Uint8Array | undefined
   #partialLength = 0
   #oversized: IdPeeker | undefined
-  #paused = false
   #draining = false
   #state: "reading" | "ending" | "over" = "reading"
 
@@ -69,7 +68,7 @@ export class Reader {
     this.maxLineBytes = options.maxLineBytes ?? defaultMaxLineBytes
   }
 
-  /** Reads the next bytes. While paused they are read later, so they must not change. */
+  /** Reads the next bytes. Called from `message`, it reads them after the current ones, so they must not change. */
   push(chunk: Uint8Array): void {
     if (this.#state !== "reading") return
     this.#chunks.push(chunk)
@@ -80,17 +79,6 @@ export class Reader {
   end(): void {
     if (this.#state !== "reading") return
     this.#state = "ending"
-    this.#drain()
-  }
-
-  /** Delivers nothing until `resume`. May be called from `message`. */
-  pause(): void {
-    this.#paused = true
-  }
-
-  /** Delivers the messages that were held back, before it returns; or after, if it is called from `message`. */
-  resume(): void {
-    this.#paused = false
     this.#drain()
   }
 
@@ -106,7 +94,7 @@ export class Reader {
     if (this.#draining) return
     this.#draining = true
     try {
-      while (!this.#paused && this.#state !== "over") {
+      while (this.#state !== "over") {
         if (this.#head < this.#chunks.length) {
           this.#step(this.#chunks[this.#head]!)
         } else {
@@ -179,7 +167,7 @@ export class Reader {
     let text = decode(bytes, start, end)
     if (text.charCodeAt(0) === 0xfeff) text = text.slice(1)
     if (!(text.charCodeAt(0) > space) && text.trim() === "") return
-    this.#options.message(JsonRpc.parseText(text))
+    this.#options.message(JsonRpc.parseText(text), end - start)
   }
 
   #tooLong(): void {
@@ -191,7 +179,7 @@ export class Reader {
       notification,
       id,
       error: { code: -32600, message: `Invalid Request: the line exceeds ${this.maxLineBytes} bytes` }
-    })
+    }, 0)
   }
 }
 
@@ -252,12 +240,21 @@ export class Writer {
     return this.#congested
   }
 
+  /** Whether half of `maxBufferedChars` waits: the peer is slow, and there is still room for short messages. */
+  get isHalfFull(): boolean {
+    return this.#congested && this.#waiting * 2 >= this.maxBufferedChars
+  }
+
+  get #waiting(): number {
+    return this.#pending.length + this.#collected + (this.#options.waiting?.() ?? 0)
+  }
+
   /** Sends a message. Returns `false` while the peer is slow. Throws only what `JsonRpc.encode` throws. */
   send(message: JsonRpc.Outbound): boolean {
     if (this.#isStopped) return true
     const text = JsonRpc.encode(message)
     if (this.#congested) {
-      if (this.#pending.length + this.#collected + (this.#options.waiting?.() ?? 0) >= this.maxBufferedChars) {
+      if (this.#waiting >= this.maxBufferedChars) {
         this.#options.overflow?.(this.maxBufferedChars)
         return true
       }

@@ -18,8 +18,8 @@ export interface Bounds {
    */
   readonly maxLineBytes?: number | undefined
   /**
-   * How many characters may wait while the peer does not read; 64 Mi by default. At the bound, the next message ends
-   * the connection as `Lost`.
+   * How many characters may wait while the peer does not read; 64 Mi by default. From half of it, further requests of
+   * the peer are refused with `-32603`. At the bound, the next message ends the connection as `Lost`.
    */
   readonly maxBufferedChars?: number | undefined
   /** How long `close` waits until the sent messages are written; 2 seconds by default. With 0 it does not wait. */
@@ -28,11 +28,6 @@ export interface Bounds {
 
 /** Options of a connection over a pair of streams. */
 export interface Options extends Bounds {
-  /**
-   * Stops reading while the output is backed up, so that a client that does not read its responses cannot send more
-   * requests. On by default. Only one of the two sides may do this, or both could wait forever: clients turn it off.
-   */
-  readonly throttle?: boolean | undefined
   /**
    * Whether `close` ends the output; otherwise the stream stays open, as the stdout of a process does. Off by default.
    */
@@ -54,6 +49,9 @@ const hangUps = new Set(["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED", "ERR_STR
 /** Whether an error of a stream means that the peer has closed it; any other error is a fault. */
 const isHangUp = (error: Error): boolean => hangUps.has((error as { readonly code?: string | undefined }).code ?? "")
 
+// The receiver gets the length of a message from this many bytes on. Others cost no object.
+const longLine = 16 * 1024
+
 const ended: End = { _tag: "ClosedByPeer" }
 const closed: End = { _tag: "ClosedByUs" }
 
@@ -73,8 +71,6 @@ class StreamConnection implements Connection {
   #end: End | undefined
   #outputClosed = false
   #closing = false
-  #paused = false
-  #throttled = false
 
   constructor(input: Readable, output: Writable, options: Options) {
     this.#input = input
@@ -83,7 +79,7 @@ class StreamConnection implements Connection {
     this.#write = options.write ?? ((text, done) => output.write(text, done))
     this.#reader = new Ndjson.Reader({
       maxLineBytes: options.maxLineBytes,
-      message: (message) => this.#receiver!.message(message),
+      message: (message, size) => this.#receiver!.message(message, size < longLine ? undefined : { size }),
       end: () => this.#finish(ended)
     })
     this.#writer = new Ndjson.Writer({
@@ -103,7 +99,7 @@ class StreamConnection implements Connection {
     if (this.#end !== undefined) return receiver.end(this.#end)
     this.#input.on("data", this.#onData)
     this.#input.on("end", this.#onInputEnd)
-    this.#flow()
+    this.#input.resume()
   }
 
   send(message: Parameters<Connection["send"]>[0]): boolean {
@@ -114,14 +110,8 @@ class StreamConnection implements Connection {
     return this.#writer.drained
   }
 
-  pause(): void {
-    this.#paused = true
-    this.#flow()
-  }
-
-  resume(): void {
-    this.#paused = false
-    this.#flow()
+  get isOutputFull(): boolean {
+    return this.#writer.isHalfFull
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
@@ -155,36 +145,16 @@ class StreamConnection implements Connection {
 
   #writeText(text: string): boolean {
     if (this.#outputClosed) return true
-    const taken = this.#write(text)
-    if (!taken && this.#options.throttle !== false) {
-      this.#throttled = true
-      this.#flow()
-    }
-    return taken
+    return this.#write(text)
   }
 
   #onDrain(): void {
-    if (this.#outputClosed) return
-    this.#writer.drain()
-    if (this.#throttled && !this.#writer.congested) {
-      this.#throttled = false
-      this.#flow()
-    }
+    if (!this.#outputClosed) this.#writer.drain()
   }
 
+  /** Whether the input is read: always between `open` and the end, however slowly the peer reads the output. */
   get #reading(): boolean {
-    return this.#receiver !== undefined && !this.#paused && !this.#throttled
-  }
-
-  #flow(): void {
-    if (this.#end !== undefined) return
-    if (this.#reading) {
-      this.#input.resume()
-      this.#reader.resume()
-    } else {
-      this.#reader.pause()
-      this.#input.pause()
-    }
+    return this.#end === undefined && this.#receiver !== undefined
   }
 
   readonly #onData = (chunk: Uint8Array): void => this.#reader.push(chunk)
@@ -197,10 +167,10 @@ class StreamConnection implements Connection {
       (error) => isHangUp(error) ? this.#finish(ended) : this.#fail(`the input failed: ${error.message}`, error)
     ],
     // Node resumes the output of a child when the child exits, even if nothing reads it.
-    ["resume", () => this.#end === undefined && !this.#reading && this.#input.pause()],
+    ["resume", () => this.#end === undefined && this.#receiver === undefined && this.#input.pause()],
     // Other code may pause stdin, for example when it closes a prompt, and nothing else would resume it. Not
     // immediately, since the pause is still in progress.
-    ["pause", () => this.#end === undefined && this.#reading && queueMicrotask(() => this.#flow())],
+    ["pause", () => this.#reading && queueMicrotask(() => this.#reading && this.#input.resume())],
     // Without an "end" before it, the rest of a line is not a message: it may be truncated.
     ["close", () => this.#input.readableEnded || this.#finish(ended)]
   ]
@@ -215,11 +185,8 @@ class StreamConnection implements Connection {
     if (this.#outputClosed) return
     this.#outputClosed = true
     this.#writer.stop()
-    if (this.#options.outputBroken !== undefined) {
-      this.#throttled = false
-      this.#flow()
-      this.#options.outputBroken(error)
-    } else if (error === undefined || isHangUp(error)) this.#finish(ended)
+    if (this.#options.outputBroken !== undefined) this.#options.outputBroken(error)
+    else if (error === undefined || isHangUp(error)) this.#finish(ended)
     else this.#fail(`the output failed: ${error.message}`, error)
   }
 

@@ -92,7 +92,7 @@ export interface Peer extends SessionPeer {
 const none: Iterable<never> = []
 
 class PeerImpl<R> implements Peer, Receiver, PeerCore {
-  session: Session | undefined = undefined
+  #session: Session | undefined = undefined
   readonly limits: Limits.Resolved
   readonly #options: BaseOptions<R>
   readonly #runner: RequestRunner<R>
@@ -105,7 +105,6 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   #shutdown: Fiber.Fiber<SessionEnd> | undefined = undefined
   #awaitingEnd: Set<(end: Effect.Effect<SessionEnd>) => void> | undefined = undefined
   #awaitingIdle: ((done: Effect.Effect<void>) => void) | undefined = undefined
-  #paused = false
   // The peer has stopped sending, and the requests in flight may finish.
   #draining = false
   // The session ends because this side stops.
@@ -133,9 +132,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   ): CallResult {
     return Effect.callback((resume) => {
       if (this.#end !== undefined) return resume(Effect.fail(closedError(method, this.#end, true)))
-      const cancel = (this.#calls ??= new OutboundCalls(this)).start(method, params, options, about, resume)
-      this.#flow()
-      return cancel
+      return (this.#calls ??= new OutboundCalls(this)).start(method, params, options, about, resume)
     })
   }
 
@@ -156,7 +153,6 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
     this.#end = end
     this.#draining = end._tag === "ClosedByPeer"
     this.#stopping = stopping
-    this.#flow()
     this.#calls?.end(end)
     const shutdown = this.#shutdown = this.fork(Effect.as(this.#shutDown, end))
     const awaiting = this.#awaitingEnd ?? []
@@ -172,6 +168,19 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
       awaiting.add(resume)
       return Effect.sync(() => void awaiting.delete(resume))
     })
+  }
+
+  get session(): Session | undefined {
+    return this.#session
+  }
+
+  set session(session: Session | undefined) {
+    if (this.#session !== undefined && session !== undefined) this.#requests.sessionReplaced()
+    this.#session = session
+  }
+
+  get hasSessionId(): boolean {
+    return this.connection.hasSessionId === true
   }
 
   get scope(): Scope.Scope {
@@ -252,7 +261,6 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   #handle(notification: JsonRpc.Notification): void {
     if (this.#end !== undefined) return
     const { method } = notification
-    if (this.#notifications?.full === true) return this.#notifications.drop(method)
     this.#requests.starting(() => {
       let handled: Effect.Effect<void, never, R> | void
       try {
@@ -261,6 +269,8 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
         handled = Effect.die(defect)
       }
       if (handled === undefined) return
+      // The bound is on the effects. Synchronous parts, such as clearing a cache, always run.
+      if (this.#notifications?.full === true) return this.#notifications.drop(method)
       const fiber = this.fork(logFailure(method, handled))
       if (fiber.pollUnsafe() !== undefined) return
       ;(this.#notifications ??= new RunningNotifications(this)).add(method, fiber)
@@ -320,7 +330,6 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
 
   countChanged(): void {
     if (this.#options.pauseTimeoutsWhileHandling === true && this.#requests.size === 0) this.#calls?.restartTimeouts()
-    this.#flow()
     this.settle()
   }
 
@@ -328,17 +337,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
     if (this.#awaitingIdle !== undefined && this.#running === 0) this.#awaitingIdle(Effect.void)
   }
 
-  // ---- flow control and shutdown
-
-  /** Pauses or resumes reading, as the bounds require. While a call waits for its response, reading continues. */
-  #flow(): void {
-    const stop = this.#end === undefined && (this.#calls?.size ?? 0) === 0 &&
-      (this.#requests.full || this.#notifications?.full === true)
-    if (stop === this.#paused || this.connection.pause === undefined) return
-    this.#paused = stop
-    if (stop) this.connection.pause()
-    else this.connection.resume?.()
-  }
+  // ---- shutdown
 
   get #running(): number {
     return this.#requests.active + (this.#notifications?.running.size ?? 0)

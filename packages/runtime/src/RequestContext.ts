@@ -116,6 +116,8 @@ export interface SessionPeer {
    * The negotiated session; undefined before `initialize` is handled, and on a connection with stateless requests only.
    */
   session: Session | undefined
+  /** Whether the session stays until the connection ends: the transport names it. See `Connection.hasSessionId`. */
+  readonly hasSessionId: boolean
   /** Sends a request and waits for its response. Interrupting it sends `notifications/cancelled`. */
   readonly request: (method: string, params?: JsonRpc.JsonObject, options?: CallOptions) => CallResult
   /**

@@ -95,36 +95,16 @@ describe("InMemoryTransport.make", () => {
       expect(numbers(right.received)).toEqual([1])
     }))
 
-  it.effect("stops in the middle of the waiting messages on pause, and continues on resume", () =>
-    Effect.gen(function*() {
-      const [a, b] = yield* InMemoryTransport.make()
-      const received: Array<JsonRpc.Inbound> = []
-      b.open({
-        message: (message) => {
-          if (received.push(message) === 2) b.pause!()
-        },
-        end: () => {}
-      })
-      for (let n = 0; n < 5; n++) a.send(note(n))
-      yield* settle
-      expect(numbers(received)).toEqual([0, 1])
-      b.resume!()
-      yield* settle
-      expect(numbers(received)).toEqual([0, 1, 2, 3, 4])
-    }))
-
   it.effect("returns false at highWaterMark, accepts the message, and drained waits until the peer reads", () =>
     Effect.gen(function*() {
       const [a, b] = yield* InMemoryTransport.make({ highWaterMark: 2 })
-      const right = listen(b)
-      b.pause!()
       expect([a.send(note(1)), a.send(note(2)), a.send(note(3))]).toEqual([true, false, false])
       const first = yield* fork(a.drained)
       const second = yield* fork(a.drained)
       yield* settle
       expect([poll(first), poll(second)]).toEqual(["running", "running"])
       yield* Fiber.interrupt(first)
-      b.resume!()
+      const right = listen(b)
       yield* settle
       expect(poll(second)).toBe("succeeded")
       expect(numbers(right.received)).toEqual([1, 2, 3])
@@ -133,8 +113,7 @@ describe("InMemoryTransport.make", () => {
 
   it.effect("has a highWaterMark of 1,024 by default", () =>
     Effect.gen(function*() {
-      const [a, b] = yield* InMemoryTransport.make()
-      b.pause!()
+      const [a] = yield* InMemoryTransport.make()
       for (let n = 1; n < 1024; n++) expect(a.send(note(n))).toBe(true)
       expect(a.send(note(1024))).toBe(false)
     }))
@@ -159,39 +138,11 @@ describe("InMemoryTransport.make", () => {
       expect([left.received.length, right.received.length]).toEqual([0, 1])
     }))
 
-  it.effect("reports Closed to a paused side, and Ended once it has read all messages", () =>
-    Effect.gen(function*() {
-      const [a, b] = yield* InMemoryTransport.make()
-      const left = listen(a)
-      const right = listen(b)
-      yield* settle
-      a.pause!()
-      b.pause!()
-      a.send(note(1))
-      yield* a.close
-      yield* settle
-      expect(left.ends).toEqual([{ _tag: "ClosedByUs" }])
-      expect([right.received, right.ends]).toEqual([[], []])
-      b.resume!()
-      yield* settle
-      expect(numbers(right.received)).toEqual([1])
-      expect(right.ends).toEqual([{ _tag: "ClosedByPeer" }])
-      const [c, d] = yield* InMemoryTransport.make()
-      const idle = listen(d)
-      yield* settle
-      d.pause!()
-      yield* c.close
-      yield* settle
-      expect(idle.ends).toEqual([{ _tag: "ClosedByPeer" }])
-    }))
-
   it.effect("resumes drained when either side closes", () =>
     Effect.gen(function*() {
       for (const closer of [0, 1] as const) {
         const link = yield* InMemoryTransport.make({ highWaterMark: 1 })
-        const [a, b] = link
-        listen(b)
-        b.pause!()
+        const [a] = link
         a.send(note(1))
         const waiting = yield* fork(a.drained)
         expect(poll(waiting)).toBe("running")

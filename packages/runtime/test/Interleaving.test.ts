@@ -173,14 +173,13 @@ const outcome = (fiber: Fiber.Fiber<unknown, McpError.McpError | RequestError>):
   return error.reason._tag === "InvalidResponse" ? "bad" : error.reason._tag
 }
 
-const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
+const run = (script: ReadonlyArray<Step>) =>
   Effect.gen(function*() {
     const model = new Model()
     const bench = new Bench()
     const scope = yield* Scope.make()
     const { other, peer } = yield* raw({
       revision: "2025-03-26",
-      canPause,
       limits,
       dispatch: bench.dispatch,
       onNotification: bench.onNotification
@@ -224,8 +223,7 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
     }
 
     for (const { a, b, name } of script) {
-      // A transport that has stopped reading delivers nothing.
-      const reads = !(canPause && model.paused) && model.end === undefined
+      const reads = model.end === undefined
       switch (name) {
         case "request": {
           if (!reads) break
@@ -356,7 +354,6 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
       expect(other.messages.map(text)).toEqual(model.wire)
       expect([...peer.requests].map((exchange) => exchange.id)).toEqual([...model.requests.keys()])
       expect([...peer.calls].map((call) => call.id)).toEqual([...model.calls.keys()])
-      if (canPause) expect(other.paused).toBe(model.paused)
     }
 
     // The scope closes. Handlers that ignore the interruption are ended afterwards, and then nothing remains.
@@ -377,18 +374,15 @@ const run = (script: ReadonlyArray<Step>, canPause: boolean) =>
     expect([...peer.calls]).toEqual([])
     expect(background.every((fiber) => fiber.pollUnsafe() !== undefined)).toBe(true)
     expect(other.messages.map(text)).toEqual(model.wire)
-    expect([other.waiters, other.closes, other.paused]).toEqual([0, 1, false])
+    expect([other.waiters, other.closes]).toEqual([0, 1])
   })
 
 describe("random interleavings", () => {
-  for (const canPause of [true, false]) {
-    const transport = canPause ? "stops reading" : "cannot stop reading"
-    it.effect.prop(
-      `2025-11-25 · both parties MUST handle these race conditions gracefully: every request is answered once, or not at all when it was cancelled or the session ended; every call ends once; ` +
-        `ended requests get no further messages; no resources remain (a transport that ${transport})`,
-      [steps],
-      ([script]) => logged(() => Effect.as(run(script, canPause), true)),
-      { timeout: 60_000, arbitrary: { runs: 400, size: 120, seed: "skein" } }
-    )
-  }
+  it.effect.prop(
+    `2025-11-25 · both parties MUST handle these race conditions gracefully: every request is answered once, or not at all when it was cancelled or the session ended; every call ends once; ` +
+      `ended requests get no further messages; no resources remain`,
+    [steps],
+    ([script]) => logged(() => Effect.as(run(script), true)),
+    { timeout: 60_000, arbitrary: { runs: 400, size: 120, seed: "skein" } }
+  )
 })

@@ -15,6 +15,7 @@ describe("the defaults", () => {
     expect(Limits.resolve()).toEqual({
       maxInFlightRequests: 1024,
       maxQueuedRequests: 256,
+      maxInFlightBytes: 64 * 1024 * 1024,
       maxPendingRequests: 1024,
       maxRunningNotifications: 256,
       maxBatchMessages: 100,
@@ -49,30 +50,29 @@ describe("the defaults", () => {
 })
 
 describe("maxInFlightRequests", () => {
-  it.effect("pauses the reader without a queue, and resumes it when a request ends", () =>
+  it.effect("receives cancellations, responses and the end while every handler hangs and the queue is full", () =>
     Effect.gen(function*() {
-      const { handlers, other } = yield* raw({ limits: { maxInFlightRequests: 2, maxQueuedRequests: 0 } })
-      other.request(1)
-      expect(other.paused).toBe(false)
-      other.request(2)
-      expect(other.paused).toBe(true)
-      handlers.end(1)
-      expect(other.paused).toBe(false)
-      other.request(3)
-      expect(other.paused).toBe(true)
-      other.cancel(2)
-      expect(other.paused).toBe(false)
-      expect(other.messages).toEqual([{ jsonrpc: "2.0", id: 1, result: { done: 1 } }])
-      expect(other.pauses).toBe(2)
+      const { handlers, other, peer } = yield* raw({ limits: { maxInFlightRequests: 2, maxQueuedRequests: 1 } })
+      const call = yield* fork(peer.request("roots/list"))
+      for (const id of ["a", "b", "c", "d"]) other.request(id)
+      expect(other.answers("d")[0].error.code).toBe(-32603)
+      other.answer(1)
+      yield* Fiber.join(call)
+      other.cancel("a")
+      expect([handlers.interrupted, handlers.started]).toEqual([["a"], ["a", "b", "c"]])
+      other.end({ _tag: "ClosedByPeer" })
+      yield* TestClock.adjust("5 seconds")
+      expect(yield* peer.ended).toEqual({ _tag: "ClosedByPeer" })
+      expect(handlers.interrupted).toEqual(["a", "b", "c"])
     }))
 
   it.effect("is 1,024 by default, with 256 queued requests", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw()
-      for (let id = 0; id < 1024 + 255; id++) other.request(id)
-      expect([handlers.started.length, peer.queued, other.paused]).toEqual([1024, 255, false])
-      other.request("last")
-      expect([handlers.started.length, peer.queued, other.paused]).toEqual([1024, 256, true])
+      for (let id = 0; id < 1024 + 256; id++) other.request(id)
+      expect([handlers.started.length, peer.queued, other.sent.length]).toEqual([1024, 256, 0])
+      other.request("next")
+      expect([handlers.started.length, peer.queued, other.answers("next").length]).toEqual([1024, 256, 1])
     }))
 
   it.effect("handles requests one by one, in order, with 1", () =>
@@ -87,7 +87,7 @@ describe("maxInFlightRequests", () => {
       expect(other.messages.map((json) => json.id)).toEqual([1, 2, 3])
     }))
 
-  it.effect("cancels queued and running requests while the reader is not paused", () =>
+  it.effect("cancels queued and running requests", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       for (const id of [1, 2, 3]) other.request(id)
@@ -103,7 +103,6 @@ describe("maxInFlightRequests", () => {
     Effect.gen(function*() {
       const handlers = new Handlers()
       const { other } = yield* raw({
-        canPause: false,
         dispatch: (exchange) => exchange.method === "ping" ? Effect.succeed({}) : handlers.parked(exchange),
         limits: { maxInFlightRequests: 1, maxQueuedRequests: 1 }
       })
@@ -155,15 +154,13 @@ describe("maxInFlightRequests", () => {
   it.effect("does not count requests that do not suspend", () =>
     Effect.gen(function*() {
       const { other } = yield* raw({ dispatch: echo, limits: { maxInFlightRequests: 1 } })
-      for (let id = 0; id < 100; id++) other.request(id, "ping")
-      expect(other.pauses).toBe(0)
+      for (let id = 0; id < 100; id++) other.request(id, "work")
       expect(other.messages.every((json) => json.result !== undefined)).toBe(true)
     }))
 
-  it.effect("refuses further requests with -32603 on a transport that cannot pause, and continues the others", () =>
+  it.effect("refuses further requests with -32603, and continues the others", () =>
     Effect.gen(function*() {
       const { handlers, other } = yield* raw({
-        canPause: false,
         limits: { maxInFlightRequests: 2, maxQueuedRequests: 0 }
       })
       other.request(1)
@@ -172,30 +169,15 @@ describe("maxInFlightRequests", () => {
       expect(other.messages).toEqual([{
         jsonrpc: "2.0",
         id: 3,
-        error: { code: -32603, message: "Too many requests: at most 2 in flight and 0 queued" }
+        error: {
+          code: -32603,
+          message: "Too many requests: at most 2 in flight (maxInFlightRequests) and 0 queued (maxQueuedRequests)"
+        }
       }])
       expect(handlers.started).toEqual([1, 2])
       handlers.end(1)
       other.request(4)
       expect(handlers.started).toEqual([1, 2, 4])
-    }))
-
-  it.effect("keeps reading while a call waits, refuses further requests, and pauses after the response", () =>
-    Effect.gen(function*() {
-      const { other, peer } = yield* raw({ limits: { maxInFlightRequests: 1, maxQueuedRequests: 0 } })
-      const call = yield* fork(peer.request("roots/list"))
-      other.request("a")
-      expect(other.paused).toBe(false)
-      other.request("b")
-      expect(other.answers("b")[0].error.code).toBe(-32603)
-      other.answer(1)
-      yield* Fiber.join(call)
-      expect(other.paused).toBe(true)
-      yield* fork(peer.request("roots/list"))
-      expect(other.paused).toBe(false)
-      other.cancel("a")
-      other.answer(2)
-      expect(other.paused).toBe(false)
     }))
 
   it.effect("delivers the responses of calls that all handlers make at the bound", () =>
@@ -206,7 +188,7 @@ describe("maxInFlightRequests", () => {
       expect(answers).toHaveLength(4)
     }))
 
-  it.effect("loses no message while the reader is paused, over an in-memory transport", () =>
+  it.effect("starts queued requests in order, over an in-memory transport", () =>
     Effect.gen(function*() {
       const handlers = new Handlers()
       const [left, right] = yield* pair({ limits: { maxInFlightRequests: 3 }, right: handlers.parked })
@@ -219,6 +201,125 @@ describe("maxInFlightRequests", () => {
         expect([...right.requests].length).toBeLessThanOrEqual(3)
       }
       expect(yield* Effect.forEach(calls, Fiber.join)).toEqual(Array.from({ length: 10 }, (_, n) => ({ done: n + 1 })))
+    }))
+})
+
+describe("maxInFlightBytes", () => {
+  const large = (id: JsonRpc.Id, mib: number) =>
+    [JSON.stringify({ jsonrpc: "2.0", id, method: "work" }), mib * 1024 * 1024] as const
+
+  it.effect("refuses a request beyond 64 MiB with -32603, and accepts one when another ends", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw()
+      for (let id = 1; id <= 16; id++) other.text(...large(id, 4))
+      other.text(...large(17, 1))
+      expect(other.answers(17)).toEqual([{
+        jsonrpc: "2.0",
+        id: 17,
+        error: {
+          code: -32603,
+          message: "Too many requests: more than 67108864 bytes in flight (maxInFlightBytes)"
+        }
+      }])
+      other.cancel(1)
+      other.text(...large(18, 4))
+      handlers.end(2)
+      other.text(...large(19, 4))
+      other.text(...large(20, 4))
+      expect(other.answers(20)).toHaveLength(1)
+      expect(handlers.started).toEqual([...Array.from({ length: 16 }, (_, n) => n + 1), 18, 19])
+    }))
+
+  it.effect("counts queued requests, and releases those that are cancelled", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({
+        limits: { maxInFlightBytes: 3 * 1024 * 1024, maxInFlightRequests: 1 }
+      })
+      for (const id of ["a", "b", "c", "d"]) other.text(...large(id, 1))
+      expect(other.answers("d")).toHaveLength(1)
+      other.cancel("b")
+      other.text(...large("e", 1))
+      handlers.end("a")
+      handlers.end("c")
+      handlers.end("e")
+      expect(handlers.started).toEqual(["a", "c", "e"])
+      other.text(...large("f", 3))
+      expect(handlers.started).toEqual(["a", "c", "e", "f"])
+    }))
+
+  it.effect("accepts a request that is larger than the bound if no other large one is in flight", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({ limits: { maxInFlightBytes: 1024 } })
+      for (let id = 1; id <= 10; id++) other.text(JSON.stringify({ jsonrpc: "2.0", id, method: "work" }), 1000)
+      other.text(...large("large", 4))
+      other.text(...large("second", 4))
+      expect(handlers.started).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, "large"])
+    }))
+
+  it.effect("2025-03-26 · counts a batch once", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw({
+        revision: "2025-03-26",
+        limits: { maxInFlightBytes: 3 * 1024 * 1024 }
+      })
+      const batch = (...ids: ReadonlyArray<number>) =>
+        other.text(JSON.stringify(ids.map((id) => ({ jsonrpc: "2.0", id, method: "work" }))), 2 * 1024 * 1024)
+      batch(1, 2)
+      batch(3, 4)
+      expect(handlers.started).toEqual([1, 2])
+      handlers.end(1)
+      handlers.end(2)
+      batch(5, 6)
+      expect(handlers.started).toEqual([1, 2, 5, 6])
+    }))
+})
+
+describe("a peer that does not read its responses", () => {
+  it.effect("is refused further requests with -32603, and its pings are answered", () =>
+    Effect.gen(function*() {
+      const { handlers, other } = yield* raw()
+      other.isOutputFull = true
+      other.request(1)
+      other.request(2, "ping")
+      expect(other.answers(1)).toEqual([{
+        jsonrpc: "2.0",
+        id: 1,
+        error: {
+          code: -32603,
+          message: "Too many requests: the responses to earlier requests have not been read (maxBufferedChars)"
+        }
+      }])
+      expect(handlers.started).toEqual([2])
+      other.isOutputFull = false
+      other.request(3)
+      expect(handlers.started).toEqual([2, 3])
+    }))
+})
+
+describe("a session that replaces another one", () => {
+  it.effect("may use the ids of requests that still run, which are answered and can be cancelled", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw({ limits: { maxInFlightRequests: 4 } })
+      for (const id of [1, 2, 3]) other.request(id)
+      peer.session = { revision: "2025-06-18", info: undefined, capabilities: {} }
+      other.request(1)
+      expect([...peer.requests].map(({ id }) => id)).toEqual([1, 2, 3, 1])
+      handlers.end(1)
+      expect(other.answers(1)).toHaveLength(1)
+      other.request(1)
+      expect([...peer.requests].map(({ id }) => id)).toEqual([1, 2, 3, 1])
+      other.cancel(3)
+      handlers.end(2)
+      expect([...peer.requests].map(({ id }) => id)).toEqual([1, 1])
+      expect(other.answers(2)).toHaveLength(1)
+      expect(handlers.interrupted).toEqual([3])
+      other.request(2)
+      other.request(4)
+      other.request(5)
+      expect([[...peer.requests].length, peer.queued]).toEqual([4, 1])
+      peer.close({ _tag: "ClosedByUs" })
+      yield* peer.ended
+      expect(handlers.interrupted.toSorted()).toEqual([1, 1, 2, 3, 4])
     }))
 })
 
@@ -252,28 +353,31 @@ describe("maxPendingRequests", () => {
 })
 
 describe("maxRunningNotifications", () => {
-  it.effect("pauses the reader at the bound, and resumes it when a handler ends", () =>
-    Effect.gen(function*() {
-      const gate = Deferred.makeUnsafe<void>()
-      const { other } = yield* raw({
-        limits: { maxRunningNotifications: 2 },
-        onNotification: () => Deferred.await(gate)
+  it.effect("runs the synchronous part of every notification at the bound, and receives requests", () =>
+    logged(() =>
+      Effect.gen(function*() {
+        const seen: Array<string> = []
+        const { other } = yield* raw({
+          dispatch: echo,
+          limits: { maxRunningNotifications: 1 },
+          onNotification: (_, { method }) => {
+            seen.push(method)
+            return method === "notifications/sync" ? undefined : Effect.never
+          }
+        })
+        for (const name of ["a", "b", "sync"]) other.notify(`notifications/${name}`)
+        other.request(1, "ping")
+        expect(seen).toEqual(["notifications/a", "notifications/b", "notifications/sync"])
+        expect(other.answers(1)).toHaveLength(1)
       })
-      other.notify("notifications/a")
-      expect(other.paused).toBe(false)
-      other.notify("notifications/b")
-      expect(other.paused).toBe(true)
-      Deferred.doneUnsafe(gate, Effect.void)
-      expect(other.paused).toBe(false)
-    }))
+    ))
 
-  it.effect("drops further notifications on a transport that cannot pause, and logs the first and their number", () =>
+  it.effect("drops further notifications, and logs the first and their number", () =>
     logged((lines) =>
       Effect.gen(function*() {
         const gate = Deferred.makeUnsafe<void>()
         const seen: Array<string> = []
         const { other } = yield* raw({
-          canPause: false,
           limits: { maxRunningNotifications: 2 },
           onNotification: (_, { method }) => Effect.andThen(Effect.sync(() => seen.push(method)), Deferred.await(gate))
         })
@@ -304,18 +408,15 @@ describe("maxRunningNotifications", () => {
         peers.right = peer
         other.notify("notifications/roots/list_changed")
         other.notify("notifications/roots/list_changed")
-        expect(other.paused).toBe(false)
         other.answer(1)
         other.answer(2)
         expect(answered).toBe(2)
-        expect(other.paused).toBe(false)
       })
     ))
 
   it.effect("does not count progress and cancellations, which are handled immediately", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({
-        canPause: false,
         limits: { maxRunningNotifications: 1 },
         onNotification: () => Effect.never
       })
@@ -358,7 +459,6 @@ describe("a refused request", () => {
   it.effect("releases any number of refused requests", () =>
     Effect.gen(function*() {
       const { handlers, other, peer } = yield* raw({
-        canPause: false,
         limits: { maxInFlightRequests: 1, maxQueuedRequests: 0 }
       })
       other.request("first")

@@ -156,28 +156,6 @@ describe("Ndjson.Reader", () => {
     }
   })
 
-  it("delivers nothing while paused, and everything in order when resumed", () => {
-    const seen: Array<unknown> = []
-    const reader = new Ndjson.Reader({
-      message: (message) => {
-        seen.push((message as JsonRpc.Notification).method)
-        if (seen.length % 2 === 1) reader.pause()
-      },
-      end: () => seen.push("end")
-    })
-    reader.push(utf8.encode(`${line("a")}\n${line("b")}\n${line("c")}\n`))
-    expect(seen).toEqual(["a"])
-    reader.push(utf8.encode(`${line("d")}\n${line("e")}`))
-    reader.end()
-    expect(seen).toEqual(["a"])
-    reader.resume()
-    expect(seen).toEqual(["a", "b", "c"])
-    reader.resume()
-    expect(seen).toEqual(["a", "b", "c", "d", "e"])
-    reader.resume()
-    expect(seen).toEqual(["a", "b", "c", "d", "e", "end"])
-  })
-
   it("never nests callbacks", () => {
     let depth = 0
     const seen: Array<string> = []
@@ -187,8 +165,6 @@ describe("Ndjson.Reader", () => {
         const { method } = message as JsonRpc.Notification
         seen.push(method)
         if (method.length < 3) reader.push(utf8.encode(`${line(`${method}+`)}\n`))
-        reader.pause()
-        reader.resume()
         depth--
       }
     })
@@ -230,7 +206,7 @@ describe("Ndjson.Reader", () => {
   ]))
 
   it.prop(
-    "reads the same messages in the same order for any chunk boundaries, with and without pauses",
+    "reads the same messages in the same order for any chunk boundaries",
     [Lines, Schema.Array(Schema.Natural), Schema.Boolean, Schema.Literals([8, 40, 4096])],
     ([lines, cuts, buffers, maxLineBytes]) => {
       const text = lines.map((value) => typeof value === "string" ? value : JSON.stringify(value)).join("\n")
@@ -238,23 +214,6 @@ describe("Ndjson.Reader", () => {
       const whole = read([bytes], { maxLineBytes })
       const chunks = cut(bytes, cuts, buffers)
       expect(read(chunks, { maxLineBytes })).toEqual(whole)
-
-      const paused: Array<JsonRpc.Inbound | "end"> = []
-      const reader = new Ndjson.Reader({
-        maxLineBytes,
-        message: (message) => {
-          paused.push(message)
-          reader.pause()
-        },
-        end: () => paused.push("end")
-      })
-      for (const chunk of chunks) reader.push(chunk)
-      reader.end()
-      for (let i = 0; i <= whole.length && paused.at(-1) !== "end"; i++) {
-        expect(paused.length).toBeLessThanOrEqual(i + 1)
-        reader.resume()
-      }
-      expect(paused).toEqual([...whole, "end"])
     }
   )
 

@@ -147,108 +147,41 @@ describe("NodeStreams", () => {
       yield* connection.close
     }))
 
-  it.effect("reads nothing while the output is backed up", () =>
+  it.effect("reads all of its input, and its end, while the output is backed up", () =>
     Effect.gen(function*() {
-      const { connection, input, output } = yield* setup()
+      const { connection, input, output } = yield* setup({ maxBufferedChars: 1_000_000 })
+      const { ends, seen } = listen(connection)
       output.holding = true
-      const seen: Array<string> = []
-      connection.open({
-        message: (message) => {
-          if (message._tag !== "Notification") return
-          seen.push(message.method)
-          connection.send(note(`${message.method} ${"x".repeat(70_000)}`))
-        },
-        end: () => {}
-      })
+      expect(connection.isOutputFull).toBe(false)
+      expect(connection.send(note("x".repeat(70_000)))).toBe(false)
       input.write(line("a") + line("b"))
-      input.write(line("c"))
       yield* tick
+      expect(connection.isOutputFull).toBe(false)
+      for (let i = 0; i < 7; i++) connection.send(note("y".repeat(70_000)))
+      expect(connection.isOutputFull).toBe(true)
+      input.end(line("c"))
       yield* tick
-      expect(seen).toEqual(["a"])
-      expect(input.isPaused()).toBe(true)
+      expect([seen, ends]).toEqual([["a", "b", "c"], [{ _tag: "ClosedByPeer" }]])
       output.take()
       yield* tick
-      yield* tick
-      expect(seen).toEqual(["a", "b", "c"])
-      expect(input.isPaused()).toBe(false)
+      expect(connection.isOutputFull).toBe(false)
       yield* connection.close
     }))
 
-  it.effect("resumes reading when the collected messages are written", () =>
-    Effect.gen(function*() {
-      const { connection, input, output } = yield* setup()
-      const { seen } = listen(connection)
-      output.holding = true
-      connection.send(note("x".repeat(70_000)))
-      connection.send(note("y"))
-      input.write(line("a"))
-      yield* tick
-      output.takeOne()
-      yield* tick
-      expect(output.taken.length).toBe(2)
-      expect(seen).toEqual([])
-      output.takeOne()
-      yield* tick
-      yield* tick
-      expect(seen).toEqual(["a"])
-      yield* connection.close
-    }))
-
-  it.effect("delivers all of an input that ends and closes while it is paused", () =>
+  it.effect("passes the length of a message to the receiver, if it is 16 KiB or more", () =>
     Effect.gen(function*() {
       const { connection, input } = yield* setup()
-      const seen: Array<string> = []
-      connection.open({
-        message: (message) => {
-          connection.pause!()
-          seen.push(message._tag === "Notification" ? message.method : message._tag)
-        },
-        end: (end) => seen.push(end._tag)
-      })
-      input.end(line("a") + line("b") + line("c").trim())
+      const sizes: Array<number | undefined> = []
+      connection.open({ message: (_, origin) => sizes.push(origin?.size), end: () => {} })
+      const method = (length: number) => "x".repeat(length - line("").length + 1)
+      for (const length of [16_383, 16_384]) input.write(line(method(length)))
+      input.write(line("ü".repeat(100_000)))
       yield* tick
-      for (let i = 0; i < 5; i++) {
-        connection.resume!()
-        yield* tick
-        yield* tick
-      }
-      expect(seen).toEqual(["a", "b", "c", "ClosedByPeer"])
-      expect(input.closed).toBe(true)
+      expect(sizes).toEqual([undefined, 16_384, 200_000 + line("").length - 1])
       yield* connection.close
     }))
 
-  it.effect("keeps reading while the output is backed up, without throttle", () =>
-    Effect.gen(function*() {
-      const { connection, input, output } = yield* setup({ throttle: false })
-      output.holding = true
-      const { seen } = listen(connection)
-      expect(connection.send(note("x".repeat(70_000)))).toBe(false)
-      input.write(line("a"))
-      yield* tick
-      expect(seen).toEqual(["a"])
-      output.take()
-      yield* connection.close
-    }))
-
-  it.effect("delivers nothing between pause and resume, also when the output drains", () =>
-    Effect.gen(function*() {
-      const { connection, input, output } = yield* setup()
-      const { seen } = listen(connection)
-      connection.pause!()
-      input.write(line("a"))
-      output.holding = true
-      connection.send(note("x".repeat(70_000)))
-      output.take()
-      yield* tick
-      yield* tick
-      expect(seen).toEqual([])
-      connection.resume!()
-      yield* tick
-      expect(seen).toEqual(["a"])
-      yield* connection.close
-    }))
-
-  it.effect("resumes an input that other code has paused, unless reading is paused", () =>
+  it.effect("resumes an input that other code has paused", () =>
     Effect.gen(function*() {
       const { connection, input } = yield* setup()
       const { ends, seen } = listen(connection)
@@ -258,11 +191,6 @@ describe("NodeStreams", () => {
       input.write(line("b"))
       yield* tick
       expect(seen).toEqual(["a", "b"])
-      connection.pause!()
-      yield* tick
-      expect(input.isPaused()).toBe(true)
-      connection.resume!()
-      yield* tick
       input.pause()
       input.end()
       yield* tick
@@ -342,7 +270,7 @@ describe("NodeStreams", () => {
       yield* Effect.promise(() => once(server, "listening"))
       const near = dial(path)
       const [far] = (yield* Effect.promise(() => once(server, "connection"))) as [Socket]
-      const client = NodeStreams.makeUnsafe(near, near, { throttle: false, endOutput: true })
+      const client = NodeStreams.makeUnsafe(near, near, { endOutput: true })
       const service = NodeStreams.makeUnsafe(far, far, { endOutput: true })
       const ended = yield* Effect.forkChild(Effect.callback<End>((resume) =>
         service.open({

@@ -435,17 +435,7 @@ describe("a handler that ends its own session", () => {
     }))
 })
 
-describe("a paused reader", () => {
-  it.effect("resumes when the session is closed", () =>
-    Effect.gen(function*() {
-      const { other, peer } = yield* raw({ limits: { maxInFlightRequests: 1, maxQueuedRequests: 0 } })
-      other.request(1)
-      expect(other.paused).toBe(true)
-      peer.close({ _tag: "ClosedByUs" })
-      expect(other.paused).toBe(false)
-      expect(yield* peer.ended).toEqual({ _tag: "ClosedByUs" })
-    }))
-
+describe("a peer at its bounds", () => {
   it.effect("receives the end after all messages before it, over an in-memory transport", () =>
     Effect.gen(function*() {
       const handlers = new Handlers()

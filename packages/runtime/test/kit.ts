@@ -40,28 +40,15 @@ export class Counterpart implements Connection.Connection {
   readonly forgotten: Array<JsonRpc.Id> = []
   /** The result of `send`. */
   room = true
-  /** How often the reader was paused, and whether it is paused now. */
-  pauses = 0
-  paused = false
+  /** Whether much output waits for the other end. */
+  isOutputFull = false
+  hasSessionId: boolean | undefined = undefined
   closes = 0
   /** Runs within `send`. */
   onSend: ((json: any) => void) | undefined = undefined
-  readonly pause: (() => void) | undefined
-  readonly resume: (() => void) | undefined
   #receiver: Connection.Receiver | undefined = undefined
   #ended = false
   readonly #waiting = new Set<() => void>()
-
-  constructor(options: { readonly canPause?: boolean } = {}) {
-    if (options.canPause === false) return
-    this.pause = () => {
-      this.pauses++
-      this.paused = true
-    }
-    this.resume = () => {
-      this.paused = false
-    }
-  }
 
   open(receiver: Connection.Receiver): void {
     this.#receiver = receiver
@@ -118,8 +105,8 @@ export class Counterpart implements Connection.Connection {
 
   // ---- messages from the other side
 
-  text(text: string): void {
-    if (!this.#ended) this.#receiver!.message(JsonRpc.parseText(text))
+  text(text: string, size?: number): void {
+    if (!this.#ended) this.#receiver!.message(JsonRpc.parseText(text), size === undefined ? undefined : { size })
   }
 
   json(value: unknown): void {
@@ -200,7 +187,6 @@ export class Handlers {
 export interface RawOptions {
   readonly revision?: Revision.Revision | undefined
   readonly limits?: Limits.Limits | undefined
-  readonly canPause?: boolean
   /** The other side, if the test makes it itself. */
   readonly connection?: Counterpart
   readonly dispatch?: RequestContext.Dispatcher<RequestContext.McpRequest>
@@ -224,8 +210,7 @@ export const raw = (options: RawOptions = {}): Effect.Effect<
 > =>
   Effect.gen(function*() {
     const revision = options.revision ?? "2025-11-25"
-    const other = options.connection ??
-      new Counterpart(options.canPause === undefined ? {} : { canPause: options.canPause })
+    const other = options.connection ?? new Counterpart()
     const handlers = new Handlers()
     const peer = yield* Peer.make({
       connection: other,

@@ -68,11 +68,6 @@ export class Model {
   #starting = 0
   #nextCall = 1
 
-  get paused(): boolean {
-    return this.end === undefined && this.calls.size === 0 &&
-      (this.#full || this.notices >= limits.maxRunningNotifications)
-  }
-
   get #busy(): boolean {
     return this.requests.size >= limits.maxInFlightRequests
   }

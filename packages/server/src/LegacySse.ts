@@ -12,12 +12,20 @@ import type { LegacySse } from "./internal/http/options.ts"
 
 export type { LegacySse }
 
-/** The paths of the transport. */
+/** The paths of the transport, and how lenient it is. */
 export interface Options {
   /** The path of the stream, which users configure in their clients: `/sse` by default. */
   readonly path?: string | undefined
   /** The path that clients post to: `/messages` by default. Clients receive it on the stream. */
   readonly messages?: string | undefined
+  /**
+   * Whether a client that sends requests on a new stream without `initialize` is served as if it had initialized a
+   * session before: on by default. Some clients (the official TypeScript SDK v1 is one) do that after their stream broke,
+   * and every later call of theirs would fail. The session has the revision of the `MCP-Protocol-Version` header, if
+   * the server supports it, or else the oldest session-based revision of the server. The capabilities of the client are
+   * unknown, so the server requests no input. When off, such requests are refused with `-32602`.
+   */
+  readonly assumeInitialized?: boolean | undefined
 }
 
 /**
@@ -30,5 +38,6 @@ export interface Options {
  */
 export const make = (options: Options = {}): LegacySse => ({
   path: options.path ?? "/sse",
-  messages: options.messages ?? "/messages"
+  messages: options.messages ?? "/messages",
+  assumeInitialized: options.assumeInitialized ?? true
 })

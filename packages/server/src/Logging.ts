@@ -1,9 +1,10 @@
 /**
- * Logging to clients: the logs of handlers, written with Effect's own functions, reach the clients that requested them
+ * Logging to clients: the logs of handlers, written with Effect's own functions, reach the clients
  * (`notifications/message`).
  *
- * A client requests a level with `logging/setLevel` for its session up to 2025-11-25, and with each request since
- * 2026-07-28 (`io.modelcontextprotocol/logLevel`). Other clients receive nothing.
+ * A client requests a level with `logging/setLevel` for its session up to 2025-11-25. A session without one receives
+ * the messages from `defaultLevel` on, which is `info`. Since 2026-07-28 a client requests a level with each request
+ * (`io.modelcontextprotocol/logLevel`), and receives nothing without one.
  *
  * - All logs during a request are forwarded, including those of fibers that the handler forks. Nothing is sent after
  *   the answer. The loggers of the application receive the same messages as without a client.
@@ -37,9 +38,11 @@ export type Level = LoggingLevel
 export interface Options {
   /**
    * The level of sessions whose client has not sent `logging/setLevel`: "If no logging/setLevel request has been sent
-   * from the client, the server MAY decide which messages to send automatically". Nothing is sent by default.
+   * from the client, the server MAY decide which messages to send automatically" (2025-11-25, logging). `info` by
+   * default; `false` sends nothing before `logging/setLevel`. It does not apply to the stateless revision, where the
+   * server must not send logs that a request does not ask for.
    */
-  readonly defaultLevel?: Level | undefined
+  readonly defaultLevel?: Level | false | undefined
   /**
    * The largest data of one message, in characters of its JSON: 16,384 by default, at least 256. Longer texts are cut
    * with a "…", and further members and items are left out.

@@ -86,9 +86,17 @@ for (const revision of Revision.all) {
         expect((yield* ask(client, undefined)).length).toBe(4)
       }))
 
-    it.effect(`${revision} · sends nothing without a requested level`, () =>
+    it.effect(`${revision} · sends from info on without a requested level in a session, and nothing otherwise`, () =>
       Effect.gen(function*() {
         const client = yield* kit.client(kit.server(logs(everything)), revision)
+        const sent = (yield* ask(client, undefined)).map(({ level }) => level)
+        expect(sent).toEqual(isSession(revision) ? levels.slice(1) : [])
+      }))
+
+    it.effect(`${revision} · sends nothing without a requested level with defaultLevel: false`, () =>
+      Effect.gen(function*() {
+        const options = { name: "test", version: "1.0.0", logging: { defaultLevel: false } } as const
+        const client = yield* kit.client(McpServer.layer(options, logs(everything)), revision)
         expect(yield* ask(client, undefined)).toEqual([])
         expect(client.received.filter((m) => m.method !== undefined)).toEqual([])
       }))
@@ -165,7 +173,8 @@ describe("the scope of a level", () => {
         Effect.andThen(Effect.logInfo("before"), Effect.sleep("1 second")),
         Effect.logInfo("after")
       )
-      const context = yield* Layer.build(kit.server(logs(work)))
+      const options = { name: "test", version: "1.0.0", logging: { defaultLevel: false } } as const
+      const context = yield* Layer.build(McpServer.layer(options, logs(work)))
       const one = yield* Effect.provide(kit.connect("2025-11-25"), context)
       const two = yield* Effect.provide(kit.connect("2025-11-25"), context)
       const ids = [one, two].map((client) => client.send("tools/call", { name: "t" }))
@@ -421,14 +430,15 @@ describe("slow readers", () => {
       })
       const context = yield* Layer.build(kit.server(logs(work)))
       const server = Context.get(context, McpServer.McpServer)
-      const [near, far] = yield* InMemoryTransport.make({ highWaterMark: 10 })
-      const client = new kit.Client(far, yield* server.serve(near), "2026-07-28")
-      far.pause!()
+      const [near, far] = yield* InMemoryTransport.make()
+      const slow = new kit.SlowReader(near, 10)
+      const client = new kit.Client(far, yield* server.serve(slow), "2026-07-28")
+      slow.pause()
       const id = client.send("tools/call", { name: "t", _meta: { "io.modelcontextprotocol/logLevel": "error" } })
       const other = client.send("tools/call", { name: "t", _meta: { "io.modelcontextprotocol/logLevel": "info" } })
       yield* kit.settle
       expect(handled).toBe(true)
-      far.resume!()
+      slow.resume()
       yield* kit.settle
       const sent = client.notices(message).map(({ params }): kit.Json => params)
       expect(sent.slice(0, 10).map(({ data }) => data)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])

@@ -244,7 +244,12 @@ describe("the server's view", () => {
       for (const revision of Revision.all) {
         const client = yield* kit.client(kit.server(tool), revision)
         expect(JSON.parse((yield* client.call("who")).content[0].text)).toEqual({
-          caller: { revision, info: { name: "kit", version: "1" }, capabilities: {} },
+          caller: {
+            revision,
+            info: { name: "kit", version: "1" },
+            capabilities: {},
+            ...(Revision.era(revision) === "session" ? { logLevel: "info" } : undefined)
+          },
           method: "tools/call"
         })
       }

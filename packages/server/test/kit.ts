@@ -4,7 +4,7 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
-import type { Principal } from "@skein/runtime/Connection"
+import type { Connection, Principal, Receiver } from "@skein/runtime/Connection"
 import * as InMemoryTransport from "@skein/runtime/InMemoryTransport"
 import type * as Peer from "@skein/runtime/Peer"
 import type * as Catalog from "@skein/server/Catalog"
@@ -12,6 +12,7 @@ import * as McpServer from "@skein/server/McpServer"
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
@@ -182,6 +183,43 @@ export const link = (
     const [near, far] = yield* InMemoryTransport.make()
     return new Client(far, yield* server.serve(near), revision)
   })
+
+/** The server's side of a connection whose client stops reading for a while. */
+export class SlowReader implements Connection {
+  readonly #connection: Connection
+  readonly #held: Array<JsonRpc.Outbound> = []
+  readonly #reads = Latch.makeUnsafe(true)
+  readonly #highWaterMark: number
+  readonly close: Effect.Effect<void>
+
+  constructor(connection: Connection, highWaterMark: number) {
+    this.#connection = connection
+    this.#highWaterMark = highWaterMark
+    this.close = connection.close
+  }
+
+  open(receiver: Receiver): void {
+    this.#connection.open(receiver)
+  }
+
+  send(message: JsonRpc.Outbound): boolean {
+    if (this.#reads.isOpen()) return this.#connection.send(message)
+    return this.#held.push(message) < this.#highWaterMark
+  }
+
+  get drained(): Effect.Effect<void> {
+    return this.#reads.await
+  }
+
+  pause(): void {
+    this.#reads.closeUnsafe()
+  }
+
+  resume(): void {
+    for (const message of this.#held.splice(0)) this.#connection.send(message)
+    this.#reads.openUnsafe()
+  }
+}
 
 /** Connects the server to a client whose messages have a principal. No message is sent yet. */
 export const linkAs = (

@@ -37,7 +37,11 @@ class BatchReply {
   // The number of missing replies, plus one until the whole batch has been read.
   #missing = 1
 
-  constructor(send: (batch: JsonRpc.Batch) => void) {
+  /** The number of messages in the batch. */
+  readonly length: number
+
+  constructor(length: number, send: (batch: JsonRpc.Batch) => void) {
+    this.length = length
     this.#send = send
   }
 
@@ -79,6 +83,9 @@ const isReplied = (message: JsonRpc.Message | JsonRpc.Invalid): message is JsonR
 
 const none: Iterable<never> = []
 
+// Smaller messages are not counted in `maxInFlightBytes`: the number of requests bounds them.
+const minLargeBytes = 16 * 1024
+
 /** The requests of one connection, from their arrival to the response. It is the sink of their responses. */
 export class InboundRequests<R> implements ResponseSink {
   readonly peer: PeerCore
@@ -86,6 +93,11 @@ export class InboundRequests<R> implements ResponseSink {
   readonly #identify: { readonly identify: Identify }
   #queue: Map<JsonRpc.Id, Queued> | undefined = undefined
   #suspended: Map<JsonRpc.Id, RequestContext> | undefined = undefined
+  // The suspended requests of sessions that another one has replaced: their ids may be used again.
+  #earlier: Set<RequestContext> | undefined = undefined
+  // The sizes of large messages whose requests are suspended or queued, and their sum.
+  #large: Map<RequestContext | Queued, number> | undefined = undefined
+  #largeBytes = 0
   #batches: Map<RequestContext, BatchReply> | undefined = undefined
   // The number of requests and notifications whose handlers have started and not suspended yet. The session does not
   // end meanwhile.
@@ -99,12 +111,13 @@ export class InboundRequests<R> implements ResponseSink {
 
   /** The suspended requests, oldest first. */
   get suspendedRequests(): Iterable<RequestContext> {
-    return this.#suspended?.values() ?? none
+    const suspended = this.#suspended?.values() ?? none
+    return this.#earlier === undefined ? suspended : [...this.#earlier, ...suspended]
   }
 
   /** The number of suspended requests. */
   get size(): number {
-    return this.#suspended?.size ?? 0
+    return (this.#suspended?.size ?? 0) + (this.#earlier?.size ?? 0)
   }
 
   /** The number of requests that wait until another one ends. */
@@ -118,7 +131,7 @@ export class InboundRequests<R> implements ResponseSink {
   }
 
   /** Whether the next request is refused, because the bounds on running and on queued requests are both reached. */
-  get full(): boolean {
+  get #isFull(): boolean {
     return this.#busy && this.queued >= this.peer.limits.maxQueuedRequests
   }
 
@@ -138,32 +151,45 @@ export class InboundRequests<R> implements ResponseSink {
   receive(request: JsonRpc.Request, origin: Origin | undefined, batch?: BatchReply): void {
     if (this.peer.isEnded) return this.#discard(request.id, batch)
     this.#starting++
-    if (this.#suspended === undefined || this.#mayStart(request, origin, batch)) this.#start(request, origin, batch)
+    const isIdle = this.#suspended === undefined && this.peer.connection.isOutputFull !== true
+    if (isIdle || this.#mayStart(request, origin, batch)) this.#start(request, origin, batch)
     this.#starting--
     this.peer.settle()
   }
 
   /** Whether a request may start now. If not, it was queued or refused. */
   #mayStart(request: JsonRpc.Request, origin: Origin | undefined, batch: BatchReply | undefined): boolean {
-    const refusal = this.#refusal(request)
+    const refusal = this.#refusal(request, origin)
     if (refusal !== undefined) {
       this.#refuse(request, refusal, batch)
       return false
     }
     if (!this.#busy || isUrgent(request)) return true
-    ;(this.#queue ??= new Map()).set(request.id, { request, batch, origin })
-    if (this.full) this.peer.countChanged()
+    const queued: Queued = { request, batch, origin }
+    ;(this.#queue ??= new Map()).set(request.id, queued)
+    this.#hold(queued, origin, batch)
     return false
   }
 
-  #refusal(request: JsonRpc.Request): Refusal | undefined {
-    const { limits: { maxInFlightRequests, maxQueuedRequests }, revision } = this.peer
-    if (this.#suspended!.has(request.id) || this.#queue?.has(request.id) === true) {
+  #refusal(request: JsonRpc.Request, origin: Origin | undefined): Refusal | undefined {
+    const { limits: { maxInFlightBytes, maxInFlightRequests, maxQueuedRequests }, revision } = this.peer
+    if (this.#suspended?.has(request.id) === true || this.#queue?.has(request.id) === true) {
       return { error: McpError.invalidRequest("A request with this id is in flight already"), revision }
     }
-    if (!this.full || isUrgent(request)) return undefined
-    const message = `Too many requests: at most ${maxInFlightRequests} in flight and ${maxQueuedRequests} queued`
-    return { error: new McpError.McpError({ reason: "InternalError", message }), revision }
+    if (isUrgent(request)) return undefined
+    const message = this.#isFull
+      ? `at most ${maxInFlightRequests} in flight (maxInFlightRequests) and ${maxQueuedRequests} queued (maxQueuedRequests)`
+      : this.#largeBytes > 0 && this.#largeBytes + (origin?.size ?? 0) > maxInFlightBytes
+      ? `more than ${maxInFlightBytes} bytes in flight (maxInFlightBytes)`
+      : this.peer.connection.isOutputFull === true
+      ? "the responses to earlier requests have not been read (maxBufferedChars)"
+      : undefined
+    return message === undefined
+      ? undefined
+      : {
+        error: new McpError.McpError({ reason: "InternalError", message: `Too many requests: ${message}` }),
+        revision
+      }
   }
 
   #start(request: JsonRpc.Request, origin: Origin | undefined, batch: BatchReply | undefined): void {
@@ -183,9 +209,11 @@ export class InboundRequests<R> implements ResponseSink {
   #startQueued(): void {
     if (this.queued === 0 || this.#busy || this.peer.isOver) return
     this.starting(() => {
-      for (const [id, { batch, origin, request }] of this.#queue!) {
+      for (const [id, queued] of this.#queue!) {
         if (this.#busy || this.peer.isOver) return
         this.#queue!.delete(id)
+        this.#release(queued)
+        const { batch, origin, request } = queued
         this.#start(request, origin, batch)
       }
     })
@@ -214,7 +242,7 @@ export class InboundRequests<R> implements ResponseSink {
     }
     // Sent as a message about the first request of the batch, so that a transport with several streams can choose one.
     const about = members.find((member) => member._tag === "Request")?.id
-    const batch = new BatchReply((replies) => void connection.send(replies, about))
+    const batch = new BatchReply(members.length, (replies) => void connection.send(replies, about))
     this.starting(() => {
       for (const member of members) {
         if (member._tag === "Request") this.receive(member, origin, batch.expect())
@@ -230,11 +258,33 @@ export class InboundRequests<R> implements ResponseSink {
     this.#reply(JsonRpc.failure(invalid.id, invalid.error), batch)
   }
 
+  /** Counts the bytes of a large message for as long as its request is suspended or queued. */
+  #hold(key: RequestContext | Queued, origin: Origin | undefined, batch: BatchReply | undefined): void {
+    const size = Math.floor((origin?.size ?? 0) / (batch?.length ?? 1))
+    if (size < minLargeBytes) return
+    ;(this.#large ??= new Map()).set(key, size)
+    this.#largeBytes += size
+  }
+
+  #release(key: RequestContext | Queued): void {
+    const size = this.#large?.get(key)
+    if (size === undefined) return
+    this.#large!.delete(key)
+    this.#largeBytes -= size
+  }
+
+  /** Another session replaces that of the connection. Its client may use the ids of requests that still run. */
+  sessionReplaced(): void {
+    if (this.#suspended === undefined) return
+    for (const request of this.#suspended.values()) (this.#earlier ??= new Set()).add(request)
+    this.#suspended.clear()
+  }
+
   // ---- cancellation
 
   /** Cancels a request, because its sender asked for it. Returns whether there is such a request. */
   cancel(id: JsonRpc.Id, reason: unknown): boolean {
-    const request = this.#suspended?.get(id)
+    const request = this.#suspended?.get(id) ?? this.#earlierOf(id)
     if (request === undefined) return this.#cancelQueued(id)
     // "The `initialize` request MUST NOT be cancelled by clients"
     if (request.method === "initialize" || request.cancelled) return true
@@ -246,11 +296,17 @@ export class InboundRequests<R> implements ResponseSink {
     return true
   }
 
+  #earlierOf(id: JsonRpc.Id): RequestContext | undefined {
+    for (const request of this.#earlier ?? none) if (request.id === id) return request
+    return undefined
+  }
+
   #cancelQueued(id: JsonRpc.Id): boolean {
     const queued = this.#queue?.get(id)
     if (queued === undefined) return false
     if (queued.request.method === "initialize") return true
     this.#queue!.delete(id)
+    this.#release(queued)
     this.#discard(id, queued.batch)
     this.peer.countChanged()
     return true
@@ -258,9 +314,12 @@ export class InboundRequests<R> implements ResponseSink {
 
   /** Discards the queued requests: the session has ended. */
   discardQueued(): void {
-    const queued = [...this.#queue?.values() ?? none]
+    const all = [...this.#queue?.values() ?? none]
     this.#queue?.clear()
-    for (const { batch, request } of queued) this.#discard(request.id, batch)
+    for (const queued of all) {
+      this.#release(queued)
+      this.#discard(queued.request.id, queued.batch)
+    }
   }
 
   /** No response to a request will follow. */
@@ -332,13 +391,14 @@ export class InboundRequests<R> implements ResponseSink {
 
   suspended(request: RequestContext): void {
     ;(this.#suspended ??= new Map()).set(request.id, request)
-    if (this.full) this.peer.countChanged()
+    this.#hold(request, request.origin, this.#batches?.get(request))
     // The handler ended the session before it suspended.
     if (this.peer.isOver) request.cancel(this.peer.isStopping)
   }
 
   ended(request: RequestContext): void {
-    this.#suspended!.delete(request.id)
+    if (this.#earlier?.delete(request) !== true) this.#suspended!.delete(request.id)
+    this.#release(request)
     this.#startQueued()
     this.peer.countChanged()
   }
@@ -379,7 +439,6 @@ export class RunningNotifications {
       if (dropped > 1) this.#peer.fork(Effect.logWarning(`dropped ${dropped} notifications`))
       this.#peer.countChanged()
     })
-    this.#peer.countChanged()
   }
 }
 

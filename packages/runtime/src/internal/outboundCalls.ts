@@ -47,7 +47,7 @@ export interface PeerCore extends SessionPeer {
   readonly pausesTimeouts: boolean
   /** Receives the results of cancelled calls. If it is undefined, cancelled calls are not remembered. */
   readonly onLateResult: ((method: string, result: JsonRpc.JsonObject) => void) | undefined
-  /** The number of suspended or queued requests, of running notifications or of pending calls has changed. */
+  /** A suspended or queued request, or a running notification, is over. */
   readonly countChanged: () => void
   /** Lets the session end, if it waits for the last handler and none is left. */
   readonly settle: () => void
@@ -105,10 +105,6 @@ export class OutboundCalls {
 
   constructor(peer: PeerCore) {
     this.#peer = peer
-  }
-
-  get size(): number {
-    return this.#pending.size
   }
 
   /** The calls that wait for a response, oldest first. */
@@ -276,9 +272,7 @@ export class OutboundCalls {
   }
 
   #remove(id: number): boolean {
-    const removed = this.#pending.delete(id)
-    if (removed && this.#pending.size === 0) this.#peer.countChanged()
-    return removed
+    return this.#pending.delete(id)
   }
 
   #cancel(call: Call, reason: string): void {

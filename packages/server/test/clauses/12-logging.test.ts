@@ -21,8 +21,6 @@ for (const [{ connect, name }, revision] of transports.each) {
     kit.logged(() =>
       Effect.gen(function*() {
         const client = yield* connect(server, revision)
-        yield* client.request("tools/call", { name: "work" })
-        expect(client.received).toEqual([])
         if (session) expect((yield* client.request("logging/setLevel", { level: "warning" })).result).toEqual({})
         const _meta = session ? undefined : { "io.modelcontextprotocol/logLevel": "warning" }
         yield* client.request("tools/call", { name: "work", ...(_meta === undefined ? undefined : { _meta }) })
@@ -33,6 +31,15 @@ for (const [{ connect, name }, revision] of transports.each) {
         }])
         yield* client.request("tools/call", { name: "work" })
         expect(client.received.length).toBe(session ? 2 : 1)
+      })
+    ))
+
+  it.live(`${revision} · ${name} · sends from info on before setLevel in a session, and nothing without a level otherwise`, () =>
+    kit.logged(() =>
+      Effect.gen(function*() {
+        const client = yield* connect(server, revision)
+        yield* client.request("tools/call", { name: "work" })
+        expect(client.received.map(({ params }) => params.level)).toEqual(session ? ["info", "warning"] : [])
       })
     ))
 

@@ -143,8 +143,9 @@ describe("slow readers", () => {
     it.effect(`${revision} · do not delay other clients, and receive one notification for many changes`, () =>
       Effect.gen(function*() {
         const { connect, subscriptions, offer, run, server } = yield* set({}, [...one, resource("r://s")])
-        const [near, far] = yield* InMemoryTransport.make({ highWaterMark: 1 })
-        const slow = new kit.Client(far, yield* server.serve(near), revision)
+        const [near, far] = yield* InMemoryTransport.make()
+        const connection = new kit.SlowReader(near, 1)
+        const slow = new kit.Client(far, yield* server.serve(connection), revision)
         const watch = (client: kit.Client) =>
           Effect.gen(function*() {
             if (revision === "2026-07-28") {
@@ -160,7 +161,7 @@ describe("slow readers", () => {
         const quick = yield* connect(revision)
         yield* watch(quick)
         const before = slow.received.length
-        far.pause!()
+        connection.pause()
         for (let i = 0; i < 100; i++) {
           yield* run(Catalog.updated("r://r"))
           yield* run(Catalog.updated("r://s"))
@@ -170,7 +171,7 @@ describe("slow readers", () => {
         expect(quick.notices(updated).length).toBe(200)
         expect(quick.notices(kinds.tools[1]).length).toBe(100)
         expect(slow.received.length).toBe(before)
-        far.resume!()
+        connection.resume()
         yield* kit.settle
         const notified = slow.received.slice(before).map(({ method, params }) => params?.uri ?? method)
         // The first was already being sent. Each of the other kinds has one more.

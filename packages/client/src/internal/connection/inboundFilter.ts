@@ -4,7 +4,7 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Revision from "@skein/protocol/Revision"
-import type { Connection, End, Headers, Receiver } from "@skein/runtime/Connection"
+import type { Connection, End, Headers, Origin, Receiver } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 
@@ -32,9 +32,6 @@ export abstract class InboundFilter implements Connection, Receiver {
 
   constructor(connection: Connection) {
     this.#connection = connection
-    // A peer uses them if they exist, to stop reading for a while. They exist only if the connection supports it.
-    if (connection.pause !== undefined) this.pause = () => connection.pause!()
-    if (connection.resume !== undefined) this.resume = () => connection.resume!()
   }
 
   /**
@@ -48,8 +45,9 @@ export abstract class InboundFilter implements Connection, Receiver {
 
   // ---- for the peer
 
-  declare readonly pause?: () => void
-  declare readonly resume?: () => void
+  get isOutputFull(): boolean | undefined {
+    return this.#connection.isOutputFull
+  }
 
   get sendsHeaders(): boolean | undefined {
     return this.#connection.sendsHeaders
@@ -78,19 +76,19 @@ export abstract class InboundFilter implements Connection, Receiver {
 
   // ---- for the connection
 
-  message(inbound: JsonRpc.Inbound): void {
+  message(inbound: JsonRpc.Inbound, origin?: Origin): void {
     const revision = this.effectiveRevision
     if (inbound._tag === "Batch") {
-      if (revision !== "2025-03-26") return inbound.members.forEach((member) => this.message(member))
+      if (revision !== "2025-03-26") return inbound.members.forEach((member) => this.message(member, origin))
       const members = inbound.members.filter((member) => !isNoise(member))
       if (members.length < inbound.members.length) this.#drop("they are not JSON-RPC")
-      return members.length === 0 ? undefined : this.#receiver!.message({ _tag: "Batch", members })
+      return members.length === 0 ? undefined : this.#receiver!.message({ _tag: "Batch", members }, origin)
     }
     if (isNoise(inbound)) return this.#drop("they are not JSON-RPC")
     if (inbound._tag === "Request" && revision === "2026-07-28") {
       return this.#drop("2026-07-28 has no requests of the server")
     }
-    this.#receiver!.message(inbound)
+    this.#receiver!.message(inbound, origin)
   }
 
   refused(id: JsonRpc.Id, error: TransportError): void {

@@ -5,10 +5,10 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import type { TaskStatus } from "@skein/protocol/Task"
+import * as RandomId from "@skein/runtime/RandomId"
 import type { Answer } from "@skein/runtime/RequestContext"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Base64Url from "effect/encoding/Base64Url"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 
@@ -18,7 +18,7 @@ export type Settled = Effect.Effect<Answer, McpError.McpError>
 /**
  * "If context-binding is unavailable, receivers MUST generate cryptographically secure task IDs with enough entropy."
  */
-const makeId = (): string => Base64Url.encode(globalThis.crypto.getRandomValues(new Uint8Array(24)))
+const makeId = (): string => RandomId.make(32)
 
 /** One input request that is answered as a task. */
 export class Task {

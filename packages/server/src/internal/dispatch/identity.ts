@@ -14,7 +14,7 @@ import type { Session } from "@skein/runtime/Session"
 import * as Result from "effect/Result"
 import { ServerSession } from "./session.ts"
 
-/** The refusal of a second `initialize`. */
+/** The refusal of a second `initialize` in a session that the transport names. */
 export const alreadyInitialized = (): McpError.McpError => McpError.invalidRequest("The session is initialized already")
 
 const toInfo = (info: object | undefined): JsonObject | undefined => info as JsonObject | undefined
@@ -63,6 +63,8 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
   }
 
   /**
+   * A second `initialize` opens a new session: a bridge gives several clients, one after the other, one child process.
+   *
    * "If the server supports the requested protocol version, it MUST respond with the same version. Otherwise, the
    * server MUST respond with another protocol version it supports."
    */
@@ -71,7 +73,9 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     session: Session | undefined,
     origin: Origin | undefined
   ): Caller | Refusal => {
-    if (session !== undefined) return { error: alreadyInitialized(), revision: session.revision }
+    if (session instanceof ServerSession && session.peer.hasSessionId) {
+      return { error: alreadyInitialized(), revision: session.revision }
+    }
     const requested = request.params?.["protocolVersion"]
     const revision = sessionRevisions.find((revision) => revision === requested) ?? sessionRevisions[0]
     // The error of a stateless server names its revisions: an older client can show its user nothing else.

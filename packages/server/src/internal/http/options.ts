@@ -132,10 +132,11 @@ export interface Cors {
   ) => { readonly [name: string]: string } | undefined
 }
 
-/** The paths of the transport of 2024-11-05; `LegacySse.make` makes it. */
+/** The transport of 2024-11-05; `LegacySse.make` makes it. */
 export interface LegacySse {
   readonly path: string
   readonly messages: string
+  readonly assumeInitialized: boolean
 }
 
 type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "sessions">

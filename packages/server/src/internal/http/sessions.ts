@@ -6,6 +6,7 @@ import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Revision from "@skein/protocol/Revision"
 import { clip } from "@skein/protocol/Text"
+import * as RandomId from "@skein/runtime/RandomId"
 import type { Caller } from "@skein/runtime/RequestContext"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Context from "effect/Context"
@@ -43,10 +44,8 @@ const tooManySessionsOfPrincipal = busy("Service Unavailable: too many sessions 
 // How often expired streams are removed from the event log, in milliseconds.
 const logSweepInterval = 10_000
 
-/** 128 random bits, in characters that need no quoting anywhere. */
-export const newId = (): string =>
-  btoa(String.fromCharCode(...globalThis.crypto.getRandomValues(new Uint8Array(16))))
-    .replaceAll("+", "-").replaceAll("/", "_").slice(0, 22)
+/** A session id: 130 random bits, as 22 letters and digits. */
+export const newId = (): string => RandomId.make(22)
 
 /** The caller of a message to a session; undefined before `initialize`, and without a session. */
 const callerOf = (

@@ -128,6 +128,7 @@ class Post {
 }
 
 export class StreamableSession extends HttpSessionBase implements StreamingSession {
+  readonly hasSessionId = true
   readonly #limits: Limits.Resolved
   // The POSTs that are not answered yet, by the ids of their requests; undefined while there are none.
   #posts: Map<JsonRpc.Id, Post> | undefined = undefined

@@ -6,6 +6,15 @@ import * as Base64Url from "effect/encoding/Base64Url"
 import * as Result from "effect/Result"
 
 const nonceSize = 12
+
+/**
+ * A random nonce. The encrypted text starts with it and never with `-`, which would look like an option to a command
+ * line: one first byte in 64 is rejected.
+ */
+const makeNonce = (): Bytes => {
+  const nonce = globalThis.crypto.getRandomValues(new Uint8Array(nonceSize))
+  return Base64Url.encode(nonce).startsWith("-") ? makeNonce() : nonce
+}
 const utf8 = new TextEncoder()
 const text = new TextDecoder("utf-8", { fatal: true })
 
@@ -43,7 +52,7 @@ export class RequestStateCodec {
   /** Encrypts with the first key. The nonce is random, which is safe for 2^32 texts per key. */
   async seal(plain: string): Promise<string> {
     const { crypto } = globalThis
-    const iv = crypto.getRandomValues(new Uint8Array(nonceSize))
+    const iv = makeNonce()
     const key = await this.#derived[0]!
     const sealed = await crypto.subtle.encrypt(
       { name: "AES-GCM", iv, additionalData: this.#serverName },

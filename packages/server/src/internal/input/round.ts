@@ -17,7 +17,7 @@ import type { Answer, CallOptions, RequestContext, Round as Contract } from "@sk
 import { LimitExceeded, RequestError, Timeout } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Base64Url from "effect/encoding/Base64Url"
+import * as Hex from "effect/encoding/Hex"
 import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import { OnceStore } from "./onceStore.ts"
@@ -58,8 +58,8 @@ export interface RoundOwner {
 
 type Resume = (effect: Effect.Effect<never>) => void
 
-/** 96 bits of a collision-resistant hash: enough to distinguish the input requests of one request. */
-const digest = (text: string): string => Base64Url.encode(sha256(text).subarray(0, 12))
+/** 96 bits of a collision-resistant hash, in hexadecimal: enough to distinguish the input requests of one request. */
+const digest = (text: string): string => Hex.encode(sha256(text).subarray(0, 12))
 
 export class Round extends OnceStore implements Contract {
   readonly state: RoundState

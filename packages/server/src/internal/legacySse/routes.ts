@@ -57,6 +57,6 @@ export class LegacySseRoutes {
     }
     const overload = this.#sessions.overload(message)
     if (overload !== undefined) return this.#sessions.endpoint.refuse(answer, overload, idOf(message))
-    session.post(message, request, answer)
+    session.post(message, request, answer, this.#options.assumeInitialized)
   }
 }

@@ -2,8 +2,12 @@
  * A session over HTTP+SSE (2024-11-05): one stream for all messages of the server, and a path for those of the client.
  * The session is the stream: it ends when the client leaves.
  */
+import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as RequestMeta from "@skein/protocol/RequestMeta"
+import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
+import { ServerSession } from "../dispatch/session.ts"
 import type { HttpAnswer, HttpRequest } from "../http/adapter.ts"
 import { closing, malformed } from "../http/refusals.ts"
 import { HttpSessionBase, type SessionOwner } from "../http/sessionBase.ts"
@@ -14,6 +18,8 @@ export class SseSession extends HttpSessionBase {
   readonly #buffer: sse.SlowReaderBuffer
   #keepAliveSlot = 0
   #isClosed = false
+  /** Whether the client has sent `initialize` on this stream. */
+  #isInitializing = false
   /** The requests in flight, with the lengths of their bodies. */
   readonly #inFlight = new Map<JsonRpc.Id, number>()
   /** Whether a request with the id of one in flight is being refused. */
@@ -44,12 +50,13 @@ export class SseSession extends HttpSessionBase {
   }
 
   /** Receives a message. Replies are sent on the stream. */
-  post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+  post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer, assumeInitialized: boolean): void {
     if (message._tag === "Invalid" && message.error.code === -32700) {
       return this.owner.endpoint.refuse(answer, malformed(message))
     }
     answer.reply(202, {}, "")
     if (message._tag === "Request") {
+      if (assumeInitialized) this.#assumeSession(message, request)
       if (this.#inFlight.has(message.id)) this.#isDuplicate = true
       else {
         this.#inFlight.set(message.id, request.size)
@@ -59,6 +66,24 @@ export class SseSession extends HttpSessionBase {
     this.arrived(request)
     this.receiver.message(message, request)
     this.#isDuplicate = false
+  }
+
+  /** Opens a session for a client that continues an earlier one on a new stream, without `initialize`. */
+  #assumeSession({ method, params }: JsonRpc.Request, request: HttpRequest): void {
+    if (method === "initialize") this.#isInitializing = true
+    if (this.#isInitializing || method === "ping" || this.peer.session !== undefined || RequestMeta.isModern(params)) {
+      return
+    }
+    const { core } = this.owner.endpoint
+    const named = request.header(Header.keys.protocolVersion)
+    const revisions = core.revisions.filter((revision) => Revision.era(revision) === "session")
+    const revision = revisions.find((revision) => revision === named) ?? revisions.at(-1)
+    if (revision === undefined) return
+    const session = core.subscriptions.openSession(
+      new ServerSession(this.peer, revision, undefined, {}, request.principal)
+    )
+    // The client has sent the notification on its earlier stream.
+    session.initialized = true
   }
 
   send(message: JsonRpc.Outbound): boolean {

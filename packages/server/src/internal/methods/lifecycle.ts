@@ -14,10 +14,7 @@ export const install = (methods: MethodTable): void => {
   const instructions = description.instructions === undefined ? undefined : { instructions: description.instructions }
 
   const openSession = (peer: SessionPeer, { capabilities, info, principal, revision }: Caller): ServerSession => {
-    const session = new ServerSession(peer, revision, info, capabilities, principal)
-    peer.session = session
-    subscriptions.sessionOpened(session)
-    return session
+    return subscriptions.openSession(new ServerSession(peer, revision, info, capabilities, principal))
   }
 
   // Session-based revisions only. `MethodTable.finish` encodes the result.
@@ -27,7 +24,7 @@ export const install = (methods: MethodTable): void => {
     Effect.suspend(() => {
       const { peer } = request
       // A second `initialize` may have been received while a middleware delayed the first one.
-      if (peer?.session !== undefined) return Effect.fail(alreadyInitialized())
+      if (peer?.session !== undefined && peer.hasSessionId) return Effect.fail(alreadyInitialized())
       const caller = peer === undefined ? request.caller : openSession(peer, request.caller)
       const isSingleRequest = peer !== undefined && subscriptions.singleRequestPeers.has(peer)
       return Effect.succeed(methods.finish(Method.Initialize, {

@@ -67,7 +67,7 @@ export class LogForwarder {
     fibers: Fibers,
     context: Context.Context<never>
   ) {
-    this.defaultLevel = defaultLevel
+    this.defaultLevel = defaultLevel === false ? undefined : defaultLevel ?? "info"
     this.own = context.mapUnsafe.has(References.CurrentLoggers.key)
     this.#maxMessageChars = Math.max(256, maxMessageChars ?? 16_384)
     this.#fibers = fibers

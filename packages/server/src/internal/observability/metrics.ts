@@ -132,6 +132,8 @@ export class ServerMetrics implements ServerObserver {
   #sessionOpened(request: RequestContext): void {
     const { peer } = request
     if (!(peer?.session instanceof ServerSession)) return
+    // It replaces an earlier session of the connection.
+    this.sessionClosed(peer)
     const attributes = { "mcp.protocol.version": peer.session.revision, ...network(request, this.#transport) }
     this.#sessions.set(peer, { since: this.#clock.monotonicTimeNanosUnsafe(), attributes })
     Metric.withAttributes(openSessions, attributes).modifyUnsafe(1, this.#context)

@@ -100,25 +100,35 @@ export class SubscriptionRegistry implements ChangeListener {
     return session === undefined || this.singleRequestPeers.has(session.peer) ? undefined : session
   }
 
-  /** Whether the connection of a session is open. */
-  isOpen(peer: SessionPeer): boolean {
+  /** Whether the connection of a session is open, and no other session has replaced it. */
+  isOpen(session: ServerSession): boolean {
     const open: ReadonlySet<SessionPeer> = this.peers
-    return open.has(peer)
+    return open.has(session.peer) && session.peer.session === session
   }
 
   /**
-   * Records which lists the server declared to a new session. The session receives no notifications about other lists.
+   * Makes a session the one of its connection. It receives notifications about the lists that the server declares now.
+   * An earlier session of the connection loses its subscriptions. Its requests in progress continue, since their client
+   * may be another one behind the same bridge.
    */
-  sessionOpened(session: ServerSession): void {
+  openSession(session: ServerSession): ServerSession {
+    this.#sessionClosed(session.peer)
+    session.peer.session = session
     session.lists = capabilities.lists(this.#catalog)
     session.logLevel ??= this.#settings.logLevel
+    return session
   }
 
   /** Removes a connection that has ended, with its subscriptions. */
   peerClosed(peer: Peer): void {
     this.peers.delete(peer)
-    const { session } = peer
-    if (!(session instanceof ServerSession) || session.subscriptions === undefined) return
+    this.#sessionClosed(peer)
+  }
+
+  #sessionClosed({ session }: SessionPeer): void {
+    if (!(session instanceof ServerSession)) return
+    session.initialized = false
+    if (session.subscriptions === undefined) return
     for (const uri of session.subscriptions) this.#removeSubscriber(uri, session)
     session.subscriptions = undefined
   }
@@ -127,7 +137,7 @@ export class SubscriptionRegistry implements ChangeListener {
   subscribe(session: ServerSession, uri: string): Effect.Effect<void, McpError.McpError> {
     return Effect.suspend(() => {
       // The request may outlive its session.
-      if (!this.isOpen(session.peer)) return Effect.void
+      if (!this.isOpen(session)) return Effect.void
       const uris = (session.subscriptions ??= new Set())
       if (uris.has(uri)) return Effect.void
       const { maxResources } = this.#settings
@@ -158,14 +168,14 @@ export class SubscriptionRegistry implements ChangeListener {
 
   notify(caller: Caller, key: string, notification: OutgoingNotification): boolean {
     const session = sessionOf(caller)
-    if (session === undefined || !session.initialized || !this.isOpen(session.peer)) return false
+    if (session === undefined || !session.initialized || !this.isOpen(session)) return false
     this.#pending.send(session, key, notification)
     return true
   }
 
   session(caller: Caller): Scope.Scope | undefined {
-    const peer = sessionOf(caller)?.peer
-    return peer !== undefined && this.isOpen(peer) ? peer.scope : undefined
+    const session = sessionOf(caller)
+    return session !== undefined && this.isOpen(session) ? session.peer.scope : undefined
   }
 
   // ---- subscriptions of the stateless revision

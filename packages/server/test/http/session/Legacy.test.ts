@@ -53,6 +53,27 @@ describe("HTTP+SSE", () => {
       expect(yield* stream.message).toMatchObject({ id: 2, result: { content: [{ text: "q accept" }] } })
     }))
 
+  it.effect("serves a client that opens a new stream and goes on without initialize, as the oldest revision", () =>
+    Effect.gen(function*() {
+      const server = yield* serve(legacy)
+      const { say, stream } = yield* listen(server)
+      yield* say(request(1, "tools/list"))
+      expect((yield* stream.message).result.tools.length).toBeGreaterThan(0)
+      yield* say(call(2, "steps", { key: "a" }))
+      expect((yield* stream.message).params).toMatchObject({ progress: 1 })
+      for (const gate of ["a 1", "a 2"]) server.control.open(gate)
+      yield* stream.message
+      expect(yield* stream.message).toMatchObject({ id: 2, result: { content: [{ text: "a done" }] } })
+    }))
+
+  it.effect("refuses such a client with -32602 with assumeInitialized: false", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ legacySse: LegacySse.make({ assumeInitialized: false }) })
+      const { say, stream } = yield* listen(server)
+      yield* say(request(1, "tools/list"))
+      expect((yield* stream.message).error.code).toBe(-32602)
+    }))
+
   it.effect("closes the session when the client disconnects: interrupts its handlers and removes its path", () =>
     Effect.gen(function*() {
       const server = yield* serve(legacy)

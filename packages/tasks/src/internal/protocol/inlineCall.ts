@@ -11,6 +11,7 @@ import * as Revision from "@skein/protocol/Revision"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
 import type { ToolCall, ToolCallResult } from "@skein/server/Extension"
+import * as Logging from "@skein/server/Logging"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -135,7 +136,7 @@ const relayQuestion = (
   request.request(method, params, Revision.era(request.caller.revision) === "session" ? noTimeout : { key }).pipe(
     Effect.catch((error) => Effect.succeed(makeRefusal(toErrorObject(error, request)))),
     Effect.flatMap((answer) => tasks.engine.answer(id, key, answer)),
-    Effect.catchCause((cause) => Effect.logWarning(`failed to store the answer to ${method}`, cause)),
+    Effect.catchCause((cause) => Logging.withheld(Effect.logWarning(`failed to store the answer to ${method}`, cause))),
     Effect.asVoid
   )
 

@@ -7,6 +7,7 @@ import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog, Handled, ToolEntry } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import type { ToolCall } from "@skein/server/Extension"
+import * as Logging from "@skein/server/Logging"
 import type { Visible } from "@skein/server/Registry"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -106,7 +107,8 @@ export const cancelUnwanted = ({ engine }: TaskService["Service"], id: string): 
       Effect.andThen(engine.cancel(id, "The call that created the task was cancelled"), engine.expireSoon(id)),
       "5 seconds"
     ),
-    (cause) => Effect.logWarning("failed to cancel the task of a cancelled call; the task continues", cause)
+    (cause) =>
+      Logging.withheld(Effect.logWarning("failed to cancel the task of a cancelled call; the task continues", cause))
   )
 
 /** Makes the service of a server. */

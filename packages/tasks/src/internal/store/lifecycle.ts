@@ -1,7 +1,7 @@
 /**
  * Creates, ends and deletes tasks: the changes that the counters count.
  */
-import * as Base64Url from "effect/encoding/Base64Url"
+import * as RandomId from "@skein/runtime/RandomId"
 import * as Effect from "effect/Effect"
 import type { NewTask, State } from "../../TaskState.ts"
 import { failureMessage, isErrorResult } from "../text.ts"
@@ -11,8 +11,8 @@ import { currentMillis, maxNameChars, maxTime, type Row, toStoredMillis } from "
 import { associatedData, isLive, live, ownerToRow, type StoreContext } from "./rows.ts"
 import { escape, permanentError, toJson } from "./storedText.ts"
 
-/** A task id: 192 random bits, as 32 characters. */
-const newId = (): string => Base64Url.encode(globalThis.crypto.getRandomValues(new Uint8Array(24)))
+/** A task id: 190 random bits, as 32 letters and digits. */
+const newId = (): string => RandomId.make(32)
 
 const tooLong = (name: string) => permanentError(`the ${name} of a task exceeds ${maxNameChars} characters`)
 

@@ -13,6 +13,7 @@ import { withRelated } from "@skein/protocol/LegacyTask"
 import * as McpError from "@skein/protocol/McpError"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import type { RequestError } from "@skein/runtime/RequestError"
+import * as Logging from "@skein/server/Logging"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -142,7 +143,7 @@ class TaskQuestions {
       this.#answered.add(key)
       return Effect.catch(Effect.asVoid(this.#engine.answer(this.#state.id, key, answer)), (error) =>
         Effect.andThen(
-          Effect.logError("failed to store the answer to a question of a task", error),
+          Logging.withheld(Effect.logError("failed to store the answer to a question of a task", error)),
           Effect.suspend(() => {
             this.#answered.delete(key)
             return this.#markFailed(request, key)
