@@ -5,6 +5,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import type * as McpError from "@skein/protocol/McpError"
 import type { Problem } from "@skein/protocol/SchemaValidation"
 import type { SessionEnd } from "@skein/runtime/Session"
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Data from "effect/Data"
 import type { Revision } from "@skein/protocol/Revision"
 
@@ -21,7 +22,7 @@ export interface HttpDetails extends MessageAndCause {
 }
 
 /** The connection could not be opened. The `cause` is the `TransportError`. */
-export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<MessageAndCause> {}
+export class ConnectionFailed extends PrintableError.tagged("ConnectionFailed")<MessageAndCause> {}
 
 /**
  * The connection ended before the response came, or had ended before the call. Without `end`, the connection goes on:
@@ -30,7 +31,7 @@ export class ConnectionFailed extends Data.TaggedError("ConnectionFailed")<Messa
  * The message contains the last lines that a spawned server wrote to its standard error, where the transport has them.
  * The `cause` is a `Reconnect.ReconnectExhausted` after the last attempt to reconnect.
  */
-export class Closed extends Data.TaggedError("Closed")<
+export class Closed extends PrintableError.tagged("Closed")<
   MessageAndCause & {
     /** How the connection ended. */
     readonly end?: SessionEnd | undefined
@@ -40,37 +41,37 @@ export class Closed extends Data.TaggedError("Closed")<
 /**
  * The server answered over HTTP with something that is not a JSON-RPC response. The `cause` is the `TransportError`.
  */
-export class HttpError extends Data.TaggedError("HttpError")<HttpDetails> {}
+export class HttpError extends PrintableError.tagged("HttpError")<HttpDetails> {}
 
 /** The server requires authorization (status 401), or denies access (403). */
-export class Unauthorized extends Data.TaggedError("Unauthorized")<HttpDetails> {}
+export class Unauthorized extends PrintableError.tagged("Unauthorized")<HttpDetails> {}
 
 /** No response came within the timeout of the call. The server was notified that the request is cancelled. */
-export class Timeout extends Data.TaggedError("Timeout")<MessageAndCause> {}
+export class Timeout extends PrintableError.tagged("Timeout")<MessageAndCause> {}
 
 /** A limit of this client was reached: too many requests are waiting for a response, or a list has too many pages. */
-export class LimitExceeded extends Data.TaggedError("LimitExceeded")<MessageAndCause> {}
+export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<MessageAndCause> {}
 
 /**
  * The negotiated revision or the server does not support the call, or the revision cannot express the arguments.
  * Nothing was sent, with one exception: the server requested input (`input_required`) that this client does not
  * provide.
  */
-export class Unsupported extends Data.TaggedError("Unsupported")<MessageAndCause> {}
+export class Unsupported extends PrintableError.tagged("Unsupported")<MessageAndCause> {}
 
 /**
  * The server requested input before it answers, and this client declined to give it, or its handler failed. The message
  * names the input request, and the `cause` is the failure of the handler.
  */
-export class InputRefused extends Data.TaggedError("InputRefused")<MessageAndCause> {}
+export class InputRefused extends PrintableError.tagged("InputRefused")<MessageAndCause> {}
 
 /**
  * The server answered with a JSON-RPC error. The message contains the first 4,096 characters of the server's message,
  * with unprintable characters escaped.
  */
-export class ProtocolError extends Data.TaggedError("ProtocolError")<
+export class ProtocolError extends PrintableError.tagged("ProtocolError")<
   MessageAndCause & {
-    /** The error as it was received. */
+    /** The error as it was received, with the unprintable characters of its message escaped. */
     readonly error: McpError.McpError
   }
 > {}
@@ -79,7 +80,7 @@ export class ProtocolError extends Data.TaggedError("ProtocolError")<
  * The response is not valid for the method, or the structured content of a tool's result does not match its
  * `outputSchema`.
  */
-export class InvalidResponse extends Data.TaggedError("InvalidResponse")<
+export class InvalidResponse extends PrintableError.tagged("InvalidResponse")<
   MessageAndCause & {
     /** The result that does not match. */
     readonly result?: CallToolResult | undefined
@@ -89,20 +90,20 @@ export class InvalidResponse extends Data.TaggedError("InvalidResponse")<
 > {}
 
 /** A typed call of a tool ended with `isError`. */
-export class ToolFailed extends Data.TaggedError("ToolFailed")<{
+export class ToolFailed extends PrintableError.tagged("ToolFailed")<{
   readonly message: string
   /** The result with `isError`. */
   readonly result: CallToolResult
 }> {}
 
 /** The task that the call had become was cancelled. */
-export class TaskCancelled extends Data.TaggedError("TaskCancelled")<{ readonly message: string }> {}
+export class TaskCancelled extends PrintableError.tagged("TaskCancelled")<{ readonly message: string }> {}
 
 /** The server has no task with that id, or has deleted it. */
-export class TaskNotFound extends Data.TaggedError("TaskNotFound")<MessageAndCause> {}
+export class TaskNotFound extends PrintableError.tagged("TaskNotFound")<MessageAndCause> {}
 
 /** The two sides share no revision, or the server refused the handshake. */
-export class NegotiationFailed extends Data.TaggedError("NegotiationFailed")<
+export class NegotiationFailed extends PrintableError.tagged("NegotiationFailed")<
   MessageAndCause & {
     /** The error of the server, if it sent one. */
     readonly error?: McpError.McpError | undefined

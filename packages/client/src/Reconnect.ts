@@ -8,8 +8,8 @@
  * 2026-07-28, stdio: "If the server process exits unexpectedly, the client SHOULD restart it." 2025-11-25, transports:
  * a client whose session is gone "MUST start a new session".
  */
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Options from "@skein/runtime/Options"
-import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 
 /** How a lost connection is reopened. All members are optional. */
@@ -60,7 +60,7 @@ export { delay, retryAfter } from "./internal/backoff.ts"
  * The last attempt that the policy allows has failed. It is the `cause` of the `ClientError` with the reason `Closed`
  * with which all later calls fail, and of the end of the client.
  */
-export class ReconnectExhausted extends Data.TaggedError("ReconnectExhausted")<{
+export class ReconnectExhausted extends PrintableError.tagged("ReconnectExhausted")<{
   /** How many attempts were made in a row. */
   readonly attempts: number
   readonly message: string

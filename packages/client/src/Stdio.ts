@@ -11,6 +11,7 @@
  *   return yield* client.listTools()
  * }).pipe(Effect.scoped)
  */
+import { printableLines } from "@skein/protocol/Text"
 import type { Connection, End, Receiver, Transport } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as NodeStreams from "@skein/runtime/NodeStreams"
@@ -95,10 +96,12 @@ export class ServerExited extends Data.TaggedError("ServerExited")<{
 }> {
   override get message(): string {
     const how = this.signal === undefined ? `exited with code ${this.code}` : `was killed by ${this.signal}`
-    const last = this.stderr.slice(-maxExcerpt).trim()
+    const last = printableLines(this.stderr.slice(-maxExcerpt).trim(), Infinity)
     return `The server ${how}${last === "" ? "" : `; the end of its stderr: ${last}`}`
   }
 }
+
+const tailOf = (text: string, maxChars: number): string => text.slice(Math.max(0, text.length - maxChars))
 
 /** A connection to a server that is a child process. */
 export interface StdioConnection extends Connection {
@@ -172,7 +175,7 @@ class ChildConnection implements StdioConnection {
       })))
   }
 
-  readonly stderr = (): string => this.#tail
+  readonly stderr = (): string => tailOf(this.#tail, this.#bounds.maxStderrChars)
 
   open(receiver: Receiver): void {
     if (this.#end !== undefined) return receiver.end(this.#end)
@@ -205,8 +208,10 @@ class ChildConnection implements StdioConnection {
   })
 
   readonly #onStderr = (text: string): void => {
+    // Cut at twice the bound, so that each character is copied once: a server may write them one by one.
+    const { maxStderrChars } = this.#bounds
     const tail = this.#tail + text
-    this.#tail = tail.slice(Math.max(0, tail.length - this.#bounds.maxStderrChars))
+    this.#tail = tail.length > 2 * maxStderrChars ? tailOf(tail, maxStderrChars) : tail
     this.#bounds.onStderr?.(text)
   }
 
@@ -242,7 +247,7 @@ class ChildConnection implements StdioConnection {
   #over(): void {
     const status = this.#process.status
     if (status !== undefined && status.code !== 0) {
-      const cause = new ServerExited({ pid: this.pid, ...status, stderr: this.#tail })
+      const cause = new ServerExited({ pid: this.pid, ...status, stderr: this.stderr() })
       return this.#lost(cause.message, cause)
     }
     if (status === undefined && this.#stdinBroken) return this.#lost("The server no longer reads its stdin")

@@ -63,10 +63,26 @@ export class ClientCapabilities extends Schema.Opaque<ClientCapabilities>()(Sche
   tasks: only("2025-11-25", Schema.optionalKey(ClientTasksCapability))
 })) {}
 
+/**
+ * Whether received capabilities declare a member, by its path. They may be any JSON, since nothing in them is checked:
+ * `null` and `false` count as not declared, as does a member of a value that is not an object.
+ *
+ * @example
+ * Capabilities.declares({ sampling: { tools: {} } }, "sampling", "tools") // true
+ */
+export const declares = (capabilities: unknown, ...path: ReadonlyArray<string>): boolean => {
+  let at = capabilities
+  for (const key of path) {
+    if (!isObject(at) || !Object.hasOwn(at, key)) return false
+    at = at[key]
+  }
+  return at !== undefined && at !== null && at !== false
+}
+
 /** Whether a client supports an elicitation mode. A client that declares no mode supports forms. */
-export const elicits = ({ elicitation }: ClientCapabilities, mode: "form" | "url"): boolean =>
-  elicitation !== undefined &&
-  (elicitation[mode] !== undefined || (mode === "form" && elicitation.url === undefined))
+export const elicits = (capabilities: unknown, mode: "form" | "url"): boolean =>
+  declares(capabilities, "elicitation", mode) ||
+  (mode === "form" && declares(capabilities, "elicitation") && !declares(capabilities, "elicitation", "url"))
 
 /** The capabilities of a server. */
 export class ServerCapabilities extends Schema.Opaque<ServerCapabilities>()(Schema.Struct({

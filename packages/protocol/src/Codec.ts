@@ -23,7 +23,7 @@ import * as LegacyTask from "./LegacyTask.ts"
 import type { NotificationMethod, RequestMethod } from "./Method.ts"
 import type { Revision } from "./Revision.ts"
 import * as Task from "./Task.ts"
-import { clip, quote } from "./Text.ts"
+import { clip, printable, quote } from "./Text.ts"
 
 type Validate = (value: unknown) => Result.Result<unknown, SchemaIssue.Issue>
 
@@ -56,7 +56,7 @@ const describe = (issue: SchemaIssue.Issue, root: string): string => {
   }
   return deepest === undefined
     ? `${root}: invalid`
-    : `${showPath(root, deepest.path)}: ${deepest.message.split("\n")[0]}`
+    : printable(`${showPath(root, deepest.path)}: ${deepest.message.split("\n")[0]}`, Infinity)
 }
 
 /**

@@ -15,7 +15,7 @@ import * as Data from "effect/Data"
 import type * as Types from "effect/Types"
 import * as JsonRpc from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
-import { clip } from "./Text.ts"
+import { clip, printableLines } from "./Text.ts"
 
 /** Why a request failed. `Other` is the reason of every other code; the error has that `code`. */
 export type Reason =
@@ -247,10 +247,11 @@ const reasonOf = ({ code, data, message }: JsonRpc.ErrorObject, revision: Revisi
  * - Any other code from `-32000` to `-32019` is `Other`: "receivers MUST NOT assume any specific meaning for these
  *   codes" (2026-07-28, basic, error codes).
  *
- * The error's `code` is the received number.
+ * The error's `code` is the received number. Its `message` is the received one with unprintable characters escaped,
+ * except for tabs and line breaks: errors are written to logs and terminals.
  */
 export const fromErrorObject = (object: JsonRpc.ErrorObject, revision: Revision.Revision): McpError =>
-  make(reasonOf(object, revision), object.message, object.data, object.code)
+  make(reasonOf(object, revision), printableLines(object.message, Infinity), object.data, object.code)
 
 /**
  * Whether only a peer of the stateless revision sends the error: `-32020` to `-32022`. After such an error, a client

@@ -12,6 +12,7 @@
  */
 import type * as Schema from "effect/Schema"
 import { alone, type Window } from "./Annotate.ts"
+import { declares } from "./Capabilities.ts"
 import { CallToolRequestParams, CallToolResult } from "./CallTool.ts"
 
 import { CompleteRequestParams, CompleteResult } from "./Completion.ts"
@@ -395,12 +396,5 @@ export const taskCapability = (method: AnyRequest): Capability =>
   receiver("tasks", "requests", ...method.name.split("/"))
 
 /** Whether the declared capabilities contain the needed one. */
-export const has = (capabilities: unknown, needed: Capability, revision: Revision.Revision): boolean => {
-  if (needed.since !== undefined && revision < needed.since) return true
-  let at: unknown = capabilities
-  for (const key of needed.path) {
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return false
-    at = (at as { readonly [key: string]: unknown })[key]
-  }
-  return at !== undefined && at !== null && at !== false
-}
+export const has = (capabilities: unknown, needed: Capability, revision: Revision.Revision): boolean =>
+  (needed.since !== undefined && revision < needed.since) || declares(capabilities, ...needed.path)

@@ -22,14 +22,25 @@ const isPairAt = (text: string, at: number): boolean =>
 export const clip = (text: string, maxLength = 128): string =>
   text.length <= maxLength ? text : `${text.slice(0, isPairAt(text, maxLength - 1) ? maxLength - 1 : maxLength)}…`
 
+// Control characters; invisible characters and those that change the direction of writing; line and paragraph
+// separators; surrogates without a partner.
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+
+// `JSON.stringify` escapes only a part of the unprintable characters.
+const quoted = (text: string): string => JSON.stringify(text).replace(unprintable, escapeJson)
+
+const escapeJson = (character: string): string =>
+  Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
+    .join("")
+
 /**
  * Shortens a text as {@link clip} does and writes it as a JSON string: in quotes, with quotes, line breaks and other
- * control characters escaped.
+ * unprintable characters escaped.
  *
  * @example
  * `unknown tool ${Text.quote(name)}` // unknown tool "add\nall"
  */
-export const quote = (text: string, maxLength = 128): string => JSON.stringify(clip(text, maxLength))
+export const quote = (text: string, maxLength = 128): string => quoted(clip(text, maxLength))
 
 const word = /^[\x21-\x7e]+…?$/
 
@@ -42,12 +53,8 @@ const word = /^[\x21-\x7e]+…?$/
  */
 export const logValue = (text: string, maxLength = 128): string => {
   const clipped = clip(text, maxLength)
-  return word.test(clipped) ? clipped : JSON.stringify(clipped)
+  return word.test(clipped) ? clipped : quoted(clipped)
 }
-
-// Control characters; invisible characters and those that change the direction of writing; line and paragraph
-// separators; surrogates without a partner.
-const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
 const escape = (character: string): string => `\\u{${character.codePointAt(0)!.toString(16)}}`
 

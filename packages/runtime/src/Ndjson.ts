@@ -5,6 +5,7 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
+import { ByteBuffer, decodeUtf8 } from "./ByteBuffer.ts"
 import { IdPeeker } from "./internal/peekId.ts"
 
 /** The default of `maxLineBytes`: 4 MiB. */
@@ -15,19 +16,6 @@ export const defaultMaxBufferedChars = 64 * 1024 * 1024
 
 const lineFeed = 10
 const space = 32
-const keptPartial = 64 * 1024
-
-interface Utf8 {
-  readonly toString: (encoding: "utf8", start: number, end: number) => string
-}
-const isBuffer = (globalThis as { readonly Buffer?: { readonly isBuffer?: (value: unknown) => boolean } }).Buffer
-  ?.isBuffer
-const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true })
-
-const decode = (bytes: Uint8Array, start: number, end: number): string =>
-  isBuffer?.(bytes) === true
-    ? (bytes as unknown as Utf8).toString("utf8", start, end)
-    : decoder.decode(bytes.subarray(start, end))
 
 /** Options of a `Reader`. */
 export interface ReaderOptions {
@@ -57,8 +45,7 @@ export class Reader {
   #chunks: Array<Uint8Array> = []
   #head = 0
   #offset = 0
-  #partial: Uint8Array | undefined
-  #partialLength = 0
+  readonly #partial = new ByteBuffer()
   #oversized: IdPeeker | undefined
   #draining = false
   #state: "reading" | "ending" | "over" = "reading"
@@ -86,7 +73,7 @@ export class Reader {
   stop(): void {
     this.#state = "over"
     this.#chunks = []
-    this.#partial = undefined
+    this.#partial.clear(0)
     this.#oversized = undefined
   }
 
@@ -104,7 +91,7 @@ export class Reader {
           }
           if (this.#state === "reading") return
           if (this.#oversized !== undefined) this.#tooLong()
-          else if (this.#partialLength > 0) this.#line(this.#partial!, 0, this.#takePartial())
+          else if (this.#partial.size > 0) this.#partialLine()
           else {
             this.stop()
             this.#options.end?.()
@@ -126,48 +113,36 @@ export class Reader {
       this.#head++
     }
     const end = at < 0 ? chunk.length : at
-    const length = this.#partialLength + end - start
+    const partial = this.#partial
+    const length = partial.size + end - start
     if (this.#oversized === undefined && length > this.maxLineBytes) {
       this.#oversized = new IdPeeker()
-      if (this.#partialLength > 0) this.#oversized.scan(this.#partial!.subarray(0, this.#takePartial()))
+      this.#oversized.scan(partial.bytes)
+      partial.clear()
     }
     if (this.#oversized !== undefined) {
       this.#oversized.scan(chunk.subarray(start, end))
       if (at >= 0) this.#tooLong()
       return
     }
-    if (at < 0) return this.#append(chunk, start, length)
-    if (this.#partialLength === 0) return this.#line(chunk, start, end)
-    this.#append(chunk.subarray(0, end), start, length)
-    const partial = this.#partial!
-    this.#line(partial, 0, this.#takePartial())
-  }
-
-  // One buffer that doubles: a line in many small chunks costs at most two copies, and no list of slices.
-  #append(chunk: Uint8Array, start: number, length: number): void {
-    if (length === this.#partialLength) return
-    if (this.#partial === undefined || this.#partial.length < length) {
-      const grown = new Uint8Array(Math.max(length, Math.min(2 * length, this.maxLineBytes), 1024))
-      if (this.#partialLength > 0) grown.set(this.#partial!.subarray(0, this.#partialLength))
-      this.#partial = grown
+    if (at >= 0 && partial.size === 0) {
+      return start === end ? undefined : this.#line(decodeUtf8(chunk, start, end), end - start)
     }
-    this.#partial.set(start === 0 ? chunk : chunk.subarray(start), this.#partialLength)
-    this.#partialLength = length
+    partial.add(chunk.subarray(start, end))
+    if (at >= 0) this.#partialLine()
   }
 
-  #takePartial(): number {
-    const length = this.#partialLength
-    this.#partialLength = 0
-    if (this.#partial !== undefined && this.#partial.length > keptPartial) this.#partial = undefined
-    return length
+  #partialLine(): void {
+    const { size, text } = this.#partial
+    this.#partial.clear()
+    this.#line(text, size)
   }
 
-  #line(bytes: Uint8Array, start: number, end: number): void {
-    if (start === end) return
-    let text = decode(bytes, start, end)
+  #line(line: string, size: number): void {
+    let text = line
     if (text.charCodeAt(0) === 0xfeff) text = text.slice(1)
     if (!(text.charCodeAt(0) > space) && text.trim() === "") return
-    this.#options.message(JsonRpc.parseText(text), end - start)
+    this.#options.message(JsonRpc.parseText(text), size)
   }
 
   #tooLong(): void {

@@ -25,7 +25,7 @@ import type {
   RequestContext,
   SessionPeer
 } from "./RequestContext.ts"
-import { RequestRunner } from "./RequestRunner.ts"
+import { quoted, RequestRunner } from "./RequestRunner.ts"
 import type { Session, SessionEnd } from "./Session.ts"
 import type { TransportError } from "./TransportError.ts"
 
@@ -371,8 +371,8 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
         yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), this.limits.interruptTimeout)
       }
       const left = [
-        ...Array.from(this.requests, ({ method }) => method),
-        ...this.#notifications?.running.values() ?? none
+        ...Array.from(this.requests, ({ method }) => quoted(method)),
+        ...Array.from(this.#notifications?.running.values() ?? none, quoted)
       ]
       if (closing !== undefined && closing.pollUnsafe() === undefined) left.push("a finalizer of the session")
       for (const name of left) {

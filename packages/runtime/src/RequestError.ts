@@ -1,6 +1,7 @@
 /**
  * The failure of a request that this side sent and that got no response.
  */
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Data from "effect/Data"
 import type { SessionEnd } from "./Session.ts"
 import type { TransportError } from "./TransportError.ts"
@@ -10,7 +11,7 @@ import type { TransportError } from "./TransportError.ts"
  * on: only the stream of this request was lost, the other side ended a subscription, or the request that an input
  * request belongs to is over.
  */
-export class Closed extends Data.TaggedError("Closed")<{
+export class Closed extends PrintableError.tagged("Closed")<{
   readonly message: string
   /** How the connection ended. */
   readonly end?: SessionEnd | undefined
@@ -18,25 +19,25 @@ export class Closed extends Data.TaggedError("Closed")<{
 }> {}
 
 /** No response came within the timeout of the request. The other side was notified that the request is cancelled. */
-export class Timeout extends Data.TaggedError("Timeout")<{ readonly message: string }> {}
+export class Timeout extends PrintableError.tagged("Timeout")<{ readonly message: string }> {}
 
 /** Too many requests are waiting for a response (`maxPendingRequests`). Nothing was sent. */
-export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{ readonly message: string }> {}
+export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<{ readonly message: string }> {}
 
 /**
  * The revision or the other side does not have the method, or the message has no form in the revision. Nothing was
  * sent.
  */
-export class Unsupported extends Data.TaggedError("Unsupported")<{
+export class Unsupported extends PrintableError.tagged("Unsupported")<{
   readonly message: string
   readonly cause?: unknown
 }> {}
 
 /** The response is not valid for the method. */
-export class InvalidResponse extends Data.TaggedError("InvalidResponse")<{ readonly message: string }> {}
+export class InvalidResponse extends PrintableError.tagged("InvalidResponse")<{ readonly message: string }> {}
 
 /** The other side's transport rejected the request without a JSON-RPC response. */
-export class MessageRejected extends Data.TaggedError("MessageRejected")<{
+export class MessageRejected extends PrintableError.tagged("MessageRejected")<{
   readonly message: string
   readonly cause: TransportError
 }> {}

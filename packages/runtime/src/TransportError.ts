@@ -1,16 +1,17 @@
 /**
  * The failure of a transport: opening it, keeping it open, or delivering one message.
  */
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Data from "effect/Data"
 
 /** The transport could not be opened: the command was not found, the port is taken, the server was not reached. */
-export class OpenFailed extends Data.TaggedError("OpenFailed")<{
+export class OpenFailed extends PrintableError.tagged("OpenFailed")<{
   readonly message: string
   readonly cause?: unknown
 }> {}
 
 /** The connection broke after it was opened. */
-export class ConnectionLost extends Data.TaggedError("ConnectionLost")<{
+export class ConnectionLost extends PrintableError.tagged("ConnectionLost")<{
   readonly message: string
   /** The HTTP status that ended the connection: 404 for a session that the server has deleted. */
   readonly status?: number | undefined
@@ -21,7 +22,7 @@ export class ConnectionLost extends Data.TaggedError("ConnectionLost")<{
  * The other side's transport rejected one message without a JSON-RPC response, or answered with something else. Over
  * HTTP the answer usually has a status that is not 2xx.
  */
-export class MessageRejected extends Data.TaggedError("MessageRejected")<{
+export class MessageRejected extends PrintableError.tagged("MessageRejected")<{
   readonly message: string
   /** The HTTP status of the response. */
   readonly status?: number | undefined

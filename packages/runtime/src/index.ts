@@ -1,3 +1,4 @@
+export * as ByteBuffer from "./ByteBuffer.ts"
 export * as Connection from "./Connection.ts"
 export * as InMemoryTransport from "./InMemoryTransport.ts"
 export * as Inspect from "./Inspect.ts"

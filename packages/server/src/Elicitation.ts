@@ -50,6 +50,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Cancelled, Declined, type InputError, InvalidRequest, InvalidResponse } from "./InputError.ts"
+import { refusingDepth } from "./internal/definitions/inputSchema.ts"
 import { toRequestedSchema } from "./internal/definitions/requestedSchema.ts"
 import { failInput, requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 import { sessionOf } from "./internal/dispatch/session.ts"
@@ -125,7 +126,10 @@ class FormImpl<A> implements Form<A> {
 
   constructor(schema: Schema.ConstraintCodec<A, unknown>) {
     this.requestedSchema = toRequestedSchema(schema)
-    this.decode = Schema.decodeUnknownResult(Schema.toCodecJson(schema), { errors: "all" })
+    this.decode = refusingDepth(
+      Schema.decodeUnknownResult(Schema.toCodecJson(schema), { errors: "all" }),
+      (message): { readonly message: string } => ({ message })
+    )
   }
 }
 
@@ -152,9 +156,12 @@ export const make = <const S extends FormSchema>(schema: S): Form<TypeOf<S>> =>
  * of their own.
  */
 const missing = (mode: "form" | "url") => (capabilities: JsonObject, revision: Revision): JsonObject | undefined => {
-  const { elicitation } = capabilities as Capabilities.ClientCapabilities
-  if (revision < "2025-11-25") return elicitation === undefined ? { elicitation: {} } : undefined
-  return Capabilities.elicits(capabilities as Capabilities.ClientCapabilities, mode)
+  if (revision < "2025-11-25") {
+    return Capabilities.declares(capabilities, "elicitation")
+      ? undefined
+      : { elicitation: {} }
+  }
+  return Capabilities.elicits(capabilities, mode)
     ? undefined
     : { elicitation: { [mode]: {} } }
 }

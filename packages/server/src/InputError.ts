@@ -12,6 +12,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import type * as Revision from "@skein/protocol/Revision"
+import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Data from "effect/Data"
 
 interface Failure {
@@ -20,7 +21,7 @@ interface Failure {
 }
 
 /** The client has not declared a capability that the input request needs. Nothing was sent. */
-export class MissingCapability extends Data.TaggedError("MissingCapability")<{
+export class MissingCapability extends PrintableError.tagged("MissingCapability")<{
   readonly message: string
   /** The missing capabilities, as the client would have declared them. */
   readonly capabilities: JsonObject
@@ -30,41 +31,41 @@ export class MissingCapability extends Data.TaggedError("MissingCapability")<{
  * The revision cannot carry the input request, or this request may not be answered with input requests. Nothing was
  * sent.
  */
-export class Unsupported extends Data.TaggedError("Unsupported")<Failure> {}
+export class Unsupported extends PrintableError.tagged("Unsupported")<Failure> {}
 
 /**
  * The specification does not allow the input request. For example, a form has a field with fields of its own, which the
  * message names. Nothing was sent.
  */
-export class InvalidRequest extends Data.TaggedError("InvalidRequest")<{ readonly message: string }> {}
+export class InvalidRequest extends PrintableError.tagged("InvalidRequest")<{ readonly message: string }> {}
 
 /** The client's answer is not valid for the input request. */
-export class InvalidResponse extends Data.TaggedError("InvalidResponse")<Failure> {}
+export class InvalidResponse extends PrintableError.tagged("InvalidResponse")<Failure> {}
 
 /** The user declined. Only `Elicitation.accepted` fails with it. */
-export class Declined extends Data.TaggedError("Declined")<{ readonly message: string }> {}
+export class Declined extends PrintableError.tagged("Declined")<{ readonly message: string }> {}
 
 /** The user dismissed the input request without an answer. Only `Elicitation.accepted` fails with it. */
-export class Cancelled extends Data.TaggedError("Cancelled")<{ readonly message: string }> {}
+export class Cancelled extends PrintableError.tagged("Cancelled")<{ readonly message: string }> {}
 
 /** The client answered with a JSON-RPC error. It happens only in a session-based revision. */
-export class ProtocolError extends Data.TaggedError("ProtocolError")<{
+export class ProtocolError extends PrintableError.tagged("ProtocolError")<{
   readonly message: string
-  /** The error as it was received. */
+  /** The error as it was received, with the unprintable characters of its message escaped. */
   readonly error: McpError.McpError
 }> {}
 
 /** No answer came within the `timeout`, or the effect of a `once` took longer than its `timeout`. */
-export class Timeout extends Data.TaggedError("Timeout")<Failure> {}
+export class Timeout extends PrintableError.tagged("Timeout")<Failure> {}
 
 /**
  * Too many input requests wait for an answer (session-based revisions, `Limits.maxPendingRequests`), or the request was
  * answered with input requests too often (stateless revision, `RequestState.Options.maxRounds`).
  */
-export class LimitExceeded extends Data.TaggedError("LimitExceeded")<Failure> {}
+export class LimitExceeded extends PrintableError.tagged("LimitExceeded")<Failure> {}
 
 /** The connection ended, or the request that the input request belongs to was over already. */
-export class Closed extends Data.TaggedError("Closed")<Failure> {}
+export class Closed extends PrintableError.tagged("Closed")<Failure> {}
 
 /** Why an input request has no answer. */
 export type Reason =

@@ -6,6 +6,7 @@
  * const where = Tool.layer(Tool.make("where"), () =>
  *   Effect.map(Roots.list(), (roots) => roots.map(({ uri }) => uri).join("\n")))
  */
+import { declares } from "@skein/protocol/Capabilities"
 import * as Method from "@skein/protocol/Method"
 import type * as Wire from "@skein/protocol/Roots"
 import type { CallOptions, McpRequest } from "@skein/runtime/RequestContext"
@@ -38,7 +39,7 @@ export const list = (options?: Options): Effect.Effect<ReadonlyArray<Root>, Inpu
     requestInput({
       method: Method.ListRoots,
       params: {},
-      missing: ({ roots }) => typeof roots === "object" ? undefined : { roots: {} }
+      missing: (capabilities) => declares(capabilities, "roots") ? undefined : { roots: {} }
     }, options),
     ({ roots }) => roots
   )

@@ -13,6 +13,7 @@
  *     (answer) => Sampling.text(answer)
  *   ))
  */
+import { declares } from "@skein/protocol/Capabilities"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import type { Revision } from "@skein/protocol/Revision"
@@ -136,13 +137,13 @@ export const createMessage = (request: Request, options?: Options): Effect.Effec
   const tools = hasTools(request, messages)
   const context = request.includeContext !== undefined && request.includeContext !== "none"
 
-  const missing = ({ sampling }: JsonObject, revision: Revision): JsonObject | undefined => {
-    const has = sampling as JsonObject | undefined
+  const missing = (capabilities: JsonObject, revision: Revision): JsonObject | undefined => {
+    const lacks = (...path: ReadonlyArray<string>) => !declares(capabilities, "sampling", ...path)
     const needed = {
-      ...(tools && has?.["tools"] === undefined ? { tools: {} } : undefined),
-      ...(context && revision >= "2025-11-25" && has?.["context"] === undefined ? { context: {} } : undefined)
+      ...(tools && lacks("tools") ? { tools: {} } : undefined),
+      ...(context && revision >= "2025-11-25" && lacks("context") ? { context: {} } : undefined)
     }
-    return has === undefined || Object.keys(needed).length > 0 ? { sampling: needed } : undefined
+    return lacks() || Object.keys(needed).length > 0 ? { sampling: needed } : undefined
   }
 
   const inputRequest = {

@@ -3,6 +3,7 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
+import { printableLines } from "@skein/protocol/Text"
 import type { Transport } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type { Progress } from "@skein/runtime/RequestContext"
@@ -35,6 +36,9 @@ import { Broadcast } from "./broadcast.ts"
 import { type Bounds, walk } from "./calls/pages.ts"
 import { createdIn } from "./legacyTasks/requestTask.ts"
 import { TaskRegistry } from "./calls/taskRegistry.ts"
+
+// The most characters of one part of a warning.
+const maxWarning = 8_192
 
 /** The state of one client: the context of its calls, of its connections, and of their supervisor. */
 export class ClientContextImpl implements ClientContext, ConnectContext, SupervisorOptions {
@@ -71,9 +75,10 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     this.timeouts = timeouts
   }
 
-  /** Logs a warning, from code that does not run in an effect. */
+  /** Logs a warning, from code that does not run in an effect. Its texts may quote the server. */
   warn(...message: ReadonlyArray<unknown>): void {
-    Effect.runForkWith(this.context)(Effect.logWarning(...message))
+    const shown = message.map((part) => typeof part === "string" ? printableLines(part, maxWarning) : part)
+    Effect.runForkWith(this.context)(Effect.logWarning(...shown))
   }
 
   // ---- for the calls

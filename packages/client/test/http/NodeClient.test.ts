@@ -1,5 +1,6 @@
 /** The HTTP client on node:http, against real sockets. */
 import { assert, describe, it } from "@effect/vitest"
+import { decodeUtf8 } from "@skein/runtime/ByteBuffer"
 import * as RawServer from "@skein/testing/RawServer"
 import { ConnectionLost, TransportError } from "@skein/runtime/TransportError"
 import * as Deferred from "effect/Deferred"
@@ -81,12 +82,12 @@ describe("the HTTP client on node:http", () => {
       assert.strictEqual(yield* fetchText(yield* open(), url), tricky.slice(1))
     }))
 
-  it.live("pieces() decodes UTF-8 across chunk boundaries and drops a byte order mark", () =>
+  it.live("chunks() delivers the bytes of a body as they arrive", () =>
     Effect.gen(function*() {
       const { url } = yield* RawServer.tcp((socket) => socket.once("data", () => socket.write(chunked(tricky))))
-      const pieces: Array<string> = []
-      yield* (yield* open()).exchange(post(url), (reply) => reply.pieces((text) => void pieces.push(text)))
-      assert.strictEqual(pieces.join(""), tricky.slice(1))
+      const pieces: Array<Uint8Array> = []
+      yield* (yield* open()).exchange(post(url), (reply) => reply.chunks((chunk) => void pieces.push(chunk)))
+      assert.strictEqual(Buffer.concat(pieces).toString("utf8"), tricky)
       assert.isTrue(pieces.length > 5)
     }))
 
@@ -100,8 +101,8 @@ describe("the HTTP client on node:http", () => {
       })
       const pieces: Array<string> = []
       yield* (yield* open()).exchange(post(url), (reply) =>
-        reply.pieces((text) => {
-          pieces.push(text)
+        reply.chunks((chunk) => {
+          pieces.push(decodeUtf8(chunk))
           Effect.runSync(Deferred.succeed(first, undefined))
           return undefined
         }))
@@ -132,7 +133,7 @@ describe("the HTTP client on node:http", () => {
         )
         const error = yield* Effect.flip((yield* open()).exchange(
           post(url),
-          (reply) => how === "text" ? reply.text(100) : reply.pieces(() => undefined)
+          (reply) => how === "text" ? reply.text(100) : reply.chunks(() => undefined)
         ))
         assert.strictEqual(error.reason._tag, "ConnectionLost")
         assert.isUndefined(error.undelivered)
@@ -173,8 +174,8 @@ describe("the HTTP client on node:http", () => {
       const wrong = new TransportError({ reason: new ConnectionLost({ message: "no more" }) })
       const pieces: Array<string> = []
       const error = yield* Effect.flip((yield* open()).exchange(post(url), (reply) =>
-        reply.pieces((piece) => {
-          pieces.push(piece)
+        reply.chunks((chunk) => {
+          pieces.push(decodeUtf8(chunk))
           return wrong
         })))
       assert.strictEqual(error, wrong)
@@ -186,7 +187,7 @@ describe("the HTTP client on node:http", () => {
     Effect.gen(function*() {
       const { closed, url } = yield* RawServer.http((_, response) => void response.write("one"))
       const exit = yield* Effect.exit((yield* open()).exchange(post(url), (reply) =>
-        reply.pieces(() => {
+        reply.chunks(() => {
           throw new Error("a bug")
         })))
       assert.match(String(exit), /a bug/)
@@ -295,7 +296,7 @@ describe("the connections of node:http", () => {
       const httpClient = yield* open()
       for (let i = 0; i < 5; i++) {
         yield* fetchText(httpClient, url)
-        yield* httpClient.exchange(post(url), (reply) => reply.pieces(() => undefined))
+        yield* httpClient.exchange(post(url), (reply) => reply.chunks(() => undefined))
       }
       assert.strictEqual(sockets.length, 1)
     }))
@@ -363,8 +364,8 @@ describe("the connections of node:http", () => {
       })
       const pieces: Array<string> = []
       const fiber = yield* Effect.forkChild((yield* open()).exchange(post(url), (reply) =>
-        reply.pieces((piece) => {
-          pieces.push(piece)
+        reply.chunks((chunk) => {
+          pieces.push(decodeUtf8(chunk))
           Effect.runSync(Deferred.succeed(taken, undefined))
           return undefined
         })))

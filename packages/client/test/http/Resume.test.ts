@@ -22,7 +22,7 @@ const polled = (
       if (hit.method === "GET") return resumed(hit, ++resumes)
       return hit.json.method === "tools/call" ? first(hit) : hit.respond(202)
     }))
-    const side = yield* entered({ url: server.url, resumption })
+    const side = yield* entered({ url: server.url, resumption: { minRetry: 0, ...resumption } })
     side.request(1, "tools/call", { name: "x" })
     yield* until(() => server.exchanges.some(({ json }) => json?.method === "tools/call"))
     yield* settle
@@ -116,6 +116,28 @@ describe("a stream that ends without its response", () => {
         expect(delay).toBeLessThanOrEqual(bounds[n]! + 20)
       })
     }))
+
+  for (const [retry, wait] of [["0", 100], ["1000000000000000", 300_000], ["9".repeat(400), 300_000]] as const) {
+    it.effect(`waits ${wait} ms for a retry field of ${retry.slice(0, 16)} (minRetry, maxRetry)`, () =>
+      Effect.gen(function*() {
+        const first = `id: e0\nretry: ${retry}\ndata:\n\n`
+        let count = 0
+        const { gets } = yield* polled(
+          (hit) => hit.openStream(first).end(),
+          // Each stream has an event, so that no attempt is counted as one without an event.
+          (hit) => hit.openStream(`id: n${++count}\ndata:\n\n`).end(),
+          { minRetry: undefined }
+        )
+        for (let n = 1; n <= 3; n++) {
+          yield* TestClock.adjust(wait - 1)
+          yield* settle
+          expect(gets()).toHaveLength(n - 1)
+          yield* TestClock.adjust(1)
+          yield* until(() => gets().length === n)
+          yield* settle
+        }
+      }))
+  }
 
   it.effect("waits at least the retry time after a failed attempt", () =>
     Effect.gen(function*() {

@@ -352,9 +352,9 @@ describe("the standalone stream", () => {
       const { received } = yield* entered({ url: server.url })
       yield* until(() => server.byMethod("GET").length === 1)
       server.byMethod("GET")[0]!.end()
-      // A delay of 0 is a turn of the clock too.
       yield* settle
-      yield* TestClock.adjust(0)
+      // The default of `minRetry`.
+      yield* TestClock.adjust(100)
       yield* until(() => received.ends.length === 1)
       expect(received.ends[0]).toMatchObject({ _tag: "Lost", cause: { status: 404 } })
     }))

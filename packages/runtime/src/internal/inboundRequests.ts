@@ -425,7 +425,7 @@ export class RunningNotifications {
     if (this.#dropped++ > 0) return
     const { maxRunningNotifications: max } = this.#peer.limits
     this.#peer.fork(
-      Effect.logWarning(`dropped ${method}: ${max} notifications are being handled (maxRunningNotifications)`)
+      Effect.logWarning(`dropped ${quoted(method)}: ${max} notifications are being handled (maxRunningNotifications)`)
     )
   }
 
@@ -446,5 +446,6 @@ export class RunningNotifications {
 export const logFailure = <R>(method: string, handled: Effect.Effect<void, never, R>): Effect.Effect<void, never, R> =>
   Effect.catchCause(
     handled,
-    (cause) => Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError(`failed to handle ${method}`, cause)
+    (cause) =>
+      Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError(`failed to handle ${quoted(method)}`, cause)
   )

@@ -14,6 +14,7 @@ import * as Duration from "effect/Duration"
 import type * as Fiber from "effect/Fiber"
 import type { Connection } from "../Connection.ts"
 import type { Resolved } from "../Limits.ts"
+import { quoted } from "../RequestRunner.ts"
 import type { CallOptions, CallResult, Progress, SessionPeer } from "../RequestContext.ts"
 import {
   Closed,
@@ -217,7 +218,7 @@ export class OutboundCalls {
     try {
       call.onNotification(notification)
     } catch (defect) {
-      this.#peer.fork(Effect.logError(`failed to handle ${notification.method}`, Cause.die(defect)))
+      this.#peer.fork(Effect.logError(`failed to handle ${quoted(notification.method)}`, Cause.die(defect)))
     }
   }
 

@@ -2,6 +2,7 @@
  * Decodes the result of a typed tool call.
  */
 import type { CallToolResult } from "@skein/protocol/CallTool"
+import * as Nesting from "@skein/protocol/Nesting"
 import { printableLines } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -50,6 +51,6 @@ export const decode = <A, RD>(
   // A recursive schema exceeds the stack on a value that is nested deeply enough.
   return Effect.catchDefect(
     decoded,
-    (defect) => defect instanceof RangeError ? Effect.fail(unexpected(defect)) : Effect.die(defect)
+    (defect) => Nesting.exceedsStack(defect) ? Effect.fail(unexpected(defect as Error)) : Effect.die(defect)
   )
 }

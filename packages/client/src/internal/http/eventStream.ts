@@ -48,7 +48,7 @@ export class EventStream {
 
   /** The id of the last event, if it can be sent in a header. */
   get lastId(): string | undefined {
-    return sendable.test(this.#lastId) ? this.#lastId : undefined
+    return this.#lastId === "" ? undefined : this.#lastId
   }
 
   /** Reads a response to its end. */
@@ -59,13 +59,13 @@ export class EventStream {
       this.#wasOpen = true
       this.#mergeIds()
       const reader = new Reader(this, maxMessageBytes)
-      const pieces = reply.pieces((text) => {
-        if (this.failure === undefined && !reader.feed(text)) {
+      const chunks = reply.chunks((chunk) => {
+        if (this.failure === undefined && !reader.feed(chunk)) {
           this.failure = connectionLost(`An event of the stream exceeds maxMessageBytes (${maxMessageBytes})`)
         }
         return this.failure
       })
-      return Effect.match(pieces, { onFailure: (error): Outcome => error, onSuccess: (): Outcome => undefined })
+      return Effect.match(chunks, { onFailure: (error): Outcome => error, onSuccess: (): Outcome => undefined })
     })
   }
 
@@ -103,7 +103,7 @@ export class EventStream {
       const retry = this.#retryDelay
       const wasOpen = this.#wasOpen
       this.#wasOpen = false
-      // "The client MUST respect the `retry` field, waiting the given number of milliseconds."
+      // "The client MUST respect the `retry` field, waiting the given number of milliseconds." Its bounds are applied.
       if (wasOpen && retry !== undefined) return Effect.sleep(retry)
       return Effect.flatMap(
         delayAfter(last, resumption, attempt),
@@ -117,8 +117,9 @@ export class EventStream {
   event(type: string, data: string, id: string | undefined): void {
     this.#attemptsWithoutEvent = 0
     if (id !== undefined) {
-      this.#lastId = id
-      if (id !== "" && this.#isKnown(id)) return
+      // A longer id is not stored: it cannot be sent, so the stream is not resumed after it.
+      this.#lastId = sendable.test(id) ? id : ""
+      if (this.#lastId !== "" && this.#isKnown(id)) return
     }
     if (data === "" || type !== "message") return
     this.#attemptsWithoutMessage = 0
@@ -126,7 +127,8 @@ export class EventStream {
   }
 
   retry(millis: number): void {
-    this.#retryDelay = millis
+    const { maxRetry, minRetry } = this.#settings.resumption
+    this.#retryDelay = Math.min(Math.max(millis, minRetry), Math.max(minRetry, maxRetry))
   }
 
   /** Whether an earlier response has delivered the event. */

@@ -1,10 +1,11 @@
 /**
  * The HTTP client over `fetch`.
  */
+import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Effect from "effect/Effect"
 import { connectionLost, notDelivered, openFailed } from "../errors.ts"
-import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
+import { type HttpClient, type HttpRequest, type HttpResponse, withoutBom } from "./httpClient.ts"
 
 // The error codes of Node for a connection that could not be made. Other platforms give no code.
 const unreachableCodes: ReadonlySet<unknown> = new Set(
@@ -64,6 +65,9 @@ const interrupted = (cause: unknown): TransportError =>
 const tooLong = (maxBytes: number): TransportError =>
   connectionLost(`The response body exceeds maxMessageBytes (${maxBytes})`)
 
+// A body of at most this many bytes is read with one call. Node stores its chunks separately, and each may be one byte.
+const maxAtOnce = 65_536
+
 /** A response of `fetch`. An exchange whose body was not read to its end is aborted. */
 class FetchResponse implements HttpResponse {
   readonly status: number
@@ -89,7 +93,7 @@ class FetchResponse implements HttpResponse {
     // encoding of a response from another origin.
     const known = length !== null && type !== "cors" && headers.get("content-encoding") === null
     if (known && Number(length) > maxBytes) return Effect.fail(tooLong(maxBytes))
-    if (!known) return this.#gather(maxBytes)
+    if (!known || Number(length) > maxAtOnce) return this.#gather(maxBytes)
     return Effect.callback((resume) => {
       this.#response.text().then(
         (text) =>
@@ -103,30 +107,26 @@ class FetchResponse implements HttpResponse {
   }
 
   #gather(maxBytes: number): Effect.Effect<string, TransportError> {
-    const texts: Array<string> = []
-    let bytes = 0
-    const read = this.pieces((text, size) => {
-      bytes += size
-      if (bytes > maxBytes) return tooLong(maxBytes)
-      texts.push(text)
+    const buffer = new ByteBuffer()
+    const read = this.chunks((chunk) => {
+      if (buffer.size + chunk.length > maxBytes) return tooLong(maxBytes)
+      buffer.add(chunk, true)
       return undefined
     })
-    return Effect.map(read, () => texts.join(""))
+    return Effect.map(read, () => withoutBom(buffer.text))
   }
 
-  pieces(onText: (text: string, bytes: number) => TransportError | undefined): Effect.Effect<void, TransportError> {
+  chunks(onChunk: (chunk: Uint8Array) => TransportError | undefined): Effect.Effect<void, TransportError> {
     return Effect.callback((resume) => {
       const { body } = this.#response
       if (body === null) return resume(Effect.void)
       const reader = body.getReader()
-      const decoder = new TextDecoder()
       const fail = (cause: unknown) => resume(Effect.fail(interrupted(cause)))
       const next = () => void reader.read().then(take, fail)
       const take = ({ done, value }: { readonly done: boolean; readonly value?: Uint8Array | undefined }): void => {
         if (this.#aborted.aborted) return
         try {
-          const text = done ? decoder.decode() : decoder.decode(value, { stream: true })
-          const refused = text === "" && done ? undefined : onText(text, value?.byteLength ?? 0)
+          const refused = value === undefined ? undefined : onChunk(value)
           if (refused !== undefined) return resume(Effect.fail(refused))
         } catch (defect) {
           return resume(Effect.die(defect))

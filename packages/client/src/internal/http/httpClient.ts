@@ -1,10 +1,13 @@
 /**
- * The HTTP client that the transports use: one request, and a response whose body is read as text. `fetchClient` works
+ * The HTTP client that the transports use: one request, and a response whose body is read as text or in chunks. `fetchClient` works
  * everywhere, `nodeClient` on Node.
  */
 import type { Headers } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
+
+/** Removes a byte order mark at the start of a body. JSON does not have one. */
+export const withoutBom = (text: string): string => text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 
 /** One HTTP request. */
 export interface HttpRequest {
@@ -14,7 +17,7 @@ export interface HttpRequest {
   readonly body?: string | undefined
 }
 
-/** A response. Its body is read at most once, by `text` or by `pieces`. */
+/** A response. Its body is read at most once, by `text` or by `chunks`. */
 export interface HttpResponse {
   readonly status: number
   /**
@@ -27,10 +30,10 @@ export interface HttpResponse {
   /** Reads the whole body. A body of more than `maxBytes` fails with `ConnectionLost`. */
   readonly text: (maxBytes: number) => Effect.Effect<string, TransportError>
   /**
-   * Passes the body on in pieces as it arrives, decoded as UTF-8. A body that breaks off fails with `ConnectionLost`.
-   * If `onText` returns an error, reading fails with it at once.
+   * Passes the chunks of the body on as they arrive. A body that breaks off fails with `ConnectionLost`. If `onChunk`
+   * returns an error, reading fails with it at once.
    */
-  readonly pieces: (onText: (text: string) => TransportError | undefined) => Effect.Effect<void, TransportError>
+  readonly chunks: (onChunk: (chunk: Uint8Array) => TransportError | undefined) => Effect.Effect<void, TransportError>
 }
 
 /** Makes HTTP requests. */

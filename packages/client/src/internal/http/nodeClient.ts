@@ -2,15 +2,15 @@
  * The HTTP client over `node:http`, the cheapest way to make a request on Node: no `fetch`, no web streams, one write
  * per request.
  */
+import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Http from "node:http"
 import type * as Https from "node:https"
 import type { Socket } from "node:net"
-import { StringDecoder } from "node:string_decoder"
 import { connectionLost, openFailed } from "../errors.ts"
-import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
+import { type HttpClient, type HttpRequest, type HttpResponse, withoutBom } from "./httpClient.ts"
 
 /** The options of the connections. */
 export interface Options {
@@ -57,9 +57,6 @@ const targetOf = (url: URL) => {
 
 type Target = ReturnType<typeof targetOf>
 
-/** Removes a byte order mark at the start. JSON and event streams need none, and `fetch` drops it too. */
-const withoutBom = (decoded: string): string => decoded.charCodeAt(0) === 0xfeff ? decoded.slice(1) : decoded
-
 /**
  * Resumes a fiber in the next tick after the end of a body. Node returns the connection to the agent in that tick: a
  * fiber that resumed earlier and sent another request would open a second connection.
@@ -98,42 +95,27 @@ class NodeResponse implements HttpResponse {
       const tooLong = () =>
         resume(Effect.fail(connectionLost(`The response body exceeds maxMessageBytes (${maxBytes})`)))
       if (Number(body.headers["content-length"]) > maxBytes) return tooLong()
-      // Nearly every body is one chunk.
-      let first: Buffer | undefined
-      let more: Array<Buffer> | undefined
-      let size = 0
+      const buffer = new ByteBuffer()
       body.on("data", (chunk: Buffer) => {
-        size += chunk.length
-        if (size > maxBytes) {
-          first = more = undefined
-          body.destroy()
-          return tooLong()
-        }
-        if (first === undefined) first = chunk
-        else (more ??= [first]).push(chunk)
+        if (buffer.size + chunk.length <= maxBytes) return buffer.add(chunk, true)
+        buffer.clear()
+        body.destroy()
+        tooLong()
       })
-      body.on("end", () => {
-        const bytes = more === undefined ? first : Buffer.concat(more, size)
-        resumeAfterBody(resume, Effect.succeed(bytes === undefined ? "" : withoutBom(bytes.toString("utf8"))))
-      })
+      body.on("end", () => resumeAfterBody(resume, Effect.succeed(withoutBom(buffer.text))))
       body.on("error", (cause) => resume(Effect.fail(brokenOff(cause))))
     })
   }
 
-  pieces(onText: (text: string) => TransportError | undefined): Effect.Effect<void, TransportError> {
+  chunks(onChunk: (chunk: Uint8Array) => TransportError | undefined): Effect.Effect<void, TransportError> {
     return Effect.callback((resume) => {
       const body = this.#body
       const broken = this.#broken
       if (broken !== undefined) return resume(Effect.fail(broken))
-      const decoder = new StringDecoder("utf8")
-      let begun = false
-      const take = (decoded: string): void => {
-        if (decoded === "") return
-        const piece = begun ? decoded : withoutBom(decoded)
-        begun = true
+      body.on("data", (chunk: Buffer) => {
         let wrong: Effect.Effect<never, TransportError> | undefined
         try {
-          const error = onText(piece)
+          const error = onChunk(chunk)
           if (error !== undefined) wrong = Effect.fail(error)
         } catch (defect) {
           wrong = Effect.die(defect)
@@ -141,12 +123,8 @@ class NodeResponse implements HttpResponse {
         if (wrong === undefined) return
         body.removeAllListeners("data").removeAllListeners("end")
         resume(wrong)
-      }
-      body.on("data", (chunk: Buffer) => take(decoder.write(chunk)))
-      body.on("end", () => {
-        take(decoder.end())
-        resumeAfterBody(resume, Effect.void)
       })
+      body.on("end", () => resumeAfterBody(resume, Effect.void))
       body.on("error", (cause) => resume(Effect.fail(brokenOff(cause))))
     })
   }

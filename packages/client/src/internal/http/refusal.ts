@@ -2,6 +2,7 @@
  * Errors for HTTP responses that do not answer a request of the protocol.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Headers } from "@skein/runtime/Connection"
 import { MessageRejected, TransportError } from "@skein/runtime/TransportError"
 import * as Clock from "effect/Clock"
@@ -9,7 +10,7 @@ import * as Effect from "effect/Effect"
 import { connectionLost, isUnhandledStatus } from "../errors.ts"
 import type { HttpChannel } from "./protocol.ts"
 import { customHeaders } from "./settings.ts"
-import type { HttpResponse } from "./httpClient.ts"
+import { type HttpResponse, withoutBom } from "./httpClient.ts"
 
 // How many characters of a body an error message quotes.
 const quoted = 300
@@ -50,12 +51,12 @@ export const errorText = (
   { settings: { maxMessageBytes, refusalTimeout } }: HttpChannel
 ): Effect.Effect<string> => {
   if (mediaType(reply) === "text/event-stream") return Effect.succeed("")
-  let text = ""
-  const read = reply.pieces((piece) => {
-    text += piece.slice(0, maxMessageBytes - text.length)
-    return text.length < maxMessageBytes ? undefined : enough
+  const buffer = new ByteBuffer()
+  const read = reply.chunks((chunk) => {
+    buffer.add(chunk.subarray(0, maxMessageBytes - buffer.size))
+    return buffer.size < maxMessageBytes ? undefined : enough
   })
-  return Effect.map(Effect.timeoutOption(Effect.ignore(read), refusalTimeout), () => text)
+  return Effect.map(Effect.timeoutOption(Effect.ignore(read), refusalTimeout), () => withoutBom(buffer.text))
 }
 
 /** The JSON-RPC error in a body, if it has one. */

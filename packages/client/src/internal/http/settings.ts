@@ -16,10 +16,10 @@ import { openFailed } from "../errors.ts"
  * How a stream of a session is resumed after it broke off, or after the server closed it before its response
  * (2025-11-25, transports, resumability and redelivery).
  *
- * If the server has sent a `retry` field, the stream is requested again after exactly that time. Otherwise, and while
- * requests for the stream fail, the delay starts with `initialDelay` and grows by `factor` up to `maxDelay`; a random
- * part of up to one half is subtracted. After a failure the delay is at least `retry`, and at least `Retry-After`, of
- * which at most 10 minutes count.
+ * If the server has sent a `retry` field, the stream is requested again after that time, within `minRetry` and
+ * `maxRetry`. Otherwise, and while requests for the stream fail, the delay starts with `initialDelay` and grows by
+ * `factor` up to `maxDelay`; a random part of up to one half is subtracted. After a failure the delay is at least
+ * `retry`, and at least `Retry-After`, of which at most 10 minutes count.
  */
 export interface Resumption {
   /** The delay before the first attempt: 1 second by default. */
@@ -28,6 +28,16 @@ export interface Resumption {
   readonly factor?: number | undefined
   /** The longest delay: 30 seconds by default. */
   readonly maxDelay?: Duration.Input | undefined
+  /**
+   * The shortest time that a `retry` field of the server can request: 100 milliseconds by default. A server that
+   * requests less, and ends each stream at once, would otherwise get thousands of requests per second.
+   */
+  readonly minRetry?: Duration.Input | undefined
+  /**
+   * The longest time that a `retry` field of the server can request: 5 minutes by default. The client receives no
+   * messages of the stream during that time.
+   */
+  readonly maxRetry?: Duration.Input | undefined
   /**
    * How many attempts in a row may deliver no event: 10 by default. Then the request fails with `Closed`. An attempt
    * counts even if the server accepted it and closed the stream without an error.
@@ -156,6 +166,8 @@ const resolveResumption = (resumption: Resumption): Resolved["resumption"] => ({
   ...Options.resolve(resumption, { factor: 2, maxAttempts: 10, maxReconnects: 1_000, maxEventIds: 1_024 }, {
     initialDelay: 1_000,
     maxDelay: 30_000,
+    minRetry: 100,
+    maxRetry: 300_000,
     stableAfter: 30_000
   }),
   jitter: "half",

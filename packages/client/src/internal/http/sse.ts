@@ -4,6 +4,7 @@
  * No library is used, because the id of an event without data must be reported: a stream is resumed with it
  * (2025-11-25, transports: the server primes the client with "an event ID and an empty data field").
  */
+import { ByteBuffer, decodeUtf8 } from "@skein/runtime/ByteBuffer"
 
 /** Receives the events of a reader. */
 export interface Listener {
@@ -16,16 +17,22 @@ export interface Listener {
   readonly retry: (millis: number) => void
 }
 
-const digits = /^\d{1,15}$/
+const lineFeed = 10
+const carriageReturn = 13
 
-/** Reads one stream. */
+const digits = /^\d+$/
+
+/**
+ * Reads one stream. Each line is decoded by itself: a part of a decoded chunk would keep the whole chunk in memory, and
+ * an event can have a line in each of thousands of chunks.
+ */
 export class Reader {
   readonly #listener: Listener
-  readonly #maxEvent: number
-  // The pieces of an incomplete line.
-  #lineParts: Array<string> = []
+  readonly #maxEventBytes: number
+  // An incomplete line.
+  readonly #partial = new ByteBuffer()
   #data: Array<string> = []
-  // The number of characters of the current event, with the names of its fields.
+  // The number of bytes of the current event, with the names of its fields.
   #size = 0
   #type = ""
   #id: string | undefined = undefined
@@ -33,60 +40,68 @@ export class Reader {
   // Whether the last piece ended with CR. An LF that follows belongs to it.
   #afterCr = false
 
-  constructor(listener: Listener, maxEvent: number) {
+  /** `maxEventBytes` is the longest event, with the names of its fields. */
+  constructor(listener: Listener, maxEventBytes: number) {
     this.#listener = listener
-    this.#maxEvent = maxEvent
+    this.#maxEventBytes = maxEventBytes
   }
 
   /**
-   * Parses the next piece. Returns `false` once an event is longer than the bound. It must not be called after that.
+   * Parses the next chunk. Returns `false` once an event is longer than the bound. It must not be called after that.
    */
-  feed(text: string): boolean {
-    if (text === "") return true
+  feed(chunk: Uint8Array): boolean {
+    if (chunk.length === 0) return true
     let at = 0
-    if (!this.#isStarted) {
-      this.#isStarted = true
-      if (text.charCodeAt(0) === 0xfeff) at = 1
-    }
     if (this.#afterCr) {
       this.#afterCr = false
-      if (text.charCodeAt(at) === 10) at++
+      if (chunk[0] === lineFeed) at = 1
     }
-    // The position of the next LF and of the next CR, so that no part of the text is searched twice.
-    let lf = text.indexOf("\n", at)
-    let cr = text.indexOf("\r", at)
+    // The position of the next LF and of the next CR, so that no part of the chunk is searched twice.
+    let lf = chunk.indexOf(lineFeed, at)
+    let cr = chunk.indexOf(carriageReturn, at)
     while (lf !== -1 || cr !== -1) {
       const end = cr === -1 || (lf !== -1 && lf < cr) ? lf : cr
-      let line = text.slice(at, end)
-      if (this.#lineParts.length > 0) {
-        this.#lineParts.push(line)
-        line = this.#lineParts.join("")
-        this.#lineParts = []
-      }
+      const length = this.#partial.size + end - at
       this.#size += end - at + 1
+      if (length > 0 && this.#size > this.#maxEventBytes) return false
+      const line = this.#line(chunk, at, end)
       at = end + 1
       if (end === cr) {
-        if (at === text.length) this.#afterCr = true
-        else if (text.charCodeAt(at) === 10) at++
-        cr = text.indexOf("\r", at)
+        if (at === chunk.length) this.#afterCr = true
+        else if (chunk[at] === lineFeed) at++
+        cr = chunk.indexOf(carriageReturn, at)
       }
-      if (lf !== -1 && lf < at) lf = text.indexOf("\n", at)
+      if (lf !== -1 && lf < at) lf = chunk.indexOf(lineFeed, at)
       if (line === "") this.#dispatch()
-      else if (this.#size > this.#maxEvent) return false
-      else this.#field(line)
+      else this.#field(line, length)
     }
-    if (at < text.length) {
-      this.#lineParts.push(at === 0 ? text : text.slice(at))
-      this.#size += text.length - at
+    if (at < chunk.length) {
+      this.#size += chunk.length - at
+      if (this.#size <= this.#maxEventBytes) this.#partial.add(chunk.subarray(at))
     }
-    return this.#size <= this.#maxEvent
+    return this.#size <= this.#maxEventBytes
   }
 
-  #field(line: string): void {
+  /** The text of a line that ends in this chunk. */
+  #line(chunk: Uint8Array, start: number, end: number): string {
+    const partial = this.#partial
+    let line: string
+    if (partial.size === 0) line = start === end ? "" : decodeUtf8(chunk, start, end)
+    else {
+      partial.add(chunk.subarray(start, end))
+      line = partial.text
+      partial.clear()
+    }
+    if (this.#isStarted) return line
+    this.#isStarted = true
+    return line.charCodeAt(0) === 0xfeff ? line.slice(1) : line
+  }
+
+  #field(line: string, length: number): void {
     const colon = line.indexOf(":")
     // A comment does not count as a part of the event.
     if (colon === 0) {
-      this.#size -= line.length + 1
+      this.#size -= length + 1
       return
     }
     const name = colon === -1 ? line : line.slice(0, colon)

@@ -150,16 +150,16 @@ class LegacySse implements HttpProtocol {
   }
 }
 
-/** Requests the stream, and passes its text on until it ends. */
+/** Requests the stream, and passes its chunks on until it ends. */
 const readStream = (
   channel: HttpChannel,
-  onText: (text: string) => TransportError | undefined
+  onChunk: (chunk: Uint8Array) => TransportError | undefined
 ): Effect.Effect<void, TransportError> =>
   channel.exchange({ method: "GET", url: channel.settings.url, headers: { accept: "text/event-stream" } }, (reply) => {
     if (!is2xx(reply)) return Effect.flip(readRefusal(reply, channel))
     const type = mediaType(reply)
     return type === "text/event-stream"
-      ? reply.pieces(onText)
+      ? reply.chunks(onChunk)
       : Effect.fail(unusable(reply, `${type === "" ? "no media type" : type} instead of text/event-stream`))
   })
 
@@ -201,8 +201,8 @@ export const open = (channel: HttpChannel): Effect.Effect<HttpProtocol, Transpor
         resume(Effect.succeed(protocol))
       }
       const reader = new Reader({ event, retry: () => {} }, maxMessageBytes)
-      const take = (text: string): TransportError | undefined =>
-        isOver || reader.feed(text)
+      const take = (chunk: Uint8Array): TransportError | undefined =>
+        isOver || reader.feed(chunk)
           ? undefined
           : connectionLost(`An event of the stream exceeds maxMessageBytes (${maxMessageBytes})`)
       stream = channel.fork(Effect.match(readStream(channel, take), {

@@ -2,6 +2,7 @@
  * Standard Schemas (https://standardschema.dev): validation, and their JSON Schema.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
@@ -25,13 +26,23 @@ const toResult = <A>(result: StandardSchemaV1.Result<A>): Result.Result<A, strin
     ? Result.succeed(result.value)
     : Result.fail(result.issues.slice(0, maxProblems).map(formatIssue).join("\n"))
 
+/** The result for a value that a recursive schema cannot read because it is nested too deeply. Throws other errors. */
+const refuseDepth = (error: unknown): Result.Result<never, string> => {
+  if (Nesting.exceedsStack(error)) return Result.fail(`the value ${Nesting.problem}`)
+  throw error
+}
+
 /** Validates a value: synchronously, or with a promise if the schema does so. */
 export const validateStandard = <A>(
   schema: StandardSchemaV1<unknown, A>,
   value: unknown
 ): Result.Result<A, string> | PromiseLike<Result.Result<A, string>> => {
-  const result = schema["~standard"].validate(value)
-  return Predicate.isPromiseLike(result) ? result.then(toResult) : toResult(result)
+  try {
+    const result = schema["~standard"].validate(value)
+    return Predicate.isPromiseLike(result) ? result.then(toResult, refuseDepth) : toResult(result)
+  } catch (error) {
+    return refuseDepth(error)
+  }
 }
 
 /** Whether a value is a Standard Schema. Some libraries implement it with functions. */

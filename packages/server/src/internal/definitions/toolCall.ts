@@ -5,6 +5,7 @@ import type * as Wire from "@skein/protocol/CallTool"
 import type { Meta } from "@skein/protocol/Message"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import * as Nesting from "@skein/protocol/Nesting"
 import { clip } from "@skein/protocol/Text"
 import type { McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
@@ -94,13 +95,23 @@ const compileResult = <Output>(
   }
 }
 
+/** A handler may return a value of the client, which can be nested too deeply to be written. */
+const refusingDepth = (toResult: ReturnType<typeof compileResult>): typeof toResult => (value) => {
+  try {
+    return toResult(value)
+  } catch (error) {
+    if (Nesting.exceedsStack(error)) return failed(`The result of the tool ${Nesting.problem}`)
+    throw error
+  }
+}
+
 /** Makes the function that runs a tool's calls. Compiles the schemas of the tool once. */
 export const make = <Input, Output, E extends HandlerError>(
   tool: Schemas<Input, Output>,
   handler: (input: Input) => Effect.Effect<unknown, E, McpRequest>
 ): ToolEntry["call"] => {
   const read = tool.input?.compile()
-  const toResult = compileResult(tool.output)
+  const toResult = refusingDepth(compileResult(tool.output))
 
   const settle: (effect: Effect.Effect<unknown, E, McpRequest>) => Effect.Effect<Wire.CallToolResult, E, McpRequest> =
     tool.output?.foreign === true

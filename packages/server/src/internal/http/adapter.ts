@@ -76,3 +76,15 @@ export interface HttpAnswer {
    */
   readonly onClose: (left: () => void) => void
 }
+
+// A byte order mark stays, and is not valid JSON.
+const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** Decodes a body that has arrived as a whole. */
+export const decodeBody = (bytes: ArrayBuffer | Uint8Array): Body => {
+  try {
+    return { text: decoder.decode(bytes) }
+  } catch {
+    return { fault: "Encoding" }
+  }
+}

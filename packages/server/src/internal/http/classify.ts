@@ -52,7 +52,10 @@ export const classify = (
   if (opens && sessions) return "session"
   // "A server that supports only modern versions SHOULD name the protocol versions it supports in any error it returns
   // to an `initialize` request."
-  if (opens) return unsupported(supported, String(message.params?.["protocolVersion"] ?? ""))
+  if (opens) {
+    const requested = message.params?.["protocolVersion"]
+    return unsupported(supported, typeof requested === "string" ? requested : "")
+  }
   const version = request.header(Header.keys.protocolVersion)
   const isStateless = (version !== undefined && isModern(version)) || !sessions
   // "HTTP GET or DELETE to the MCP endpoint: respond with `405 Method Not Allowed`."

@@ -24,9 +24,10 @@ interface State {
 
 const revision = "2025-11-25"
 
-// Milliseconds between two polls: the default, and the lower bound for the interval that a client suggests.
+// Milliseconds between two polls: the default, and the bounds for the interval that a client suggests.
 const pollInterval = 1_000
 const minPollInterval = 100
+const maxPollInterval = 60_000
 
 const invalid = (method: string, why: string): RequestError =>
   new RequestError({ reason: new InvalidResponse({ message: `invalid response to ${method}: ${why}` }), method })
@@ -44,7 +45,8 @@ const awaitTask = Effect.fnUntraced(
   function*(request: RequestContext, task: State) {
     let state = task
     while (state.status === "working") {
-      yield* Effect.sleep(Math.max(minPollInterval, state.pollIntervalMs ?? pollInterval))
+      const suggested = state.pollIntervalMs ?? pollInterval
+      yield* Effect.sleep(Math.min(Math.max(minPollInterval, suggested), maxPollInterval))
       state = yield* Effect.catchIf(
         getTask(request, task.taskId),
         (error) => error instanceof RequestError && error.reason._tag === "Timeout",

@@ -29,19 +29,18 @@ export const canAsk = (caller: Caller, { method, params }: Pick<Question, "metho
   if (Method.request(method, revision) === undefined && Method.inputRequest(method, revision) === undefined) {
     return false
   }
-  const capabilities = caller.capabilities as Capabilities.ClientCapabilities
+  const declares = (...path: ReadonlyArray<string>) => Capabilities.declares(caller.capabilities, ...path)
   switch (method) {
     case Method.Elicit.name:
-      return Capabilities.elicits(capabilities, params?.["mode"] === "url" ? "url" : "form")
+      return Capabilities.elicits(caller.capabilities, params?.["mode"] === "url" ? "url" : "form")
     case Method.CreateMessage.name: {
-      const { sampling } = capabilities
       const tools = params?.["tools"] !== undefined || params?.["toolChoice"] !== undefined
       const context = params?.["includeContext"] !== undefined && params["includeContext"] !== "none"
-      return sampling !== undefined && (!tools || sampling.tools !== undefined) &&
-        (!context || sampling.context !== undefined)
+      return declares("sampling") && (!tools || declares("sampling", "tools")) &&
+        (!context || declares("sampling", "context"))
     }
     case Method.ListRoots.name:
-      return capabilities.roots !== undefined
+      return declares("roots")
     default:
       return false
   }

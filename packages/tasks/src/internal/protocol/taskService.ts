@@ -3,6 +3,7 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import * as Nesting from "@skein/protocol/Nesting"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog, Handled, ToolEntry } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
@@ -80,11 +81,13 @@ export const findTaskService = (catalog: Catalog["Service"]): TaskService["Servi
 const taskNotFound = Effect.fail(McpError.invalidParams("Task not found: the id is unknown, or the task has expired"))
 
 /**
- * The client receives a limit as an error. Any other failure is a defect: the log has it, and the client receives a
- * reference.
+ * The client receives a limit as an error, and so it does for a value of its own that is nested too deeply to be stored.
+ * Any other failure is a defect: the log has it, and the client receives a reference.
  */
 const toMcpError = (error: TaskError): Effect.Effect<never, McpError.McpError> =>
-  error.reason._tag === "LimitExceeded"
+  Nesting.exceedsStack(error)
+    ? Effect.fail(McpError.invalidParams(`Invalid params: a value ${Nesting.problem}`))
+    : error.reason._tag === "LimitExceeded"
     ? Effect.fail(
       new McpError.McpError({
         reason: "InternalError",

@@ -1,13 +1,13 @@
 /**
  * The adapter of an endpoint to `node:http`.
  */
+import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Principal } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
-import { BodyBuffer } from "./body.ts"
 
 /** The state that all requests of one handler share. */
 export interface Shared {
@@ -123,15 +123,15 @@ const decode = (bytes: Uint8Array): Body => {
 
 /** Reads a body, and counts its bytes. */
 const read = (message: IncomingMessage, limit: number, done: (body: Body) => void): void => {
-  let buffer: BodyBuffer | undefined = new BodyBuffer()
+  let buffer: ByteBuffer | undefined = new ByteBuffer()
   const end = (body: Body): void => {
     if (buffer === undefined) return
     buffer = undefined
     done(body)
   }
-  message.on("data", (chunk: Buffer<ArrayBuffer>) => {
+  message.on("data", (chunk: Buffer) => {
     if (buffer === undefined) return
-    if (buffer.size + chunk.length <= limit) return buffer.add(chunk)
+    if (buffer.size + chunk.length <= limit) return buffer.add(chunk, true)
     message.pause()
     end({ fault: "TooLarge" })
   })

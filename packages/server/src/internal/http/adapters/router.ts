@@ -2,6 +2,7 @@
  * The adapter of an endpoint to Effect's `HttpRouter`.
  */
 import * as Header from "@skein/protocol/Header"
+import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Principal } from "@skein/runtime/Connection"
 import * as ByteSize from "effect/ByteSize"
 import * as Cause from "effect/Cause"
@@ -16,8 +17,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
-import { BodyBuffer, decode } from "./body.ts"
+import { type Body, decodeBody, type Headers, type HttpAnswer, type HttpRequest } from "../adapter.ts"
 import { encoder, highWaterMark, StreamingAnswer } from "./streamingAnswer.ts"
 
 const services = /* @__PURE__ */ Context.omit(Scope.Scope, Layer.CurrentMemoMap)
@@ -34,10 +34,10 @@ const collect = (
   limit: number,
   done: (body: Body) => void
 ): Effect.Effect<void, HttpServerError> => {
-  let buffer: BodyBuffer | undefined = new BodyBuffer()
+  let buffer: ByteBuffer | undefined = new ByteBuffer()
   const take = (chunk: Uint8Array): void => {
     if (buffer === undefined) return
-    if (buffer.size + chunk.byteLength <= limit) return buffer.add(chunk as Uint8Array<ArrayBuffer>)
+    if (buffer.size + chunk.byteLength <= limit) return buffer.add(chunk, true)
     buffer = undefined
     done({ fault: "TooLarge" })
   }
@@ -45,14 +45,14 @@ const collect = (
     Stream.runForEachArray(stream, (chunks) => Effect.sync(() => chunks.forEach(take))),
     (exit) =>
       Effect.sync(() => {
-        if (buffer !== undefined) done(Exit.isSuccess(exit) ? decode(buffer.bytes) : { fault: "Aborted" })
+        if (buffer !== undefined) done(Exit.isSuccess(exit) ? decodeBody(buffer.bytes) : { fault: "Aborted" })
       })
   )
 }
 
 /** The outcome of reading a body. A body whose connection broke fails as one that cannot be parsed. */
 const bodyOf = (exit: Exit.Exit<ArrayBuffer, HttpServerError>): Body => {
-  if (exit._tag === "Success") return decode(exit.value)
+  if (exit._tag === "Success") return decodeBody(exit.value)
   const failed = exit.cause.reasons.find(Cause.isFailReason)
   return { fault: failed !== undefined && isTooLarge(failed.error) ? "TooLarge" : "Aborted" }
 }

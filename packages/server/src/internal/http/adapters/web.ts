@@ -2,10 +2,10 @@
  * The adapter of an endpoint to web standards: from a `Request`, and to a `Response`. It depends on no platform.
  */
 import * as Header from "@skein/protocol/Header"
+import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
-import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
-import { decode, strict } from "./body.ts"
+import { type Body, decodeBody, type Headers, type HttpAnswer, type HttpRequest } from "../adapter.ts"
 import { encoder, highWaterMark, StreamingAnswer } from "./streamingAnswer.ts"
 
 /** The values that the application supplies with a request. */
@@ -32,15 +32,13 @@ const bodyOf = (body: unknown, limit: number): Body => {
     : body instanceof ArrayBuffer
     ? new Uint8Array(body)
     : encoder.encode(typeof body === "string" ? body : JSON.stringify(body))
-  return bytes.byteLength > limit ? { fault: "TooLarge" } : decode(bytes)
+  return bytes.byteLength > limit ? { fault: "TooLarge" } : decodeBody(bytes)
 }
 
 /** Reads a body to its end, and no further than the limit. Never fails. */
 const collect = async (stream: ReadableStream<Uint8Array>, limit: number): Promise<Body> => {
   const reader = stream.getReader()
-  const decoder = new TextDecoder("utf-8", strict)
-  let size = 0
-  let text = ""
+  const buffer = new ByteBuffer()
   for (;;) {
     let chunk: { readonly done: boolean; readonly value?: Uint8Array | undefined }
     try {
@@ -48,18 +46,12 @@ const collect = async (stream: ReadableStream<Uint8Array>, limit: number): Promi
     } catch {
       return { fault: "Aborted" }
     }
-    size += chunk.value?.byteLength ?? 0
-    if (size > limit) {
+    if (chunk.value === undefined) return decodeBody(buffer.bytes)
+    if (buffer.size + chunk.value.byteLength > limit) {
       reader.cancel().catch(() => {})
       return { fault: "TooLarge" }
     }
-    try {
-      text += chunk.value === undefined ? decoder.decode() : decoder.decode(chunk.value, { stream: true })
-    } catch {
-      reader.cancel().catch(() => {})
-      return { fault: "Encoding" }
-    }
-    if (chunk.done) return { text }
+    buffer.add(chunk.value, true)
   }
 }
 

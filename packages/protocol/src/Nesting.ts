@@ -1,0 +1,39 @@
+/**
+ * Values that are nested deeper than the stack. JSON allows any depth and `JSON.parse` reads it, but recursive code
+ * fails for it: `JSON.stringify`, and the parser of a recursive schema, which needs many frames for each level.
+ *
+ * Code that reads or writes a value of a peer recursively catches that error, and refuses the value.
+ */
+
+interface CauseLike {
+  readonly cause?: unknown
+  readonly reasons?: ReadonlyArray<{ readonly defect?: unknown }> | undefined
+}
+
+/**
+ * Whether an error means that the stack was exceeded. It also finds that error as the `cause` of another error, and as
+ * a defect in an Effect `Cause`, which is how schemas report it.
+ *
+ * @example
+ * try {
+ *   return JSON.stringify(value)
+ * } catch (error) {
+ *   if (Nesting.exceedsStack(error)) return undefined
+ *   throw error
+ * }
+ */
+export const exceedsStack = (error: unknown): boolean => {
+  let at = error
+  // The depth is bounded because an error may be its own cause.
+  for (let depth = 0; depth < 8 && typeof at === "object" && at !== null; depth++) {
+    // V8 and JavaScriptCore, then SpiderMonkey.
+    if (at instanceof RangeError && /\bcall stack\b/i.test(at.message)) return true
+    if (at instanceof Error && at.name === "InternalError" && /\brecursion\b/i.test(at.message)) return true
+    const { cause, reasons } = at as CauseLike
+    at = Array.isArray(reasons) ? reasons.find(({ defect }) => defect !== undefined)?.defect : cause
+  }
+  return false
+}
+
+/** Describes the fault of a value for which `exceedsStack` holds, as the predicate of a sentence. */
+export const problem = "is nested too deeply"
