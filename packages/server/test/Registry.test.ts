@@ -27,12 +27,13 @@ interface Change {
   readonly removed: ReadonlyArray<Change>
 }
 
-/** The entries of a name that no removal hides, in the order of addition. */
+/** The entries of a name, those that removals hide included, in the order of addition. */
+const added = (all: ReadonlyArray<Change>, name: string): ReadonlyArray<Change> =>
+  all.filter((change) => change.name === name && (change.what === "add" || change.what === "replace"))
+
+/** The entries of a name that no removal hides. */
 const entries = (all: ReadonlyArray<Change>, name: string): ReadonlyArray<Change> =>
-  all.filter((change) =>
-    change.name === name && (change.what === "add" || change.what === "replace") &&
-    !all.some(({ removed }) => removed.includes(change))
-  )
+  added(all, name).filter((change) => !all.some(({ removed }) => removed.includes(change)))
 
 const switches: ReadonlySet<string> = new Set(["enable", "disable", "on", "off"])
 const isLasting = ({ what }: Change): boolean => what === "on" || what === "off"
@@ -95,7 +96,7 @@ describe("a registry", () => {
             if (Exit.isSuccess(made)) {
               // A persistent switch replaces the previous persistent switch.
               if (what === "on" || what === "off") all = all.filter((other) => !isLasting(other) || other.name !== name)
-              all = [...all, { what, name, entry, scope, removed: what === "remove" ? before : [] }]
+              all = [...all, { what, name, entry, scope, removed: what === "remove" ? added(all, name) : [] }]
             }
           }
           agrees()
