@@ -8,7 +8,7 @@
  * handler runs until it returns an answer, the server cancels the task, its time is up, or the connection ends. The
  * client's option `taskReceiver` sets the bounds or turns tasks off.
  *
- * - A task belongs to its connection: the next connection does not have it. Its id has 192 random bits.
+ * - A task belongs to its connection: the next connection does not have it. Its id has 190 random bits.
  * - While a task runs, the timeouts of the client's own calls are paused, as for any input request of the server.
  * - The server is notified when a task ends (`notifications/tasks/status`).
  *

@@ -5,7 +5,7 @@ import type { Owner, State } from "../../src/TaskState.ts"
 import { all, completed, counters, each, fresh, insert, stateOf, task } from "./kit.ts"
 
 each(all, (backend) => {
-  it.effect("stores a new task as it was given, with an id of 192 bits", () =>
+  it.effect("stores a new task as it was given, with an id of 190 bits", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const state = yield* insert(opened)

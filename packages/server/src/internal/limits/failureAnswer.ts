@@ -18,7 +18,8 @@ export const describeRequest = (request: RequestContext): string => {
 /**
  * Answers a request whose handler ran but has no usable result. The answer of a tool is a result with `isError`, from
  * which a model can learn ("Tool Execution Errors contain actionable feedback that language models can use to
- * self-correct"). The answer of any other method is `-32603`.
+ * self-correct"). The answer of any other method is `-32603`. For middleware only: the dispatcher adds `resultType` to
+ * what middleware returns.
  */
 export const failureAnswer = (
   request: RequestContext,

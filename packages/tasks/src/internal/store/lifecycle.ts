@@ -1,5 +1,5 @@
 /**
- * Creates, ends and deletes tasks: the changes that the counters count.
+ * Creates, ends and deletes tasks, and updates the numbers that the limits bound.
  */
 import * as RandomId from "@skein/runtime/RandomId"
 import * as Effect from "effect/Effect"

@@ -13,6 +13,7 @@ const createTables: Migration = (pg) => {
   const id = pg ? `TEXT COLLATE "C"` : "TEXT"
   // Leaves free space in each page, so that frequent updates stay in place and do not change indexes.
   const fillFactor = pg ? "WITH (fillfactor = 70)" : ""
+  // From `expires_at` on a task is not readable, and the sweeper cancels and deletes it.
   return [
     `CREATE TABLE IF NOT EXISTS skein_tasks (
       id ${id} NOT NULL PRIMARY KEY,
