@@ -38,7 +38,6 @@ export class ScriptedConnection implements Connection {
   readonly #texts: Array<string> = []
   #receiver: Receiver | undefined = undefined
   #end: End | undefined = undefined
-  #isPaused = false
   #isScheduled = false
   #turns = 0
 
@@ -65,15 +64,6 @@ export class ScriptedConnection implements Connection {
     }
     if (isDelivered) this.#handler.receive(received, this)
     return true
-  }
-
-  pause(): void {
-    this.#isPaused = true
-  }
-
-  resume(): void {
-    this.#isPaused = false
-    this.#schedule()
   }
 
   readonly close: Effect.Effect<void> = Effect.sync(() => {
@@ -116,7 +106,7 @@ export class ScriptedConnection implements Connection {
    * turns wait for them.
    */
   #schedule(): void {
-    if (this.#isScheduled || this.#receiver === undefined || (this.#isPaused && this.#end === undefined)) return
+    if (this.#isScheduled || this.#receiver === undefined) return
     this.#isScheduled = true
     if (++this.#turns % turnsAtOnce === 0) setImmediate(this.#turn)
     else queueMicrotask(this.#turn)
@@ -131,7 +121,7 @@ export class ScriptedConnection implements Connection {
     const receiver = this.#receiver
     if (receiver === undefined) return
     // A client may send a request while it receives: the reply waits for another turn, like every reply.
-    for (let left = this.#texts.length; left > 0 && !this.#isPaused && this.#texts.length > 0; left--) {
+    for (let left = this.#texts.length; left > 0 && this.#texts.length > 0; left--) {
       receiver.message(JsonRpc.parseText(this.#texts.shift()!))
     }
     if (this.#texts.length > 0) return this.#schedule()
