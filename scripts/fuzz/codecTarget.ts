@@ -18,7 +18,6 @@ const line = (result: Result.Result<unknown, unknown>): void => {
 
 export const codecTarget: Target = {
   name: "codec",
-  concurrency: 1,
   run: (random, report) =>
     Effect.sync(() => {
       const revision = random.pick(Revision.all)

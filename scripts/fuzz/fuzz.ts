@@ -53,15 +53,12 @@ export const fuzz = async ({ at, milliseconds, only, print, runs = Infinity, see
   const until = Date.now() + milliseconds
   const slice = (target: Target): Effect.Effect<void> => {
     const sliceEnd = Math.min(Date.now() + 2_000, until)
-    const worker = Effect.suspend(function next(): Effect.Effect<void> {
-      if (Date.now() >= sliceEnd || counts.get(target.name)! >= runs) return Effect.void
-      const index = counts.get(target.name)!
-      counts.set(target.name, index + 1)
-      return Effect.flatMap(one(target, index), () => Effect.suspend(next))
-    })
-    return Effect.all(Array.from({ length: target.concurrency }, () => worker), {
-      concurrency: "unbounded",
-      discard: true
+    return Effect.gen(function*() {
+      while (Date.now() < sliceEnd && counts.get(target.name)! < runs) {
+        const index = counts.get(target.name)!
+        counts.set(target.name, index + 1)
+        yield* one(target, index)
+      }
     })
   }
   try {

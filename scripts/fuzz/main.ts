@@ -1,5 +1,5 @@
 /**
- * Sends hostile messages to servers and clients: `npm run fuzz -- --minutes 60`. A run with one seed can be repeated:
+ * Sends hostile messages to a server and to the codecs: `npm run fuzz -- --minutes 60`. A run with one seed can be repeated:
  * `--seed 7 --only server --at 1234` repeats one run of one target.
  *
  * It fails when a run throws, dies, logs an error, or leaves its target without an answer to the next request.

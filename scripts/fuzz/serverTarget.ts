@@ -5,18 +5,16 @@ import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import * as McpServer from "@skein/server/McpServer"
-import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type * as Random from "../../packages/protocol/test/oracle/Random.ts"
 import * as Hostile from "./hostileJson.ts"
 import * as Server from "./server.ts"
-import { observed, type Report, settle, type Target } from "./target.ts"
+import { errorLogger, observed, type Report, settle, type Target } from "./target.ts"
 import { TextConnection } from "./textConnection.ts"
 
 type Json = Hostile.Anything
@@ -82,7 +80,7 @@ const meta = (version: string) => ({
 })
 
 /** A request or a notification with damaged members. */
-export const hostileMessage = (
+const hostileMessage = (
   random: Random.Random,
   revision: Revision.Revision,
   id: number,
@@ -136,10 +134,7 @@ const nextRound = (random: Random.Random, sent: Json, { inputRequests, requestSt
 }
 
 let currentReport: Report = () => {}
-const logger = Logger.make<unknown, void>(({ cause, logLevel, message }) => {
-  if (logLevel !== "Error" && logLevel !== "Fatal") return
-  currentReport(`logged: ${String(message)} ${Cause.pretty(cause)}`.slice(0, 3_000))
-})
+const logger = errorLogger((fault) => currentReport(fault))
 
 // A server collects tasks and subscriptions, so it is replaced now and then.
 let built:
@@ -163,7 +158,7 @@ export const close = Effect.suspend(() => {
 })
 
 /** Uses the server, and reports the errors that it logs. */
-export const withServer = <A, E>(
+const withServer = <A, E>(
   report: Report,
   use: Effect.Effect<A, E, McpServer.McpServer | Scope.Scope>
 ): Effect.Effect<void> =>
@@ -175,7 +170,6 @@ export const withServer = <A, E>(
 
 export const serverTarget: Target = {
   name: "server",
-  concurrency: 1,
   run: (random, report) =>
     withServer(
       report,

@@ -40,16 +40,9 @@ export class TextConnection implements Connection {
     if (this.#end === undefined) this.#reader.push(bytes)
   }
 
-  /** The other side has ended. */
-  hangUp(): void {
-    this.#finish({ _tag: "ClosedByPeer" })
-  }
-
-  #finish(end: End): void {
+  readonly close: Effect.Effect<void> = Effect.sync(() => {
     if (this.#end !== undefined) return
-    this.#end = end
-    this.#receiver?.end(end)
-  }
-
-  readonly close: Effect.Effect<void> = Effect.sync(() => this.#finish({ _tag: "ClosedByUs" }))
+    this.#end = { _tag: "ClosedByUs" }
+    this.#receiver?.end(this.#end)
+  })
 }
