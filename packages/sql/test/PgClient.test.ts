@@ -1,7 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import * as PgClient from "@skein/sql/PgClient"
 import * as Cause from "effect/Cause"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -11,6 +10,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
 import { describePostgres } from "./describePostgres.ts"
+import { openTransaction, reasonOf } from "./kit.ts"
 import type { Postgres } from "./postgres.ts"
 
 const on = <A, E>(
@@ -24,9 +24,6 @@ const on = <A, E>(
       PgClient.layer({ url: Redacted.make(url), ...options })
     )
   ))
-
-const reasonOf = <A, E>(effect: Effect.Effect<A, E | SqlError>) =>
-  Effect.map(Effect.flip(effect), (error) => (error as SqlError).reason._tag)
 
 /** Polls the views of the server: nothing else shows that a statement waits there. */
 const until = (sql: PgClient.Client, condition: string): Effect.Effect<void, SqlError> =>
@@ -193,14 +190,10 @@ describePostgres("PgClient", (postgres) => {
     on(postgres(), (sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id int PRIMARY KEY)`
-        const inside = yield* Deferred.make<void>()
-        const fiber = yield* Effect.forkChild(sql.withTransaction(Effect.gen(function*() {
-          yield* sql`INSERT INTO t VALUES (1)`
-          yield* sql`SELECT pg_advisory_xact_lock(1)`
-          yield* Deferred.succeed(inside, undefined)
-          return yield* Effect.never
-        })))
-        yield* Deferred.await(inside)
+        const fiber = yield* openTransaction(
+          sql,
+          Effect.andThen(sql`INSERT INTO t VALUES (1)`, sql`SELECT pg_advisory_xact_lock(1)`)
+        )
         yield* Fiber.interrupt(fiber)
         expect(yield* sql`SELECT id FROM t`).toEqual([])
         expect(yield* sql`SELECT pg_try_advisory_lock(1) AS free`).toEqual([{ free: true }])

@@ -2,13 +2,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as PgClient from "@skein/sql/PgClient"
 import * as SqliteClient from "@skein/sql/SqliteClient"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
 import { describePostgres } from "./describePostgres.ts"
+import { openTransaction, reasonOf } from "./kit.ts"
 
 type Names = Pick<PgClient.Options & SqliteClient.Options, "transformQueryNames" | "transformResultNames">
 
@@ -17,9 +17,6 @@ type On = <A, E>(
   program: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>,
   names?: Names
 ) => Effect.Effect<A, E | SqlError>
-
-const reasonOf = <A, E>(effect: Effect.Effect<A, E | SqlError>) =>
-  Effect.map(Effect.flip(effect), (error) => (error as SqlError).reason)
 
 const tests = (on: On) => {
   it.live("runs templates, helpers, values and streams", () =>
@@ -78,7 +75,7 @@ const tests = (on: On) => {
       Effect.gen(function*() {
         yield* sql`CREATE TABLE a (id INTEGER PRIMARY KEY)`
         yield* sql`CREATE TABLE b (id INTEGER REFERENCES a DEFERRABLE INITIALLY DEFERRED)`
-        expect((yield* reasonOf(sql.withTransaction(sql`INSERT INTO b VALUES (1)`)))._tag).toBe("ConstraintError")
+        expect(yield* reasonOf(sql.withTransaction(sql`INSERT INTO b VALUES (1)`))).toBe("ConstraintError")
         yield* sql.withTransaction(sql`INSERT INTO a VALUES (1)`)
         expect(yield* sql`SELECT (SELECT count(*) FROM a) AS a, (SELECT count(*) FROM b) AS b`)
           .toEqual([{ a: 1, b: 0 }])
@@ -89,14 +86,7 @@ const tests = (on: On) => {
     on((sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY)`
-        const inside = yield* Deferred.make<void>()
-        const transaction = yield* Effect.forkChild(sql.withTransaction(
-          sql`INSERT INTO t VALUES (1)`.pipe(
-            Effect.andThen(Deferred.succeed(inside, undefined)),
-            Effect.andThen(Effect.never)
-          )
-        ))
-        yield* Deferred.await(inside)
+        const transaction = yield* openTransaction(sql, sql`INSERT INTO t VALUES (1)`)
         yield* Fiber.interrupt(transaction)
         expect(yield* sql`SELECT id FROM t`).toEqual([])
         yield* sql`INSERT INTO t VALUES (1)`
@@ -114,7 +104,7 @@ const tests = (on: On) => {
           sql`INSERT INTO t VALUES (2, 'y', 0)`,
           sql`INSERT INTO t VALUES (2, 'y', ${null})`,
           sql`SELEC`
-        ], reasonOf)
+        ], (failing) => Effect.map(Effect.flip(failing), ({ reason }) => reason))
         expect(reasons.map(({ _tag }) => _tag)).toEqual([
           "UniqueViolation",
           "UniqueViolation",

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as SqliteClient from "@skein/sql/SqliteClient"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -13,6 +11,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
+import { openTransaction, reasonOf } from "./kit.ts"
 
 const on = <A, E>(
   filename: string,
@@ -24,9 +23,6 @@ const inMemory = <A, E>(
   program: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>,
   options?: Omit<SqliteClient.Options, "filename">
 ) => on(":memory:", program, options)
-
-const reasonOf = <A, E>(effect: Effect.Effect<A, E | SqlError>) =>
-  Effect.map(Effect.flip(effect), (error) => (error as SqlError).reason._tag)
 
 /** Returns the path of a file in a folder that is removed with the scope. */
 const temporary = Effect.acquireRelease(
@@ -91,14 +87,7 @@ describe("SqliteClient", () => {
     inMemory((sql) =>
       Effect.gen(function*() {
         yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY)`
-        const inside = yield* Deferred.make<void>()
-        const transaction = yield* Effect.forkChild(sql.withTransaction(
-          sql`INSERT INTO t VALUES (1)`.pipe(
-            Effect.andThen(Deferred.succeed(inside, undefined)),
-            Effect.andThen(Effect.never)
-          )
-        ))
-        yield* Deferred.await(inside)
+        const transaction = yield* openTransaction(sql, sql`INSERT INTO t VALUES (1)`)
         const outside = yield* Effect.forkChild(sql`SELECT id FROM t`, { startImmediately: true })
         yield* Effect.yieldNow
         expect(outside.pollUnsafe()).toBe(undefined)
