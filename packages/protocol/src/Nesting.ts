@@ -35,5 +35,21 @@ export const exceedsStack = (error: unknown): boolean => {
   return false
 }
 
+/**
+ * Makes a function that reads or writes a value recursively, and returns what `refuse` returns where that exceeds the
+ * stack. Other errors are thrown.
+ *
+ * @example
+ * const lengthOf = Nesting.refusing((value: unknown) => JSON.stringify(value).length, () => Infinity)
+ */
+export const refusing = <A, B>(use: (value: A) => B, refuse: () => B) => (value: A): B => {
+  try {
+    return use(value)
+  } catch (error) {
+    if (exceedsStack(error)) return refuse()
+    throw error
+  }
+}
+
 /** Describes the fault of a value for which `exceedsStack` holds, as the predicate of a sentence. */
 export const problem = "is nested too deeply"

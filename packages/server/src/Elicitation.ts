@@ -42,6 +42,7 @@ import * as Capabilities from "@skein/protocol/Capabilities"
 import type * as Wire from "@skein/protocol/Elicitation"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
+import * as Nesting from "@skein/protocol/Nesting"
 import type { Revision } from "@skein/protocol/Revision"
 import { clip, quote } from "@skein/protocol/Text"
 import { type CallOptions, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
@@ -50,7 +51,6 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Cancelled, Declined, type InputError, InvalidRequest, InvalidResponse } from "./InputError.ts"
-import { refusingDepth } from "./internal/definitions/inputSchema.ts"
 import { toRequestedSchema } from "./internal/definitions/requestedSchema.ts"
 import { failInput, requestInput, type TaskOptions } from "./internal/input/requestInput.ts"
 import { sessionOf } from "./internal/dispatch/session.ts"
@@ -126,9 +126,9 @@ class FormImpl<A> implements Form<A> {
 
   constructor(schema: Schema.ConstraintCodec<A, unknown>) {
     this.requestedSchema = toRequestedSchema(schema)
-    this.decode = refusingDepth(
+    this.decode = Nesting.refusing<unknown, Result.Result<A, { readonly message: string }>>(
       Schema.decodeUnknownResult(Schema.toCodecJson(schema), { errors: "all" }),
-      (message): { readonly message: string } => ({ message })
+      () => Result.fail({ message: `the value ${Nesting.problem}` })
     )
   }
 }

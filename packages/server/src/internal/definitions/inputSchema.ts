@@ -139,21 +139,6 @@ export const holdsAtMost = (value: unknown, most: number): boolean => {
 }
 
 /**
- * Calls a function that reads a value of a peer. A value that a recursive schema cannot read because it is nested too
- * deeply is a fault of the value.
- */
-export const refusingDepth =
-  <A, B, E>(read: (value: A) => Result.Result<B, E>, refuse: (message: string) => E) =>
-  (value: A): Result.Result<B, E> => {
-    try {
-      return read(value)
-    } catch (error) {
-      if (Nesting.exceedsStack(error)) return Result.fail(refuse(`the value ${Nesting.problem}`))
-      throw error
-    }
-  }
-
-/**
  * Compiles the function that decodes a value. Validation stops at the first problem, because a body may have a million
  * of them. Only a small value is decoded a second time, to report all of its problems.
  */
@@ -162,11 +147,11 @@ export const decoder = <A>(
 ): (value: unknown) => Result.Result<A, string> => {
   const decode = Schema.decodeUnknownResult(schema)
   let all: typeof decode | undefined
-  return refusingDepth((value) => {
+  return Nesting.refusing((value: unknown): Result.Result<A, string> => {
     const decoded = decode(value)
     if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
     if (!holdsAtMost(value, maxValuesForAllProblems)) return Result.fail(decoded.failure.message)
     const again = (all ??= Schema.decodeUnknownResult(schema, { errors: "all" }))(value)
     return Result.fail((Result.isFailure(again) ? again : decoded).failure.message)
-  }, (message) => message)
+  }, () => Result.fail(`the value ${Nesting.problem}`))
 }

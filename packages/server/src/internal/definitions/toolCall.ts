@@ -95,23 +95,17 @@ const compileResult = <Output>(
   }
 }
 
-/** A handler may return a value of the client, which can be nested too deeply to be written. */
-const refusingDepth = (toResult: ReturnType<typeof compileResult>): typeof toResult => (value) => {
-  try {
-    return toResult(value)
-  } catch (error) {
-    if (Nesting.exceedsStack(error)) return failed(`The result of the tool ${Nesting.problem}`)
-    throw error
-  }
-}
-
 /** Makes the function that runs a tool's calls. Compiles the schemas of the tool once. */
 export const make = <Input, Output, E extends HandlerError>(
   tool: Schemas<Input, Output>,
   handler: (input: Input) => Effect.Effect<unknown, E, McpRequest>
 ): ToolEntry["call"] => {
   const read = tool.input?.compile()
-  const toResult = refusingDepth(compileResult(tool.output))
+  // A handler may return a value of the client, which can be nested too deeply to be written.
+  const toResult = Nesting.refusing(
+    compileResult(tool.output),
+    () => failed(`The result of the tool ${Nesting.problem}`)
+  )
 
   const settle: (effect: Effect.Effect<unknown, E, McpRequest>) => Effect.Effect<Wire.CallToolResult, E, McpRequest> =
     tool.output?.foreign === true

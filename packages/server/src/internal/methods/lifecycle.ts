@@ -13,9 +13,8 @@ export const install = (methods: MethodTable): void => {
   const { catalog, description, subscriptions } = methods
   const instructions = description.instructions === undefined ? undefined : { instructions: description.instructions }
 
-  const openSession = (peer: SessionPeer, { capabilities, info, principal, revision }: Caller): ServerSession => {
-    return subscriptions.openSession(new ServerSession(peer, revision, info, capabilities, principal))
-  }
+  const openSession = (peer: SessionPeer, { capabilities, info, principal, revision }: Caller): ServerSession =>
+    subscriptions.openSession(new ServerSession(peer, revision, info, capabilities, principal))
 
   // Session-based revisions only. `MethodTable.finish` encodes the result.
   methods.add(Method.Ping, () => Effect.succeed({}))
