@@ -85,7 +85,7 @@ export interface Connection {
   readonly drained: Effect.Effect<void>
   /**
    * Whether so much output waits for the peer that further requests of the peer should be refused: it does not read
-   * their responses. Undefined on transports that limit each stream by itself (HTTP).
+   * their responses. Undefined over HTTP, where each stream has a limit of its own.
    */
   readonly isOutputFull?: boolean | undefined
   /** Ends the connection after flushing, as far as that is possible. It never fails, and may be called again. */

@@ -6,7 +6,7 @@ import { type Json, open, pass, refuseSubscriptions, result, run, shapes } from 
 
 const broken: { readonly [what: string]: (state: Json) => Json } = {
   "no id": (state) => ({ ...state, taskId: undefined }),
-  "an id that is no text": (state) => ({ ...state, taskId: 7 }),
+  "an id that is not a text": (state) => ({ ...state, taskId: 7 }),
   "an empty id": (state) => ({ ...state, taskId: "" }),
   "an id that fits no header": (state) => ({ ...state, taskId: "x".repeat(5000) }),
   "a status of its own": (state) => ({ ...state, status: "pondering" }),

@@ -23,8 +23,8 @@ const carriageReturn = 13
 const digits = /^\d+$/
 
 /**
- * Reads one stream. Each line is decoded by itself: a part of a decoded chunk would keep the whole chunk in memory, and
- * an event can have a line in each of thousands of chunks.
+ * Reads one stream. It decodes line by line, and not a whole chunk: a line that is cut out of a decoded chunk keeps that
+ * chunk in memory, and one event may have lines in thousands of chunks.
  */
 export class Reader {
   readonly #listener: Listener
