@@ -10,7 +10,8 @@
  */
 import * as AST from "effect/SchemaAST"
 import { type FieldRule, fieldRule, guardOf, type MemberRule, memberRule, refuse, type Window } from "./Annotate.ts"
-import { isObject, type JsonObject } from "./JsonRpc.ts"
+import { literalsOf, without } from "./internal/repair.ts"
+import { isObject } from "./JsonRpc.ts"
 import * as Revision from "./Revision.ts"
 
 /** `lift` when reading a message, `lower` when writing one. */
@@ -96,10 +97,10 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     const from = direction === "lift" ? wire : name
     known.add(name).add(wire)
     const child = compile(signature.type, revision, direction)
-    if (!within(rule, revision)) {
+    // Reading keeps a member outside its window: peers send members that are newer than the negotiated revision.
+    if (direction === "lower" && !within(rule, revision)) {
       drops.push(name)
-      if (direction === "lower" && rule.refuse !== undefined) refusals.push([name, rule.refuse])
-      if (direction === "lift" && rule.default !== undefined) fills.push([name, () => rule.default])
+      if (rule.refuse !== undefined) refusals.push([name, rule.refuse])
       continue
     }
     // A change applies under the old name of each direction (the wire's when lifting); the rename follows.
@@ -118,7 +119,7 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
     if (rule.default !== undefined) fills.push([direction === "lift" ? name : wire, () => rule.default])
     const fill = rule.fill
     if (direction === "lower" && fill !== undefined) fills.push([wire, () => fill(revision)])
-    if (rule.required?.(revision) === true) required.push(direction === "lift" ? name : wire)
+    if (within(rule, revision) && rule.required?.(revision) === true) required.push(direction === "lift" ? name : wire)
   }
   const signature = ast.indexSignatures[0]
   const index = signature === undefined ? undefined : compile(signature.type, revision, direction)
@@ -126,20 +127,6 @@ const planObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
   return steps === 0 && index === undefined
     ? undefined
     : { drops, refusals, changes, renames, fills, required, index, known }
-}
-
-/**
- * Copies an object without some members. An own `__proto__` is defined, not assigned, so that it stays an own member.
- */
-const without = (value: JsonObject, drops: ReadonlyArray<string>): Mutable => {
-  const out: Mutable = {}
-  for (const key of Object.keys(value)) {
-    if (drops.includes(key)) continue
-    if (key === "__proto__") {
-      Object.defineProperty(out, key, { value: value[key], enumerable: true, configurable: true, writable: true })
-    } else out[key] = value[key]
-  }
-  return out
 }
 
 const makeObject = (ast: AST.Objects, revision: Revision.Revision, direction: Direction): Adapter | undefined => {
@@ -175,7 +162,8 @@ const makeObject = (ast: AST.Objects, revision: Revision.Revision, direction: Di
       out[to] = moved
     }
     for (const [key, fill] of fills) {
-      if (out[key] !== undefined) continue
+      const before = out[key]
+      if (before !== undefined && (before !== null || direction === "lower")) continue
       const filled = fill()
       if (filled === undefined) continue
       if (out === value) out = { ...value }
@@ -207,14 +195,6 @@ interface Branch {
   readonly adapt: Adapter | undefined
   readonly exists: boolean
   readonly rule: MemberRule | undefined
-}
-
-const literalsOf = (ast: AST.AST): ReadonlyArray<unknown> | undefined => {
-  if (AST.isLiteral(ast)) return [ast.literal]
-  if (AST.isUnion(ast) && ast.types.length > 0 && ast.types.every(AST.isLiteral)) {
-    return ast.types.map((type) => (type as AST.Literal).literal)
-  }
-  return undefined
 }
 
 /** Makes the function that recognizes values of a schema, one level deep. */

@@ -7,7 +7,8 @@
  * `until` is the first one that does not.
  *
  * The rules of a **field**:
- * - Outside its window a field is left out when writing and ignored when reading: its name is then an unknown member.
+ * - Outside its window a field is left out when writing. Reading keeps it, since peers send members that are newer than
+ *   the negotiated revision; a malformed one is left out, as its name is then an unknown member.
  * - `default`: the value of an absent field, when reading any revision and when writing within the window.
  * - `fill`: the value of an absent field within the window, when writing only. It may return `undefined` to leave the
  *   field absent, and may call {@link refuse}.
@@ -18,6 +19,10 @@
  *   without the field, and so does writing, unless the field is filled in.
  * - `refuse`: the name of the field in the error for writing it outside its window. Use it where leaving the field out
  *   would change the meaning of the message.
+ * - `absent`: the value of a required field that is absent or `null`, when reading. Peers leave the field out although
+ *   every revision requires it.
+ * - `essential`: a malformed value makes the message malformed. Other optional fields are left out where `Codec` may
+ *   ignore malformed members. A list or a record that is essential is read whole: no item is left out.
  *
  * The rules of a **union member**:
  * - `degrade`: the value to write instead outside the window. Use it for displayed content only. Without it, writing
@@ -64,6 +69,8 @@ export interface FieldOptions<T> {
   readonly rename?: (Window & { readonly to: string }) | undefined
   readonly lower?: ((value: T, revision: Revision) => unknown) | undefined
   readonly refuse?: string | undefined
+  readonly essential?: boolean | undefined
+  readonly absent?: T | undefined
   readonly required?: ((revision: Revision) => boolean) | undefined
   readonly lift?: ((value: unknown, revision: Revision) => T | undefined) | undefined
 }
@@ -86,6 +93,7 @@ export interface MemberRule extends MemberOptions<unknown> {}
 const fieldKey = "~skein/field"
 const memberKey = "~skein/member"
 const guardKey = "~skein/guard"
+const fallbackKey = "~skein/fallback"
 
 /** Reads the rules of a field from the type of its property signature. */
 export const fieldRule = (type: AST.AST): FieldRule | undefined =>
@@ -115,9 +123,24 @@ export const guardOf = (ast: AST.AST): ((value: unknown) => boolean) | undefined
 export const field = <S extends Schema.Top>(schema: S, options: FieldOptions<S["Type"]> & Window): S =>
   schema.annotateKey({ [fieldKey]: { ...fieldRule(schema.ast), ...options } }) as unknown as S
 
-/** A field that some peers write as `null` instead of leaving it out. Reading ignores the `null`. */
-export const orNull = <S extends Schema.Top>(schema: S): S =>
-  field(schema, { lift: (value) => value === null ? undefined : value })
+/**
+ * An optional field without which the message has another meaning, such as `nextCursor`: see `essential`.
+ *
+ * @example
+ * Annotate.essential(Schema.optionalKey(Schema.String))
+ */
+export const essential = <S extends Schema.Top>(schema: S): S => field(schema, { essential: true })
+
+/**
+ * Attaches to a union the value that is read instead of a value of no member, where `Codec` may ignore malformed
+ * members. `undefined` leaves the value unreadable.
+ */
+export const fallback = <S extends Schema.Top>(schema: S, instead: (value: unknown) => S["Type"] | undefined): S =>
+  schema.annotate({ [fallbackKey]: instead }) as unknown as S
+
+/** Reads the function of {@link fallback}. */
+export const fallbackOf = (ast: AST.AST): ((value: unknown) => unknown) | undefined =>
+  ast.annotations?.[fallbackKey] as ((value: unknown) => unknown) | undefined
 
 /**
  * A field that exists since a revision.

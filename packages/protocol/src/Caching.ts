@@ -7,34 +7,22 @@ import { resultFields } from "./Message.ts"
 
 const atLeastZero = (ttl: unknown): number => typeof ttl === "number" && ttl < 0 ? 0 : ttl as number
 
-const liftTtl = (ttl: unknown): number | undefined => {
-  const read = atLeastZero(ttl)
-  return Number.isSafeInteger(read) ? read : undefined
-}
-
-const scopes: ReadonlySet<unknown> = new Set(["public", "private"])
-
-const liftScope = (scope: unknown): "public" | "private" | undefined =>
-  scopes.has(scope) ? scope as "public" | "private" : undefined
-
 /**
  * The fields of a result that may be cached.
  *
  * Writing fills in the safe values: `ttlMs` 0 (stale immediately) and `cacheScope` `"private"`. Reading fills in
- * nothing, so that an absent `ttlMs` stays distinct from 0. A negative `ttlMs` is written and read as 0. Both are
- * hints: reading ignores a malformed hint and accepts the result.
+ * nothing, so that an absent `ttlMs` stays distinct from 0. A negative `ttlMs` is written and read as 0.
  */
 export const cacheFields = {
   /** How long the result is fresh, in milliseconds. */
   ttlMs: since("2026-07-28", Schema.optionalKey(Schema.Int), {
     fill: () => 0,
     lower: atLeastZero,
-    lift: liftTtl
+    lift: atLeastZero
   }),
   /** Whether a cache that several principals share may store the result. */
   cacheScope: since("2026-07-28", Schema.optionalKey(Schema.Literals(["public", "private"])), {
-    fill: () => "private" as const,
-    lift: liftScope
+    fill: () => "private" as const
   })
 }
 

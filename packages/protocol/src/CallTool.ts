@@ -2,7 +2,7 @@
  * Calling a tool: `tools/call`.
  */
 import * as Schema from "effect/Schema"
-import { orNull } from "./Annotate.ts"
+import { essential, field } from "./Annotate.ts"
 import { ContentBlock, structuredFields } from "./Content.ts"
 import { inputResponseFields } from "./InputRequired.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
@@ -15,7 +15,7 @@ export class CallToolRequestParams extends Schema.Opaque<CallToolRequestParams>(
   ...taskFields,
   ...inputResponseFields,
   name: Schema.String,
-  arguments: orNull(Schema.optionalKey(AnyObject))
+  arguments: essential(Schema.optionalKey(AnyObject))
 })) {}
 
 /**
@@ -41,7 +41,8 @@ export const isPlain = (params: JsonObject | undefined): params is CallToolReque
  */
 export class CallToolResult extends Schema.Opaque<CallToolResult>()(Schema.Struct({
   ...resultFields,
-  content: Schema.Array(ContentBlock),
+  // Some servers send structured content alone.
+  content: field(Schema.Array(ContentBlock), { absent: [] }),
   ...structuredFields,
-  isError: Schema.optionalKey(Schema.Boolean)
+  isError: essential(Schema.optionalKey(Schema.Boolean))
 })) {}

@@ -12,68 +12,39 @@
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import type * as AST from "effect/SchemaAST"
-import * as SchemaIssue from "effect/SchemaIssue"
-import * as SchemaParser from "effect/SchemaParser"
 import { compile } from "./Adapt.ts"
 import { Unrepresentable } from "./Annotate.ts"
 import { InputRequiredResult } from "./InputRequired.ts"
+import { repair, validatorOf } from "./internal/repair.ts"
 import { Encoded, isObject, type JsonObject } from "./JsonRpc.ts"
 import * as LegacyTask from "./LegacyTask.ts"
 import type { NotificationMethod, RequestMethod } from "./Method.ts"
 import type { Revision } from "./Revision.ts"
 import * as Task from "./Task.ts"
-import { clip, printable, quote } from "./Text.ts"
-
-type Validate = (value: unknown) => Result.Result<unknown, SchemaIssue.Issue>
-
-const validators = new WeakMap<AST.AST, Validate>()
-
-const validatorOf = (schema: Schema.Codec<unknown, unknown>): Validate => {
-  let validate = validators.get(schema.ast)
-  if (validate === undefined) {
-    validate = SchemaParser.decodeUnknownResult(schema) as Validate
-    validators.set(schema.ast, validate)
-  }
-  return validate
-}
-
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
-
-const showPath = (root: string, path: ReadonlyArray<PropertyKey>): string =>
-  path.reduce<string>((shown, key) => {
-    if (typeof key === "number") return `${shown}[${key}]`
-    const name = clip(String(key))
-    return /^[A-Za-z_$][\w$]*$/.test(name) ? `${shown}.${name}` : `${shown}[${JSON.stringify(name)}]`
-  }, root)
-
-/** Describes the deepest problem of an issue in one line. In a union that is a problem of the closest member. */
-const describe = (issue: SchemaIssue.Issue, root: string): string => {
-  let deepest: { readonly path: ReadonlyArray<PropertyKey>; readonly message: string } | undefined
-  for (const { message, path } of format(issue).issues) {
-    const keys = (path ?? []).map((segment) => typeof segment === "object" ? segment.key : segment)
-    if (deepest === undefined || keys.length > deepest.path.length) deepest = { path: keys, message }
-  }
-  return deepest === undefined
-    ? `${root}: invalid`
-    : printable(`${showPath(root, deepest.path)}: ${deepest.message.split("\n")[0]}`, Infinity)
-}
+import { quote } from "./Text.ts"
 
 /**
  * Decodes a value by a schema of the model. `root` is the first segment of the path in the error, `value` by default.
  * Use it for a value that is not a message of its own; {@link decodeParams} and {@link decodeAnswer} serve messages.
+ *
+ * `null` for an optional member reads as absent. With `ignored`, malformed optional members and malformed items of lists
+ * are left out, and `ignored` receives one line for each, 64 at most. Members without which the value would have another
+ * meaning are not left out: `Annotate` calls them `essential`.
  */
 export const decode = <A>(
   schema: Schema.Codec<A, unknown>,
   revision: Revision,
   raw: unknown,
-  root = "value"
+  root = "value",
+  ignored?: Array<string>
 ): Result.Result<A, string> => {
-  const lift = compile(schema.ast, revision, "lift")
+  const { ast } = schema
+  const lift = compile(ast, revision, "lift")
   const lifted = lift === undefined ? raw : lift(raw)
-  const validated = validatorOf(schema)(lifted)
   // The model's schemas transform nothing. Returning the lifted value keeps the unknown members.
-  return Result.isSuccess(validated) ? Result.succeed(lifted as A) : Result.fail(describe(validated.failure, root))
+  return Result.isSuccess(validatorOf(ast)(lifted))
+    ? Result.succeed(lifted as A)
+    : repair(ast, revision, lifted, root, ignored) as Result.Result<A, string>
 }
 
 /** Encodes a value by a schema of the model. */
@@ -96,12 +67,16 @@ export const encode = <A>(
 
 const empty: JsonObject = {}
 
-/** Decodes the params of a message. Absent params are read as `{}`. */
+/**
+ * Decodes the params of a message. Absent params are read as `{}`. Decode a request without `ignored`: its sender
+ * receives the error, and can correct the member. The sender of a notification does not.
+ */
 export const decodeParams = <P>(
   method: RequestMethod<P, unknown> | NotificationMethod<P>,
   revision: Revision,
-  raw: JsonObject | undefined
-): Result.Result<P, string> => decode(method.params, revision, raw ?? empty, "params")
+  raw: JsonObject | undefined,
+  ignored?: Array<string>
+): Result.Result<P, string> => decode(method.params, revision, raw ?? empty, "params", ignored)
 
 /** Encodes the params of a message. */
 export const encodeParams = <P>(
@@ -152,17 +127,21 @@ const classify = (
   return { error: `result.resultType: ${shown} is not allowed for ${method.name}` }
 }
 
-/** Decodes the result of a request, or the request for input or the task that came instead. */
+/**
+ * Decodes the result of a request, or the request for input or the task that came instead. See {@link decode} for
+ * `ignored`. A request for input is a request, so nothing in it is ignored.
+ */
 export const decodeAnswer = <R>(
   method: RequestMethod<unknown, R>,
   revision: Revision,
-  raw: JsonObject
+  raw: JsonObject,
+  ignored?: Array<string>
 ): Result.Result<Answer<R>, string> => {
   const kind = classify(method, revision, raw)
   if (typeof kind === "object") return Result.fail(kind.error)
   const schema: Schema.Codec<unknown, unknown> = kind === "Complete" ? method.result : schemas[kind]
   return Result.map(
-    decode(schema, revision, raw, "result"),
+    decode(schema, revision, raw, "result", kind === "InputRequired" ? undefined : ignored),
     (result) => ({ _tag: kind, result }) as Answer<R>
   )
 }
@@ -174,9 +153,10 @@ export const decodeAnswer = <R>(
 export const decodeResult = <R>(
   method: RequestMethod<unknown, R>,
   revision: Revision,
-  raw: JsonObject
+  raw: JsonObject,
+  ignored?: Array<string>
 ): Result.Result<R, string> =>
-  Result.flatMap(decodeAnswer(method, revision, raw), (answer) =>
+  Result.flatMap(decodeAnswer(method, revision, raw, ignored), (answer) =>
     answer._tag === "Complete"
       ? Result.succeed(answer.result)
       : Result.fail(`result: Expected a result, got ${answer._tag}`))

@@ -2,11 +2,12 @@
  * Content blocks: the parts of a tool's result, a prompt's message and a model's message.
  */
 import * as Schema from "effect/Schema"
-import { member, since } from "./Annotate.ts"
+import { fallback, member, since } from "./Annotate.ts"
 import { iconFields, nameFields } from "./BaseMetadata.ts"
 import { isObject } from "./JsonRpc.ts"
 import { metaFields } from "./Message.ts"
 import { AnyValue, Base64, Uri } from "./Primitive.ts"
+import { quote } from "./Text.ts"
 
 /** The sender of a message, or the audience of content. */
 export const Role = Schema.Literals(["user", "assistant"])
@@ -99,16 +100,27 @@ export class ResourceLink extends Schema.Opaque<ResourceLink>()(member(
   { since: "2025-06-18", degrade: (link) => text(`[resource: ${link.title ?? link.name}] ${link.uri}`) }
 )) {}
 
-/** One block of a tool's result or a prompt's message. */
-export const ContentBlock = Schema.Union([TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource])
+/**
+ * One block of a tool's result or a prompt's message. Where malformed members may be ignored, an object that is none of
+ * the blocks is read as a text that names its type, so that the other blocks are not lost and the model sees the gap.
+ */
+export const ContentBlock = fallback(
+  Schema.Union([TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource]),
+  (value) => {
+    if (!isObject(value)) return undefined
+    const { type } = value
+    return text(`[content that could not be read${typeof type === "string" ? `, of type ${quote(type, 32)}` : ""}]`)
+  }
+)
 export type ContentBlock = typeof ContentBlock.Type
 
 /**
  * The field `structuredContent` of a tool's result. Since 2026-07-28 it is any JSON value; before, it must be an
- * object, and another value is left out when writing.
+ * object, another value is left out when writing, and `null` is read as absent.
  */
 export const structuredFields = {
   structuredContent: since("2025-06-18", Schema.optionalKey(AnyValue), {
+    lift: (value, revision) => value === null && revision < "2026-07-28" ? undefined : value,
     lower: (value, revision) => revision >= "2026-07-28" || isObject(value) ? value : undefined
   })
 }

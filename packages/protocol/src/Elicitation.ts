@@ -4,7 +4,7 @@
  * result (see `InputRequired`).
  */
 import * as Schema from "effect/Schema"
-import { member, only, since } from "./Annotate.ts"
+import { essential, member, only, since } from "./Annotate.ts"
 import { answerFields, notificationFields } from "./Message.ts"
 import { AnyNumber, Uri } from "./Primitive.ts"
 import { taskFields } from "./TaskAugmentation.ts"
@@ -182,7 +182,7 @@ export class ElicitResult extends Schema.Opaque<ElicitResult>()(Schema.Struct({
   /** Whether the user accepted, declined, or closed the form without a choice. */
   action: Schema.Literals(["accept", "decline", "cancel"]),
   /** The submitted values, where a form was accepted. */
-  content: Schema.optionalKey(Schema.Record(Schema.String, ElicitValue))
+  content: essential(Schema.optionalKey(Schema.Record(Schema.String, ElicitValue)))
 })) {}
 
 /** The params of `notifications/elicitation/complete`, in 2025-11-25. */

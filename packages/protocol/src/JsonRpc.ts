@@ -135,6 +135,17 @@ export const failure = (id: Id | undefined, error: ErrorObject): Failure => ({ _
 /** Whether the value is a valid id of a request. */
 export const isId = (value: unknown): value is Id => typeof value === "string" || Number.isSafeInteger(value)
 
+const digits = /^(?:0|[1-9]\d{0,15})$/
+
+/**
+ * The id of a request of this side, as a peer repeats it. Requests of Skein have integers as ids, and some peers send
+ * them back as text: a text of digits is read as its number.
+ *
+ * @example
+ * JsonRpc.ownId("7") // 7
+ */
+export const ownId = <A>(id: A): A | number => typeof id === "string" && digits.test(id) ? Number(id) : id
+
 /** Whether the value is a JSON object: neither `null` nor an array. */
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)

@@ -3,7 +3,7 @@
  * revision). `Cursor` writes and reads the cursors of Skein's own servers.
  */
 import * as Schema from "effect/Schema"
-import { orNull } from "./Annotate.ts"
+import { essential } from "./Annotate.ts"
 import { requestFields, resultFields } from "./Message.ts"
 
 /** An opaque position in a list. */
@@ -13,7 +13,7 @@ export type Cursor = string
 /** The params of a request for a page of a list. Without a `cursor` it is the first page. */
 export class PaginatedRequestParams extends Schema.Opaque<PaginatedRequestParams>()(Schema.Struct({
   ...requestFields,
-  cursor: orNull(Schema.optionalKey(Cursor))
+  cursor: essential(Schema.optionalKey(Cursor))
 })) {}
 
 /**
@@ -22,7 +22,7 @@ export class PaginatedRequestParams extends Schema.Opaque<PaginatedRequestParams
  */
 export const pageFields = {
   ...resultFields,
-  nextCursor: orNull(Schema.optionalKey(Cursor))
+  nextCursor: essential(Schema.optionalKey(Cursor))
 }
 
 /** A page of a list without its items. */

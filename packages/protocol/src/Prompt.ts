@@ -2,7 +2,7 @@
  * Prompts: `prompts/list` and `prompts/get`.
  */
 import * as Schema from "effect/Schema"
-import { orNull } from "./Annotate.ts"
+import { essential } from "./Annotate.ts"
 import { iconFields, nameFields } from "./BaseMetadata.ts"
 import { cacheFields } from "./Caching.ts"
 import { ContentBlock, Role } from "./Content.ts"
@@ -38,7 +38,7 @@ export class GetPromptRequestParams extends Schema.Opaque<GetPromptRequestParams
   ...requestFields,
   ...inputResponseFields,
   name: Schema.String,
-  arguments: orNull(Schema.optionalKey(Schema.Record(Schema.String, Schema.String)))
+  arguments: essential(Schema.optionalKey(Schema.Record(Schema.String, Schema.String)))
 })) {}
 
 /** A message of a prompt. */
@@ -51,5 +51,5 @@ export class PromptMessage extends Schema.Opaque<PromptMessage>()(Schema.Struct(
 export class GetPromptResult extends Schema.Opaque<GetPromptResult>()(Schema.Struct({
   ...resultFields,
   description: Schema.optionalKey(Schema.String),
-  messages: Schema.Array(PromptMessage)
+  messages: essential(Schema.Array(PromptMessage))
 })) {}

@@ -4,6 +4,7 @@
  * `subscriptions/listen` (see `Subscription`).
  */
 import * as Schema from "effect/Schema"
+import { essential } from "./Annotate.ts"
 import { iconFields, nameFields } from "./BaseMetadata.ts"
 import { cacheFields } from "./Caching.ts"
 import { Annotations, AnyResourceContents, resourceFields } from "./Content.ts"
@@ -57,7 +58,7 @@ export class ReadResourceRequestParams extends Schema.Opaque<ReadResourceRequest
 export class ReadResourceResult extends Schema.Opaque<ReadResourceResult>()(Schema.Struct({
   ...resultFields,
   ...cacheFields,
-  contents: Schema.Array(AnyResourceContents)
+  contents: essential(Schema.Array(AnyResourceContents))
 })) {}
 
 /** The params of `resources/subscribe`, until 2026-07-28. */

@@ -33,6 +33,13 @@ export const indexOf = (revision: Revision): number => all.indexOf(revision)
 /** Whether the value is a published revision. */
 export const is = (value: unknown): value is Revision => all.includes(value as Revision)
 
+/**
+ * Reads the version that a peer names: a published revision, or `undefined`. `2024-10-07`, the draft before the first
+ * publication, is read as the oldest revision: the official SDKs support it, and its messages are the same.
+ */
+export const read = (version: unknown): Revision | undefined =>
+  version === "2024-10-07" ? all[0] : is(version) ? version : undefined
+
 /** Returns the lifecycle of a revision. */
 export const era = (revision: Revision): Era => stateless.includes(revision) ? "request" : "session"
 

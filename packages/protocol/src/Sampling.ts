@@ -4,7 +4,7 @@
  * `SamplingMessages` has the rules for tool uses and tool results in a list of messages.
  */
 import * as Schema from "effect/Schema"
-import { member, refuse, since } from "./Annotate.ts"
+import { essential, member, refuse, since } from "./Annotate.ts"
 import { AudioContent, ContentBlock, ImageContent, Role, structuredFields, TextContent } from "./Content.ts"
 import { answerFields, Meta } from "./Message.ts"
 import { AnyObject } from "./Primitive.ts"
@@ -110,7 +110,7 @@ export class CreateMessageRequestParams extends Schema.Opaque<CreateMessageReque
 export class CreateMessageResult extends Schema.Opaque<CreateMessageResult>()(Schema.Struct({
   ...answerFields,
   role: Role,
-  content: SamplingContent,
+  content: essential(SamplingContent),
   model: Schema.String,
   /** `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a value of the model's provider. */
   stopReason: Schema.optionalKey(Schema.String)

@@ -3,7 +3,7 @@
  * about such a task are in `LegacyTask`.
  */
 import * as Schema from "effect/Schema"
-import { only, orNull } from "./Annotate.ts"
+import { only } from "./Annotate.ts"
 import { requestFields } from "./Message.ts"
 
 /** The `task` member of a request's params. Its presence asks for a task, even if it is empty. */
@@ -13,7 +13,10 @@ export class TaskMetadata extends Schema.Opaque<TaskMetadata>()(Schema.Struct({
 })) {}
 
 /** The fields of the params of a request that can be augmented with a task. */
-export const taskFields = { ...requestFields, task: orNull(only("2025-11-25", Schema.optionalKey(TaskMetadata))) }
+export const taskFields = {
+  ...requestFields,
+  task: only("2025-11-25", Schema.optionalKey(TaskMetadata), { essential: true })
+}
 
 /** The params of a request that can be augmented with a task, without its other fields. */
 export class TaskAugmentedRequestParams

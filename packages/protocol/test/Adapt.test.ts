@@ -1,7 +1,7 @@
 import { compile } from "@skein/protocol/Adapt"
 import { field, member, only, refuse, since, Unrepresentable, until } from "@skein/protocol/Annotate"
 import * as Codec from "@skein/protocol/Codec"
-import type * as Revision from "@skein/protocol/Revision"
+import * as Revision from "@skein/protocol/Revision"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { describe, expect, it } from "vitest"
@@ -32,10 +32,18 @@ describe("the window of a field", () => {
     expect(lower(Thing, "2026-07-28")(all)).toEqual({ name: "n", young: "y", other: true })
   })
 
-  it("lifting ignores a field outside its window, whatever its value is", () => {
-    expect(lift(Thing, "2025-03-26")({ name: "n", young: 7, once: null })).toEqual({ name: "n" })
-    expect(Codec.decode(Thing, "2025-03-26", { name: "n", young: 7 })).toEqual(Result.succeed({ name: "n" }))
-    expect(Result.isFailure(Codec.decode(Thing, "2025-06-18", { name: "n", young: 7 }))).toBe(true)
+  it("lifting keeps a field outside its window", () => {
+    for (const revision of Revision.all) expect(lift(Thing, revision)(all)).toBe(all)
+    expect(Codec.decode(Thing, "2025-03-26", all)).toEqual(Result.succeed(all))
+  })
+
+  it("decoding leaves out a malformed field outside its window, and refuses one within it", () => {
+    expect(Codec.decode(Thing, "2025-03-26", { name: "n", young: 7, once: null })).toEqual(
+      Result.succeed({ name: "n" })
+    )
+    expect(Codec.decode(Thing, "2025-06-18", { name: "n", young: 7 }, "a")).toEqual(
+      Result.fail("a.young: Expected string")
+    )
   })
 
   it("returns an unaffected value by reference, and copies an affected one", () => {
@@ -77,7 +85,8 @@ describe("filling a field in", () => {
   it("fills a default in when lifting any revision, and when lowering within the window", () => {
     expect(lift(Filled, "2024-11-05")({})).toEqual({ kind: "complete" })
     expect(lift(Filled, "2026-07-28")({})).toEqual({ kind: "complete" })
-    expect(lift(Filled, "2024-11-05")({ kind: 7 })).toEqual({ kind: "complete" })
+    expect(lift(Filled, "2024-11-05")({ kind: null })).toEqual({ kind: "complete" })
+    expect(Codec.decode(Filled, "2024-11-05", { kind: 7 })).toEqual(Result.succeed({ kind: "complete" }))
     expect(lower(Filled, "2025-06-18")({})).toEqual({})
     expect(lower(Filled, "2026-07-28")({})).toEqual({ kind: "complete", ttl: 0 })
     expect(lower(Filled, "2026-07-28")({ kind: "task", ttl: 5 })).toEqual({ kind: "task", ttl: 5 })
@@ -85,7 +94,7 @@ describe("filling a field in", () => {
 
   it("calls `fill` only when lowering, and only within the window", () => {
     expect(lower(Filled, "2025-11-25")({ kind: "complete" })).toEqual({ id: "of 2025-11-25" })
-    expect(lift(Filled, "2025-11-25")({ kind: "x" })).toEqual({ kind: "complete" })
+    expect(lift(Filled, "2025-11-25")({ kind: "x" })).toEqual({ kind: "x" })
   })
 
   it("a fill can leave the field absent, or refuse", () => {
@@ -190,8 +199,15 @@ describe("a member of a union", () => {
       member(Schema.Struct({ mode: Schema.Literal("url"), message: Schema.String }), { since: "2025-11-25" }),
       Schema.Struct({ mode: since("2025-11-25", Schema.optionalKey(Schema.Literal("form"))), message: Schema.String })
     ])
-    expect(lift(Params, "2025-06-18")({ mode: "url", message: "m" })).toEqual({ message: "m" })
-    expect(lift(Params, "2025-11-25")({ mode: "url", message: "m" })).toEqual({ mode: "url", message: "m" })
+    const lifted = (revision: Revision.Revision) =>
+      Codec.decode(Params, revision, { mode: "form", message: "m" }) as Result.Result<unknown, string>
+    expect(lifted("2025-06-18")).toEqual(Result.succeed({ mode: "form", message: "m" }))
+    expect(Codec.decode(Params, "2025-06-18", { mode: "later", message: "m" })).toEqual(
+      Result.succeed({ message: "m" })
+    )
+    expect(Codec.decode(Params, "2025-11-25", { mode: "url", message: "m" })).toEqual(
+      Result.succeed({ mode: "url", message: "m" })
+    )
   })
 
   it("copies an array only where an element changes", () => {

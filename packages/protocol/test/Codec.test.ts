@@ -39,11 +39,12 @@ describe("params", () => {
     expect(read(Codec.decodeParams(Method.CallTool, "2025-06-18", { name: "a", _meta: 7 }))).toEqual({ name: "a" })
   })
 
-  it("2025-11-25 · reads `task`, which is an unknown member in other revisions", () => {
+  it("2025-11-25 · reads `task`, which other revisions keep if it is well-formed", () => {
     const raw = { name: "a", task: { ttl: 1 } }
     expect(read(Codec.decodeParams(Method.CallTool, "2025-11-25", raw))).toBe(raw)
-    expect(read(Codec.decodeParams(Method.CallTool, "2025-06-18", raw))).toEqual({ name: "a" })
-    expect(read(Codec.decodeParams(Method.CallTool, "2026-07-28", raw))).toEqual({ name: "a" })
+    expect(read(Codec.decodeParams(Method.CallTool, "2025-06-18", raw))).toBe(raw)
+    expect(read(Codec.decodeParams(Method.CallTool, "2025-06-18", { name: "a", task: 7 }))).toEqual({ name: "a" })
+    expect(refusal(Codec.decodeParams(Method.CallTool, "2025-11-25", { name: "a", task: 7 }))).toContain("params.task")
   })
 
   it("2025-06-18 · refuses to write a URL elicitation", () => {
@@ -162,7 +163,8 @@ describe("results", () => {
   })
 
   it("2026-07-28 · ignores a malformed caching hint, and returns a result with valid ones by reference", () => {
-    const list = (hints: object) => read(Codec.decodeResult(Method.ListTools, "2026-07-28", { tools: [], ...hints }))
+    const list = (hints: object) =>
+      read(Codec.decodeResult(Method.ListTools, "2026-07-28", { tools: [], ...hints }, []))
     for (const ttlMs of ["60000", 1e308, Infinity, NaN, 0.5, null, {}, [1], true]) {
       expect(list({ ttlMs, cacheScope: "public" })).toEqual({ tools: [], cacheScope: "public", resultType: "complete" })
     }

@@ -3,6 +3,7 @@
  */
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TransportError } from "./TransportError.ts"
@@ -127,4 +128,9 @@ export interface Transport {
    * client "MUST start a new session" when the server has ended its session. Off by default.
    */
   readonly reconnects?: boolean | undefined
+  /**
+   * How long a client waits for the response to its first request before it assumes an older server, unless its options
+   * say otherwise: a transport that starts its server waits longer. The client's default is 3 seconds.
+   */
+  readonly probeTimeout?: Duration.Input | undefined
 }

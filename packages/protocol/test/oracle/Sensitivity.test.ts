@@ -68,9 +68,12 @@ Spec.describeSpec("the oracle", () => {
   // peers send them.
   const lenient: ReadonlyArray<RegExp> = [
     // "The client MUST treat the absent field as `complete`"; an absent or malformed hint means stale at once.
-    /^2026-07-28 · \w*Result\.resultType: undefined$/,
-    /^2026-07-28 · \w*Result\.(ttlMs|cacheScope): /,
-    /^tasks · Result\.resultType: undefined$/,
+    /^2026-07-28 · \w*Result\.resultType: (undefined|null)$/,
+    /^2026-07-28 · \w*Result\.(ttlMs|cacheScope): (undefined|null|0)$/,
+    /^tasks · Result\.resultType: (undefined|null)$/,
+    // Servers with structured content alone leave the list out, and a null is an absent list.
+    / · CallToolResult\.content: (undefined|null)$/,
+    /^2026-07-28 · CallToolResultResponse\.result: \{\}$/,
     // JSON-RPC responds without an id, or with null, where the request's id could not be read; 2025-11-25 allows it.
     /^(2024-11-05|2025-03-26|2025-06-18) · JSONRPCError\.id: (undefined|null)$/,
     // A list of blocks is allowed since 2025-11-25, and its peers may send one in older revisions.
@@ -79,7 +82,7 @@ Spec.describeSpec("the oracle", () => {
     / · CancelledNotificationParams\.requestId: undefined$/,
     / · (Cancelled|Client)Notification\.params: \{\}$/,
     // 2026-07-28 has no elicitation id, and params without one are read in every revision.
-    /^2025-11-25 · ElicitRequestURLParams\.elicitationId: undefined$/,
+    /^2025-11-25 · ElicitRequestURLParams\.elicitationId: (undefined|null)$/,
     // The envelope accepts any object as a result.
     /^2026-07-28 · JSONRPCResultResponse\.result: \{\}$/
   ]

@@ -171,7 +171,7 @@ export class OutboundCalls {
 
   /** Resumes the caller with its response. A response to no pending call is ignored, except a late result. */
   settle(message: JsonRpc.Success | JsonRpc.Failure): void {
-    const call = message.id === undefined ? undefined : this.#pending.get(message.id)
+    const call = message.id === undefined ? undefined : this.#pending.get(JsonRpc.ownId(message.id))
     if (call === undefined) return this.#reportLate(message)
     this.#remove(call.id)
     call.resume(
@@ -182,15 +182,16 @@ export class OutboundCalls {
   }
 
   #reportLate(message: JsonRpc.Success | JsonRpc.Failure): void {
-    const method = message.id === undefined ? undefined : this.#cancelled?.get(message.id)
+    const id = JsonRpc.ownId(message.id)
+    const method = id === undefined ? undefined : this.#cancelled?.get(id)
     if (method === undefined) return
-    this.#cancelled!.delete(message.id!)
+    this.#cancelled!.delete(id!)
     if (message._tag === "Success") this.#peer.onLateResult?.(method, message.result as JsonRpc.JsonObject)
   }
 
   /** Fails the call that an invalid response belongs to. */
   failInvalid(invalid: JsonRpc.Invalid): void {
-    const call = invalid.id === undefined ? undefined : this.#pending.get(invalid.id)
+    const call = invalid.id === undefined ? undefined : this.#pending.get(JsonRpc.ownId(invalid.id))
     if (call === undefined) return
     this.#remove(call.id)
     const message = `The response to ${call.method} is not valid: ${invalid.error.message}`
@@ -213,7 +214,7 @@ export class OutboundCalls {
   notify(notification: JsonRpc.Notification): void {
     const meta = notification.params?.["_meta"]
     if (!JsonRpc.isObject(meta)) return
-    const call = this.#pending.get(meta[subscriptionId] as JsonRpc.Id)
+    const call = this.#pending.get(JsonRpc.ownId(meta[subscriptionId] as JsonRpc.Id))
     if (call?.onNotification === undefined) return
     try {
       call.onNotification(notification)
@@ -227,7 +228,7 @@ export class OutboundCalls {
    * token belongs to a pending call.
    */
   progress(params: JsonRpc.JsonObject): boolean {
-    const call = this.#pending.get(params["progressToken"] as JsonRpc.Id)
+    const call = this.#pending.get(JsonRpc.ownId(params["progressToken"] as JsonRpc.Id))
     if (call === undefined) return false
     const report = readProgress(params)
     if (call.onProgress === undefined || report === undefined || report.progress <= call.progress) return true
@@ -247,7 +248,7 @@ export class OutboundCalls {
    * it tears one down). For any other request the notification is ignored.
    */
   endSubscription(requestId: unknown): void {
-    const call = this.#pending.get(requestId as JsonRpc.Id)
+    const call = this.#pending.get(JsonRpc.ownId(requestId as JsonRpc.Id))
     if (call === undefined || call.method !== "subscriptions/listen") return
     this.#remove(call.id)
     const message = `The peer has ended ${call.method}`

@@ -77,7 +77,8 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
       return { error: alreadyInitialized(), revision: session.revision }
     }
     const requested = request.params?.["protocolVersion"]
-    const revision = sessionRevisions.find((revision) => revision === requested) ?? sessionRevisions[0]
+    const known = Revision.read(requested)
+    const revision = sessionRevisions.find((revision) => revision === known) ?? sessionRevisions[0]
     // The error of a stateless server names its revisions: an older client can show its user nothing else.
     if (revision === undefined) return unsupported(typeof requested === "string" ? requested : "", Revision.latest)
     const params = Initialize.read(request.params)

@@ -62,7 +62,7 @@ export const classify = (
   if (isStateless && message === undefined) {
     return invalid(405, `Method Not Allowed: ${request.method}`, { allow: "POST" })
   }
-  if (version !== undefined && !supported.includes(version as Revision.Revision)) return unsupported(supported, version)
+  if (version !== undefined && !supported.includes(Revision.read(version)!)) return unsupported(supported, version)
   if (isStateless) {
     if (message?._tag === "Batch") return noBatch
     return message?._tag === "Success" || message?._tag === "Failure" ? noResponses : "stateless"

@@ -232,7 +232,7 @@ export class Sessions implements SessionOwner {
     this.add(session)
     this.endpoint.core.subscriptions.singleRequestPeers.add(session.peer)
     if (isOpening(message)) return session.initialize(message, request, answer)
-    const revision = (request.header(Header.keys.protocolVersion) ?? "2025-03-26") as Revision.Revision
+    const revision = Revision.read(request.header(Header.keys.protocolVersion)) ?? "2025-03-26"
     session.peer.session = new ServerSession(session.peer, revision, undefined, {}, request.principal)
     session.post(message, request, answer)
     if (!session.busy) this.end(session, { _tag: "ClosedByUs" })
@@ -247,7 +247,7 @@ export class Sessions implements SessionOwner {
     // "If the server receives a request with an invalid or unsupported MCP-Protocol-Version, it MUST respond with 400
     // Bad Request" (2025-06-18, transports). A session supports only the revision that was negotiated.
     const version = request.header(Header.keys.protocolVersion)
-    if (version === undefined || version === session.revision) return session
+    if (version === undefined || Revision.read(version) === session.revision) return session
     const what = `MCP-Protocol-Version is ${clip(version)}, and the session has ${
       session.revision ?? "no revision yet"
     }`

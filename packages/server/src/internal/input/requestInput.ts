@@ -144,7 +144,7 @@ export const requestInput = <P, R>(
       return Effect.matchEffect(task ?? request.request(method.name, sent, timed), {
         onFailure: (error) => Effect.fail(toInputError(error, method.name, revision)),
         onSuccess: (answer) => {
-          const result = Codec.decodeResult(method, revision, answer)
+          const result = Codec.decodeResult(method, revision, answer, [])
           return Result.isSuccess(result)
             ? Effect.succeed(result.success)
             : failInput(

@@ -35,7 +35,7 @@ const invalid = (method: string, why: string): RequestError =>
 const getTask = (request: RequestContext, taskId: string): Response<State> => {
   const { name } = Method.LegacyGetTask
   return Effect.flatMap(request.request(name, { taskId }), (raw) => {
-    const read = Codec.decodeResult(Method.LegacyGetTask, revision, raw)
+    const read = Codec.decodeResult(Method.LegacyGetTask, revision, raw, [])
     return Result.isSuccess(read) ? Effect.succeed(read.success) : Effect.fail(invalid(name, read.failure))
   })
 }
@@ -92,7 +92,7 @@ export const ask = (
   // The timeouts of the task do not apply to the response that creates it.
   const { timeout: _, maxTimeout: __, ...rest } = options
   return Effect.flatMap(request.request(name, augmented, rest), (raw): Response<JsonObject> => {
-    const created = Codec.decodeAnswer(method, revision, raw)
+    const created = Codec.decodeAnswer(method, revision, raw, [])
     if (Result.isFailure(created)) return Effect.fail(invalid(name, created.failure))
     // The client has answered without a task.
     if (created.success._tag !== "LegacyTask") return Effect.succeed(raw)

@@ -1,6 +1,7 @@
 /** The methods of a connection: `initialize`, `server/discover`, `ping` and `logging/setLevel`. */
 import * as McpError from "@skein/protocol/McpError"
 import * as Method from "@skein/protocol/Method"
+import * as Revision from "@skein/protocol/Revision"
 import type { Caller, SessionPeer } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as capabilities from "../dispatch/capabilities.ts"
@@ -26,8 +27,10 @@ export const install = (methods: MethodTable): void => {
       if (peer?.session !== undefined && peer.hasSessionId) return Effect.fail(alreadyInitialized())
       const caller = peer === undefined ? request.caller : openSession(peer, request.caller)
       const isSingleRequest = peer !== undefined && subscriptions.singleRequestPeers.has(peer)
+      // A client that names its version in another way than this library accepts only that name.
+      const requested = request.params?.["protocolVersion"]
       return Effect.succeed(methods.finish(Method.Initialize, {
-        protocolVersion: caller.revision,
+        protocolVersion: Revision.read(requested) === caller.revision ? requested as string : caller.revision,
         capabilities: extensions.declared(
           catalog,
           caller,
