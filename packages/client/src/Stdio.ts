@@ -2,8 +2,8 @@
  * The stdio transport: each connection starts a server as a child process, which ends with the connection's scope
  * (2026-07-28, basic/transports/stdio; 2025-11-25, basic/transports and basic/lifecycle, shutdown).
  *
- * **Gotchas.** On Windows a `.cmd` or `.bat` file (`npx`, for example) is a script: use `cmd.exe` as the command and
- * `/c` as its first argument. Windows has no process groups, so only the process itself is ended there.
+ * **Gotchas.** On Windows a command is found by `PATH` and `PATHEXT`, and `cmd.exe` runs it if it is a script (`npx.cmd`,
+ * for example), with escaped arguments. Windows has no process groups, so only the process itself is ended there.
  *
  * @example
  * const program = Effect.gen(function*() {
@@ -38,7 +38,7 @@ export const defaultEnv: ReadonlyArray<string> = allowedEnv
 
 /** The command that starts a server, and the bounds of the connection to it. */
 export interface Options {
-  /** The program: a path, or a name that is looked up in `PATH`. No shell is involved. */
+  /** The program: a path, or a name that is looked up in `PATH`. No shell interprets it. */
   readonly command: string
   /** The arguments: none by default. */
   readonly args?: ReadonlyArray<string> | undefined
@@ -328,10 +328,13 @@ export const connect = (options: Options): Effect.Effect<StdioConnection, Transp
     )
   })
 
+// A first `npx` downloads the server, and a container takes seconds to start.
+const probeTimeout = "10 seconds"
+
 /**
  * Makes a transport that starts a server for each connection. See {@link connect}.
  *
  * @example
  * Stdio.transport({ command: "uvx", args: ["mcp-server-time"], env: { TZ: "Europe/Berlin" } })
  */
-export const transport = (options: Options): StdioTransport => ({ connect: connect(options) })
+export const transport = (options: Options): StdioTransport => ({ connect: connect(options), probeTimeout })

@@ -1,5 +1,5 @@
 /**
- * A server as a child process. It is started without a shell, in a process group of its own, and the whole group is
+ * A server as a child process. It is started without a shell (on Windows, `cmd.exe` runs scripts), in a process group of its own, and the whole group is
  * ended with it.
  */
 import type { TransportError } from "@skein/runtime/TransportError"
@@ -7,9 +7,11 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import type { Readable, Writable } from "node:stream"
+import { fileURLToPath } from "node:url"
 import { openFailed } from "../errors.ts"
+import { windowsCommand } from "./windowsCommand.ts"
 
 const windows = process.platform === "win32"
 
@@ -198,6 +200,9 @@ const openError = (command: string, cwd: string | URL | undefined, cause: unknow
   return openFailed(`Cannot start ${JSON.stringify(command)}: ${why}`, cause)
 }
 
+const directoryOf = (cwd: string | URL | undefined): string =>
+  cwd === undefined ? process.cwd() : typeof cwd === "string" ? cwd : fileURLToPath(cwd)
+
 /**
  * Starts a process, which leads a process group of its own except on Windows. It cannot be interrupted, since it takes
  * no time.
@@ -210,8 +215,19 @@ export const start = (
   Effect.callback<ServerProcess, TransportError>((resume) => {
     const fail = (cause: unknown): void => resume(Effect.fail(openError(command, options.cwd, cause)))
     let child: ChildProcess
+    const program = windows
+      ? windowsCommand(command, args, {
+        env: options.env ?? process.env,
+        cwd: directoryOf(options.cwd),
+        isFile: (path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true
+      })
+      : { file: command, args, isVerbatim: false }
+    if (typeof program === "string") {
+      return resume(Effect.fail(openFailed(`Cannot start ${JSON.stringify(command)}: ${program}`)))
+    }
     try {
-      child = spawn(command, args, {
+      child = spawn(program.file, program.args, {
+        windowsVerbatimArguments: program.isVerbatim,
         cwd: options.cwd,
         env: options.env,
         stdio: ["pipe", "pipe", options.stderr],
