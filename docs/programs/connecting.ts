@@ -50,7 +50,7 @@ export const withProfile = (transport: Transport, profiles: Map<string, string>,
     })
     // In the stateless revision nothing was sent so far. The first response shows whether the profile is still correct.
     yield* client.ping()
-    profiles.set(entry, JSON.stringify(client.serverProfile))
+    if (client.serverProfile !== undefined) profiles.set(entry, JSON.stringify(client.serverProfile))
     return client
   })
 // #endregion

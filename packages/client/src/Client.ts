@@ -94,8 +94,13 @@ export interface Client {
   /**
    * The result of the negotiation. Store it, and pass it to the next client of this server as the option
    * `serverProfile`.
+   *
+   * It is `undefined` after a server has left the probe without an answer within `probeTimeout`: such a server may be old,
+   * or slow to start. If the answer arrives later, this is its result, which the next connection uses.
    */
-  readonly serverProfile: ServerProfile
+  readonly serverProfile: ServerProfile | undefined
+  /** The name that the host gives this server, as in the options. */
+  readonly label: string | undefined
   /** The lifecycle of the negotiated revision: sessions, or stateless requests. */
   readonly era: Revision.Era
   /** Name and version of the server, as it sent them. Do not trust them. */
@@ -106,8 +111,9 @@ export interface Client {
   readonly instructions: string | undefined
 
   /**
-   * Lists one page of the tools. In this and the other lists, an item that is malformed is left out with a warning in
-   * the log. A page that is malformed beyond its items fails with `InvalidResponse`.
+   * Lists one page of the tools. In this and the other lists, a malformed item is left out, and so is a malformed
+   * optional member of a valid item, with a warning the first time. A page that is malformed beyond its items fails with
+   * `InvalidResponse`.
    *
    * @example
    * ```ts
@@ -118,7 +124,8 @@ export interface Client {
   readonly listToolsPage: (options?: PageOptions) => Effect.Effect<ListToolsResult, ClientError>
   /**
    * Lists all tools, page by page, within `maxPages`, `maxItems` and `maxListingChars`. The options apply to each page:
-   * `timeout` is the time of one page. A cursor that repeats fails with `InvalidResponse`.
+   * `timeout` is the time of one page. A list whose cursor repeats ends there, with a warning in the log, and so
+   * does one with an empty cursor before 2026-07-28.
    *
    * @example
    * ```ts

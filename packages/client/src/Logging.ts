@@ -19,8 +19,8 @@ import type { LoggingMessage } from "./Notification.ts"
 export interface Options {
   /**
    * The least severe level that the server is asked to send (`client.setLoggingLevel`). Default: the server is not
-   * asked. If the server does not declare `logging` or refuses the level, a warning is logged, and the messages that
-   * the server sends anyway are logged.
+   * asked. A server that does not declare `logging` is not asked either. If the server refuses the level, a warning is
+   * logged. The messages that the server sends anyway are logged in each case.
    */
   readonly level?: LoggingLevel | undefined
   /**
@@ -56,7 +56,7 @@ const textOf = (data: unknown): string => {
   }
 }
 
-const nameOf = ({ server }: Client): string => printable(server?.name ?? "", maxName)
+const nameOf = ({ label, server }: Client): string => printable(label ?? server?.name ?? "", maxName)
 
 const write = (client: Client, { params: { data, level, logger } }: LoggingMessage, maxLength: number) =>
   Effect.annotateLogs(Effect.logWithLevel(severity(level))(printable(textOf(data), maxLength)), {
@@ -67,7 +67,8 @@ const write = (client: Client, { params: { data, level, logger } }: LoggingMessa
 
 /**
  * Logs the messages of the server until the client is closed. Run it in a fiber that a scope owns. Lines are annotated
- * with `mcp.server` (the name that the server gives itself), `mcp.level` and `mcp.logger`. Messages of a server are not
+ * with `mcp.server` (the `label` that the host gives the server, or else the name that the server gives itself),
+ * `mcp.level` and `mcp.logger`. Messages of a server are not
  * trusted: each one becomes one line of at most `maxLength`, in which unprintable characters are escaped. A message
  * that is not a text is written as JSON.
  */
@@ -77,8 +78,8 @@ export const forward = (client: Client, options: Options = {}): Effect.Effect<vo
   if (level === undefined) return forwarding
   const asking = Effect.catch(
     client.setLoggingLevel(level),
-    ({ message }) =>
-      Effect.annotateLogs(
+    ({ message, reason }) =>
+      reason._tag === "Unsupported" ? Effect.void : Effect.annotateLogs(
         Effect.logWarning(`The level of the server's log messages could not be set: ${printable(message, maxLength)}`),
         "mcp.server",
         nameOf(client)

@@ -110,7 +110,11 @@ export class ClientImpl {
     return this.#last.agreement.instructions
   }
 
-  get serverProfile(): ServerProfile {
+  get label(): string | undefined {
+    return this.#client.options.label
+  }
+
+  get serverProfile(): ServerProfile | undefined {
     return serverProfileOf(this.#last)
   }
 
@@ -133,7 +137,7 @@ export class ClientImpl {
     items: (page: R) => ReadonlyArray<A>,
     options: RequestOptions | undefined
   ): All<A> {
-    return walk(method.name, this.#client.pages, (cursor) => this.#page(method, { ...options, cursor }), items)
+    return walk(method.name, this.#client, (cursor) => this.#page(method, { ...options, cursor }), items)
   }
 
   listToolsPage(options?: PageOptions) {

@@ -39,6 +39,8 @@ import { TaskRegistry } from "./calls/taskRegistry.ts"
 
 // The most characters of one part of a warning.
 const maxWarning = 8_192
+// How many different warnings of `warnOnce` a client logs. A server chooses a part of each.
+const maxWarned = 256
 
 /** The state of one client: the context of its calls, of its connections, and of their supervisor. */
 export class ClientContextImpl implements ClientContext, ConnectContext, SupervisorOptions {
@@ -58,6 +60,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   #toolListRefresh: ToolListRefresh | undefined = undefined
   #tasks: TaskRegistry | undefined = undefined
   #handler: Handler | undefined = undefined
+  #warned: Set<string> | undefined = undefined
 
   constructor(
     transport: Transport,
@@ -79,6 +82,13 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   warn(...message: ReadonlyArray<unknown>): void {
     const shown = message.map((part) => typeof part === "string" ? printableLines(part, maxWarning) : part)
     Effect.runForkWith(this.context)(Effect.logWarning(...shown))
+  }
+
+  warnOnce(key: string, ...message: ReadonlyArray<unknown>): void {
+    const warned = this.#warned ??= new Set()
+    if (warned.has(key) || warned.size >= maxWarned) return
+    warned.add(key)
+    this.warn(...message)
   }
 
   // ---- for the calls
@@ -147,7 +157,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     const page = (cursor: string | undefined) =>
       this.call(Method.ListTools, cursor === undefined ? {} : { cursor }, { cache: "refresh" })
     return Effect.tap(
-      walk(Method.ListTools.name, this.pages, page, ({ tools }) => tools),
+      walk(Method.ListTools.name, this, page, ({ tools }) => tools),
       () => Effect.sync(() => this.toolCatalog.relisted())
     )
   }
@@ -173,6 +183,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   get #known(): ServerProfile | undefined {
     // Undefined when the first connection is opened.
     const last: NegotiatedConnection | undefined = this.supervisor?.last
+    if (last?.agreement.silence !== undefined) return serverProfileOf(last) ?? this.options.serverProfile
     // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a
     // probe. In the stateless revision, only the probe shows whether the server is reachable again.
     if (last?.isRequestEra === false && last.connection.httpMode !== undefined) return serverProfileOf(last)

@@ -26,9 +26,10 @@ export interface Options {
    */
   readonly revisions?: ReadonlyArray<Revision.Revision> | undefined
   /**
-   * How long the client waits for the response to `server/discover` before it sends `initialize`: 3 seconds by default. A
-   * server that starts slowly loses nothing by it, since the probe is not cancelled. If `revisions` has no
-   * session-based revision, the request timeout applies instead.
+   * How long the client waits for the response to `server/discover` before it sends `initialize`: 3 seconds by default,
+   * 10 seconds for a process. A slower server of the stateless revision may open a session on this connection; its late
+   * response then applies to the next one. If `revisions` has no session-based revision, the request timeout applies
+   * instead.
    */
   readonly probeTimeout?: Duration.Input | undefined
   /** The bounds of the connection, and the timeouts of its requests. */

@@ -22,15 +22,12 @@ const once = <A>(read: (raw: JsonObject, revision: Revision) => A) => {
 
 /** Name and version of the server, as it sent them, without unsafe icons. */
 export const implementationOf = once((raw, revision) =>
-  Result.getOrUndefined(Result.map(Codec.decode(Implementation, revision, raw), (info) => safely(info)))
+  Result.getOrUndefined(
+    Result.map(Codec.decode(Implementation, revision, raw, "serverInfo", []), (info) => safely(info))
+  )
 )
 
 /** The declared capabilities, without malformed members. */
-export const capabilitiesOf = once((raw, revision): ServerCapabilities => {
-  const whole = Codec.decode(ServerCapabilities, revision, raw)
-  if (Result.isSuccess(whole)) return whole.success
-  const sound = Object.entries(raw).filter(([key, value]) =>
-    Result.isSuccess(Codec.decode(ServerCapabilities, revision, { [key]: value }))
-  )
-  return Object.fromEntries(sound)
-})
+export const capabilitiesOf = once((raw, revision): ServerCapabilities =>
+  Result.getOrElse(Codec.decode(ServerCapabilities, revision, raw, "capabilities", []), () => ({}))
+)

@@ -4,6 +4,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
 import * as Result from "effect/Result"
 import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
@@ -309,9 +310,67 @@ describe("permitted results", () => {
 
   it.effect("fails with an InvalidResponse that names the path when a required member is missing", () =>
     Effect.gen(function*() {
-      const error = Result.getOrThrow(Result.flip(yield* answers("2025-06-18", { content: [{ type: "text" }] })))
+      const error = Result.getOrThrow(Result.flip(yield* answers("2025-06-18", { content: "none" })))
       assert.strictEqual(error.reason._tag, "InvalidResponse")
-      assert.include(error.message, "result.content[0]")
+      assert.include(error.message, "result.content")
+    }))
+
+  it.effect("keeps the rest of a result with a malformed block, and names the block in its place", () =>
+    Effect.gen(function*() {
+      const text = { type: "text", text: "a" } as const
+      const read = Result.getOrThrow(yield* answers("2025-06-18", { content: [{ type: "hologram" }, text] }))
+      assert.deepStrictEqual<unknown>(read, {
+        resultType,
+        content: [{ type: "text", text: "[content that could not be read, of type \"hologram\"]" }, text]
+      })
+    }))
+
+  it.effect("reads a result without content, as servers with structured content alone send it", () =>
+    Effect.gen(function*() {
+      for (const revision of ["2024-11-05", "2025-03-26", "2025-06-18"] as const) {
+        const read = Result.getOrThrow(yield* answers(revision, { structuredContent: { sum: 3 } }))
+        assert.deepStrictEqual(read, { resultType, content: [], structuredContent: { sum: 3 } })
+      }
+    }))
+
+  it.effect("logs malformed parts of responses once", () => {
+    const lines: Array<unknown> = []
+    const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
+    return Effect.gen(function*() {
+      const resource = { uri: "file:///a", name: "a" }
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake(
+          "2025-11-25",
+          () =>
+            ScriptedServer.success({ resources: [resource, { ...resource, size: 1.5 }, { ...resource, size: "1" }] })
+        )
+      )
+      const client = yield* Client.make(server.transport)
+      for (let n = 0; n < 3; n++) {
+        assert.deepStrictEqual(yield* client.listResources(), [resource, resource, resource])
+      }
+      assert.strictEqual(lines.length, 1)
+      assert.include(JSON.stringify(lines), "result.resources[1].size")
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+
+  it.effect("validates structured content against the outputSchema in revisions that are older than both", () =>
+    Effect.gen(function*() {
+      const results = [{ structuredContent: { a: 1 } }, { structuredContent: { a: "1" } }, { content: [] }]
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2025-03-26", ({ method, params }) =>
+          ScriptedServer.success(
+            method === "tools/list"
+              ? { tools: [{ ...greet, outputSchema: { type: "object", properties: { a: { type: "number" } } } }] }
+              : results[(params!["arguments"] as { readonly n: number }).n]!
+          ))
+      )
+      const client = yield* Client.make(server.transport)
+      yield* client.listTools()
+      assert.deepStrictEqual((yield* client.callTool(greet.name, { n: 0 })).structuredContent, { a: 1 })
+      const refused = yield* Effect.flip(client.callTool(greet.name, { n: 1 }))
+      assert.strictEqual(refused.reason._tag, "InvalidResponse")
+      assert.deepStrictEqual((yield* client.callTool(greet.name, { n: 2 })).content, [])
     }))
 
   it.effect("returns the valid tools of a listing with one malformed tool", () =>

@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
@@ -9,10 +11,14 @@ import * as ScriptedServer from "@skein/testing/ScriptedServer"
 const tool = (name: string) => ({ name, inputSchema: { type: "object" } })
 
 /** A server whose pages are a function of the cursor. */
-const paged = (page: (cursor: unknown) => JsonObject, options?: Client.Options) =>
+const paged = (
+  page: (cursor: unknown) => JsonObject,
+  options?: Client.Options,
+  revision: Revision.Revision = "2025-11-25"
+) =>
   Effect.gen(function*() {
     const server = ScriptedServer.make(
-      ScriptedServer.handshake("2025-11-25", ({ params }) => ScriptedServer.success(page(params?.["cursor"])))
+      ScriptedServer.handshake(revision, ({ params }) => ScriptedServer.success(page(params?.["cursor"])))
     )
     return { server, client: yield* Client.make(server.transport, options) }
   })
@@ -65,10 +71,58 @@ describe("listing all pages", () => {
 
   it.effect("2026-07-28 · an empty string is a valid cursor and MUST NOT be treated as the end of results", () =>
     Effect.gen(function*() {
-      const { client } = yield* paged((cursor) =>
-        cursor === undefined ? { tools: [tool("a")], nextCursor: "" } : { tools: [tool(`b${cursor}`)] }
+      const { client } = yield* paged(
+        (cursor) => cursor === undefined ? { tools: [tool("a")], nextCursor: "" } : { tools: [tool(`b${cursor}`)] },
+        {},
+        "2026-07-28"
       )
       assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["a", "b"])
+    }))
+
+  /** The names that are listed, and the log. */
+  const listed = (page: (cursor: unknown) => JsonObject, revision?: Revision.Revision) => {
+    const lines: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
+    return Effect.gen(function*() {
+      const { client, server } = yield* paged(page, undefined, revision)
+      const names = (yield* client.listTools()).map(({ name }) => name)
+      yield* client.listTools()
+      return { names, lines, requests: server.requests("tools/list").length }
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  }
+
+  it.effect("until 2025-11-25 · ends the list at an empty cursor, and says so once", () =>
+    Effect.gen(function*() {
+      const { lines, names, requests } = yield* listed(() => ({ tools: [tool("a")], nextCursor: "" }))
+      assert.deepStrictEqual(names, ["a"])
+      assert.strictEqual(requests, 2)
+      assert.deepStrictEqual(lines, ["tools/list returned an empty cursor. The list ends there."])
+    }))
+
+  it.effect("2026-07-28 · ends the list at an empty cursor that the server does not advance or refuses", () =>
+    Effect.gen(function*() {
+      const stuck = yield* listed(() => ({ tools: [tool("a")], nextCursor: "" }), "2026-07-28")
+      assert.deepStrictEqual(stuck.names, ["a"])
+      assert.strictEqual(stuck.lines.length, 1)
+      const server = ScriptedServer.make(
+        ScriptedServer.handshake("2026-07-28", ({ params }) =>
+          params?.["cursor"] === ""
+            ? ScriptedServer.failure(-32602, "Invalid cursor")
+            : ScriptedServer.success({ tools: [tool("a")], nextCursor: "" }))
+      )
+      const client = yield* Client.make(server.transport)
+      assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["a"])
+      assert.strictEqual(server.requests("tools/list").length, 2)
+    }))
+
+  it.effect("ends the list of a server that ignores cursors, without its repeated items, and says so once", () =>
+    Effect.gen(function*() {
+      const { lines, names, requests } = yield* listed(() => ({ tools: [tool("a"), tool("b")], nextCursor: "more" }))
+      assert.deepStrictEqual(names, ["a", "b"])
+      assert.strictEqual(requests, 4)
+      assert.deepStrictEqual(lines, [
+        "tools/list returned the same cursor twice, the second time with page 2. The list ends there."
+      ])
     }))
 
   it.effect("2026-07-28 · requests further pages while a non-null cursor is provided: null ends the list", () =>
@@ -79,11 +133,14 @@ describe("listing all pages", () => {
       assert.isFalse("nextCursor" in (yield* client.listToolsPage()))
     }))
 
-  it.effect("fails with InvalidResponse when a cursor repeats", () =>
+  it.effect("returns the items of all pages when a cursor repeats", () =>
     Effect.gen(function*() {
       const next: Record<string, string> = { undefined: "a", a: "b", b: "a" }
-      const { client, server } = yield* paged((cursor) => ({ tools: [], nextCursor: next[String(cursor)] }))
-      assert.strictEqual((yield* Effect.flip(client.listTools())).reason._tag, "InvalidResponse")
+      const { client, server } = yield* paged((cursor) => ({
+        tools: [tool(`t${cursor}`)],
+        nextCursor: next[String(cursor)]
+      }))
+      assert.deepStrictEqual((yield* client.listTools()).map(({ name }) => name), ["tundefined", "ta", "tb"])
       assert.strictEqual(server.requests("tools/list").length, 3)
     }))
 

@@ -67,7 +67,7 @@ describe("2026-07-28 · a client with a stored server profile, re-probing if the
           assert.strictEqual(client.revision, "2025-11-25")
           assert.strictEqual(line.requests("tools/call").length, 2)
           // The next server profile is correct.
-          assert.strictEqual(client.serverProfile.revision, "2025-11-25")
+          assert.strictEqual(client.serverProfile?.revision, "2025-11-25")
           assert.strictEqual(line.openConnections, 1)
         }
       }))

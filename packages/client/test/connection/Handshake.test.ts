@@ -7,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
+import * as Stdio from "../../src/Stdio.ts"
 import type { ClientError } from "../../src/ClientError.ts"
 import manifest from "../../package.json" with { type: "json" }
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
@@ -195,7 +196,7 @@ describe("the handshake", () => {
       assert.strictEqual(client.revision, "2025-11-25")
     }))
 
-  it.effect("sends initialize and cancels the probe after probeTimeout without a response", () =>
+  it.effect("sends initialize after probeTimeout without a response, and does not store that the server is silent", () =>
     Effect.gen(function*() {
       const legacy = ScriptedServer.handshake("2025-03-26")
       const server = ScriptedServer.make((request, server) =>
@@ -208,13 +209,73 @@ describe("the handshake", () => {
       const client = yield* Fiber.join(fiber)
       yield* client.ping()
       assert.strictEqual(client.revision, "2025-03-26")
-      assert.deepStrictEqual(server.methods, [
-        "server/discover",
-        "initialize",
-        "notifications/initialized",
-        "notifications/cancelled",
-        "ping"
-      ])
+      assert.isUndefined(client.serverProfile)
+      // The probe may still be answered, within the timeout of a request.
+      assert.deepStrictEqual(server.methods, ["server/discover", "initialize", "notifications/initialized", "ping"])
+      yield* TestClock.adjust("60 seconds")
+      assert.strictEqual(server.methods.at(-1), "notifications/cancelled")
+      assert.isUndefined(client.serverProfile)
+    }))
+
+  it.effect("stores a session-based revision once the server has refused the probe", () =>
+    Effect.gen(function*() {
+      const legacy = ScriptedServer.handshake("2025-03-26")
+      const server = ScriptedServer.make((request, server) =>
+        request.method === "server/discover" ? "no response" : legacy(request, server)
+      )
+      const fiber = yield* Effect.forkChild(Client.make(server.transport), { startImmediately: true })
+      yield* TestClock.adjust("3 seconds")
+      const client = yield* Fiber.join(fiber)
+      const { id } = server.requests("server/discover")[0]!
+      server.send({ _tag: "Failure", id, error: { code: -32601, message: "Method not found" } })
+      yield* client.ping()
+      assert.strictEqual(client.serverProfile?.revision, "2025-03-26")
+    }))
+
+  it.effect("waits for a transport as long as it says", () =>
+    Effect.gen(function*() {
+      const server = ScriptedServer.make(ScriptedServer.handshake("2026-07-28"))
+      const transport = { ...Stdio.transport({ command: "true" }), connect: server.transport.connect }
+      assert.strictEqual(transport.probeTimeout, "10 seconds")
+      const silent = ScriptedServer.make(({ method }) => method === "server/discover" ? "no response" : undefined)
+      yield* Effect.forkChild(Client.make({ ...transport, connect: silent.transport.connect }), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust(9_999)
+      assert.deepStrictEqual(silent.methods, ["server/discover"])
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(silent.methods, ["server/discover", "initialize"])
+    }))
+
+  it.effect("2024-10-07 · is read as the oldest revision", () =>
+    Effect.gen(function*() {
+      const oldest = ScriptedServer.handshake("2024-11-05")
+      const server = ScriptedServer.make((request, server) => {
+        const reply = oldest(request, server)
+        return request.method === "initialize"
+          ? ScriptedServer.success({
+            ...(reply as { readonly result: object }).result,
+            protocolVersion: "2024-10-07"
+          })
+          : reply
+      })
+      const client = yield* Client.make(server.transport)
+      assert.strictEqual(client.revision, "2024-11-05")
+      yield* client.ping()
+    }))
+
+  it.effect("reads a response whose id is the text of a number", () =>
+    Effect.gen(function*() {
+      const script = ScriptedServer.handshake("2025-06-18")
+      const server = ScriptedServer.make((request, server) => {
+        const reply = script(request, server)
+        if (typeof reply !== "object") return reply
+        server.send({ _tag: "result" in reply ? "Success" : "Failure", id: String(request.id), ...reply } as never)
+        return undefined
+      })
+      const client = yield* Client.make(server.transport)
+      yield* client.ping()
+      assert.strictEqual(client.revision, "2025-06-18")
     }))
 
   it.effect("waits for the probe as long as the option probeTimeout", () =>
@@ -230,7 +291,7 @@ describe("the handshake", () => {
       assert.strictEqual((yield* Fiber.join(fiber)).revision, "2025-03-26")
     }))
 
-  it.effect("ignores a late response to the probe if the server accepts initialize", () =>
+  it.effect("uses a late response to the probe for the next connection if the server accepts initialize", () =>
     Effect.gen(function*() {
       const modern = ScriptedServer.handshake("2026-07-28")
       const legacy = ScriptedServer.handshake("2025-11-25")
@@ -240,13 +301,23 @@ describe("the handshake", () => {
           const late = modern(server.requests("server/discover")[0]!, server) as { readonly result: {} }
           server.send({ _tag: "Success", id: server.requests("server/discover")[0]!.id, result: late.result })
         }
-        return legacy(request, server)
+        return (request.method === "tools/call" ? modern : legacy)(request, server)
       })
-      const fiber = yield* Effect.forkChild(Client.make(server.transport), { startImmediately: true })
+      const made = Client.make(server.transport, { reconnect: { initialDelay: 1, jitter: "none" } })
+      const fiber = yield* Effect.forkChild(made, { startImmediately: true })
       yield* TestClock.adjust("3 seconds")
       const client = yield* Fiber.join(fiber)
       assert.strictEqual(client.revision, "2025-11-25")
       assert.notInclude(server.methods, "notifications/cancelled")
+      assert.strictEqual(client.serverProfile?.revision, "2026-07-28")
+      assert.deepStrictEqual(
+        Object.keys(client.serverProfile ?? {}).sort(),
+        ["capabilities", "httpMode", "info", "instructions", "revision"]
+      )
+      server.disconnect()
+      yield* TestClock.adjust(1)
+      assert.strictEqual(client.revision, "2026-07-28")
+      assert.strictEqual(server.connections, 2)
     }))
 
   it.effect("2026-07-28 · uses a modern server's late response to the probe if it refuses initialize", () =>

@@ -9,10 +9,12 @@ import * as Tool from "@skein/server/Tool"
 import * as RawServer from "@skein/testing/RawServer"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import type { ClientError } from "../../src/ClientError.ts"
@@ -42,7 +44,7 @@ const used = (transport: Transport, options?: Client.Options) =>
     const client = yield* Client.make(transport, options)
     const { content } = yield* client.callTool("echo", { text: "echo" })
     assert.deepInclude(content[0], { type: "text", text: "echo" })
-    return { client, revision: client.revision, variant: client.serverProfile.httpMode }
+    return { client, revision: client.revision, variant: client.serverProfile?.httpMode }
   })
 
 for (const [wire, over] of transports) {
@@ -279,11 +281,13 @@ describe("detection over HTTP", () => {
       assert.strictEqual(exchanges[0]!.json.params.protocolVersion, "2024-11-05")
     }))
 
-  it.effect("sends `initialize` after probeTimeout while the probe waits, and then abandons the probe", () =>
+  it.effect("sends `initialize` after probeTimeout while the probe waits, and abandons the probe when the client closes", () =>
     Effect.gen(function*() {
       const [script, held] = Servers.holding("server/discover", Servers.stateful)
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(script)
-      const fiber = yield* Effect.forkChild(Client.make(transport!(url)), { startImmediately: true })
+      const scope = yield* Scope.make()
+      const made = Client.make(transport!(url)).pipe(Scope.provide(scope))
+      const fiber = yield* Effect.forkChild(made, { startImmediately: true })
       const probe: Exchange = yield* held
       yield* TestClock.adjust("2999 millis")
       yield* settle
@@ -291,6 +295,8 @@ describe("detection over HTTP", () => {
       yield* TestClock.adjust("1 millis")
       const client = yield* Fiber.join(fiber)
       assert.strictEqual(client.revision, "2025-06-18")
+      assert.isFalse(probe.closedByClient)
+      yield* Scope.close(scope, Exit.void)
       yield* until(() => probe.closedByClient)
       // The client aborts the exchange of the probe and sends no cancellation in the session.
       assert.notInclude(asked(exchanges), "POST notifications/cancelled")

@@ -51,7 +51,7 @@ describe("a Skein server over HTTP", () => {
         const { endpoint, url } = yield* serve
         yield* Effect.scoped(Effect.gen(function*() {
           const client = yield* Client.make(Http.transport({ url }), { revisions: [revision] })
-          expect([client.revision, client.serverProfile.httpMode]).toEqual([revision, "streamable"])
+          expect([client.revision, client.serverProfile?.httpMode]).toEqual([revision, "streamable"])
           expect((yield* client.listToolsPage()).tools.map(({ name }) => name).sort()).toEqual([
             "añadir",
             "hang",

@@ -112,7 +112,7 @@ describe("2026-07-28 · re-probing if the cached assumption later fails", () => 
     Effect.gen(function*() {
       const { exchanges, url } = yield* ScriptedHttpServer.make<Json>(Servers.stateful)
       const client = yield* open(url, kept("2024-11-05", "sse"))
-      assert.strictEqual(client.serverProfile.httpMode, "streamable")
+      assert.strictEqual(client.serverProfile?.httpMode, "streamable")
       assert.strictEqual(yield* text(client), "echo")
       assert.deepStrictEqual(asked(exchanges).slice(0, 3), ["GET", discover, initialize])
     }))
@@ -293,6 +293,6 @@ describe("a server profile that cannot be used", () => {
     Effect.gen(function*() {
       const { url } = yield* ScriptedHttpServer.make<Json>(Servers.sseOnly())
       const client = yield* open(url, kept("2024-11-05", "carrier pigeon"))
-      assert.strictEqual(client.serverProfile.httpMode, "sse")
+      assert.strictEqual(client.serverProfile?.httpMode, "sse")
     }))
 })

@@ -200,15 +200,29 @@ describe("Logging.forward", () => {
     })
   }
 
-  it.effect("warns if the server does not support levels, and forwards its messages all the same", () => {
+  it.effect("does not ask a server without levels, and forwards its messages under the host's name for it", () => {
     const lines: Array<Line> = []
     return Effect.gen(function*() {
-      const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({}), undefined, {})
+      const { client, server } = yield* open("2025-11-25", () => ScriptedServer.success({}), { label: "files" }, {})
       const fiber = yield* Effect.forkChild(Logging.forward(client, { level: "debug" }), { startImmediately: true })
       server.notify("notifications/message", { level: "error", data: "loud" })
       yield* settle
-      assert.deepStrictEqual(lines.map(({ level }) => level), ["Warn", "Error"])
-      assert.match(String(lines[0]!.message), /could not be set: .*logging/)
+      assert.deepStrictEqual(lines.map(({ level }) => level), ["Error"])
+      assert.strictEqual(lines[0]!.annotations["mcp.server"], "files")
+      assert.deepStrictEqual(server.requests("logging/setLevel"), [])
+      yield* Fiber.interrupt(fiber)
+    }).pipe(Effect.provide(keep(lines)))
+  })
+
+  it.effect("warns if the server refuses the level", () => {
+    const lines: Array<Line> = []
+    return Effect.gen(function*() {
+      const { client } = yield* open("2025-11-25", () => ScriptedServer.failure(-32602, "No"), undefined, {
+        logging: {}
+      })
+      const fiber = yield* Effect.forkChild(Logging.forward(client, { level: "debug" }), { startImmediately: true })
+      yield* settle
+      assert.deepStrictEqual(lines.map(({ level }) => level), ["Warn"])
       yield* Fiber.interrupt(fiber)
     }).pipe(Effect.provide(keep(lines)))
   })

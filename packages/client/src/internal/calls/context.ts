@@ -49,6 +49,8 @@ export interface ClientContext {
   readonly scope: Scope.Scope
   /** Logs a warning. */
   readonly warn: (...message: ReadonlyArray<unknown>) => void
+  /** Logs a warning once for each key. */
+  readonly warnOnce: (key: string, ...message: ReadonlyArray<unknown>) => void
 }
 
 /** A call on its way to the server. A layer passes it on as it is, or a copy with other members. */

@@ -4,8 +4,9 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
-import { type ClientError, InvalidResponse, LimitExceeded } from "../../ClientError.ts"
+import { type ClientError, LimitExceeded } from "../../ClientError.ts"
 import { clientError, serverErrorOf, within } from "../errors.ts"
+import type { ClientContext } from "./context.ts"
 
 /** The bounds of a list. */
 export interface Bounds {
@@ -29,20 +30,35 @@ const sizeOf = (page: unknown): number => {
 
 const isUnknownCursor = (error: ClientError): boolean => serverErrorOf(error)?.reason === "InvalidParams"
 
+/** The identity of a listed item: its URI, its template or its name. */
+const keyOf = (item: unknown): unknown => {
+  const { name, uri, uriTemplate } = item as { readonly [key: string]: unknown }
+  return uri ?? uriTemplate ?? name
+}
+
+/** The part of a client that lists. */
+type ListingClient = Pick<ClientContext, "supervisor" | "warnOnce"> & { readonly pages: Bounds }
+
 /**
- * Requests one page after the other and collects their items. Only a missing `nextCursor` ends the list: an empty
- * string is a cursor too (server/utilities/pagination). A cursor that repeats fails, since the list would not end. If
- * the server rejects a cursor, the list is requested again from the start, once: the page with the cursor may have come
- * from the cache ("If a cursor becomes invalid, the client SHOULD discard all cached pages and re-fetch from the
- * beginning", 2026-07-28, caching).
+ * Requests one page after the other and collects their items. A missing `nextCursor` ends the list. If the server
+ * rejects a cursor, the list is requested again from the start, once: the page with the cursor may have come from the
+ * cache ("If a cursor becomes invalid, the client SHOULD discard all cached pages and re-fetch from the beginning",
+ * 2026-07-28, caching).
+ *
+ * A list without an end ends too, with a warning: a cursor that repeats, since some servers ignore it and send the same
+ * page again, and an empty one, with which some servers end their lists. 2026-07-28 has empty cursors ("an empty string
+ * is a valid cursor and thus MUST NOT be treated as the end of results"): there it is requested once.
  */
 export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
   method: string,
-  bounds: Bounds,
+  client: ListingClient,
   page: (cursor: string | undefined) => Effect.Effect<P, ClientError>,
   items: (page: P) => ReadonlyArray<A>
 ): Effect.Effect<ReadonlyArray<A>, ClientError> =>
   Effect.gen(function*() {
+    const bounds = client.pages
+    const endAt = (what: string): void =>
+      client.warnOnce(`${method} cursor`, `${method} returned ${what}. The list ends there.`)
     const tooMany = (what: string) => clientError(LimitExceeded, `${method} ${what}`, method)
     const all: Array<A> = []
     const seen = new Set<string>()
@@ -51,10 +67,14 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
     let size = 0
     for (let pages = 1;; pages++) {
       const request = page(cursor)
-      const next: P | undefined = yield* cursor === undefined || isRestarted
+      const next: P | undefined = yield* cursor === undefined || (isRestarted && cursor !== "")
         ? request
         : Effect.catchIf(request, isUnknownCursor, () => Effect.succeed(undefined))
       if (next === undefined) {
+        if (cursor === "") {
+          endAt("an empty cursor that it does not accept")
+          return all
+        }
         isRestarted = true
         all.length = 0
         size = 0
@@ -62,6 +82,7 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
         cursor = undefined
         continue
       }
+      const before = all.length
       for (const item of items(next)) all.push(item)
       if (all.length > bounds.maxItems) {
         return yield* tooMany(`returned more than ${bounds.maxItems} items (maxItems)`)
@@ -73,8 +94,13 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
       cursor = next.nextCursor
       if (cursor === undefined) return all
       if (seen.has(cursor)) {
-        const message = `${method} returned the cursor of page ${pages} before, so the list would not end`
-        return yield* clientError(InvalidResponse, message, method)
+        endAt(`the same cursor twice, the second time with page ${pages}`)
+        const known = new Set(all.slice(0, before).map(keyOf))
+        return all.filter((item, index) => index < before || !known.has(keyOf(item)))
+      }
+      if (cursor === "" && !client.supervisor.last.isRequestEra) {
+        endAt("an empty cursor")
+        return all
       }
       if (pages >= bounds.maxPages) {
         return yield* tooMany(`has more than ${bounds.maxPages} pages (maxPages)`)

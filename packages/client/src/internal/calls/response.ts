@@ -14,25 +14,27 @@ import type { NegotiatedConnection } from "../connection/connection.ts"
 import type { CallLayer, ClientContext } from "./context.ts"
 import { withSafeIcons } from "./icons.ts"
 import { onResponse } from "./onResponse.ts"
-import { dropInvalidItems } from "./repair.ts"
 import { responseOf } from "./send.ts"
 
-/** Decodes a result. Items of a list that are malformed are left out of it, with a warning. */
+/** A problem without the positions in lists, so that it is the same for each item. */
+const generalized = (problem: string): string => problem.replace(/\[\d+\]/g, "[]")
+
+/**
+ * Decodes a result. Malformed optional members and malformed items of lists are left out, with a warning the first time.
+ */
 const decode = <R>(
   method: Method.RequestMethod<unknown, R>,
   client: ClientContext,
   { revision }: NegotiatedConnection,
   raw: JsonObject
 ) => {
-  const decoded = Codec.decodeAnswer(method, revision, raw)
-  if (Result.isSuccess(decoded)) return decoded
-  const repaired = dropInvalidItems(method.name, raw, revision)
-  if (repaired === undefined) return decoded
-  const again = Codec.decodeAnswer(method, revision, repaired.raw)
-  if (Result.isSuccess(again)) {
-    client.warn(`${method.name}: malformed items were left out`, repaired.dropped.slice(0, 8))
+  const ignored: Array<string> = []
+  const decoded = Codec.decodeAnswer(method, revision, raw, ignored)
+  if (ignored.length > 0 && Result.isSuccess(decoded)) {
+    const key = `${method.name} ${generalized(ignored[0]!)}`
+    client.warnOnce(key, `${method.name}: malformed parts of the response were left out`, ignored.slice(0, 8))
   }
-  return again
+  return decoded
 }
 
 /** Decodes the response: a result, a task in its place, or input requests. */

@@ -51,7 +51,10 @@ const mirroredOf = (tool: Tool): Known["mirrored"] =>
 const mirrors = ({ connection, isRequestEra }: NegotiatedConnection): boolean =>
   isRequestEra && connection.sendsHeaders === true
 
-/** Structured content and output schemas exist since 2025-06-18. */
+/**
+ * Whether the revision has structured content and output schemas. Servers also send them in older revisions; there a
+ * tool with a schema may return a result without structured content.
+ */
 const hasStructured = ({ revision }: NegotiatedConnection): boolean => revision >= "2025-06-18"
 
 /**
@@ -110,7 +113,7 @@ export class ToolCatalog {
     name: string,
     result: CallToolResult
   ): Effect.Effect<CallToolResult, ClientError> | undefined {
-    return result.isError === true || !hasStructured(connection)
+    return result.isError === true || (!hasStructured(connection) && result.structuredContent === undefined)
       ? undefined
       : this.#tools?.get(name)?.output?.run(result)
   }
@@ -156,8 +159,7 @@ export class ToolCatalog {
       this.#client.warn(`The tool ${quote(name)} is left out: ${mirrored}`)
     }
     this.#release(name)
-    const isChecked = this.#client.options.validateOutput !== false && hasStructured(connection) &&
-      tool.outputSchema !== undefined
+    const isChecked = this.#client.options.validateOutput !== false && tool.outputSchema !== undefined
     const [schema, size] = isChecked ? this.#kept(tool.outputSchema, compiling) : unchecked
     this.#size += size
     const output = isChecked ? new OutputCheck(name, schema, compiling, before?.output) : undefined

@@ -50,13 +50,13 @@ const stamper = (
   return RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
 }
 
-const settingsOf = (options: Options, answers: InputRequestHandler): Settings => {
+const settingsOf = (options: Options, answers: InputRequestHandler, transport: Transport): Settings => {
   const revisions = Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true)
   return {
     revisions,
     sessions: revisions.filter((revision) => Revision.era(revision) === "session"),
     stateless: revisions.filter((revision) => Revision.era(revision) === "request"),
-    probeTimeout: options.probeTimeout ?? "3 seconds",
+    probeTimeout: options.probeTimeout ?? transport.probeTimeout ?? "3 seconds",
     stamp: (revision) => stamper(options, answers, revision),
     introduction: (protocolVersion) => {
       const params = { protocolVersion, capabilities: answers.capabilities, clientInfo: options.info ?? defaultInfo }
@@ -247,7 +247,7 @@ export const connect = (
   shared: ConnectContext,
   owned: ScopeListener
 ): Effect.Effect<NegotiatedConnection, ClientError> => {
-  const settings = settingsOf(options, shared.answers)
+  const settings = settingsOf(options, shared.answers, transport)
   if (settings.revisions.length === 0) {
     return Effect.fail(clientError(NegotiationFailed, "The option `revisions` names no revision"))
   }

@@ -12,7 +12,13 @@ import type { Telemetry } from "../../Telemetry.ts"
 import { implementationOf } from "../serverInfo.ts"
 
 /** The result of the handshake. */
-export type Agreement = Omit<ServerProfile, "httpMode">
+export interface Agreement extends Omit<ServerProfile, "httpMode"> {
+  /**
+   * Present if the server had not answered the probe when the session was opened. `verdict` is the agreement for the next
+   * connection, once the server has answered.
+   */
+  readonly silence?: { verdict: Agreement | undefined } | undefined
+}
 
 /** The owner of a connection, which is notified of its end. */
 export interface ConnectionOwner {
@@ -49,11 +55,13 @@ export interface NegotiatedConnection {
   isAssumed?: boolean | undefined
 }
 
-/** The server profile, to be stored for the next connection. */
-export const serverProfileOf = ({ agreement, connection: { httpMode } }: NegotiatedConnection): ServerProfile => ({
-  ...agreement,
-  httpMode
-})
+/** The server profile, to be stored for the next connection; `undefined` while the server is silent about it. */
+export const serverProfileOf = (
+  { agreement: { silence, ...agreed }, connection: { httpMode } }: NegotiatedConnection
+): ServerProfile | undefined => {
+  const profile = silence === undefined ? agreed : silence.verdict
+  return profile === undefined ? undefined : { ...profile, httpMode }
+}
 
 /**
  * Decodes a stored server profile, which may be any JSON. Malformed optional members are left out. Returns undefined if

@@ -58,7 +58,8 @@ type Probed =
   | { readonly _tag: "Agreed"; readonly agreement: Agreement }
   /** The server is stateless, but supports other versions than the requested one. */
   | { readonly _tag: "Versions"; readonly versions: ReadonlyArray<unknown> }
-  | { readonly _tag: "Legacy"; readonly why: string }
+  /** The server answered as an older one does, or not at all. */
+  | { readonly _tag: "Legacy"; readonly why: string; readonly isSilent?: boolean }
 
 const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Probed => {
   const { supportedVersions, capabilities, instructions, resultType, _meta } = result
@@ -85,7 +86,7 @@ const refused = (error: McpError.McpError | RequestError): Effect.Effect<Probed,
     const { reason } = failure
     return reason._tag === "Timeout" || reason._tag === "InvalidResponse" ||
         (reason._tag === "HttpError" && revealsRevision(reason.status))
-      ? Effect.succeed({ _tag: "Legacy", why: error.message })
+      ? Effect.succeed({ _tag: "Legacy", why: error.message, isSilent: reason._tag === "Timeout" })
       : Effect.fail(failure)
   }
   const { code, message, data } = error
@@ -148,7 +149,8 @@ export const initialize = (
       const message = "The response to initialize has no protocolVersion"
       return yield* new ClientError({ reason: new InvalidResponse({ message }), method })
     }
-    const agreed = settings.sessions.find((revision) => revision === protocolVersion)
+    const version = Revision.read(protocolVersion)
+    const agreed = settings.sessions.find((revision) => revision === version)
     if (agreed === undefined) {
       const message = `The server supports ${quote([protocolVersion])}, this client ${quote(settings.revisions)}`
       return yield* negotiation(method, message)
@@ -159,6 +161,9 @@ export const initialize = (
     yield* peer.notify("notifications/initialized")
     return { revision: agreed, info, capabilities: offered, instructions: text(instructions) }
   })
+
+/** A session that was opened because the server did not answer the probe. */
+const silent = (agreement: Agreement) => ({ ...agreement, silence: { verdict: undefined as Agreement | undefined } })
 
 /** Continues after the response to a probe: agrees, probes another version, initializes, or fails. */
 const conclude = (
@@ -172,7 +177,10 @@ const conclude = (
       return Effect.succeed(probed.agreement)
     case "Legacy":
       return settings.sessions.length > 0
-        ? initialize(peer, settings)
+        ? Effect.map(
+          initialize(peer, settings),
+          (agreement) => probed.isSilent === true ? silent(agreement) : agreement
+        )
         : Effect.fail(
           negotiation("server/discover", `The server does not support ${quote(settings.revisions)}: ${probed.why}`)
         )
@@ -215,8 +223,11 @@ const isModern = (exit: Exit.Exit<Probed, ClientError> | undefined): exit is Exi
  *
  * The probe is not cancelled after `probeTimeout`, since a server may be slow to start. If the server then refuses
  * `initialize`, and has answered the probe in the meantime, that response counts. If it refuses with an error of the
- * stateless revision, the response to the probe is awaited. In all other cases a late response is ignored, and a probe
- * that is still pending at the end of the handshake is cancelled.
+ * stateless revision, the response to the probe is awaited.
+ *
+ * If the server opens a session, that is its revision for as long as the connection: "an `initialize` request selects
+ * legacy semantics, scoped to the stdio process" (2026-07-28, versioning). But silence does not prove an older server.
+ * The probe stays pending within the timeout of a request, and its late response decides about the next connection.
  */
 export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, ClientError, Scope.Scope> =>
   Effect.gen(function*() {
@@ -233,8 +244,18 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
     if (Result.isFailure(opened) && opened.failure.reason._tag === "NegotiationFailed" && isModern(late)) {
       return yield* conclude(peer, { ...settings, revisions: settings.stateless, sessions: [] }, [first], late.value)
     }
-    yield* Fiber.interrupt(fiber)
-    return yield* Effect.fromResult(opened)
+    if (Result.isFailure(opened)) {
+      yield* Fiber.interrupt(fiber)
+      return yield* Effect.fail(opened.failure)
+    }
+    const agreement = silent(opened.success)
+    fiber.addObserver((exit) => {
+      if (Exit.isFailure(exit)) return
+      const probed = exit.value
+      if (probed._tag === "Agreed") agreement.silence.verdict = probed.agreement
+      else if (probed._tag === "Legacy" && probed.isSilent !== true) agreement.silence.verdict = opened.success
+    })
+    return agreement
   })
 
 /**

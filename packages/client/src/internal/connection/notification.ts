@@ -18,7 +18,10 @@ const tags: ReadonlyMap<string, Exclude<Notification["_tag"], "Other">> = new Ma
   [Method.SubscriptionsAcknowledged.name, "SubscriptionsAcknowledged"]
 ])
 
-/** Decodes a notification in a revision; returns a message about the problem if it is malformed. */
+/**
+ * Decodes a notification in a revision; returns a message about the problem if it is malformed. Malformed optional members
+ * are left out: their sender would not learn of an error.
+ */
 export const decode = (
   message: JsonRpc.Notification,
   revision: Revision.Revision
@@ -28,7 +31,7 @@ export const decode = (
   const _tag = known === undefined ? undefined : tags.get(method)
   if (known === undefined || _tag === undefined) return Result.succeed({ _tag: "Other", method, params })
   return Result.map(
-    Codec.decodeParams(known, revision, params),
+    Codec.decodeParams(known, revision, params, []),
     (params) => ({ _tag, method, params }) as Notification
   )
 }

@@ -217,7 +217,7 @@ export class Streamable implements HttpProtocol {
     const { request, stateless } = pending
     const { status } = reply
     const failure = failureIn(text)
-    const named = failure !== undefined && failure.id === request.id
+    const named = failure !== undefined && JsonRpc.ownId(failure.id) === request.id
     const answer = named || (failure !== undefined && failure.id === undefined && !gatewayStatuses.has(status))
     const answered: Effect.Effect<undefined, TransportError> = answer && status !== 401
       ? Effect.as(Effect.sync(() => this.#deliver(failure!, pending)), undefined)
@@ -279,11 +279,8 @@ export class Streamable implements HttpProtocol {
     }
     // An error whose id could not be read, on the stream of one request, is about that request.
     const answer = message.id === undefined && pending !== undefined ? { ...message, id: pending.request.id } : message
-    const answered = answer.id === undefined
-      ? undefined
-      : answer.id === pending?.request.id
-      ? pending
-      : this.#requests.get(answer.id)
+    const id = JsonRpc.ownId(answer.id)
+    const answered = id === undefined ? undefined : id === pending?.request.id ? pending : this.#requests.get(id)
     // A response to another request that has a stream of its own is dropped.
     if (answered !== pending && pending !== undefined && answered?.streamLost !== true) return
     if (answered !== undefined) {

@@ -59,7 +59,7 @@ export const acknowledgedFilter = (params: JsonRpc.JsonObject | undefined, wante
 const taskOf = (params: JsonRpc.JsonObject | undefined, { taskIds }: Honoured): Change | undefined => {
   const taskId = params?.["taskId"]
   if (typeof taskId !== "string" || !taskIds.includes(taskId)) return undefined
-  const read = Codec.decodeParams(Method.TaskStatus, "2026-07-28", params)
+  const read = Codec.decodeParams(Method.TaskStatus, "2026-07-28", params, [])
   if (Result.isFailure(read)) return undefined
   const { _meta, ...task } = read.success
   return { _tag: "TaskChanged", task }

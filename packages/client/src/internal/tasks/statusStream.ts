@@ -42,7 +42,7 @@ export const bare = (task: Task): Task => {
 
 /** Decodes a `notifications/tasks/status`; undefined if it is malformed. */
 export const readNotice = (params: JsonObject): TaskStatus | undefined => {
-  const read = Codec.decodeParams(Method.LegacyTaskStatus, "2025-11-25", params)
+  const read = Codec.decodeParams(Method.LegacyTaskStatus, "2025-11-25", params, [])
   return Result.isSuccess(read) ? bare(read.success) : undefined
 }
 
