@@ -132,8 +132,8 @@ export const field = <S extends Schema.Top>(schema: S, options: FieldOptions<S["
 export const essential = <S extends Schema.Top>(schema: S): S => field(schema, { essential: true })
 
 /**
- * Attaches to a union the value that is read instead of a value of no member, where `Codec` may ignore malformed
- * members. `undefined` leaves the value unreadable.
+ * Attaches to a schema the value that is read instead of a value that it does not allow, or of a required member that is
+ * missing, where `Codec` may ignore malformed members. `undefined` leaves the value unreadable.
  */
 export const fallback = <S extends Schema.Top>(schema: S, instead: (value: unknown) => S["Type"] | undefined): S =>
   schema.annotate({ [fallbackKey]: instead }) as unknown as S

@@ -3,7 +3,7 @@
  * with an `InputRequiredResult` instead of the result. The client sends the request again, with the input.
  */
 import * as Schema from "effect/Schema"
-import { since } from "./Annotate.ts"
+import { essential, since } from "./Annotate.ts"
 import { ElicitRequestParams, ElicitResult } from "./Elicitation.ts"
 import { Meta, requestFields } from "./Message.ts"
 import { ListRootsRequestParams, ListRootsResult } from "./Roots.ts"
@@ -63,7 +63,7 @@ export class InputResponseRequestParams extends Schema.Opaque<InputResponseReque
 export class InputRequiredResult extends Schema.Opaque<InputRequiredResult>()(Schema.Struct({
   _meta: Schema.optionalKey(Meta),
   resultType: Schema.Literal("input_required"),
-  inputRequests: Schema.optionalKey(InputRequests),
+  inputRequests: essential(Schema.optionalKey(InputRequests)),
   /** State for the client to return unchanged. The server must treat the returned text as untrusted input. */
   requestState: Schema.optionalKey(Schema.String)
 })) {}

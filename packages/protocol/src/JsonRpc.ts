@@ -161,7 +161,8 @@ const invalid = (id: unknown, message: string, answer = false): Invalid => ({
  * Reads a JSON value as one message.
  *
  * A `method`, an `error` or `params` of `null` count as absent, because some peers write every member that they define.
- * An `id` of `null` in an error response counts as absent too: JSON-RPC requires it where the id of the request could
+ * A `result` of `null` without an error is an empty result: some servers answer so to `ping` and `logging/setLevel`. An
+ * `id` of `null` in an error response counts as absent too: JSON-RPC requires it where the id of the request could
  * not be read. In a response with both a result and an error, the error counts.
  */
 export const parse = (value: unknown): Message | Invalid => {
@@ -197,6 +198,7 @@ export const parse = (value: unknown): Message | Invalid => {
   }
   if (result === undefined) return invalid(id, "a message must have a \"method\", a \"result\" or an \"error\"", answer)
   if (!isId(id)) return invalid(id, "\"id\" must be a string or an integer", true)
+  if (result === null) return { _tag: "Success", id, result: {} }
   if (!isObject(result)) return invalid(id, "\"result\" must be an object", true)
   return { _tag: "Success", id, result }
 }

@@ -79,7 +79,7 @@ const levels: ReadonlySet<unknown> = new Set(LoggingLevel.literals)
  * Reads the metadata of a stateless request.
  *
  * Call {@link versionOf} first: a request of an unsupported revision gets the error for that, whatever else is wrong
- * with it. This does not use the schema, because every request carries the metadata. It only requires the capabilities
+ * with it. An optional member of `null` counts as absent. This does not use the schema, because every request carries the metadata. It only requires the capabilities
  * to be an object; code that needs one of them checks its shape.
  */
 export const read = (params: JsonObject | undefined): Result.Result<RequestMeta, string> => {
@@ -90,11 +90,11 @@ export const read = (params: JsonObject | undefined): Result.Result<RequestMeta,
   const capabilities = meta[clientCapabilities]
   if (capabilities === undefined) return problem(clientCapabilities, "missing")
   if (!isObject(capabilities)) return problem(clientCapabilities, "Expected an object")
-  const info = meta[clientInfo]
+  const info = meta[clientInfo] ?? undefined
   if (info !== undefined && !isImplementation(info)) {
     return problem(clientInfo, "Expected an object with a \"name\" and a \"version\"")
   }
-  const level = meta[logLevel]
+  const level = meta[logLevel] ?? undefined
   if (level !== undefined && !levels.has(level)) {
     return problem(logLevel, `Expected one of ${LoggingLevel.literals.join(", ")}`)
   }

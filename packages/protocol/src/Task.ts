@@ -4,7 +4,7 @@
  * 2025-11-25, whose messages are in `LegacyTask`.
  */
 import * as Schema from "effect/Schema"
-import { alone, field, since } from "./Annotate.ts"
+import { alone, essential, field, since } from "./Annotate.ts"
 import { InputRequests, InputResponses } from "./InputRequired.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
 import { Meta, notificationFields, type NotificationParams, requestFields } from "./Message.ts"
@@ -60,7 +60,7 @@ const inputRequiredFields = {
   ...describeFields,
   status: Schema.Literal("input_required"),
   /** All requests for input without a response. */
-  inputRequests: InputRequests
+  inputRequests: essential(InputRequests)
 }
 const completedFields = {
   ...describeFields,

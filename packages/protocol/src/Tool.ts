@@ -2,7 +2,7 @@
  * Tools and their listing, `tools/list`. `CallTool` has the messages of a call.
  */
 import * as Schema from "effect/Schema"
-import { field, only, since } from "./Annotate.ts"
+import { fallback, field, only, since } from "./Annotate.ts"
 import { iconFields, nameFields } from "./BaseMetadata.ts"
 import { cacheFields } from "./Caching.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
@@ -77,13 +77,24 @@ const lowerSchema = (value: unknown, revision: Revision): unknown => {
   }
 }
 
+/**
+ * The schema of arguments that is read where malformed members may be ignored: a tool without a schema takes any
+ * arguments, and a schema without `type` describes an object.
+ */
+const lenientSchema = fallback(ObjectSchema, (value) =>
+  (value ?? undefined) === undefined
+    ? { type: "object" as const }
+    : isObject(value) && (value["type"] ?? undefined) === undefined
+    ? { ...value, type: "object" as const }
+    : undefined)
+
 /** A tool, as a server lists it. */
 export class Tool extends Schema.Opaque<Tool>()(Schema.Struct({
   ...nameFields,
   ...iconFields,
   description: Schema.optionalKey(Schema.String),
   /** The schema of the arguments: any JSON Schema 2020-12 of an object since 2026-07-28. */
-  inputSchema: field(ObjectSchema, { lower: lowerSchema }),
+  inputSchema: field(lenientSchema, { lower: lowerSchema }),
   /**
    * The schema of `structuredContent`. Before 2026-07-28 it must be of an object; another one is left out when writing.
    */

@@ -245,6 +245,33 @@ describe("malformed hints and items", () => {
   })
 })
 
+describe("a tool", () => {
+  it("without a schema takes any arguments, and a schema without `type` describes an object", () => {
+    const { ignored, read } = result(Method.ListTools, "2025-06-18", {
+      tools: [
+        { name: "a" },
+        { name: "b", inputSchema: null },
+        { name: "c", inputSchema: {} },
+        { name: "d", inputSchema: { properties: { e: {} }, type: null } },
+        { name: "f", inputSchema: { type: "string" } },
+        { name: "g", inputSchema: 7 }
+      ]
+    })
+    expect((read as JsonObject)["tools"]).toEqual([
+      { name: "a", inputSchema: { type: "object" } },
+      { name: "b", inputSchema: { type: "object" } },
+      { name: "c", inputSchema: { type: "object" } },
+      { name: "d", inputSchema: { type: "object", properties: { e: {} } } }
+    ])
+    expect(ignored).toHaveLength(6)
+  })
+
+  it("is refused in a request for sampling, whose sender receives the error", () => {
+    const params = { messages: [], maxTokens: 1, tools: [{ name: "a", inputSchema: {} }] }
+    expect(Result.isFailure(Codec.decodeParams(Method.CreateMessage, "2025-11-25", params))).toBe(true)
+  })
+})
+
 describe("versions", () => {
   it("2024-10-07 is read as the oldest revision, and other unknown versions are not revisions", () => {
     expect(Revision.read("2024-10-07")).toBe("2024-11-05")

@@ -44,6 +44,11 @@ describe("the metadata of a request", () => {
     expect(problem({ [RequestMeta.protocolVersion]: 7 })).toBe(message(RequestMeta.protocolVersion, "Expected string"))
     expect(problem({ [RequestMeta.protocolVersion]: "x" })).toBe(message(RequestMeta.clientCapabilities, "missing"))
     const valid = { [RequestMeta.protocolVersion]: "x", [RequestMeta.clientCapabilities]: {} }
+    const nulls = { ...valid, [RequestMeta.clientInfo]: null, [RequestMeta.logLevel]: null }
+    expect(Result.getOrThrow(RequestMeta.read({ _meta: nulls }))).toMatchObject({
+      clientInfo: undefined,
+      logLevel: undefined
+    })
     expect(problem({ ...valid, [RequestMeta.clientInfo]: { name: "a" } })).toBe(
       message(RequestMeta.clientInfo, "Expected an object with a \"name\" and a \"version\"")
     )

@@ -110,6 +110,17 @@ describe("progress that a call asked for", () => {
       ])
     }))
 
+  it.effect("is reported also if the token comes back as text", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw()
+      const seen: Array<unknown> = []
+      const call = yield* fork(peer.request("a", {}, { onProgress: (progress) => seen.push(progress) }))
+      other.progress("1", 3)
+      other.answer("1" as never)
+      yield* Fiber.join(call)
+      expect(seen).toEqual([{ progress: 3 }])
+    }))
+
   it.effect("is reported in order, only while it grows, and never after the end", () =>
     Effect.gen(function*() {
       const { other, peer } = yield* raw()
@@ -120,7 +131,7 @@ describe("progress that a call asked for", () => {
       other.progress(1, 1)
       other.progress(1, 0.5)
       other.progress(1, 2.5, { total: "4", message: 7, unknown: true })
-      other.progress("1", 3)
+      other.progress("1.0", 3)
       other.progress(2, 3)
       other.progress(undefined, 3)
       other.notify("notifications/progress")

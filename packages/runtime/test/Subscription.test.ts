@@ -46,8 +46,9 @@ describe("a subscription", () => {
       notify("a", ids[1])
       notify("b", ids[0])
       notify("c", ids[1])
-      notify("d", ids[0])
-      for (const id of [99, String(ids[0]), null, {}, [ids[0]], undefined]) notify("foreign", id)
+      // Some servers send the id back as text.
+      notify("d", String(ids[0]))
+      for (const id of [99, ` ${ids[0]}`, null, {}, [ids[0]], undefined]) notify("foreign", id)
       other.notify("without")
       other.notify("odd", { _meta: 7 })
       expect(received).toEqual([["b", "d"], ["a", "c"]])

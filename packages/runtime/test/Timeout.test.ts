@@ -102,7 +102,7 @@ describe("timeouts", () => {
       const silent = yield* fork(peer.request("b"))
       other.progress(1, 5)
       yield* TestClock.adjust(60)
-      for (const [token, value] of [[1, 5], [1, 4], [1, "6"], [1, null], ["1", 7], [2, 1], [9, 9]] as const) {
+      for (const [token, value] of [[1, 5], [1, 4], [1, "6"], [1, null], ["01", 7], [2, 1], [9, 9]] as const) {
         other.progress(token, value)
       }
       yield* TestClock.adjust(40)

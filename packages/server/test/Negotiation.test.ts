@@ -46,6 +46,14 @@ describe("initialize", () => {
       }))
   }
 
+  it.effect("2024-10-07 · is served as the oldest revision, under its own name", () =>
+    Effect.gen(function*() {
+      const client = yield* linked(catalog.server, "2024-11-05")
+      const result = yield* client.result("initialize", kit.hello("2024-10-07"))
+      expect(result.protocolVersion).toBe("2024-10-07")
+      expect(client.peer.session?.revision).toBe("2024-11-05")
+    }))
+
   for (const requested of ["1900-01-01", "2099-01-01", "draft", "", "2026-07-28"]) {
     it.effect(`2025-11-25 · MUST respond with another version it supports, SHOULD be the latest: ${requested}`, () =>
       Effect.gen(function*() {

@@ -21,7 +21,7 @@ const revisions = ["2025-11-25"] as const
 
 describe("misaddressed responses on one connection", () => {
   for (const revision of ["2025-11-25", "2026-07-28"] as const) {
-    it.live(`${revision} · ignores responses with an id of another type, an unknown id, or the id of a cancelled request`, () =>
+    it.live(`${revision} · ignores responses with a malformed id, an unknown id, or the id of a cancelled request`, () =>
       Effect.gen(function*() {
         const server = ScriptedServer.make(ScriptedServer.handshake(revision, () => "no response"))
         const client = yield* Client.make(server.transport)
@@ -30,7 +30,9 @@ describe("misaddressed responses on one connection", () => {
         const [first, second] = server.requests("tools/call").map(({ id }) => id) as [number, number]
         yield* Fiber.interrupt(two)
         const evil = JSON.stringify({ resultType: "complete", ...text("evil") })
-        for (const id of [String(first), `${first}.0`, -first, 0, 999, "", "__proto__", "constructor", second]) {
+        for (
+          const id of [`0${first}`, ` ${first}`, `${first}.0`, -first, 0, 999, "", "__proto__", "constructor", second]
+        ) {
           server.sendText(result(id, evil))
           server.sendText(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-1,"message":"evil"}}`)
         }
@@ -61,7 +63,9 @@ describe("misaddressed responses on one connection", () => {
           server.sendText(
             `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${token},"progress":${progress}}}`
           )
-        for (const other of [`"${token}"`, String(second), "null", "[]", "{}", "\"__proto__\"", "999"]) say(other, "1")
+        for (
+          const other of [`"${token}.0"`, `"0${token}"`, String(second), "null", "[]", "{}", "\"__proto__\"", "999"]
+        ) say(other, "1")
         for (const progress of ["1e999", "-1e999", "\"2\"", "null", "{}"]) say(String(token), progress)
         say(String(token), "5")
         say(String(token), "5")
@@ -90,7 +94,7 @@ describe("misaddressed responses on one connection", () => {
           `{"jsonrpc":"2.0","method":"notifications/${method}","params":{${more}"_meta":{"io.modelcontextprotocol/subscriptionId":${subscription}}}}`
         )
       const agreed = "\"notifications\":{\"toolsListChanged\":true},"
-      for (const other of [`"${id}"`, "0", "999", "null", "{}", "\"__proto__\""]) {
+      for (const other of [`"0${id}"`, "0", "999", "null", "{}", "\"__proto__\""]) {
         say("subscriptions/acknowledged", other, agreed)
         say("tools/list_changed", other)
       }

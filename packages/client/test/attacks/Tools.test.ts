@@ -6,6 +6,7 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Response from "effect/ai/Response"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/Client.ts"
@@ -167,13 +168,13 @@ describe("names of hostile tools", () => {
       assert.strictEqual(at, 12)
     }).pipe(Effect.scoped))
 
-  it.live("fails for cursors that repeat, never end, or are not strings", () =>
+  it.live("ends for cursors that repeat, and fails for cursors that never end or are not strings", () =>
     Effect.gen(function*() {
       for (
         const [cursors, reasons] of [
-          [["a", "b", "a"], ["InvalidResponse"]],
-          [[""], ["InvalidResponse"]],
-          [["__proto__"], ["InvalidResponse"]],
+          [["a", "b", "a"], ["none"]],
+          [[""], ["none"]],
+          [["__proto__"], ["none"]],
           [[{}], ["InvalidResponse"]],
           [[1], ["InvalidResponse"]],
           [undefined, ["LimitExceeded"]]
@@ -188,7 +189,8 @@ describe("names of hostile tools", () => {
           })
         )
         const client = yield* Client.make(server.transport)
-        assert.include(reasons, (yield* Effect.flip(client.listTools())).reason._tag)
+        const listed = yield* Effect.result(client.listTools())
+        assert.include<string>(reasons, Result.isSuccess(listed) ? "none" : listed.failure.reason._tag)
         assert.isAtMost(at, 1_000)
       }
     }).pipe(Effect.scoped))

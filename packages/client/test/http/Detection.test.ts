@@ -281,6 +281,21 @@ describe("detection over HTTP", () => {
       assert.strictEqual(exchanges[0]!.json.params.protocolVersion, "2024-11-05")
     }))
 
+  for (const [name, script] of [["stateless", Servers.modern], ["stateful", Servers.stateful]] as const) {
+    it.live(`reads responses whose id is the text of a number: ${name}`, () =>
+      Effect.gen(function*() {
+        const { url } = yield* ScriptedHttpServer.make<Json>((hit) => {
+          const { id } = hit.json ?? {}
+          return id === undefined ? script(hit) : script(
+            Object.create(hit, { json: { value: { ...hit.json, id: String(id) } } }) as typeof hit
+          )
+        })
+        const client = yield* Client.make(transport!(url))
+        const { content } = yield* client.callTool("echo", {})
+        assert.strictEqual(content.length, 1)
+      }))
+  }
+
   it.effect("sends `initialize` after probeTimeout while the probe waits, and abandons the probe when the client closes", () =>
     Effect.gen(function*() {
       const [script, held] = Servers.holding("server/discover", Servers.stateful)

@@ -89,8 +89,6 @@ for (const revision of revisions) {
 
     it.effect("SEP-1034 · fills absent fields with their defaults, but not fields that the user left empty", () =>
       Effect.gen(function*() {
-        // Before 2025-11-25 only booleans have a default.
-        const older = revision < "2025-11-25"
         const params = form({
           name: { ...text, default: "Bob" },
           age: { type: "integer", default: 7 },
@@ -103,7 +101,7 @@ for (const revision of revisions) {
           defaults = request.defaults
           return Effect.succeed(Elicitation.accept({ ok: undefined }))
         }, params)
-        const filled = older ? { no: false } : { name: "Bob", age: 7, no: false, color: "blue" }
+        const filled = { name: "Bob", age: 7, no: false, color: "blue" }
         assert.deepStrictEqual(result, { action: "accept", content: filled })
         assert.deepStrictEqual(defaults, { ...filled, ok: true })
       }))

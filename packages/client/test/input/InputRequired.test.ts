@@ -272,7 +272,6 @@ describe("2026-07-28", () => {
         { q: { method: "tools/list" } },
         { q: { method: "elicitation/create", params: { mode: "fax", message: "?" } } },
         { q: { method: "elicitation/create" } },
-        { q: null },
         [elicit()],
         "q"
       ]

@@ -106,9 +106,9 @@ describe("2026-07-28", () => {
       yield* call.stop
     }))
 
-  it.effect("rejects a task whose numbers are not integers", () =>
+  it.effect("rejects a task whose ttl is not an integer", () =>
     Effect.gen(function*() {
-      for (const wrong of [{ pollIntervalMs: 1e300 }, { ttlMs: 1e300 }, { pollIntervalMs: 0.5 }, { ttlMs: "1" }]) {
+      for (const wrong of [{ ttlMs: 1e300 }, { ttlMs: 0.5 }, { ttlMs: "1" }]) {
         const { client, server } = yield* asked()
         const call = yield* run(client.callTool("t"))
         server.update(wrong as Json)

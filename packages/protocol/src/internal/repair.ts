@@ -9,6 +9,8 @@
  *   read as an empty one. `ignored` receives a line for each of them. Members with the rule `essential` or `refuse` are
  *   not left out.
  *
+ * - With `ignored`, a value that its schema does not allow is replaced by the `fallback` of the schema, if it has one.
+ *
  * A value that is still malformed is refused with the first problem that could not be left out.
  */
 import * as Result from "effect/Result"
@@ -125,7 +127,13 @@ class Repair {
     if (Result.isSuccess(validated)) return value
     const path = [...this.#path]
     this.#problem = () => describe(validated.failure, this.#root, path)
-    return unreadable
+    return this.#fallback(ast, value)
+  }
+
+  /** The value that the schema has for a value that it does not allow. */
+  #fallback(ast: AST.AST, value: unknown): unknown {
+    const instead = this.#ignored === undefined ? undefined : fallbackOf(ast)?.(value)
+    return instead !== undefined && this.#ignore() ? instead : unreadable
   }
 
   #at(key: PropertyKey, ast: AST.AST, value: unknown, isWhole: boolean): unknown {
@@ -149,7 +157,7 @@ class Repair {
         : given === null && this.#ignored !== undefined && !isOptional(type) && AST.isArrays(type)
         ? []
         : given === undefined && !Object.hasOwn(out, name)
-        ? this.#missing(name)
+        ? this.#missing(name, type)
         : this.#at(name, type, given, rule?.essential === true)
       if (read === given) continue
       if (read !== unreadable) out = this.#with(value, out, name, read)
@@ -178,10 +186,10 @@ class Repair {
     return copy
   }
 
-  #missing(name: string): typeof unreadable {
+  #missing(name: string, type: AST.AST): unknown {
     const path = [...this.#path, name]
     this.#problem = () => `${showPath(this.#root, path)}: Missing key`
-    return unreadable
+    return this.#fallback(type, undefined)
   }
 
   #list(ast: AST.Arrays, value: ReadonlyArray<unknown>, isWhole: boolean): unknown {
@@ -210,9 +218,7 @@ class Repair {
       if (count !== undefined) this.#ignored!.length = count
       this.#problem = problem
     }
-    this.#leaf(ast, value)
-    const instead = this.#ignored === undefined ? undefined : fallbackOf(ast)?.(value)
-    return instead !== undefined && this.#ignore() ? instead : unreadable
+    return this.#leaf(ast, value)
   }
 
   /** Whether the message keeps its meaning without a malformed member. */

@@ -83,6 +83,8 @@ Spec.describeSpec("the oracle", () => {
     / · (Cancelled|Client)Notification\.params: \{\}$/,
     // 2026-07-28 has no elicitation id, and params without one are read in every revision.
     /^2025-11-25 · ElicitRequestURLParams\.elicitationId: (undefined|null)$/,
+    // A null result is an empty one.
+    / · JSONRPC(Result)?Response\.result: null$/,
     // The envelope accepts any object as a result.
     /^2026-07-28 · JSONRPCResultResponse\.result: \{\}$/
   ]

@@ -120,7 +120,7 @@ export class Round extends OnceStore implements Contract {
     const given = params?.["inputResponses"]
     if (!isObject(given) || !Object.hasOwn(given, key)) return undefined
     const method = Method.inputRequest(name, revision)
-    return method !== undefined && Result.isSuccess(Codec.decode(method.result, revision, given[key], key, []))
+    return method !== undefined && Result.isSuccess(Codec.decode(method.result, revision, given[key]))
       ? given[key] as JsonObject
       : undefined
   }

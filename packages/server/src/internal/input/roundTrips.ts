@@ -178,7 +178,7 @@ const read = (
     else if (Object.hasOwn(given, key)) {
       const answer = given[key]
       const method = Method.inputRequest(name, revision)!
-      const result = Codec.decode(method.result, revision, answer, `params.inputResponses[${JSON.stringify(key)}]`, [])
+      const result = Codec.decode(method.result, revision, answer, `params.inputResponses[${JSON.stringify(key)}]`)
       if (Result.isFailure(result)) return refused(result.failure)
       all.set(key, { asked, answer: answer as JsonObject })
     }

@@ -117,7 +117,7 @@ export const toStoredAnswer = (
   const method = methodOf(name, revision) ?? methodOf(name, caller.revision)
   if (method === undefined) return Result.fail(`${revision} has no ${name}`)
   const root = `params.inputResponses[${JSON.stringify(key)}]`
-  const read = Codec.decode(method.result, revision, given, root, [])
+  const read = Codec.decode(method.result, revision, given, root)
   if (Result.isFailure(read) || revision === caller.revision) return read as Result.Result<JsonObject, string>
   const written = Codec.encode(method.result, caller.revision, read.success)
   return Result.isSuccess(written)
