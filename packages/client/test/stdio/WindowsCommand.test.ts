@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { environment } from "../../src/internal/stdio/process.ts"
 import { type WindowsCommand, windowsCommand } from "../../src/internal/stdio/windowsCommand.ts"
 
 const files = [
@@ -9,15 +10,27 @@ const files = [
   "C:\\work\\bin\\serve.cmd",
   "C:\\work\\evil.cmd",
   "C:\\tools\\a.b.exe",
-  "C:\\tools\\uvx.exe"
+  "C:\\tools\\uvx.exe",
+  "C:\\work\\.\\server.mjs",
+  "C:\\work\\server.py",
+  "C:\\work\\server.sh",
+  "C:\\work\\data.txt"
 ]
+
+const firstLines: Readonly<Record<string, string>> = {
+  "C:\\work\\.\\server.mjs": "#!/usr/bin/env -S node --no-warnings",
+  "C:\\work\\server.py": "#! /usr/bin/env absent",
+  "C:\\work\\server.sh": "#!/bin/npx -y",
+  "C:\\work\\data.txt": "#!"
+}
 
 const resolved = (command: string, args: ReadonlyArray<string> = [], env: Record<string, string> = {}) =>
   windowsCommand(command, args, {
     env: { Path: "C:\\nodejs;\"C:\\Program Files\\tool\";;C:\\tools\\", ComSpec: "C:\\Windows\\cmd.exe", ...env },
     cwd: "C:\\work",
     // Windows compares names without their case.
-    isFile: (path) => files.some((file) => file.toUpperCase() === path.toUpperCase())
+    isFile: (path) => files.some((file) => file.toUpperCase() === path.toUpperCase()),
+    firstLine: (path) => firstLines[path] ?? ""
   })
 
 const program = (command: string, ...rest: [ReadonlyArray<string>?, Record<string, string>?]) =>
@@ -100,11 +113,40 @@ describe("a command on Windows", () => {
   it("is not searched in the working directory, and is returned as it is if it is not found", () => {
     assert.deepStrictEqual(resolved("evil"), { file: "evil", args: [], isVerbatim: false })
     assert.deepStrictEqual(resolved("absent", ["a"]), { file: "absent", args: ["a"], isVerbatim: false })
-    assert.deepStrictEqual(windowsCommand("npx", [], { env: {}, cwd: "C:\\", isFile: () => false }), {
-      file: "npx",
-      args: [],
+    assert.deepStrictEqual(
+      windowsCommand("npx", [], { env: {}, cwd: "C:\\", isFile: () => false, firstLine: () => "" }),
+      {
+        file: "npx",
+        args: [],
+        isVerbatim: false
+      }
+    )
+  })
+
+  it("is run by the interpreter that the first line of its file names, if that is a program", () => {
+    assert.deepStrictEqual(resolved(".\\server.mjs", ["a&b"]), {
+      file: "C:\\nodejs\\node.EXE",
+      args: ["--no-warnings", "C:\\work\\.\\server.mjs", "a&b"],
       isVerbatim: false
     })
+    for (const name of ["server.py", "server.sh", "data.txt"]) {
+      const file = `C:\\work\\${name}`
+      assert.deepStrictEqual(resolved(file, ["a"]), { file, args: ["a"], isVerbatim: false })
+    }
+  })
+
+  it("is found by the variable that Node passes on, if several differ in case only", () => {
+    assert.strictEqual(program("node", [], { PATH: "C:\\tools" }), "NODE")
+    assert.strictEqual(program("node", [], { path: "C:\\tools" }), "C:\\NODEJS\\NODE.EXE")
+  })
+
+  it("replaces variables of its environment in any case", () => {
+    const host = { PATH: "a", SYSTEMROOT: "b", SECRET: "c" }
+    assert.deepStrictEqual(environment({ ...host, Path: "a" }, { Path: "x", systemroot: undefined }, true, true), {
+      SECRET: "c",
+      Path: "x"
+    })
+    assert.deepStrictEqual(environment(host, { Path: "x" }, true, false), { ...host, Path: "x" })
   })
 
   it("passes every argument unchanged through a script, and none of them is a command", () => {

@@ -1,13 +1,13 @@
 /**
- * A server as a child process. It is started without a shell (on Windows, `cmd.exe` runs scripts), in a process group of its own, and the whole group is
- * ended with it.
+ * A server as a child process. It is started without a shell (on Windows, `cmd.exe` runs scripts), in a process group of
+ * its own, and the whole group is ended with it.
  */
 import type { TransportError } from "@skein/runtime/TransportError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process"
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs"
 import type { Readable, Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
 import { openFailed } from "../errors.ts"
@@ -29,9 +29,14 @@ type Env = Readonly<Record<string, string | undefined>>
 
 /**
  * The environment of a child: the allowed variables (or all) of `host`, and the given ones. `undefined` removes a
- * variable.
+ * variable. Windows ignores the case of their names.
  */
-export const environment = (host: Env, given: Env | undefined, inherit: boolean): Record<string, string> => {
+export const environment = (
+  host: Env,
+  given: Env | undefined,
+  inherit: boolean,
+  ignoresCase = windows
+): Record<string, string> => {
   const env: Record<string, string> = {}
   for (const name of inherit ? Object.keys(host) : allowedEnv) {
     const value = host[name]
@@ -39,6 +44,9 @@ export const environment = (host: Env, given: Env | undefined, inherit: boolean)
     if (value !== undefined && (inherit || !value.startsWith("()"))) env[name] = value
   }
   for (const [name, value] of Object.entries(given ?? {})) {
+    if (ignoresCase) {
+      for (const same of Object.keys(env)) if (same.toUpperCase() === name.toUpperCase()) delete env[same]
+    }
     if (value === undefined) delete env[name]
     else env[name] = value
   }
@@ -200,6 +208,29 @@ const openError = (command: string, cwd: string | URL | undefined, cause: unknow
   return openFailed(`Cannot start ${JSON.stringify(command)}: ${why}`, cause)
 }
 
+// Some files of Windows cannot be examined, such as the links of its app store. They count as absent.
+const isFile = (path: string): boolean => {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** The first line of a file, within its first 256 bytes. */
+const firstLine = (path: string): string => {
+  let file: number | undefined
+  try {
+    file = openSync(path, "r")
+    const start = Buffer.alloc(256)
+    return start.toString("latin1", 0, readSync(file, start, 0, start.length, 0)).split(/[\r\n]/, 1)[0]!
+  } catch {
+    return ""
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}
+
 const directoryOf = (cwd: string | URL | undefined): string =>
   cwd === undefined ? process.cwd() : typeof cwd === "string" ? cwd : fileURLToPath(cwd)
 
@@ -219,7 +250,8 @@ export const start = (
       ? windowsCommand(command, args, {
         env: options.env ?? process.env,
         cwd: directoryOf(options.cwd),
-        isFile: (path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true
+        isFile,
+        firstLine
       })
       : { file: command, args, isVerbatim: false }
     if (typeof program === "string") {

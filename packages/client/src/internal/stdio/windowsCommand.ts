@@ -12,6 +12,8 @@ export interface WindowsHost {
   /** The working directory of the process. */
   readonly cwd: string
   readonly isFile: (path: string) => boolean
+  /** The first line of a file; empty if it cannot be read. */
+  readonly firstLine: (path: string) => string
 }
 
 /** The program to start. `isVerbatim`: the arguments are a command line, and must not be quoted again. */
@@ -21,10 +23,9 @@ export interface WindowsCommand {
   readonly isVerbatim: boolean
 }
 
-const variable = ({ env }: WindowsHost, name: string): string | undefined => {
-  for (const key of Object.keys(env)) if (key.toUpperCase() === name) return env[key]
-  return undefined
-}
+// Of several variables whose names differ in case only, Node passes on the first one in this order.
+const variable = ({ env }: WindowsHost, name: string): string | undefined =>
+  env[Object.keys(env).sort().find((key) => key.toUpperCase() === name) ?? name]
 
 const isAbsolute = (path: string): boolean => /^(?:[a-z]:)?[\\/]/i.test(path)
 
@@ -35,8 +36,8 @@ const join = (directory: string, name: string): string =>
 const find = (command: string, host: WindowsHost): string | undefined => {
   const extensions = (variable(host, "PATHEXT") || ".COM;.EXE;.BAT;.CMD").split(";").filter((one) => one !== "")
   const name = command.replaceAll("/", "\\")
-  const hasExtension = extensions.some((one) => name.toUpperCase().endsWith(one.toUpperCase()))
   // A file without an extension is a script of another system: npm puts `npx` beside `npx.cmd`.
+  const hasExtension = /\.[^\\]*$/.test(name)
   const names = hasExtension ? [name, ...extensions.map((one) => name + one)] : extensions.map((one) => name + one)
   const directories = isAbsolute(name)
     ? [""]
@@ -70,8 +71,17 @@ const argument = (arg: string): string => {
   return arg.includes("\"") ? escapeForCmd(once) : once
 }
 
+/** The interpreter in the first line of a script, such as `node` in `#!/usr/bin/env node`, and its arguments. */
+const interpreterIn = (firstLine: string): ReadonlyArray<string> | undefined => {
+  const [path, ...args] = /^#!\s*(.*)$/.exec(firstLine)?.[1]!.trim().split(/\s+/) ?? [""]
+  const name = path!.slice(path!.lastIndexOf("/") + 1)
+  const words = name === "env" ? args.slice(args[0] === "-S" ? 1 : 0) : [name, ...args]
+  return words[0] === undefined || words[0] === "" ? undefined : words
+}
+
 /**
- * Finds the program of a command. Returns a message if the command cannot be started: a line break would end the command
+ * Finds the program of a command. A file that is neither a program nor a script of Windows is run by the interpreter that
+ * its first line names. Returns a message if the command cannot be started: a line break would end the command
  * line of `cmd.exe`. A command that is not found is returned as it is, so that starting it fails as on other systems.
  *
  * @example
@@ -83,7 +93,15 @@ export const windowsCommand = (
   host: WindowsHost
 ): WindowsCommand | string => {
   const file = find(command, host)
-  if (file === undefined || !/\.(?:cmd|bat)$/i.test(file)) return { file: file ?? command, args, isVerbatim: false }
+  if (file === undefined || /\.(?:com|exe)$/i.test(file)) return { file: file ?? command, args, isVerbatim: false }
+  if (!/\.(?:cmd|bat)$/i.test(file)) {
+    const [interpreter, ...before] = interpreterIn(host.firstLine(file)) ?? []
+    const program = interpreter === undefined ? undefined : find(interpreter, host)
+    // An interpreter that is a script itself would need a second command line.
+    return program === undefined || !/\.(?:com|exe)$/i.test(program)
+      ? { file, args, isVerbatim: false }
+      : { file: program, args: [...before, file, ...args], isVerbatim: false }
+  }
   const broken = [file, ...args].find((text) => /[\r\n\0]/.test(text))
   if (broken !== undefined) {
     return `a script takes no argument with a line break: ${JSON.stringify(broken.slice(0, 64))}`
