@@ -11,10 +11,15 @@ import { isObject, type JsonObject } from "./JsonRpc.ts"
 import { AnyObject } from "./Primitive.ts"
 import type { Revision } from "./Revision.ts"
 
-const settings = (value: unknown): { readonly [extension: string]: JsonObject } | undefined =>
-  isObject(value) && Object.values(value).every(isObject)
-    ? value as { readonly [extension: string]: JsonObject }
-    : undefined
+type Settings = { readonly [extension: string]: JsonObject }
+
+// A malformed extension does not hide the others.
+const settings = (value: unknown): Settings | undefined =>
+  !isObject(value)
+    ? undefined
+    : Object.values(value).every(isObject)
+    ? value as Settings
+    : Object.fromEntries(Object.entries(value).filter((entry): entry is [string, JsonObject] => isObject(entry[1])))
 
 const flag = Schema.optionalKey(AnyObject)
 const listChanged = { listChanged: Schema.optionalKey(Schema.Boolean) }

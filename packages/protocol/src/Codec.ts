@@ -111,12 +111,13 @@ const classify = (
   raw: object
 ): Kind | { readonly error: string } => {
   if (revision < "2026-07-28") {
-    return revision === "2025-11-25" && method.taskAugmented && "task" in raw && !("content" in raw) &&
-        !("action" in raw)
+    const { action, content, task } = raw as JsonObject
+    return revision === "2025-11-25" && method.taskAugmented && (task ?? undefined) !== undefined &&
+        (content ?? action ?? undefined) === undefined
       ? "LegacyTask"
       : "Complete"
   }
-  const type: unknown = (raw as JsonObject)["resultType"]
+  const type: unknown = (raw as JsonObject)["resultType"] ?? undefined
   if (type === undefined || type === "complete") return "Complete"
   if (type === "input_required" && method.inputRequired) return "InputRequired"
   if (type === "task" && method.taskAnswered) return "Task"

@@ -58,7 +58,7 @@ const metaOf = (params: JsonObject | undefined): JsonObject | undefined => {
 /** Whether the params name a revision in `_meta`. Such a request is stateless. */
 export const isModern = (params: JsonObject | undefined): boolean => {
   const meta = metaOf(params)
-  return meta !== undefined && Object.hasOwn(meta, protocolVersion)
+  return meta !== undefined && Object.hasOwn(meta, protocolVersion) && meta[protocolVersion] !== null
 }
 
 /** The revision that a request names in its `_meta`, or `undefined`. */
@@ -79,13 +79,13 @@ const levels: ReadonlySet<unknown> = new Set(LoggingLevel.literals)
  * Reads the metadata of a stateless request.
  *
  * Call {@link versionOf} first: a request of an unsupported revision gets the error for that, whatever else is wrong
- * with it. An optional member of `null` counts as absent. This does not use the schema, because every request carries the metadata. It only requires the capabilities
- * to be an object; code that needs one of them checks its shape.
+ * with it. An optional member of `null` counts as absent. This does not use the schema, because every request carries the
+ * metadata. It only requires the capabilities to be an object; code that needs one of them checks its shape.
  */
 export const read = (params: JsonObject | undefined): Result.Result<RequestMeta, string> => {
   const meta = metaOf(params)
-  if (meta === undefined || meta[protocolVersion] === undefined) return problem(protocolVersion, "missing")
-  const version = meta[protocolVersion]
+  const version = meta?.[protocolVersion] ?? undefined
+  if (meta === undefined || version === undefined) return problem(protocolVersion, "missing")
   if (typeof version !== "string") return problem(protocolVersion, "Expected string")
   const capabilities = meta[clientCapabilities]
   if (capabilities === undefined) return problem(clientCapabilities, "missing")

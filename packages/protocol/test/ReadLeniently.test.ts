@@ -4,7 +4,7 @@
  */
 import { essential, fallback, since } from "@skein/protocol/Annotate"
 import * as Codec from "@skein/protocol/Codec"
-import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
 import * as Result from "effect/Result"
@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { describe, expect, it } from "vitest"
 import * as Check from "./oracle/Check.ts"
+import * as Json from "./oracle/Json.ts"
 
 const result = (method: Method.AnyRequest, revision: Revision.Revision, raw: object) => {
   const ignored: Array<string> = []
@@ -71,6 +72,33 @@ describe("members that are newer than the negotiated revision", () => {
     }
   })
 
+  it("are kept in every request, result and notification, and are dropped when writing only", () => {
+    let kept = 0
+    for (const method of [...Method.requests, ...Method.notifications]) {
+      const schemas = [method.params, ...(method.kind === "request" ? [method.result] : [])]
+      for (const schema of schemas) {
+        for (const value of Check.canonical({ schema: schema as never }, `newer ${method.name}`, 5)) {
+          // Generated values have the newest names of members that an older revision renames. `null` is a value of
+          // structuredContent in 2026-07-28 only.
+          const changed = /"(?:ttlMs|pollIntervalMs)":|"structuredContent":null/
+          if (!isObject(value) || changed.test(JSON.stringify(value))) continue
+          const newest = Codec.decode(schema, "2026-07-28", value)
+          if (Result.isFailure(newest) || Json.difference(value, newest.success) !== undefined) continue
+          for (const revision of Revision.all) {
+            const read = Codec.decode(schema, revision, value)
+            if (Result.isFailure(read)) continue
+            const { resultType: _, ...members } = read.success as JsonObject
+            const { resultType: __, ...expected } = value
+            const lost = Json.difference(expected, members)
+            if (lost !== undefined) expect.fail(`${revision} ${method.name}: ${lost} of ${JSON.stringify(value)}`)
+            kept++
+          }
+        }
+      }
+    }
+    expect(kept).toBeGreaterThan(500)
+  })
+
   it("are left out if they are malformed", () => {
     const raw = { tools: [{ ...tool, title: 7, icons: "none" }] }
     const { ignored, read } = result(Method.ListTools, "2024-11-05", raw)
@@ -128,6 +156,29 @@ describe("null", () => {
     expect(Codec.decodeParams(Method.GetPrompt, "2025-06-18", params)).toEqual(
       Result.succeed({ name: "a", arguments: { c: "1" } })
     )
+  })
+
+  it("reads as absent where it would decide about the kind of a message", () => {
+    const raw = { tools: [tool], resultType: null }
+    expect(result(Method.ListTools, "2026-07-28", raw).read).toEqual({ tools: [tool], resultType: "complete" })
+    const answer = { content: [], task: null }
+    expect(result(Method.CallTool, "2025-11-25", answer).read).toEqual({ ...answer, resultType: "complete" })
+    expect(result(Method.CallTool, "2025-11-25", { structuredContent: {}, task: null }).read).toMatchObject({
+      content: []
+    })
+    const created = { task: { taskId: "t" }, content: null }
+    expect(result(Method.CallTool, "2025-11-25", created).read).toContain("result.task")
+  })
+
+  it("does not hide the other extensions", () => {
+    const capabilities = { extensions: { a: {}, b: null, c: 7 } }
+    const read = result(Method.Initialize, "2025-11-25", {
+      protocolVersion: "2025-11-25",
+      capabilities,
+      serverInfo: { name: "a", version: "1" }
+    })
+    expect(read.read).toMatchObject({ capabilities: { extensions: { a: {} } } })
+    expect((read.read as { readonly capabilities: object }).capabilities).toEqual({ extensions: { a: {} } })
   })
 
   it("reads as an empty list for a required list of a result", () => {

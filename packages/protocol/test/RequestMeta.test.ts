@@ -62,7 +62,8 @@ describe("the metadata of a request", () => {
   })
 
   it("a request without a version in _meta belongs to the session era", () => {
-    for (const params of [undefined, {}, { _meta: null }, { _meta: [] }, { _meta: { progressToken: 1 } }]) {
+    const unnamed = { _meta: { [RequestMeta.protocolVersion]: null } }
+    for (const params of [undefined, {}, { _meta: null }, { _meta: [] }, { _meta: { progressToken: 1 } }, unnamed]) {
       expect(RequestMeta.isModern(params)).toBe(false)
       expect(RequestMeta.versionOf(params)).toBeUndefined()
     }

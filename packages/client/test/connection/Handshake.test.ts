@@ -61,6 +61,24 @@ describe("the handshake", () => {
       })
     }))
 
+  it.effect("2026-07-28 · reads null as absent in a DiscoverResult", () =>
+    Effect.gen(function*() {
+      const server = ScriptedServer.make(
+        () =>
+          ScriptedServer.success({
+            resultType: null,
+            supportedVersions: ["2026-07-28"],
+            capabilities: { tools: null, prompts: { listChanged: null } },
+            instructions: null,
+            _meta: null
+          })
+      )
+      const client = yield* Client.make(server.transport)
+      assert.strictEqual(client.revision, "2026-07-28")
+      assert.deepStrictEqual<unknown>(client.capabilities, { prompts: {} })
+      assert.isUndefined(client.instructions)
+    }))
+
   it.effect("2026-07-28 · every request MUST carry the protocol version and the client's capabilities", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(

@@ -8,7 +8,6 @@
  * - With `ignored`, a malformed optional member and a malformed item of a list are left out, and a `null` for a list is
  *   read as an empty one. `ignored` receives a line for each of them. Members with the rule `essential` or `refuse` are
  *   not left out.
- *
  * - With `ignored`, a value that its schema does not allow is replaced by the `fallback` of the schema, if it has one.
  *
  * A value that is still malformed is refused with the first problem that could not be left out.

@@ -294,6 +294,24 @@ describe("inputResponses", () => {
       expect(Object.keys(second.result.inputRequests)).toEqual([later])
     }))
 
+  it.effect("reads null as absent: as state, as responses, and as one response", () =>
+    Effect.gen(function*() {
+      const server = yield* setup()
+      const params = yield* server.first()
+      const asked = Object.keys(params.inputResponses)[0]!
+      for (
+        const nulls of [
+          { name: "t", requestState: null, inputResponses: null },
+          { ...params, inputResponses: null },
+          { ...params, inputResponses: { [asked]: null } }
+        ]
+      ) {
+        const { result } = yield* server.retry(nulls)
+        expect(result.resultType).toBe("input_required")
+        expect(Object.values<kit.Json>(result.inputRequests).map(({ params }) => params.message)).toEqual(["a"])
+      }
+    }))
+
   it.effect("ignores responses without state", () =>
     Effect.gen(function*() {
       const { first, retry } = yield* setup()
@@ -367,7 +385,7 @@ describe("inputResponses", () => {
       const params = yield* server.first()
       const [asked] = Object.keys(params.inputResponses)
       for (
-        const bad of [7, "accept", null, {}, { action: "maybe" }, { roots: [] }, {
+        const bad of [7, "accept", {}, { action: "maybe" }, { roots: [] }, {
           action: "accept",
           content: { a: {} }
         }]

@@ -63,7 +63,7 @@ type Probed =
 
 const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Probed => {
   const { supportedVersions, capabilities, instructions, resultType, _meta } = result
-  const known = resultType === undefined || resultType === "complete"
+  const known = (resultType ?? "complete") === "complete"
   if (!known || !Array.isArray(supportedVersions) || !JsonRpc.isObject(capabilities)) {
     return { _tag: "Legacy", why: "its response to server/discover is not valid" }
   }
@@ -80,7 +80,8 @@ const discovered = (revision: Revision.Revision, result: JsonRpc.JsonObject): Pr
   }
 }
 
-const refused = (error: McpError.McpError | RequestError): Effect.Effect<Probed, ClientError> => {
+/** What a failed probe shows about the server: an older one, another version, or nothing, which fails. */
+const readFailure = (error: McpError.McpError | RequestError): Effect.Effect<Probed, ClientError> => {
   if (!McpError.isMcpError(error)) {
     const failure = fromHandshake("server/discover", error)
     const { reason } = failure
@@ -116,7 +117,7 @@ const ask = (peer: Peer, method: string, params: JsonRpc.JsonObject) => {
 const discover = (peer: Peer, settings: Settings, revision: Revision.Revision): Effect.Effect<Probed, ClientError> =>
   Effect.matchEffect(ask(peer, "server/discover", settings.stamp(revision)({})), {
     onSuccess: (result) => Effect.succeed(discovered(revision, result)),
-    onFailure: refused
+    onFailure: readFailure
   })
 
 /** The newest of the revisions that is in a list of versions. */

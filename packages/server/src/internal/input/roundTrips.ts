@@ -83,7 +83,7 @@ export class RoundTrips implements RoundOwner {
   run(request: RequestContext, next: Dispatcher<McpRequest>): ReturnType<Dispatcher<McpRequest>> {
     request.rounds = this.#startRound
     const sealed = request.params?.["requestState"]
-    if (sealed === undefined) return next(request)
+    if (sealed === undefined || sealed === null) return next(request)
     return Effect.flatMap(this.#resume(request, sealed), (state) => {
       request.round = new Round(request, this, state)
       return next(request)
@@ -175,7 +175,7 @@ const read = (
   if (!isObject(given)) return refused("params.inputResponses: an object is expected")
   for (const [key, { asked, expires, method: name }] of pending) {
     if (expires !== undefined && now >= expires) all.set(key, { asked })
-    else if (Object.hasOwn(given, key)) {
+    else if (Object.hasOwn(given, key) && given[key] !== null) {
       const answer = given[key]
       const method = Method.inputRequest(name, revision)!
       const result = Codec.decode(method.result, revision, answer, `params.inputResponses[${JSON.stringify(key)}]`)
