@@ -68,9 +68,8 @@ const write = (client: Client, { params: { data, level, logger } }: LoggingMessa
 /**
  * Logs the messages of the server until the client is closed. Run it in a fiber that a scope owns. Lines are annotated
  * with `mcp.server` (the `label` that the host gives the server, or else the name that the server gives itself),
- * `mcp.level` and `mcp.logger`. Messages of a server are not
- * trusted: each one becomes one line of at most `maxLength`, in which unprintable characters are escaped. A message
- * that is not a text is written as JSON.
+ * `mcp.level` and `mcp.logger`. Messages of a server are not trusted: each one becomes one line of at most `maxLength`,
+ * in which unprintable characters are escaped. A message that is not a text is written as JSON.
  */
 export const forward = (client: Client, options: Options = {}): Effect.Effect<void> => {
   const { level, maxLength = 4096 } = options

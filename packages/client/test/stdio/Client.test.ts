@@ -35,6 +35,30 @@ describe("a client over stdio", () => {
       assert.deepStrictEqual(content, [{ type: "text", text: "Ada" }])
     }))
 
+  it.live("uses the late response of a server that was slow to start for the next connection", () =>
+    Effect.gen(function*() {
+      // Serves both lifecycles, and reads nothing before it has started.
+      const script = `
+        const answer = (id, result) => console.log(JSON.stringify({ jsonrpc: "2.0", id, result }))
+        const capabilities = { tools: {} }
+        const serverInfo = { name: "slow", version: "1" }
+        setTimeout(() => require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+          const { id, method } = JSON.parse(line)
+          if (method === "server/discover") {
+            const hints = { resultType: "complete", ttlMs: 0, cacheScope: "private" }
+            answer(id, { ...hints, supportedVersions: ["2026-07-28", "2025-11-25"], capabilities })
+          } else if (method === "initialize") answer(id, { protocolVersion: "2025-11-25", capabilities, serverInfo })
+        }), 500)`
+      const transport = Stdio.transport(run(script))
+      const first = yield* Client.make(transport, { probeTimeout: 50 })
+      assert.strictEqual(first.revision, "2025-11-25")
+      while (first.serverProfile === undefined) yield* Effect.sleep(10)
+      assert.strictEqual(first.serverProfile.revision, "2026-07-28")
+      const second = yield* Client.make(transport, { serverProfile: first.serverProfile })
+      assert.strictEqual(second.revision, "2026-07-28")
+      yield* second.ping()
+    }))
+
   it.live("connects to a server that writes text to stdout, and logs it", () =>
     Effect.gen(function*() {
       const script = `console.log("Listening!");${legacy(`answer(id, { error: { code: -32601, message: "no" } })`)}`
