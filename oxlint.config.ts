@@ -24,7 +24,7 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
  */
 const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
   server: ["{Stdio,NodeHttp}.ts", "internal/{**/node*,stdio*,stdout,stdio/*}.ts"],
-  client: ["{Stdio,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],
+  client: ["{Stdio,NodeConfig,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],
   testing: ["**/*.ts"],
   sql: ["**/*.ts"],
   tasks: ["{Memory,Sqlite,Postgres}Tasks.ts", "internal/**/node*.ts"],

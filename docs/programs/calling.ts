@@ -83,6 +83,8 @@ export const advice = ({ message, reason, undelivered }: ClientError.ClientError
       return `Pass to the model: ${message}`
     case "InputRefused":
       return "You said no"
+    case "Denied":
+      return `Pass to the model: ${message}`
     case "TaskCancelled":
       return "The task was cancelled"
     case "TaskNotFound":

@@ -322,8 +322,12 @@ export const layer = (transport: Transport, options: Options = {}): Layer.Layer<
  * const toolkit = yield* Client.toolkit({ files, search })
  * const answer = yield* LanguageModel.generateText({ prompt: "Which of my notes mention tea?", toolkit })
  */
-export const toolkit = <Mode extends "error" | "return" = "return">(
+export const toolkit: Toolkit.Make = <Mode extends "error" | "return" = "return">(
   source: Toolkit.ToolSource,
   options?: Toolkit.Options<Mode>
-): Effect.Effect<Toolkit.Toolkit<Mode>, ClientError> =>
-  Effect.flatMap(Effect.promise(() => import("./Toolkit.ts")), ({ make }) => make(source, options))
+): Effect.Effect<Toolkit.Toolkit<Mode>> =>
+  // Only the toolkit of a single client can fail, for which the type has the failure.
+  Effect.flatMap(
+    Effect.promise(() => import("./Toolkit.ts")),
+    ({ make }) => make(source, options) as Effect.Effect<Toolkit.Toolkit<Mode>>
+  )

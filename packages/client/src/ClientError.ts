@@ -96,6 +96,9 @@ export class ToolFailed extends PrintableError.tagged("ToolFailed")<{
   readonly result: CallToolResult
 }> {}
 
+/** A middleware of this host refused the call (`Middleware.deny`). Nothing was sent. */
+export class Denied extends Data.TaggedError("Denied")<MessageAndCause> {}
+
 /** The task that the call had become was cancelled. */
 export class TaskCancelled extends PrintableError.tagged("TaskCancelled")<{ readonly message: string }> {}
 
@@ -143,6 +146,7 @@ export type Reason =
   | ProtocolError
   | InvalidResponse
   | ToolFailed
+  | Denied
   | TaskCancelled
   | TaskNotFound
   | NegotiationFailed

@@ -29,29 +29,43 @@ import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import type { Client } from "./Client.ts"
 import type { ClientError } from "./ClientError.ts"
 import { DuplicateName, LimitExceeded, PoolError, ServerNotFound } from "./PoolError.ts"
 import { Credentials } from "./Credentials.ts"
 import { Broadcast } from "./internal/broadcast.ts"
 import { listResult } from "./internal/calls/pages.ts"
-import { type Broken, type Open, type Opening, PoolEntry, type Server, type State } from "./internal/pool/poolEntry.ts"
+import { PoolConfig, type Reload } from "./internal/pool/configuredPool.ts"
+import type { Config, ConfigSource, ConfiguredServer } from "./internal/pool/configSource.ts"
+import { type PoolChange, PoolChanges } from "./internal/pool/poolChanges.ts"
+import {
+  type Broken,
+  type Open,
+  type Opening,
+  PoolEntry,
+  type Ready,
+  type Server,
+  type State
+} from "./internal/pool/poolEntry.ts"
+import type { Items, Kind } from "./internal/pool/serverLists.ts"
+import type { Middleware } from "./Middleware.ts"
 import * as Reconnect from "./Reconnect.ts"
+import type * as ServerConfig from "./ServerConfig.ts"
 
-export type { Broken, Open, Opening, Server, State }
+export type { Broken, Config, ConfigSource, ConfiguredServer, Open, Opening, PoolChange, Ready, Reload, Server, State }
 
 /** The options of a pool. */
 export interface Options {
   /**
-   * How many servers are opened at the same time: 8 by default. The others wait. A server that does not respond delays
-   * the next one by at most `timeout`.
+   * How many servers are opened at the same time: 8 by default. The others wait. A server that is not open after 5
+   * seconds goes on, and the next one begins.
    */
   readonly concurrency?: number | undefined
   /** How long one attempt to open a server may take: 30 seconds by default. Then the attempt fails with `Timeout`. */
@@ -61,6 +75,17 @@ export interface Options {
    * seconds by default. A slower server is listed with the error `Timeout`.
    */
   readonly listTimeout?: Duration.Input | undefined
+  /**
+   * Whether the lists of a server are stored until the server reports that they have changed: true by default. The pool
+   * then subscribes to the changes of a server when one of its lists is needed for the first time, which over HTTP
+   * takes one stream of that server. A server that reports no changes is asked each time, as all are with `false`.
+   */
+  readonly cacheLists?: boolean | undefined
+  /**
+   * Functions around each call of each server, outermost first: see `Middleware`. None by default. `call.server` is the
+   * name of the server. They are outside of the middleware of the server's own `options`.
+   */
+  readonly middleware?: ReadonlyArray<Middleware> | undefined
   /** How many servers a pool has at most: 100 by default. `make` and `add` fail with `LimitExceeded` beyond that. */
   readonly maxServers?: number | undefined
   /**
@@ -69,6 +94,14 @@ export interface Options {
    * is one of its own options.
    */
   readonly reconnect?: Reconnect.Policy | undefined
+}
+
+/** The options of `ready`. */
+export interface ReadyOptions {
+  /** Selects servers by name: all by default. */
+  readonly servers?: ((server: string) => boolean) | undefined
+  /** How long to wait for a server that is opened for the first time, and then for its list: not at all by default. */
+  readonly wait?: Duration.Input | undefined
 }
 
 /** A server of the pool: its name and its state. */
@@ -100,6 +133,23 @@ export class ClientPool extends Context.Service<ClientPool, {
   readonly entries: ReadonlyArray<Entry>
   /** The entries, now and after each change. A slow reader gets the latest entries only. Ends with the pool. */
   readonly states: Stream.Stream<ReadonlyArray<Entry>>
+  /**
+   * The names of the servers whose state or lists have changed since the previous element. The first element has all
+   * servers, so that a reader that reads again what each element names misses nothing. A slow reader gets several
+   * changes in one element. While it runs, the tools of each server are listed as soon as the server is open. Ends with
+   * the pool.
+   *
+   * @example
+   * yield* Stream.runForEach(pool.changes, ({ tools }) => Effect.logInfo(`The tools of ${tools.join(", ")} changed`))
+   */
+  readonly changes: Stream.Stream<PoolChange>
+  /**
+   * The tools of the servers that are ready now, in the order of `entries`. `Client.toolkit` uses it. It does not wait
+   * for a server that is broken or reopened. It waits for the first opening of a server, and then for its list, until
+   * `wait` after the beginning of each. If a list takes longer, the previous one is used. Servers that
+   * `servers` excludes are neither waited for nor listed.
+   */
+  readonly ready: (options?: ReadyOptions) => Effect.Effect<ReadonlyArray<Ready>>
   /** Adds a server and starts to open it. Does not wait for that. Fails with `DuplicateName` or `LimitExceeded`. */
   readonly add: (name: string, server: Server) => Effect.Effect<void, PoolError>
   /**
@@ -109,9 +159,9 @@ export class ClientPool extends Context.Service<ClientPool, {
   readonly remove: (name: string) => Effect.Effect<boolean>
   /**
    * Closes a server and opens it again, even after the pool has given up on it. Waits for the closing, but not for the
-   * opening. Fails with `ServerNotFound`.
+   * opening. With a second argument, that is its definition from now on. Fails with `ServerNotFound`.
    */
-  readonly restart: (name: string) => Effect.Effect<void, PoolError>
+  readonly restart: (name: string, server?: Server) => Effect.Effect<void, PoolError>
   readonly tools: Listings<Tool>
   readonly resources: Listings<Resource>
   readonly resourceTemplates: Listings<ResourceTemplate>
@@ -141,23 +191,37 @@ export const make = (
     const entries = (): ReadonlyArray<Entry> =>
       Array.from(pooled.values(), ({ name, state }) => ({ name, state }))
     const states = new Broadcast(1, entries)
+    const changes = new PoolChanges(() => [...pooled.keys()], maxServers)
     const policy = Reconnect.resolve({ maxDelay: "1 minute", maxAttempts: Infinity, ...options.reconnect })
     const shared = {
       openPermits: yield* Semaphore.make(options.concurrency ?? 8),
       timeout: options.timeout ?? "30 seconds",
       policy,
-      onChange: () => {
-        if (states.hasListeners) {
+      isWatched: false,
+      cacheLists: options.cacheLists ?? true,
+      middleware: options.middleware ?? [],
+      onChange: (name: string, aspect: keyof PoolChange) => {
+        changes.publish(aspect, name)
+        if (aspect === "servers" && states.hasListeners) {
           states.publish(entries())
         }
       }
     }
     yield* Scope.addFinalizer(
       scope,
-      Effect.sync(() =>
+      Effect.sync(() => {
         states.end()
-      )
+        changes.end()
+      })
     )
+    const watch = Effect.suspend(() => {
+      if (shared.isWatched) {
+        return Effect.void
+      }
+      shared.isWatched = true
+      return Effect.forEach(pooled.values(), (entry) =>
+        withContext(entry.watch), { discard: true })
+    })
 
     const find = (name: string): Effect.Effect<PoolEntry, PoolError> =>
       Effect.suspend(() => {
@@ -182,12 +246,12 @@ export const make = (
       })
     for (const [name, server] of Object.entries(servers)) yield* add(name, server)
 
-    const list = <A>(each: (client: Client) => Effect.Effect<ReadonlyArray<A>, ClientError>): Listings<A> =>
+    const list = <K extends Kind>(kind: K): Listings<Items[K]> =>
       Effect.suspend(() =>
-        Effect.forEach([...pooled.values()], ({ client, name }) =>
+        Effect.forEach([...pooled.values()], (entry) =>
           Effect.map(
-            listResult(Effect.flatMap(client, each), listTimeout, `${name} did not return its list within listTimeout`),
-            (result): Listing<A> => ({ server: name, result })
+            listResult(entry.list(kind), listTimeout, `${entry.name} did not return its list within listTimeout`),
+            (result): Listing<Items[K]> => ({ server: entry.name, result })
           ), { concurrency: "unbounded" })
       )
     return {
@@ -196,6 +260,18 @@ export const make = (
         return entries()
       },
       states: states.stream,
+      changes: Stream.unwrap(Effect.as(watch, changes.stream)),
+      ready: ({ servers, wait = 0 } = {}) =>
+        Effect.andThen(
+          watch,
+          Effect.suspend(() =>
+            Effect.forEach(
+              [...pooled.values()].filter(({ name }) => servers?.(name) ?? true),
+              (entry) => entry.ready(Duration.toMillis(Duration.fromInputUnsafe(wait))),
+              { concurrency: "unbounded" }
+            )
+          )
+        ),
       add,
       remove: (name) =>
         Effect.suspend(() => {
@@ -204,11 +280,11 @@ export const make = (
           pooled.delete(name)
           return Effect.as(entry.close, true)
         }),
-      restart: (name) => Effect.flatMap(find(name), ({ restart }) => withContext(restart)),
-      tools: list(({ listTools }) => listTools()),
-      resources: list(({ listResources }) => listResources()),
-      resourceTemplates: list(({ listResourceTemplates }) => listResourceTemplates()),
-      prompts: list(({ listPrompts }) => listPrompts())
+      restart: (name, server) => Effect.flatMap(find(name), (entry) => withContext(entry.restart(server))),
+      tools: list("tools"),
+      resources: list("resources"),
+      resourceTemplates: list("resourceTemplates"),
+      prompts: list("prompts")
     }
   })
 
@@ -226,3 +302,77 @@ export const layer = (
   servers: Readonly<Record<string, Server>>,
   options: Options = {}
 ): Layer.Layer<ClientPool, PoolError> => Layer.effect(ClientPool, make(servers, options))
+
+type PoolService = ClientPool["Service"]
+
+/** The options of a pool that has a configuration. */
+export interface ConfigOptions extends Options {
+  /** Selects servers by their entries, before they are started: all by default. Disabled entries are never started. */
+  readonly include?: ((name: string, entry: ServerConfig.Entry) => boolean) | undefined
+  /**
+   * How often the configuration is read again, to apply its changes: never by default. A configuration that cannot be
+   * read changes nothing, and is logged once. `"2 seconds"` suits a file that a person edits.
+   */
+  readonly watch?: Duration.Input | undefined
+}
+
+/** A pool whose servers are those of a configuration. */
+export interface ConfiguredPool extends PoolService {
+  /** The configuration as it was read last: the servers by name, the disabled ones, and one error per invalid entry. */
+  readonly config: Config
+  /**
+   * Reads the configuration again and applies the differences. A server whose entry is unchanged keeps its connection.
+   * One whose entry has changed is closed and opened again, and one without an entry is closed and removed. A server
+   * whose entry has become invalid keeps its connection. Servers that were added by `add` are not affected. Waits for
+   * the closings. Fails with `ConfigUnreadable` or `InvalidConfig`, and then changes nothing.
+   */
+  readonly reload: Effect.Effect<Reload, PoolError>
+}
+
+/**
+ * Makes a pool of the servers of a configuration, or of several, of which a later one replaces the entries of an
+ * earlier one. Like `make`, it does not wait for any server.
+ *
+ * Each entry that is invalid, or for which the pool has no place (`maxServers`), is logged and listed in
+ * `config.problems`. The other servers run. Fails with `ConfigUnreadable` or `InvalidConfig` if a whole configuration
+ * cannot be used.
+ *
+ * `NodeConfig` makes sources from files and objects. In browsers, make one with `ServerConfig.read`.
+ *
+ * @example
+ * const pool = yield* ClientPool.fromConfig(
+ *   [NodeConfig.file("~/.cursor/mcp.json", { optional: true }), NodeConfig.file(".cursor/mcp.json")],
+ *   { watch: "2 seconds" }
+ * )
+ * for (const { message } of pool.config.problems) yield* Effect.logWarning(message)
+ */
+export const fromConfig = (
+  source: ConfigSource | ReadonlyArray<ConfigSource>,
+  options: ConfigOptions = {}
+): Effect.Effect<ConfiguredPool, PoolError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const { include, watch } = options
+    const pool = yield* make({}, options)
+    const sources: ReadonlyArray<ConfigSource> = "read" in source ? [source] : source
+    const config = new PoolConfig(sources, include, pool)
+    yield* config.reload
+    if (watch !== undefined) yield* Effect.forkScoped(config.watch(watch))
+    // The members of the pool include getters, which must stay getters.
+    return Object.defineProperties({
+      get config() {
+        return config.current
+      },
+      reload: config.reload
+    }, Object.getOwnPropertyDescriptors(pool)) as ConfiguredPool
+  })
+
+/**
+ * Provides a pool of the servers of a configuration, as {@link fromConfig} makes it.
+ *
+ * @example
+ * const Live = ClientPool.layerFromConfig(NodeConfig.file(".vscode/mcp.json"))
+ */
+export const layerFromConfig = (
+  source: ConfigSource | ReadonlyArray<ConfigSource>,
+  options: ConfigOptions = {}
+): Layer.Layer<ClientPool, PoolError> => Layer.effect(ClientPool, fromConfig(source, options))

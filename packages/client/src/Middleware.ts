@@ -5,7 +5,8 @@
  * A middleware is a function from handler to handler. The handler gets a {@link Call}: the method, its parameters and
  * its options. It may change them, make the call several times, answer without it, or change the result or the failure.
  *
- * - The option `middleware` of `Client.make` lists them. The one that is listed first is outermost.
+ * - The option `middleware` of `Client.make` lists them. The one that is listed first is outermost. The option
+ *   `middleware` of `ClientPool.make` applies to each server of a pool, and `call.server` is the name of the server.
  * - A middleware is applied once per client; the handler that it returns is called for each call.
  * - It is outside of everything that the client does for a call: the cache, input requests, awaiting a task, checking
  *   the result, and sending a lost request again happen inside of `next`. The schema of a typed call (`output`) is
@@ -32,7 +33,7 @@
  * const audit = (log: AuditLog["Service"]): Middleware.Middleware => (next) => (call) =>
  *   Effect.onExit(
  *     next(call),
- *     (exit) => log.write({ method: call.method.name, params: call.params, ok: Exit.isSuccess(exit) })
+ *     (exit) => log.write({ server: call.server, method: call.method.name, ok: Exit.isSuccess(exit) })
  *   )
  *
  * const program = Effect.gen(function*() {
@@ -63,12 +64,28 @@
 import type { CallToolRequestParams } from "@skein/protocol/CallTool"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
-import type * as Effect from "effect/Effect"
-import type { ClientError } from "./ClientError.ts"
+import * as Effect from "effect/Effect"
+import { ClientError, Denied } from "./ClientError.ts"
 import type { CallToolOptions } from "./internal/calls/options.ts"
+
+/**
+ * Fails a call that the host does not allow, with `Denied` and this message. Nothing is sent. A model receives the
+ * message as the failure of its call.
+ *
+ * @example
+ * const readOnly: Middleware.Middleware = (next) => (call) =>
+ *   Middleware.isToolCall(call, "delete") ? Middleware.deny("Deleting is not allowed here") : next(call)
+ */
+export const deny = (message: string): Effect.Effect<never, ClientError> =>
+  Effect.fail(new ClientError({ reason: new Denied({ message }) }))
 
 /** One call of a method. To change it, pass a copy on: `next({ ...call, params })`. */
 export interface Call {
+  /**
+   * The name that the host gives the server: its name in a pool, or the option `label` of the client. `undefined`
+   * without one.
+   */
+  readonly server: string | undefined
   /** The entry of the method table: `call.method.name` is `tools/call`, for instance. */
   readonly method: Method.RequestMethod<unknown, unknown>
   /** The parameters, as the newest revision has them. */

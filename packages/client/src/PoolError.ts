@@ -1,5 +1,7 @@
 /**
- * The errors of a `ClientPool`: a server was not found, or could not be added.
+ * The errors of a `ClientPool`: a server was not found, could not be added, or is configured wrongly.
+ *
+ * The messages about a configuration contain the names of its members and variables, and never their values.
  */
 import * as Data from "effect/Data"
 
@@ -21,8 +23,46 @@ export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
   readonly maxServers: number
 }> {}
 
+/** A configuration could not be read: the file is missing, is too large, or may not be read. */
+export class ConfigUnreadable extends Data.TaggedError("ConfigUnreadable")<{
+  readonly message: string
+  /** The path of the file. */
+  readonly source: string
+  readonly cause?: unknown
+}> {}
+
+/** A configuration is not JSON, or lists no servers. */
+export class InvalidConfig extends Data.TaggedError("InvalidConfig")<{
+  readonly message: string
+  /** The path of the file, or `the configuration`. */
+  readonly source: string
+}> {}
+
+/** The entry of one server in a configuration is invalid. The other entries are not affected. */
+export class InvalidEntry extends Data.TaggedError("InvalidEntry")<{
+  readonly message: string
+  readonly source: string
+  readonly server: string
+}> {}
+
+/** The entry of one server uses a variable that has no value and no default. The other entries are not affected. */
+export class MissingVariable extends Data.TaggedError("MissingVariable")<{
+  readonly message: string
+  readonly source: string
+  readonly server: string
+  /** The variable as the entry has it: `env:TOKEN`, `input:key` or `TOKEN`, for example. */
+  readonly variable: string
+}> {}
+
 /** The reasons of a `PoolError`. */
-export type Reason = ServerNotFound | DuplicateName | LimitExceeded
+export type Reason =
+  | ServerNotFound
+  | DuplicateName
+  | LimitExceeded
+  | ConfigUnreadable
+  | InvalidConfig
+  | InvalidEntry
+  | MissingVariable
 
 /**
  * The failure of a `ClientPool`. The failure of a server in the pool is a `ClientError`.

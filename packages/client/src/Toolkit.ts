@@ -18,17 +18,23 @@
  * - **Progress** becomes preliminary results if the model's response is a stream. Their text is the message, and their
  *   structured content is the report. The status messages of a task become preliminary results with text alone.
  *
- * **Gotchas.** A toolkit has the tools that the servers had when it was made. Make a new one for each conversation, or
- * after a change: `client.changes({ tools: true })` begins with `Subscribed`, so
+ * - **Pools.** The toolkit of a pool has the tools of the servers that are ready now. `pending` has the others. Pass the
+ *   effect, not its result, as the `toolkit` of a generation: then each generation has the tools that are ready at its
+ *   start. The lists are in the memory of the pool, so that this costs no request.
+ *
+ * **Gotchas.** A toolkit has the tools that the servers had when it was made. With a single client, make a new one for
+ * each conversation, or after a change: `client.changes({ tools: true })` begins with `Subscribed`, so
  * `Stream.mapEffect(() => Client.toolkit(client))` gives the toolkits one after another. Do not trust the descriptions
  * and annotations of remote tools: ask the user (`needsApproval`) before an important call.
  *
  * @example
- * const toolkit = yield* Client.toolkit({ files, search }, { include: (server, tool) => tool.name !== "delete" })
+ * const toolkit = Client.toolkit(pool, { include: (server, tool) => tool.name !== "delete" })
  * const { text } = yield* LanguageModel.generateText({ prompt: "What is new?", toolkit })
  */
 import type { Tool as RemoteTool } from "@skein/protocol/Tool"
 import { CallToolResult } from "@skein/protocol/CallTool"
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { quote } from "@skein/protocol/Text"
 import * as AiTool from "effect/ai/Tool"
 import * as AiToolkit from "effect/ai/Toolkit"
 import type * as Duration from "effect/Duration"
@@ -40,21 +46,57 @@ import { partsOf } from "./internal/toolkit/content.ts"
 import type { RequestOptions } from "./internal/calls/options.ts"
 import { ToolFailure } from "./internal/toolkit/failure.ts"
 import { handler, type Remote } from "./internal/toolkit/handler.ts"
-import { uniqueNames } from "./internal/toolkit/names.ts"
-import { listAll, type Listed, type ToolClient, type ToolPool, type ToolSource } from "./internal/toolkit/source.ts"
+import { plain, type ToolName, uniqueNames } from "./internal/toolkit/names.ts"
+import { estimateTokens, instructionsText, select, type ShownTool } from "./internal/toolkit/selection.ts"
+import { listAll, type ToolClient, type ToolPool, type ToolSource } from "./internal/toolkit/source.ts"
 
-export type { ToolClient, ToolPool, ToolSource }
-export { ToolFailure }
+export type { ShownTool, ToolClient, ToolPool, ToolSource }
+export { estimateTokens, ToolFailure }
 
 /** The options of a toolkit. */
 export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
+  /**
+   * Selects the servers of a pool or of a record by name: all by default. The others are neither waited for nor asked
+   * for their tools.
+   */
+  readonly servers?: ((server: string) => boolean) | undefined
   /** Selects the tools: all by default. The server is `undefined` for the tools of a single client. */
   readonly include?: ((server: string | undefined, tool: RemoteTool) => boolean) | undefined
   /**
-   * How many tools the toolkit has at most: 512 by default. The tools beyond that, in the order of the servers and of
-   * their lists, are left out and logged, and listed in `omitted`. Some providers accept at most 128 tools.
+   * Changes the name and the description that the model receives. A name is made valid and unique like all names. Calls
+   * are not affected. By default nothing is changed.
+   *
+   * @example
+   * override: (server, { name }) => name === "q" ? { name: "search_notes", description: "Searches my notes" } : {}
+   */
+  readonly override?: ((server: string | undefined, tool: RemoteTool) => Override | undefined) | undefined
+  /**
+   * How many tools the toolkit has at most: 512 by default. Some providers accept at most 128 tools. The servers take
+   * turns to add a tool, each in the order of its list, until the bound is reached, so that no server displaces the
+   * others. The remaining tools are left out, logged, and listed in `omitted`.
    */
   readonly maxTools?: number | undefined
+  /**
+   * How many tokens the names, descriptions and schemas of all tools may have together: 100,000 by default. A tool with
+   * more tokens than are left, in the order of `maxTools`, is left out, logged, and listed in `omitted`. Smaller tools
+   * after it may still be added.
+   */
+  readonly maxToolTokens?: number | undefined
+  /**
+   * Counts the tokens of a tool for `maxToolTokens`: {@link estimateTokens} by default, which counts one token for
+   * every four bytes of JSON. Use the tokenizer of your model for exact numbers.
+   */
+  readonly countTokens?: ((tool: ShownTool) => number) | undefined
+  /**
+   * Whether the model receives the structured content of a result beside other content. `fallback` (the default): only
+   * if there is no other content. `beside`: also after other content, unless a text contains the same JSON.
+   */
+  readonly structuredContent?: "beside" | "fallback" | undefined
+  /**
+   * How long the instructions of one server may be in `instructions`, in characters: 8,192 by default. Longer ones are
+   * cut with a "…".
+   */
+  readonly maxInstructionsChars?: number | undefined
   /**
    * `return` (the default): the model receives each failure. `error`: a failure of the server or of the connection
    * fails the generation with a {@link ToolFailure}, and a result with `isError` reaches the model as a result.
@@ -69,13 +111,29 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
    * oldest report is dropped. The result is never dropped.
    */
   readonly maxBufferedReports?: number | undefined
-  /** Selects the calls that need approval: none by default. See `needsApproval` of `effect/ai`. */
-  readonly needsApproval?: ((server: string | undefined, tool: RemoteTool) => boolean) | undefined
   /**
-   * How long each client of a record may take to list its tools: 30 seconds by default. A pool has a timeout of its
-   * own.
+   * Selects the calls that need approval, by their arguments as well: none by default. See `needsApproval` of
+   * `effect/ai`. The arguments are those of the model, unchecked. A function that throws, or whose effect fails, counts
+   * as one that needs approval, and is logged.
+   *
+   * @example
+   * needsApproval: (server, { name }, args) => name === "write" && !String(args["path"]).startsWith("/tmp/")
    */
+  readonly needsApproval?:
+    | ((
+      server: string | undefined,
+      tool: RemoteTool,
+      args: JsonObject
+    ) => boolean | Effect.Effect<boolean, unknown>)
+    | undefined
+  /** How long each client of a record may take to list its tools: 30 seconds by default. */
   readonly listTimeout?: Duration.Input | undefined
+  /**
+   * How long a server of a pool may take to be opened for the first time, and then to list its tools, before toolkits
+   * do not wait for it: 2 seconds by default. The time is counted from the beginning of the opening, so that a hanging
+   * server delays only the first toolkits. A program that makes one toolkit at its start needs a longer time.
+   */
+  readonly readyTimeout?: Duration.Input | undefined
 }
 
 /** A remote tool as a tool of `effect/ai`. */
@@ -86,10 +144,24 @@ export type Dynamic<Mode extends AiTool.FailureMode = "return"> = AiTool.Dynamic
   readonly failureMode: Mode
 }>
 
+/** The name and the description of a tool in place of the server's own. */
+export interface Override {
+  readonly name?: string | undefined
+  readonly description?: string | undefined
+}
+
 /** The server and the tool of a name in a toolkit. */
 export interface Origin {
   readonly server: string | undefined
   readonly tool: RemoteTool
+}
+
+/** A tool that was left out. */
+export interface Omitted extends Origin {
+  /** The bound that it exceeds. */
+  readonly bound: "maxTools" | "maxToolTokens"
+  /** How many tokens it has. */
+  readonly tokens: number
 }
 
 /** Remote tools with their handlers, for the option `toolkit` of `LanguageModel.generateText` and its variants. */
@@ -98,10 +170,19 @@ export interface Toolkit<Mode extends AiTool.FailureMode = "return">
 {
   /** The server and the tool of each name. */
   readonly origins: ReadonlyMap<string, Origin>
-  /** The tools that were left out because of `maxTools`. */
-  readonly omitted: ReadonlyArray<Origin>
+  /** The tools that were left out because of `maxTools` or `maxToolTokens`. */
+  readonly omitted: ReadonlyArray<Omitted>
   /** The servers whose tools could not be listed, with their errors. */
   readonly missing: ReadonlyArray<{ readonly server: string; readonly error: ClientError }>
+  /** The servers of a pool that are not ready yet. */
+  readonly pending: ReadonlyArray<string>
+  /** How many tokens the tools have together. */
+  readonly tokens: number
+  /**
+   * The instructions of the servers, for the system prompt of the model: empty without any. They are untrusted text of
+   * the servers.
+   */
+  readonly instructions: string
 }
 
 const annotated = <T extends AiTool.Any>(tool: T, { _meta, annotations = {}, title }: RemoteTool): T => {
@@ -117,70 +198,138 @@ const annotated = <T extends AiTool.Any>(tool: T, { _meta, annotations = {}, tit
   return result as T
 }
 
-const offers = (listed: ReadonlyArray<Listed>, options: Options): ReadonlyArray<Remote> =>
-  listed.flatMap(({ client, server, tools }) =>
-    Result.getOrElse(tools, () => [])
-      .filter((tool) => options.include?.(server, tool) ?? true)
-      .map((tool) => ({ server, tool, client }))
+/** Makes toolkits. Only the toolkit of a single client can fail. */
+export interface Make {
+  <Mode extends AiTool.FailureMode = "return">(
+    source: ToolPool | Readonly<Record<string, ToolClient>>,
+    options?: Options<Mode>
+  ): Effect.Effect<Toolkit<Mode>>
+  <Mode extends AiTool.FailureMode = "return">(
+    source: ToolSource,
+    options?: Options<Mode>
+  ): Effect.Effect<Toolkit<Mode>, ClientError>
+}
+
+/** Whether a call needs approval. A decision that fails must not let the call through. */
+const approvalOf = (
+  needsApproval: NonNullable<Options["needsApproval"]>,
+  server: string | undefined,
+  tool: RemoteTool
+) =>
+(args: unknown): Effect.Effect<boolean> =>
+  // The handler rejects arguments that are not an object.
+  !isObject(args) ? Effect.succeed(false) : Effect.suspend(() => {
+    const decided = needsApproval(server, tool, args)
+    return Effect.isEffect(decided) ? decided : Effect.succeed(decided)
+  }).pipe(
+    Effect.catchCause((cause) =>
+      Effect.as(Effect.logWarning(`needsApproval failed, so that ${quote(tool.name)} needs approval`, cause), true)
+    )
   )
 
-/**
- * Makes a toolkit of the present tools of a client, of several clients by name, or of a pool.
- *
- * Fails when the tools of a single client cannot be listed. With several servers all lists are requested in parallel,
- * and a server whose tools cannot be listed is in `missing`.
- *
- * @example
- * const toolkit = yield* Toolkit.make({ files, search }, { maxTools: 128 })
- */
-export const make = <Mode extends AiTool.FailureMode = "return">(
+const makeAny = <Mode extends AiTool.FailureMode>(
   source: ToolSource,
-  options: Options<Mode> = {}
+  options: Options<Mode>
 ): Effect.Effect<Toolkit<Mode>, ClientError> =>
   Effect.gen(function*() {
-    const { maxBufferedReports = 16, maxTools = 512, needsApproval, progress = true, request } = options
+    const { maxBufferedReports = 16, maxTools = 512, maxToolTokens = 100_000, needsApproval, progress = true } = options
+    const { countTokens = estimateTokens, maxInstructionsChars = 8_192, request } = options
     const { failureMode = "return" } = options as Options
-    const listed = yield* listAll(source, options.listTimeout ?? "30 seconds")
+    const listed = yield* listAll(source, {
+      servers: options.servers,
+      listTimeout: options.listTimeout ?? "30 seconds",
+      readyTimeout: options.readyTimeout ?? "2 seconds"
+    })
     const missing: Array<{ readonly server: string; readonly error: ClientError }> = []
-    for (const { server, tools } of listed) {
-      if (Result.isSuccess(tools)) continue
-      if (server === undefined) return yield* tools.failure
-      missing.push({ server, error: tools.failure })
+    const pending: Array<string> = []
+    const all: Array<Remote> = []
+    for (const { client, server, tools } of listed) {
+      if (tools === undefined) pending.push(server!)
+      else if (Result.isFailure(tools)) {
+        if (server === undefined) return yield* tools.failure
+        missing.push({ server, error: tools.failure })
+      } else {
+        for (const tool of tools.success) {
+          if (options.include?.(server, tool) ?? true) all.push({ server, tool, client })
+        }
+      }
     }
-    const all = offers(listed, options)
-    const omitted = all.slice(maxTools)
+    const overrides = new Map(all.map((remote) => [remote, options.override?.(remote.server, remote.tool)]))
+    const named = (remote: Remote): ToolName => ({
+      server: remote.server,
+      tool: remote.tool.name,
+      name: overrides.get(remote)?.name
+    })
+    const described = (remote: Remote) => overrides.get(remote)?.description ?? remote.tool.description
+    const { omitted, selected, tokens } = select(all, {
+      maxTools,
+      maxToolTokens,
+      tokensOf: (remote) =>
+        countTokens({
+          name: plain(named(remote)),
+          description: described(remote),
+          inputSchema: remote.tool.inputSchema
+        })
+    })
     if (omitted.length > 0) {
-      yield* Effect.logWarning(`${omitted.length} of ${all.length} tools were left out of a toolkit (maxTools)`)
+      const bounds = Array.from(new Set(omitted.map(({ bound }) => bound))).join(", ")
+      yield* Effect.logWarning(`${omitted.length} of ${all.length} tools were left out of a toolkit (${bounds})`)
     }
-    const offered = all.slice(0, maxTools)
-    const names = uniqueNames(offered.map(({ server, tool }) => ({ server, tool: tool.name })))
-    const tools = offered.map(({ server, tool }, at): Dynamic =>
+    const names = uniqueNames(selected.map(named))
+    const toModelOutput = (result: CallToolResult) => partsOf(result, options.structuredContent === "beside")
+    const tools = selected.map((remote, at): Dynamic =>
       annotated(
         AiTool.dynamic(names[at]!, {
-          description: tool.description,
-          parameters: tool.inputSchema as JsonSchema.JsonSchema,
+          description: described(remote),
+          parameters: remote.tool.inputSchema as JsonSchema.JsonSchema,
           success: CallToolResult,
           failure: ToolFailure,
           failureMode,
-          needsApproval: needsApproval?.(server, tool),
-          toModelOutput: partsOf
+          needsApproval: needsApproval === undefined
+            ? undefined
+            : approvalOf(needsApproval, remote.server, remote.tool),
+          toModelOutput
         }) as Dynamic,
-        tool
+        remote.tool
       )
     )
     const kit: AiToolkit.Toolkit<Record<string, Dynamic>> = AiToolkit.make(...tools)
     // `fromEntries` defines own members, so that a tool named `__proto__` stays a member.
     const handlers = yield* kit.toHandlers(Object.fromEntries(
-      offered.map((origin, at) => [names[at]!, handler(origin, { failureMode, maxBufferedReports, progress, request })])
+      selected.map((
+        remote,
+        at
+      ) => [names[at]!, handler(remote, { failureMode, maxBufferedReports, progress, request })])
     ))
     const { handle, tools: byName } = yield* Effect.provideContext(kit, handlers)
+    const used = new Set(selected.map(({ server }) => server))
     const toolkit: Toolkit = {
       tools: byName,
       handle,
-      origins: new Map(offered.map(({ server, tool }, at) => [names[at]!, { server, tool }])),
-      omitted: omitted.map(({ server, tool }) => ({ server, tool })),
-      missing
+      origins: new Map(selected.map(({ server, tool }, at) => [names[at]!, { server, tool }])),
+      omitted: omitted.map(({ bound, remote: { server, tool }, tokens }) => ({ server, tool, bound, tokens })),
+      missing,
+      pending,
+      tokens,
+      instructions: instructionsText(listed.filter(({ server }) => used.has(server)), maxInstructionsChars)
     }
     // The mode is only a type here: the handlers above were made for it.
     return toolkit as Toolkit<Mode>
   })
+
+/**
+ * Makes a toolkit of the present tools of a client, of several clients by name, or of a pool.
+ *
+ * Fails when the tools of a single client cannot be listed. With several servers all lists are requested in parallel,
+ * and a server whose tools cannot be listed is in `missing`. A server of a pool that is not ready within `readyTimeout`
+ * is in `pending`, and in a toolkit that is made later.
+ *
+ * @example
+ * const toolkit = yield* Toolkit.make({ files, search }, { maxTools: 128 })
+ */
+export const make: Make = <Mode extends AiTool.FailureMode = "return">(
+  source: ToolSource,
+  options: Options<Mode> = {}
+): Effect.Effect<Toolkit<Mode>, never> =>
+  // The failure is that of a single client, for which the type has it.
+  makeAny(source, options) as Effect.Effect<Toolkit<Mode>>

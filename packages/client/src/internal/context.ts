@@ -138,7 +138,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     const { middleware } = this.options
     if (middleware !== undefined && middleware.length > 0) {
       const handler = this.#handler ??= compose(this, middleware)
-      const asked = { method, params, options } as unknown as Call
+      const asked = { server: this.options.label, method, params, options } as unknown as Call
       return Effect.suspend(() => handler(asked)) as Effect.Effect<R, ClientError>
     }
     return call(this, method as Method.RequestMethod<unknown, R>, params, options) as Effect.Effect<R, ClientError>

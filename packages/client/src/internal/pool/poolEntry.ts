@@ -1,6 +1,7 @@
 /**
  * One server of a pool. A fiber in a scope of its own opens it, waits for its end, and opens it again.
  */
+import type { Tool } from "@skein/protocol/Tool"
 import type { Transport } from "@skein/runtime/Connection"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -8,6 +9,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { Semaphore } from "effect/Semaphore"
@@ -15,7 +17,10 @@ import * as Client from "../../Client.ts"
 import { ClientError, Closed, ConnectionFailed } from "../../ClientError.ts"
 import type * as Reconnect from "../../Reconnect.ts"
 import { delayAfter } from "../backoff.ts"
+import type { Middleware } from "../../Middleware.ts"
 import { clientError, within } from "../errors.ts"
+import type { Aspect } from "./poolChanges.ts"
+import { type Items, type Kind, request, ServerLists } from "./serverLists.ts"
 
 /** The server is being opened, or waits for `concurrency`. */
 export interface Opening {
@@ -57,9 +62,27 @@ export interface Shared {
   readonly openPermits: Semaphore
   readonly timeout: Duration.Input
   readonly policy: Reconnect.Resolved
-  /** Runs after each change of a state. */
-  readonly onChange: () => void
+  /** Runs after each change of the state of a server, or of one of its lists. */
+  readonly onChange: (name: string, aspect: Aspect) => void
+  /** Whether servers are asked for their tools as soon as they are open. */
+  isWatched: boolean
+  /** Whether lists are stored until they change. */
+  readonly cacheLists: boolean
+  /** The middleware of all clients, outside of their own. */
+  readonly middleware: ReadonlyArray<Middleware>
 }
+
+/** The tools of a server, as far as they are known now. */
+export interface Ready {
+  readonly server: string
+  /** The tools, or the error of a broken server. `undefined` if the server is not ready yet. */
+  readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError> | undefined
+  /** The instructions of the server for a model. */
+  readonly instructions: string | undefined
+}
+
+// How long a server that is being opened counts for `concurrency`. Servers that hang must not hold up the others.
+const maxPermitTime = "5 seconds"
 
 const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> =>
   Effect.map(client.ended, (end) => {
@@ -71,12 +94,15 @@ const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> 
 export class PoolEntry {
   readonly name: string
   state: State = { _tag: "Opening", attempt: 1 }
-  readonly #server: Server
+  #server: Server
   readonly #shared: Shared
   readonly #scope: Scope.Closeable
   #fiber: Fiber.Fiber<void> | undefined
   #result = Deferred.makeUnsafe<Client.Client, ClientError>()
   #attempt = 1
+  #lists: ServerLists | undefined
+  // When the first attempt to open it began, in milliseconds since 1970.
+  #since = 0
   #restarts = 0
   #isClosed = false
 
@@ -104,13 +130,68 @@ export class PoolEntry {
     Effect.andThen(Scope.addFinalizer(this.#scope, Effect.sync(() => this.#setClosed())), this.#begin)
   )
 
-  /** Closes it, waits for that, and opens it again. Of several restarts at the same time only the last one opens it. */
-  readonly restart: Effect.Effect<void> = Effect.uninterruptible(Effect.gen({ self: this }, function*() {
-    const turn = ++this.#restarts
-    this.#setState({ _tag: "Opening", attempt: 1 })
-    if (this.#fiber !== undefined) yield* Fiber.interrupt(this.#fiber)
-    if (turn === this.#restarts) yield* this.#begin
-  }))
+  /**
+   * Closes it, waits for that, and opens it again, with another definition if one is given. Of several restarts at the
+   * same time only the last one opens it.
+   */
+  restart(server?: Server): Effect.Effect<void> {
+    return Effect.uninterruptible(Effect.gen({ self: this }, function*() {
+      const turn = ++this.#restarts
+      if (server !== undefined) this.#server = server
+      this.#since = yield* Clock.currentTimeMillis
+      this.#setState({ _tag: "Opening", attempt: 1 })
+      if (this.#fiber !== undefined) yield* Fiber.interrupt(this.#fiber)
+      if (turn === this.#restarts) yield* this.#begin
+    }))
+  }
+
+  /** One of its lists. Waits while the server is opened. */
+  list<K extends Kind>(kind: K): Effect.Effect<ReadonlyArray<Items[K]>, ClientError> {
+    return Effect.flatMap(this.client, (client) => {
+      const lists = this.#lists
+      return this.#shared.cacheLists && lists !== undefined
+        ? Effect.andThen(lists.follow, lists.list(kind))
+        : request(client, kind)
+    })
+  }
+
+  /** Asks for the tools, so that they are known when a toolkit needs them. */
+  readonly watch: Effect.Effect<void> = Effect.suspend(() => {
+    const lists = this.#lists
+    if (lists === undefined) return Effect.void
+    return Effect.andThen(lists.follow, Effect.asVoid(Effect.forkIn(Effect.ignore(lists.list("tools")), this.#scope)))
+  })
+
+  /**
+   * The tools that are known now. Waits for a server that is opened for the first time, and for a list that is under
+   * way, until `timeout` milliseconds after their beginning.
+   */
+  ready(timeout: number): Effect.Effect<Ready> {
+    return Effect.gen({ self: this }, function*() {
+      const server = this.name
+      const left = (since: number) => Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, since + timeout - now))
+      if (this.state._tag === "Opening" && this.state.attempt === 1) {
+        yield* Effect.timeoutOption(Effect.exit(Deferred.await(this.#result)), yield* left(this.#since))
+      }
+      const { state } = this
+      if (state._tag === "Opening") return { server, tools: undefined, instructions: undefined }
+      if (state._tag === "Broken") return { server, tools: Result.fail(state.error), instructions: undefined }
+      const { instructions } = state.client
+      const lists = this.#lists
+      const current = lists?.current("tools")
+      if (current !== undefined) return { server, tools: Result.succeed(current), instructions }
+      // The request continues when it is not waited for any longer.
+      const listing = yield* Effect.forkIn(Effect.result(this.list("tools")), this.#scope, { startImmediately: true })
+      const since = lists?.known("tools").since
+      const wait = since === undefined ? timeout : yield* left(since)
+      const listed = wait > 0
+        ? yield* Effect.timeoutOption(Fiber.join(listing), wait)
+        : Option.fromUndefinedOr(Exit.isExit(listing.pollUnsafe()) ? yield* Fiber.join(listing) : undefined)
+      const before = lists?.known("tools").items
+      const tools = Option.getOrElse(listed, () => before === undefined ? undefined : Result.succeed(before))
+      return { server, tools, instructions }
+    })
+  }
 
   /** Closes it permanently and uninterruptibly. Waiting callers fail at once. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
@@ -123,8 +204,11 @@ export class PoolEntry {
       if (this.#isClosed) return Effect.void
       this.#attempt = 1
       this.#setState({ _tag: "Opening", attempt: 1 })
-      return Effect.map(Effect.forkIn(this.#run, this.#scope), (fiber) => {
-        this.#fiber = fiber
+      return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        this.#since = now
+        return Effect.map(Effect.forkIn(this.#run, this.#scope), (fiber) => {
+          this.#fiber = fiber
+        })
       })
     })
   }
@@ -143,17 +227,36 @@ export class PoolEntry {
     if (state._tag === "Open") Deferred.doneUnsafe(this.#result, Exit.succeed(state.client))
     else if (state._tag === "Broken") Deferred.doneUnsafe(this.#result, Exit.fail(state.error))
     else if (before !== "Opening") this.#result = Deferred.makeUnsafe()
-    this.#shared.onChange()
+    this.#shared.onChange(this.name, "servers")
   }
 
   get #opening(): Effect.Effect<Client.Client, ClientError, Scope.Scope> {
     const { name } = this
     const { options, timeout = this.#shared.timeout, transport } = this.#server
+    const middleware = [...this.#shared.middleware, ...options?.middleware ?? []]
     const opening = Effect.catchDefect(
-      Client.make(transport, { label: name, ...options }),
+      Client.make(transport, { label: name, ...options, middleware }),
       (cause) => Effect.fail(clientError(ConnectionFailed, `The transport of ${name} failed`, undefined, cause))
     )
-    return this.#shared.openPermits.withPermit(within(opening, timeout, `${name} did not open within timeout`))
+    return this.#withPermit(within(opening, timeout, `${name} did not open within timeout`))
+  }
+
+  /** Holds one of the permits until the server is open, and for `maxPermitTime` at most. */
+  #withPermit<A, R>(opening: Effect.Effect<A, ClientError, R>): Effect.Effect<A, ClientError, R> {
+    const { openPermits } = this.#shared
+    let isHeld = true
+    const release = Effect.suspend(() => {
+      if (!isHeld) return Effect.void
+      isHeld = false
+      return Effect.asVoid(openPermits.release(1))
+    })
+    const tooSlow = Effect.andThen(Effect.andThen(Effect.sleep(maxPermitTime), release), Effect.never)
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.andThen(
+        restore(openPermits.take(1)),
+        Effect.ensuring(restore(Effect.raceFirst(opening, tooSlow)), release)
+      )
+    )
   }
 
   /**
@@ -167,8 +270,16 @@ export class PoolEntry {
       let error: ClientError
       if (Result.isSuccess(opened)) {
         const since = yield* Clock.currentTimeMillis
+        const lists = new ServerLists(
+          opened.success,
+          yield* Effect.scope,
+          (kind) => this.#shared.onChange(this.name, kind === "resourceTemplates" ? "resources" : kind)
+        )
+        this.#lists = lists
         this.#setState({ _tag: "Open", client: opened.success })
+        if (this.#shared.isWatched) yield* this.watch
         error = yield* ended(this.name, opened.success)
+        if (this.#lists === lists) this.#lists = undefined
         if ((yield* Clock.currentTimeMillis) - since >= policy.stableAfter) this.#attempt = 1
       } else error = opened.failure
       const wait = yield* delayAfter(error, policy, this.#attempt)

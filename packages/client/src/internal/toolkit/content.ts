@@ -1,6 +1,7 @@
 /**
  * Converts the result of a tool to the parts that a model receives.
  */
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import type { CallToolResult } from "@skein/protocol/CallTool"
 import type { ContentBlock } from "@skein/protocol/Content"
 import * as Prompt from "effect/ai/Prompt"
@@ -37,12 +38,29 @@ export const structured = (content: unknown): string => {
   }
 }
 
+/** Whether a text is the structured content as JSON, as servers are asked to send it. */
+const repeats = (text: string, content: unknown): boolean => {
+  // Most texts are not JSON, and need not be parsed.
+  if (!/^\s*[[{"\d\-tfn]/.test(text)) return false
+  try {
+    return CanonicalJson.stringify(JSON.parse(text)) === CanonicalJson.stringify(content)
+  } catch {
+    return false
+  }
+}
+
 /**
- * The content of a result. Without content, the structured content as text. Not both: "a tool that returns structured
- * content SHOULD also return the serialized JSON in a TextContent block" (2025-06-18, tools), so the model would
- * receive everything twice.
+ * The content of a result. Without content, the structured content as text. Not both by default: "a tool that returns
+ * structured content SHOULD also return the serialized JSON in a TextContent block" (2025-06-18, tools), so the model
+ * would receive everything twice. With `beside`, the structured content follows unless a text repeats it.
  */
-export const partsOf = ({ content, structuredContent }: CallToolResult): ReadonlyArray<Prompt.ToolModelOutputPart> =>
-  content.length > 0 || structuredContent === undefined
-    ? content.map(partOf)
-    : [Prompt.textPart({ text: structured(structuredContent) })]
+export const partsOf = (
+  { content, structuredContent }: CallToolResult,
+  beside = false
+): ReadonlyArray<Prompt.ToolModelOutputPart> => {
+  const parts = content.map(partOf)
+  if (structuredContent === undefined) return parts
+  const isShown = parts.length > 0 &&
+    (!beside || parts.some((part) => part.type === "text" && repeats(part.text, structuredContent)))
+  return isShown ? parts : [...parts, Prompt.textPart({ text: structured(structuredContent) })]
+}

@@ -6,6 +6,8 @@
 export interface ToolName {
   readonly server: string | undefined
   readonly tool: string
+  /** The name that the host chose, in place of `<server>_<tool>`. */
+  readonly name?: string | undefined
 }
 
 const longest = 64
@@ -20,8 +22,9 @@ const digest = (text: string): string => {
 /** A unique key of a tool. */
 const key = ({ server, tool }: ToolName): string => JSON.stringify([server ?? null, tool])
 
-const plain = ({ server, tool }: ToolName): string =>
-  (server === undefined ? tool : `${server}_${tool}`).replaceAll(/[^a-zA-Z0-9_-]/g, "_")
+/** The name without a digest. */
+export const plain = ({ name, server, tool }: ToolName): string =>
+  (name ?? (server === undefined ? tool : `${server}_${tool}`)).replaceAll(/[^a-zA-Z0-9_-]/g, "_")
 
 const digested = (named: ToolName, round: number): string =>
   `${plain(named).slice(0, longest - 9)}_${digest(`${round} ${key(named)}`)}`
@@ -29,7 +32,7 @@ const digested = (named: ToolName, round: number): string =>
 /**
  * Gives each tool a name of 1 to 64 letters, digits, `_` and `-`.
  *
- * The name is `<server>_<tool>`, with `_` for each other character. A name that is too long, or that several tools
+ * The name is `<server>_<tool>`, or the one that the host chose, with `_` for each other character. A name that is too long, or that several tools
  * would have, ends with a digest of the exact names. All of these tools get a digest, so that names do not depend on
  * the order of the tools. A hostile server can make digests collide. Then the next digest is tried, in the order of the
  * keys, which does not depend on the order of the tools either.

@@ -13,6 +13,7 @@ import { listResult } from "../calls/pages.ts"
 
 /** The members of a client that a toolkit uses. */
 export interface ToolClient {
+  readonly instructions?: string | undefined
   readonly listTools: () => Effect.Effect<ReadonlyArray<Tool>, ClientError>
   readonly callTool: (
     name: string,
@@ -23,8 +24,15 @@ export interface ToolClient {
 
 /** The members of a pool that a toolkit uses. */
 export interface ToolPool {
-  readonly tools: Effect.Effect<
-    ReadonlyArray<{ readonly server: string; readonly result: Result.Result<ReadonlyArray<Tool>, ClientError> }>
+  readonly ready: (options: {
+    readonly servers: ((server: string) => boolean) | undefined
+    readonly wait: Duration.Input
+  }) => Effect.Effect<
+    ReadonlyArray<{
+      readonly server: string
+      readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError> | undefined
+      readonly instructions: string | undefined
+    }>
   >
   readonly client: (name: string) => Effect.Effect<ToolClient, ClientError | PoolError>
 }
@@ -38,7 +46,18 @@ export interface Listed {
   readonly server: string | undefined
   /** The client at the time of a call. */
   readonly client: Effect.Effect<ToolClient, ClientError | PoolError>
-  readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError>
+  /** `undefined` for a server of a pool that is not ready yet. */
+  readonly tools: Result.Result<ReadonlyArray<Tool>, ClientError> | undefined
+  readonly instructions: string | undefined
+}
+
+/** Which servers are listed, and for how long they are waited for. */
+export interface ListSettings {
+  readonly servers: ((server: string) => boolean) | undefined
+  /** For the clients of a record, and for a single client. */
+  readonly listTimeout: Duration.Input
+  /** For the servers of a pool. */
+  readonly readyTimeout: Duration.Input
 }
 
 // A record may have a server with the name of any member, so the type of the member decides: a client is not a
@@ -55,20 +74,22 @@ const list = (
   const who = server === undefined ? "The server" : `The server ${server}`
   return Effect.map(
     listResult(client.listTools(), timeout, `${who} did not list its tools in time (listTimeout)`),
-    (tools) => ({ server, client: Effect.succeed(client), tools })
+    (tools) => ({ server, client: Effect.succeed(client), tools, instructions: client.instructions })
   )
 }
 
-/** Lists the tools of all servers in parallel. A slow server delays the result by the timeout at most. */
-export const listAll = (source: ToolSource, timeout: Duration.Input): Effect.Effect<ReadonlyArray<Listed>> => {
-  if (isClient(source)) return Effect.map(list(undefined, source, timeout), (listed) => [listed])
+/** Lists the tools of all servers in parallel. A slow server delays the result by its timeout at most. */
+export const listAll = (
+  source: ToolSource,
+  { listTimeout, readyTimeout, servers }: ListSettings
+): Effect.Effect<ReadonlyArray<Listed>> => {
+  if (isClient(source)) return Effect.map(list(undefined, source, listTimeout), (listed) => [listed])
   if (isPool(source)) {
     return Effect.map(
-      source.tools,
-      (all) => all.map(({ result, server }) => ({ server, client: source.client(server), tools: result }))
+      source.ready({ servers, wait: readyTimeout }),
+      (all) => all.map((ready) => ({ ...ready, client: source.client(ready.server) }))
     )
   }
-  return Effect.forEach(Object.entries(source), ([server, client]) => list(server, client, timeout), {
-    concurrency: "unbounded"
-  })
+  const chosen = Object.entries(source).filter(([server]) => servers?.(server) ?? true)
+  return Effect.forEach(chosen, ([server, client]) => list(server, client, listTimeout), { concurrency: "unbounded" })
 }

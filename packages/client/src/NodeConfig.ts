@@ -1,0 +1,190 @@
+/**
+ * Configurations of servers on Node: reads files and objects, and makes the transports of their entries. Pass them to
+ * `ClientPool.fromConfig`. `ServerConfig` documents what is read.
+ *
+ * Processes are started by `Stdio`, with `stderr: "capture"`, and HTTP servers are reached by `NodeHttp`. A relative
+ * `cwd` or `envFile` is relative to `workspaceFolder`, in which processes run by default. `~/` at the start of
+ * `command`, `cwd` and `envFile` is the home directory.
+ *
+ * @example
+ * const pool = yield* ClientPool.fromConfig(NodeConfig.file(".vscode/mcp.json"))
+ * const files = yield* pool.client("files")
+ */
+import * as Revision from "@skein/protocol/Revision"
+import * as CanonicalJson from "@skein/protocol/CanonicalJson"
+import { quote } from "@skein/protocol/Text"
+import type { Transport } from "@skein/runtime/Connection"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { readFile, stat } from "node:fs/promises"
+import { homedir } from "node:os"
+import { resolve, sep } from "node:path"
+import { fileURLToPath } from "node:url"
+import { parseEnv } from "node:util"
+import type * as Client from "./Client.ts"
+import type { ConfigSource, ConfiguredServer } from "./internal/pool/configSource.ts"
+import * as NodeHttp from "./NodeHttp.ts"
+import { ConfigUnreadable, InvalidEntry, PoolError } from "./PoolError.ts"
+import * as ServerConfig from "./ServerConfig.ts"
+import * as Stdio from "./Stdio.ts"
+
+/** The values of variables, and the options of transports and clients. */
+export interface Options {
+  /** The environment for variables: `process.env` by default, as it is when the configuration is read. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** The value of `${workspaceFolder}`, and the folder of relative paths: the working directory by default. */
+  readonly workspaceFolder?: string | undefined
+  /**
+   * Asks for the value of an input of VS Code. Each input is asked for once per source, also when the configuration is
+   * read again. Without it, or when it returns `undefined`, the `default` of the input is used.
+   */
+  readonly input?: ((input: ServerConfig.Input) => Effect.Effect<string | undefined>) | undefined
+  /** Further options of the process of an entry: `closeTimeout`, for example. */
+  readonly stdio?: ((entry: ServerConfig.StdioEntry) => Partial<Stdio.Options>) | undefined
+  /** Further options of the HTTP transport of an entry: `credentials`, for example. */
+  readonly http?: ((entry: ServerConfig.HttpEntry) => Partial<NodeHttp.Options>) | undefined
+  /** The options of the client of an entry. */
+  readonly client?: ((entry: ServerConfig.Entry) => Client.Options) | undefined
+}
+
+/** The options of a file. */
+export interface FileOptions extends Options {
+  /** Whether a missing file counts as an empty configuration instead of `ConfigUnreadable`: false by default. */
+  readonly optional?: boolean | undefined
+  /** How large the file may be, in bytes: 16 MiB by default. A larger one fails with `ConfigUnreadable`. */
+  readonly maxConfigBytes?: number | undefined
+}
+
+const withHome = (path: string): string => path === "~" ? homedir() : path.replace(/^~(?=[/\\])/, () => homedir())
+
+const messageOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause ? String(cause.code) : String(cause)
+
+/** Reads the variables of an `envFile`. */
+const readEnvFile = (
+  path: string,
+  source: string,
+  server: string
+): Effect.Effect<NodeJS.Dict<string>, ServerConfig.EntryError> =>
+  Effect.tryPromise({
+    try: async () => parseEnv(await readFile(path, "utf8")),
+    catch: (cause) => {
+      const message = `The server ${quote(server)} in ${source} has an envFile that cannot be read (${
+        messageOf(cause)
+      }): ${path}`
+      return new PoolError({ reason: new InvalidEntry({ message, source, server }) }) as ServerConfig.EntryError
+    }
+  })
+
+/** Makes servers of entries. */
+const serverOf = (
+  entry: ServerConfig.Entry,
+  source: string,
+  workspaceFolder: string,
+  options: Options
+): Effect.Effect<ConfiguredServer, ServerConfig.EntryError> =>
+  Effect.gen(function*() {
+    const client = options.client?.(entry)
+    if (entry.type === "stdio") {
+      const { args, command, envFile, name } = entry
+      const cwd = resolve(workspaceFolder, withHome(entry.cwd ?? ""))
+      const fromFile = envFile === undefined
+        ? undefined
+        : yield* readEnvFile(resolve(workspaceFolder, withHome(envFile)), source, name)
+      const started = { command: withHome(command), args, cwd, env: { ...fromFile, ...entry.env } }
+      const transport = Stdio.transport({ stderr: "capture", ...options.stdio?.(entry), ...started })
+      return { entry, key: keyOf(started), server: { transport, options: client } }
+    }
+    const { headers, type, url } = entry
+    const http = NodeHttp.transport({ ...options.http?.(entry), url, headers })
+    const transport: Transport = type === "sse" ? { ...http, connect: http.connectWith!("sse") } : http
+    // HTTP+SSE carries sessions only, so that the probe for the stateless revision is left out.
+    const server = { transport, options: type === "sse" ? { revisions: Revision.sessionBased, ...client } : client }
+    return { entry, key: keyOf({ headers, type, url }), server }
+  })
+
+/** Equal keys mean that the server need not be started again. */
+const keyOf = (members: object): string =>
+  // A variable that is removed differs from one that is not mentioned.
+  CanonicalJson.stringify(
+    JSON.parse(JSON.stringify(members, (_, value: unknown) => value === undefined ? null : value))
+  )
+
+const sourceOf = (
+  source: string,
+  config: Effect.Effect<unknown, PoolError>,
+  options: Options
+): ConfigSource => {
+  const answers = new Map<string, string | undefined>()
+  const { input } = options
+  const asked = input === undefined ? undefined : (asking: ServerConfig.Input) =>
+    answers.has(asking.id)
+      ? Effect.succeed(answers.get(asking.id))
+      : Effect.tap(input(asking), (value) => Effect.sync(() => answers.set(asking.id, value)))
+  return {
+    name: source,
+    read: Effect.gen(function*() {
+      const workspaceFolder = resolve(options.workspaceFolder ?? ".")
+      const { disabled, entries, problems } = yield* ServerConfig.read(yield* config, {
+        source,
+        env: options.env ?? process.env,
+        workspaceFolder,
+        userHome: homedir(),
+        pathSeparator: sep,
+        input: asked
+      })
+      const servers = new Map<string, ConfiguredServer>()
+      const failed: Array<PoolError> = [...problems]
+      for (const entry of entries) {
+        const server = yield* Effect.result(serverOf(entry, source, workspaceFolder, options))
+        if (Result.isSuccess(server)) servers.set(entry.name, server.success)
+        else failed.push(server.failure)
+      }
+      return { servers, disabled, problems: failed }
+    })
+  }
+}
+
+/**
+ * A configuration as an object: parsed from TOML or YAML, for example, or stored in a database.
+ *
+ * @example
+ * NodeConfig.object({ mcpServers: { time: { command: "uvx", args: ["mcp-server-time"] } } })
+ */
+export const object = (config: unknown, options: Options = {}): ConfigSource =>
+  sourceOf("the configuration", Effect.succeed(config), options)
+
+const empty: unknown = { mcpServers: {} }
+
+/**
+ * A configuration in a file of JSON with comments. The file is read each time that the configuration is read. Fails
+ * with `ConfigUnreadable` or `InvalidConfig`.
+ *
+ * @example
+ * NodeConfig.file("~/.cursor/mcp.json", { optional: true })
+ */
+export const file = (path: string | URL, options: FileOptions = {}): ConfigSource => {
+  const { maxConfigBytes = 16 * 1024 * 1024, optional = false } = options
+  const at = path instanceof URL ? fileURLToPath(path) : withHome(path)
+  const unreadable = (problem: string, cause?: unknown) =>
+    new PoolError({ reason: new ConfigUnreadable({ source: at, message: `${at} cannot be read: ${problem}`, cause }) })
+  const read = Effect.gen(function*() {
+    const found = yield* Effect.tryPromise({
+      try: () => stat(at),
+      catch: (cause) => unreadable(messageOf(cause), cause)
+    })
+    if (!found.isFile()) return yield* unreadable("it is not a file")
+    if (found.size > maxConfigBytes) {
+      return yield* unreadable(`it has more than ${maxConfigBytes} bytes (maxConfigBytes)`)
+    }
+    const text = yield* Effect.tryPromise({
+      try: () => readFile(at, "utf8"),
+      catch: (cause) => unreadable(messageOf(cause), cause)
+    })
+    return yield* ServerConfig.parse(text, at)
+  })
+  const isMissing = ({ reason }: PoolError): boolean =>
+    reason._tag === "ConfigUnreadable" && reason.cause instanceof Error && "code" in reason.cause &&
+    reason.cause.code === "ENOENT"
+  return sourceOf(at, optional ? Effect.catchIf(read, isMissing, () => Effect.succeed(empty)) : read, options)
+}

@@ -1,0 +1,157 @@
+/**
+ * Keeps the servers of a pool as a configuration has them: reads it, compares it with what runs, and changes only what
+ * differs.
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
+import * as Semaphore from "effect/Semaphore"
+import type { PoolError } from "../../PoolError.ts"
+import type { Entry } from "./configEntry.ts"
+import type { Config, ConfigSource, ConfiguredServer } from "./configSource.ts"
+import type { Server } from "./poolEntry.ts"
+
+/** What reading a configuration again has changed: the names of servers. */
+export interface Reload {
+  readonly added: ReadonlyArray<string>
+  /** Servers whose definition has changed. They were closed, and are opened with the new one. */
+  readonly changed: ReadonlyArray<string>
+  readonly removed: ReadonlyArray<string>
+  /** Servers that keep their connections, including those whose new entry is invalid. */
+  readonly unchanged: ReadonlyArray<string>
+  /** The entries that cannot be used. */
+  readonly problems: ReadonlyArray<PoolError>
+}
+
+/** The members of a pool that are used here. */
+interface Pool {
+  readonly add: (name: string, server: Server) => Effect.Effect<void, PoolError>
+  readonly remove: (name: string) => Effect.Effect<boolean>
+  readonly restart: (name: string, server?: Server) => Effect.Effect<void, PoolError>
+}
+
+const serverOf = ({ reason }: PoolError): string | undefined => "server" in reason ? reason.server : undefined
+
+/** Joins the configurations of several sources. An entry of a later source replaces that of an earlier one. */
+const merge = (configs: ReadonlyArray<Config>): Config => {
+  const servers = new Map<string, ConfiguredServer>()
+  const disabled = new Set<string>()
+  const problems = new Map<string | PoolError, PoolError>()
+  for (const config of configs) {
+    const names = [...config.servers.keys(), ...config.disabled, ...config.problems.flatMap((it) => serverOf(it) ?? [])]
+    for (const name of names) {
+      servers.delete(name)
+      disabled.delete(name)
+      problems.delete(name)
+    }
+    for (const [name, server] of config.servers) servers.set(name, server)
+    for (const name of config.disabled) disabled.add(name)
+    for (const problem of config.problems) problems.set(serverOf(problem) ?? problem, problem)
+  }
+  return { servers, disabled: [...disabled], problems: [...problems.values()] }
+}
+
+/** The present configuration of a pool. */
+export class PoolConfig {
+  readonly #sources: ReadonlyArray<ConfigSource>
+  readonly #include: ((name: string, entry: Entry) => boolean) | undefined
+  readonly #pool: Pool
+  readonly #turns = Semaphore.makeUnsafe(1)
+  // The keys of the servers that the configuration has added to the pool.
+  readonly #running = new Map<string, string>()
+  #reported: ReadonlySet<string> = new Set()
+  current: Config = { servers: new Map(), disabled: [], problems: [] }
+
+  constructor(
+    sources: ReadonlyArray<ConfigSource>,
+    include: ((name: string, entry: Entry) => boolean) | undefined,
+    pool: Pool
+  ) {
+    this.#sources = sources
+    this.#include = include
+    this.#pool = pool
+  }
+
+  /** Reads the configuration and applies what differs. Several at the same time run one after the other. */
+  get reload(): Effect.Effect<Reload, PoolError> {
+    return this.#turns.withPermit(Effect.gen({ self: this }, function*() {
+      const read = yield* Effect.forEach(this.#sources, (source) => source.read)
+      return yield* Effect.uninterruptible(this.#apply(merge(read)))
+    }))
+  }
+
+  /** Reloads at this interval. A configuration that cannot be read is logged when its error changes. */
+  watch(interval: Duration.Input): Effect.Effect<never> {
+    return Effect.suspend(() => {
+      let before: string | undefined
+      const once = Effect.matchEffect(this.reload, {
+        onSuccess: () => Effect.sync(() => void (before = undefined)),
+        onFailure: ({ message }) => {
+          if (message === before) return Effect.void
+          before = message
+          return Effect.logWarning(`${message}. The servers stay as they are`)
+        }
+      })
+      return Effect.forever(Effect.andThen(Effect.sleep(interval), once))
+    })
+  }
+
+  #apply({ disabled, problems, servers }: Config): Effect.Effect<Reload> {
+    return Effect.gen({ self: this }, function*() {
+      const running = this.#running
+      const wanted = new Map(Array.from(servers).filter(([name, { entry }]) => this.#include?.(name, entry) ?? true))
+      const invalid = new Set(problems.map(serverOf))
+      const kept = (name: string) => wanted.has(name) ? wanted.get(name)!.key === running.get(name) : invalid.has(name)
+      const names = [...running.keys()]
+      const unchanged = names.filter(kept)
+      const removed = names.filter((name) => !wanted.has(name) && !kept(name))
+      const changed = names.filter((name) => wanted.has(name) && !kept(name))
+      const failed: Array<PoolError> = []
+      const added: Array<string> = []
+
+      // The names, and the places below `maxServers`, are free before the old servers are closed.
+      const closing = yield* Effect.forkChild(
+        Effect.forEach(removed, (name) => this.#pool.remove(name), { concurrency: "unbounded", discard: true }),
+        { startImmediately: true }
+      )
+      const replacing = yield* Effect.forkChild(
+        Effect.forEach(changed, (name) => {
+          const { server } = wanted.get(name)!
+          // The host may have removed it.
+          return Effect.catch(this.#pool.restart(name, server), () => Effect.ignore(this.#pool.add(name, server)))
+        }, { concurrency: "unbounded", discard: true }),
+        { startImmediately: true }
+      )
+      for (const name of removed) running.delete(name)
+      for (const [name, { key, server }] of wanted) {
+        if (running.has(name)) {
+          if (changed.includes(name)) running.set(name, key)
+          continue
+        }
+        const result = yield* Effect.result(this.#pool.add(name, server))
+        if (Result.isSuccess(result)) {
+          added.push(name)
+          running.set(name, key)
+        } else failed.push(result.failure)
+      }
+      yield* Fiber.join(closing)
+      yield* Fiber.join(replacing)
+      const all = [...problems, ...failed]
+      this.current = { servers: wanted, disabled, problems: all }
+      yield* this.#report(all)
+      return { added, changed, removed, unchanged, problems: all }
+    })
+  }
+
+  /** Logs the problems that the previous reading did not have. */
+  #report(problems: ReadonlyArray<PoolError>): Effect.Effect<void> {
+    const before = this.#reported
+    this.#reported = new Set(problems.map(({ message }) => message))
+    return Effect.forEach(
+      Array.from(this.#reported).filter((message) => !before.has(message)),
+      (message) => Effect.logWarning(message),
+      { discard: true }
+    )
+  }
+}

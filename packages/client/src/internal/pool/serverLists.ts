@@ -1,0 +1,198 @@
+/**
+ * The lists of one open server of a pool. A list is requested once, and again when the server reports that it has
+ * changed.
+ */
+import type { Prompt } from "@skein/protocol/Prompt"
+import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
+import type { Tool } from "@skein/protocol/Tool"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Change } from "../../Changes.ts"
+import type { Client } from "../../Client.ts"
+import type { ClientError } from "../../ClientError.ts"
+
+/** The items of each list. */
+export interface Items {
+  readonly tools: Tool
+  readonly prompts: Prompt
+  readonly resources: Resource
+  readonly resourceTemplates: ResourceTemplate
+}
+
+/** The name of a list. */
+export type Kind = keyof Items
+
+type List<K extends Kind> = Effect.Effect<ReadonlyArray<Items[K]>, ClientError>
+
+/** Requests a list. A server without the capability has an empty one. */
+export const request = <K extends Kind>(client: Client, kind: K): List<K> => {
+  const methods: { readonly [K in Kind]: () => List<K> } = {
+    tools: () => client.listTools(),
+    prompts: () => client.listPrompts(),
+    resources: () => client.listResources(),
+    resourceTemplates: () => client.listResourceTemplates()
+  }
+  const list: List<K> = methods[kind]()
+  return Effect.catchReason(list, "ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<Items[K]>>([]))
+}
+
+class Slot<A> {
+  items: ReadonlyArray<A> | undefined
+  /** Whether no change was reported since the last request began. */
+  isFresh = false
+  /** The request that is under way. */
+  pending: Deferred.Deferred<ReadonlyArray<A>, ClientError> | undefined
+  /** When that request began, in milliseconds since 1970. */
+  since = 0
+}
+
+const kinds: ReadonlyArray<Kind> = ["tools", "prompts", "resources", "resourceTemplates"]
+
+/** The lists that a change concerns. Templates have no notification of their own. */
+const concerns = (change: Change): ReadonlyArray<Kind> => {
+  switch (change._tag) {
+    case "ToolListChanged":
+      return ["tools"]
+    case "PromptListChanged":
+      return ["prompts"]
+    case "ResourceListChanged":
+      return ["resources", "resourceTemplates"]
+    // Earlier changes may have been missed. After other gaps, `Subscribed` follows.
+    case "Subscribed":
+      return kinds
+    case "Gap":
+      return change.reason === "Overflow" ? kinds : []
+    default:
+      return []
+  }
+}
+
+/** The lists that the server reports changes of. */
+const reportedBy = (change: Change): ReadonlyArray<Kind> | undefined => {
+  if (change._tag === "Gap") return change.reason === "Overflow" ? undefined : []
+  if (change._tag !== "Subscribed") return undefined
+  const { prompts, resources, tools } = change.honoured
+  return kinds.filter((kind) => kind === "tools" ? tools : kind === "prompts" ? prompts : resources)
+}
+
+const isEqual = (a: unknown, b: unknown): boolean => {
+  try {
+    return JSON.stringify(a) === JSON.stringify(b)
+  } catch {
+    return false
+  }
+}
+
+/** The lists of one client. */
+export class ServerLists {
+  readonly #client: Client
+  readonly #scope: Scope.Scope
+  readonly #onChange: (kind: Kind) => void
+  readonly #slots: { readonly [K in Kind]: Slot<Items[K]> } = {
+    tools: new Slot(),
+    prompts: new Slot(),
+    resources: new Slot(),
+    resourceTemplates: new Slot()
+  }
+  #reported: ReadonlySet<Kind> = new Set()
+  #isFollowed = false
+
+  /** Requests run in the scope, which closes before the client. `onChange` runs after a list has changed. */
+  constructor(client: Client, scope: Scope.Scope, onChange: (kind: Kind) => void) {
+    this.#client = client
+    this.#scope = scope
+    this.#onChange = onChange
+  }
+
+  /** Subscribes to the changes of the lists, once. A server that reports none is asked for each list each time. */
+  readonly follow: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.#isFollowed) return Effect.void
+    this.#isFollowed = true
+    const changes = Stream.runForEach(
+      this.#client.changes({ tools: true, prompts: true, resources: true }),
+      (change) => this.#notice(change)
+    )
+    const following = Effect.ensuring(Effect.ignore(changes), Effect.sync(() => this.#reported = new Set()))
+    return Effect.asVoid(Effect.forkIn(following, this.#scope, { startImmediately: true }))
+  })
+
+  /** A list, from memory if it is known not to have changed. */
+  list<K extends Kind>(kind: K): List<K> {
+    return Effect.suspend(() => {
+      const current = this.current(kind)
+      if (current !== undefined) return Effect.succeed(current)
+      const slot: Slot<Items[K]> = this.#slots[kind]
+      if (slot.pending === undefined) return Effect.flatMap(this.#request(kind), Deferred.await)
+      // The request that is under way may have been answered before the change.
+      const isUsable = slot.isFresh || !this.#reported.has(kind)
+      return Effect.flatMap(Deferred.await(slot.pending), (items) => isUsable ? Effect.succeed(items) : this.list(kind))
+    })
+  }
+
+  /** The list in memory, if it is known not to have changed. */
+  current<K extends Kind>(kind: K): ReadonlyArray<Items[K]> | undefined {
+    const { isFresh, items, pending } = this.#slots[kind]
+    return isFresh && pending === undefined && this.#reported.has(kind) ? items : undefined
+  }
+
+  /** The list that was received last, and when the request that is under way began. */
+  known<K extends Kind>(
+    kind: K
+  ): { readonly items: ReadonlyArray<Items[K]> | undefined; readonly since: number | undefined } {
+    const { items, pending, since } = this.#slots[kind]
+    return { items, since: pending === undefined ? undefined : since }
+  }
+
+  #notice(change: Change): Effect.Effect<void> {
+    const reported = reportedBy(change)
+    if (reported !== undefined) this.#reported = new Set(reported)
+    return Effect.forEach(concerns(change), (kind) => {
+      const slot = this.#slots[kind]
+      slot.isFresh = false
+      // A list that nobody has asked for is not requested.
+      return slot.items === undefined || slot.pending !== undefined ? Effect.void : this.#request(kind)
+    }, { discard: true })
+  }
+
+  /** Requests a list, and once more if it changed in the meantime. */
+  #request<K extends Kind>(
+    kind: K
+  ): Effect.Effect<Deferred.Deferred<ReadonlyArray<Items[K]>, ClientError>> {
+    const slot: Slot<Items[K]> = this.#slots[kind]
+    return Effect.gen({ self: this }, function*() {
+      const pending = Deferred.makeUnsafe<ReadonlyArray<Items[K]>, ClientError>()
+      slot.pending = pending
+      slot.isFresh = true
+      slot.since = yield* Clock.currentTimeMillis
+      yield* Effect.forkIn(
+        Effect.onExit(request(this.#client, kind), (exit) => this.#received(kind, pending, exit)),
+        this.#scope,
+        { startImmediately: true }
+      )
+      return pending
+    })
+  }
+
+  #received<K extends Kind>(
+    kind: K,
+    pending: Deferred.Deferred<ReadonlyArray<Items[K]>, ClientError>,
+    exit: Exit.Exit<ReadonlyArray<Items[K]>, ClientError>
+  ): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const slot: Slot<Items[K]> = this.#slots[kind]
+      slot.pending = undefined
+      const isStale = !slot.isFresh && this.#reported.has(kind)
+      if (Exit.isFailure(exit)) slot.isFresh = false
+      else if (!isEqual(slot.items, exit.value)) {
+        slot.items = exit.value
+        this.#onChange(kind)
+      }
+      Deferred.doneUnsafe(pending, exit)
+      return isStale && Exit.isSuccess(exit) ? Effect.asVoid(this.#request(kind)) : Effect.void
+    })
+  }
+}

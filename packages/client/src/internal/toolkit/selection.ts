@@ -1,0 +1,88 @@
+/**
+ * Selects the tools of a toolkit within its bounds, and collects the instructions of their servers.
+ */
+import type { Tool } from "@skein/protocol/Tool"
+import { clip, quote } from "@skein/protocol/Text"
+import type { Remote } from "./handler.ts"
+
+/** The parts of a tool that a model receives. */
+export interface ShownTool {
+  readonly name: string
+  readonly description: string | undefined
+  readonly inputSchema: Tool["inputSchema"]
+}
+
+const encoder = /* @__PURE__ */ new TextEncoder()
+
+/**
+ * Estimates how many tokens a model needs for a tool: one for every four bytes of its JSON. A tool that cannot be
+ * written as JSON has infinitely many.
+ */
+export const estimateTokens = (tool: ShownTool): number => {
+  try {
+    return Math.ceil(encoder.encode(JSON.stringify(tool)).length / 4)
+  } catch {
+    return Infinity
+  }
+}
+
+/** The bounds of a toolkit. */
+export interface Bounds {
+  readonly maxTools: number
+  readonly maxToolTokens: number
+  readonly tokensOf: (remote: Remote) => number
+}
+
+/** A tool that was left out, and the bound that it exceeds. */
+export interface Excess {
+  readonly remote: Remote
+  readonly bound: "maxTools" | "maxToolTokens"
+  readonly tokens: number
+}
+
+/** The selected tools, and the others. Both are in the order of the servers and of their lists. */
+export interface Selection {
+  readonly selected: ReadonlyArray<Remote>
+  readonly omitted: ReadonlyArray<Excess>
+  readonly tokens: number
+}
+
+/**
+ * Selects tools. The servers take turns, so that one server with many or large tools does not displace the tools of the
+ * others: each adds the next tool of its list until `maxTools` are selected. A tool with more tokens than are left is
+ * left out, and smaller ones may follow.
+ */
+export const select = (all: ReadonlyArray<Remote>, { maxTools, maxToolTokens, tokensOf }: Bounds): Selection => {
+  const byServer = Map.groupBy(all, ({ server }) => server)
+  const rounds = Array.from(byServer.values()).flatMap((tools) => tools.map((remote, round) => ({ remote, round })))
+    .sort((a, b) => a.round - b.round)
+  const excess = new Map<Remote, Excess>()
+  let count = 0
+  let total = 0
+  for (const { remote } of rounds) {
+    const tokens = tokensOf(remote)
+    if (count >= maxTools) excess.set(remote, { remote, bound: "maxTools", tokens })
+    else if (total + tokens > maxToolTokens) excess.set(remote, { remote, bound: "maxToolTokens", tokens })
+    else {
+      count++
+      total += tokens
+    }
+  }
+  return {
+    selected: all.filter((remote) => !excess.has(remote)),
+    omitted: all.flatMap((remote) => excess.get(remote) ?? []),
+    tokens: total
+  }
+}
+
+/** The instructions of servers as a text for the prompt of a model. It is empty without instructions. */
+export const instructionsText = (
+  servers: ReadonlyArray<{ readonly server: string | undefined; readonly instructions: string | undefined }>,
+  maxChars: number
+): string =>
+  servers.flatMap(({ instructions, server }) => {
+    const text = clip(instructions?.trim() ?? "", maxChars)
+    if (text === "") return []
+    const who = server === undefined ? "the server" : `the server ${quote(server)}`
+    return [`Instructions of ${who} for its tools:\n${text}`]
+  }).join("\n\n")

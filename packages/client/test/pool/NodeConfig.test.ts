@@ -1,0 +1,253 @@
+/** Pools of configured servers: real files, processes and sockets, in real time. */
+import { assert, describe, it } from "@effect/vitest"
+import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as ClientPool from "../../src/ClientPool.ts"
+import * as NodeConfig from "../../src/NodeConfig.ts"
+import type { Json } from "../http/support/connection.ts"
+
+/** A server whose only tool is named after its first argument, and returns facts about its process. */
+const script = `
+  const answer = (id, body) => console.log(JSON.stringify({ jsonrpc: "2.0", id, ...body }))
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+    const { id, method } = JSON.parse(line)
+    const serverInfo = { name: "s", version: "1" }
+    if (method === "initialize") {
+      answer(id, { result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo } })
+    } else if (method === "tools/list") {
+      answer(id, { result: { tools: [{ name: process.argv[1], inputSchema: { type: "object" } }] } })
+    } else if (method === "tools/call") {
+      const { A, B, C } = process.env
+      const facts = { pid: process.pid, args: process.argv.slice(1), cwd: process.cwd(), env: { A, B, C } }
+      answer(id, { result: { content: [], structuredContent: facts } })
+    } else if (id !== undefined) answer(id, { error: { code: -32601, message: "no" } })
+  })`
+
+const server = (tool: string, more: object = {}, ...args: ReadonlyArray<string>) => ({
+  command: process.execPath,
+  args: ["-e", script, tool, ...args],
+  ...more
+})
+
+interface Facts {
+  readonly pid: number
+  readonly args: ReadonlyArray<string>
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+const factsOf = (pool: ClientPool.ClientPool["Service"], name: string, tool = name) =>
+  Effect.map(
+    Effect.flatMap(pool.client(name), ({ callTool }) => callTool(tool)),
+    ({ structuredContent }) => structuredContent as unknown as Facts
+  )
+
+const runs = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+const directory = Effect.acquireRelease(
+  Effect.sync(() => realpathSync(mkdtempSync(join(tmpdir(), "skein-config-")))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+)
+
+/** A file with a configuration. It is replaced in one step, as editors do. */
+const configFile = Effect.map(directory, (folder) => {
+  const path = join(folder, "mcp.json")
+  const write = (config: object | string): void => {
+    writeFileSync(`${path}.new`, typeof config === "string" ? config : JSON.stringify(config))
+    renameSync(`${path}.new`, path)
+  }
+  return { folder, path, write }
+})
+
+const names = (pool: ClientPool.ClientPool["Service"]) => pool.entries.map(({ name }) => name)
+
+describe("a pool from a configuration", () => {
+  it.live("starts the valid entries of a file with their arguments, environment and folder, and reports the others", () =>
+    Effect.gen(function*() {
+      const { folder, path, write } = yield* configFile
+      writeFileSync(join(folder, ".env"), "A=from the file\nB='from the file'\n")
+      write(`{
+        // As a person writes it.
+        "inputs": [{ "id": "c", "type": "promptString", "default": "asked" }],
+        "servers": {
+          "a": ${
+        JSON.stringify(server(
+          "a",
+          {
+            env: { B: "${GIVEN}", C: "${input:c}" },
+            envFile: ".env",
+            cwd: "."
+          },
+          "${GIVEN}",
+          "a b;$HOME"
+        ))
+      },
+          "noCommand": { "args": [] },
+          "missing": { "command": "\${NOWHERE}" },
+          "noEnvFile": { "command": "x", "envFile": "nowhere" },
+          "off": { "disabled": true, "command": "x" },
+          "gone": { "command": "/nowhere/server" },
+        },
+      }`)
+      const pool = yield* ClientPool.fromConfig(
+        NodeConfig.file(path, { env: { GIVEN: "given" }, workspaceFolder: folder })
+      )
+      assert.deepInclude(yield* factsOf(pool, "a"), {
+        args: ["a", "given", "a b;$HOME"],
+        cwd: folder,
+        env: { A: "from the file", B: "given", C: "asked" }
+      })
+      assert.deepStrictEqual(names(pool), ["a", "gone"])
+      assert.strictEqual((yield* Effect.flip(pool.client("gone"))).reason._tag, "ConnectionFailed")
+      const { disabled, problems, servers } = pool.config
+      assert.deepStrictEqual(
+        problems.map(({ reason }) => [reason._tag, "server" in reason && reason.server]),
+        [["InvalidEntry", "noCommand"], ["MissingVariable", "missing"], ["InvalidEntry", "noEnvFile"]]
+      )
+      assert.deepStrictEqual([disabled, [...servers.keys()]], [["off"], ["a", "gone"]])
+    }).pipe(Effect.scoped))
+
+  it.live("reaches HTTP servers with the configured headers, and names them in failures", () =>
+    Effect.gen(function*() {
+      const http = yield* ScriptedHttpServer.make(ScriptedHttpServer.session<Json>((hit) => hit.respond(404)))
+      const pool = yield* ClientPool.fromConfig(
+        NodeConfig.object(
+          { mcpServers: { a: { url: http.url.href, headers: { Authorization: "Bearer ${TOKEN}" } } } },
+          { env: { TOKEN: "t" }, client: () => ({ revisions: ["2025-11-25"] }) }
+        )
+      )
+      yield* pool.client("a")
+      assert.deepStrictEqual(new Set(http.exchanges.map(({ headers }) => headers.authorization)), new Set(["Bearer t"]))
+    }).pipe(Effect.scoped))
+
+  it.live("reload keeps unchanged servers, replaces changed ones, and closes removed ones", () =>
+    Effect.gen(function*() {
+      const { path, write } = yield* configFile
+      write({
+        mcpServers: { same: server("same"), edited: server("edited"), gone: server("gone"), broken: server("broken") }
+      })
+      const pool = yield* ClientPool.fromConfig(NodeConfig.file(path))
+      yield* pool.add(
+        "mine",
+        (yield* NodeConfig.object({ mcpServers: { mine: server("mine") } }).read).servers.get("mine")!.server
+      )
+      const before: Record<string, number> = {}
+      for (const name of names(pool)) before[name] = (yield* factsOf(pool, name)).pid
+      write({
+        mcpServers: {
+          added: server("added"),
+          edited: server("edited", { env: { A: "2" } }),
+          broken: { command: [] },
+          // The order of members, and members that are not read, make no difference.
+          same: { autoApprove: [], args: server("same").args, command: process.execPath },
+          mine: server("other")
+        }
+      })
+      const { problems, ...reload } = yield* pool.reload
+      assert.deepStrictEqual(reload, {
+        added: ["added"],
+        changed: ["edited"],
+        removed: ["gone"],
+        unchanged: ["same", "broken"]
+      })
+      assert.deepStrictEqual(problems.map(({ reason }) => reason._tag), ["InvalidEntry", "DuplicateName"])
+      assert.deepStrictEqual(names(pool).toSorted(), ["added", "broken", "edited", "mine", "same"])
+      for (const name of ["same", "broken", "mine"]) {
+        assert.strictEqual((yield* factsOf(pool, name)).pid, before[name], name)
+      }
+      const edited = yield* factsOf(pool, "edited")
+      assert.deepStrictEqual([edited.env["A"], edited.pid === before["edited"]], ["2", false])
+      assert.deepStrictEqual([runs(before["edited"]!), runs(before["gone"]!)], [false, false])
+      assert.strictEqual((yield* factsOf(pool, "added")).args[0], "added")
+
+      write("{ \"mcpServers\": {")
+      assert.strictEqual((yield* Effect.flip(pool.reload)).reason._tag, "InvalidConfig")
+      rmSync(path)
+      assert.strictEqual((yield* Effect.flip(pool.reload)).reason._tag, "ConfigUnreadable")
+      assert.strictEqual((yield* factsOf(pool, "same")).pid, before["same"])
+    }).pipe(Effect.scoped))
+
+  it.live("watch applies changes of the file, and keeps the servers while the file is invalid", () =>
+    Effect.gen(function*() {
+      const { path, write } = yield* configFile
+      write({ mcpServers: { a: server("a") } })
+      const pool = yield* ClientPool.fromConfig(NodeConfig.file(path), { watch: "20 millis" })
+      const { pid } = yield* factsOf(pool, "a")
+      const until = (wanted: ReadonlyArray<string>) =>
+        Stream.runHead(Stream.filter(pool.changes, () => names(pool).join() === wanted.join()))
+      write("not JSON")
+      yield* Effect.sleep("60 millis")
+      const added = yield* Effect.forkChild(until(["a", "b"]), { startImmediately: true })
+      write({ mcpServers: { a: server("a"), b: server("b") } })
+      yield* Fiber.join(added)
+      assert.strictEqual((yield* factsOf(pool, "a")).pid, pid)
+      write({ mcpServers: { b: server("b") } })
+      yield* until(["b"])
+    }).pipe(Effect.scoped))
+
+  it.live("fails for a file that is missing, a folder, or larger than maxConfigBytes; an optional file may be missing", () =>
+    Effect.gen(function*() {
+      const { folder, path, write } = yield* configFile
+      const tagOf = (source: ClientPool.ConfigSource) =>
+        Effect.map(Effect.flip(ClientPool.fromConfig(source)), ({ reason }) => reason._tag)
+      assert.strictEqual(yield* tagOf(NodeConfig.file(path)), "ConfigUnreadable")
+      assert.strictEqual(yield* tagOf(NodeConfig.file(folder)), "ConfigUnreadable")
+      assert.deepStrictEqual(names(yield* ClientPool.fromConfig(NodeConfig.file(path, { optional: true }))), [])
+      write({ mcpServers: {}, padding: "x".repeat(100) })
+      assert.strictEqual(yield* tagOf(NodeConfig.file(path, { maxConfigBytes: 100 })), "ConfigUnreadable")
+      assert.deepStrictEqual(names(yield* ClientPool.fromConfig(NodeConfig.file(path))), [])
+      write({})
+      assert.strictEqual(yield* tagOf(NodeConfig.file(path)), "InvalidConfig")
+    }).pipe(Effect.scoped))
+
+  it.live("joins several sources, of which a later one replaces or disables the entries of an earlier one", () =>
+    Effect.gen(function*() {
+      const user = NodeConfig.object({ mcpServers: { a: server("a"), b: server("b"), c: server("c"), d: server("d") } })
+      const project = NodeConfig.object({
+        mcpServers: { a: server("a", { env: { A: "project" } }), b: { disabled: true }, d: {} }
+      })
+      const pool = yield* ClientPool.fromConfig([user, project], { include: (name) => name !== "c" })
+      assert.deepStrictEqual(names(pool), ["a"])
+      assert.strictEqual((yield* factsOf(pool, "a")).env["A"], "project")
+      assert.deepStrictEqual([pool.config.disabled, pool.config.problems.length], [["b"], 1])
+    }).pipe(Effect.scoped))
+
+  it.live("reports the entries beyond maxServers, and runs the others", () =>
+    Effect.gen(function*() {
+      const source = NodeConfig.object({ mcpServers: { a: server("a"), b: server("b") } })
+      const pool = yield* ClientPool.fromConfig(source, { maxServers: 1 })
+      assert.deepStrictEqual(names(pool), ["a"])
+      assert.deepStrictEqual(pool.config.problems.map(({ reason }) => reason._tag), ["LimitExceeded"])
+    }).pipe(Effect.scoped))
+
+  it.live("asks for an input once, also when the configuration is read again", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const source = NodeConfig.object({
+        inputs: [{ id: "a", type: "promptString" }],
+        servers: { a: server("a", { env: { A: "${input:a}" } }) }
+      }, { input: () => Effect.sync(() => `answer ${++asked}`) })
+      const pool = yield* ClientPool.fromConfig(source)
+      assert.deepStrictEqual((yield* pool.reload).unchanged, ["a"])
+      assert.strictEqual((yield* factsOf(pool, "a")).env["A"], "answer 1")
+    }).pipe(Effect.scoped))
+
+  it.live("lists the tools of each process", () =>
+    Effect.gen(function*() {
+      const pool = yield* ClientPool.fromConfig(NodeConfig.object({ mcpServers: { a: server("x"), b: server("y") } }))
+      const listed = (yield* pool.tools).map(({ result }) => Result.getOrThrow(result).map(({ name }) => name))
+      assert.deepStrictEqual(listed, [["x"], ["y"]])
+    }).pipe(Effect.scoped))
+})
