@@ -14,7 +14,7 @@ for (const shape of shapes) {
         const out: Array<string> = []
         const err: Array<string> = []
         const fiber = yield* Effect.forkChild(
-          call(server.server.transport, invocationOf(options), {
+          call({ transport: server.server.transport }, invocationOf(options), {
             print: (text) => Effect.sync(() => void out.push(text)),
             warn: (line) => void err.push(line)
           })

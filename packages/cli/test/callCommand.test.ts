@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
-import { callOptions, type Invocation, valueOptions } from "../src/internal/callCommand.ts"
+import { callOptions, type Invocation, invocationOf, valueOptions } from "../src/internal/callCommand.ts"
 import { normalize } from "../src/internal/commandLine.ts"
 import { Process } from "../src/internal/process.ts"
 import { runCommand } from "../src/internal/runCommand.ts"
@@ -13,7 +13,7 @@ const run = (...argv: ReadonlyArray<string>) => {
   let err = ""
   const command = Command.withHandler(callOptions("skein-call"), (parsed) =>
     Effect.sync(() => {
-      invocation = parsed
+      invocation = invocationOf(parsed)
     }))
   const code = Effect.runSync(Effect.provideService(runCommand(command, normalize(argv, valueOptions)), Process, {
     env: {},
@@ -31,7 +31,11 @@ const parsed = (...argv: ReadonlyArray<string>): Invocation => {
 
 const target = (...argv: ReadonlyArray<string>) => {
   const { args, target, tool } = parsed(...argv)
-  const server = target._tag === "Url" ? target.url.href : [target.command, ...target.args]
+  const server = target._tag === "Url"
+    ? target.url.href
+    : target._tag === "Command"
+    ? [target.command, ...target.args]
+    : [target.file, target.server]
   return [server, tool, args]
 }
 
@@ -125,6 +129,34 @@ describe("the command line of skein-call", () => {
     assert.deepStrictEqual(parsed("--header", "--a: b", url).headers, { "--a": "b" })
   })
 
+  it("takes a server of a configuration", () => {
+    const config = ["--config", "mcp.json"]
+    assert.deepStrictEqual(target(...config), [["mcp.json", undefined], undefined, undefined])
+    assert.deepStrictEqual(target(...config, "--server", "tea"), [["mcp.json", "tea"], undefined, undefined])
+    assert.deepStrictEqual(target("--config=mcp.json", "--server", "tea", "add", "{}"), [
+      ["mcp.json", "tea"],
+      "add",
+      {}
+    ])
+    assert.deepStrictEqual(target(...config, "add", "{\"a\":1}", "--server", "tea"), [["mcp.json", "tea"], "add", {
+      a: 1
+    }])
+    assert.deepStrictEqual(target(...config, "--server", "--", "--", "add"), [["mcp.json", "--"], "add", undefined])
+    assert.deepStrictEqual(parsed(...config, "--server", "tea", "--input", "a=b=c").inputs, { a: "b=c" })
+    assert.deepStrictEqual(parsed(...config, "--server", "tea", "--resume", "t1").resume, { taskId: "t1" })
+    // After the words of a server, `--config` belongs to the server.
+    assert.deepStrictEqual(target("node", "server.js", "--config", "x"), [
+      ["node", "server.js", "--config", "x"],
+      undefined,
+      undefined
+    ])
+    assert.include(wrong(...config, "add"), "--server is required")
+    assert.include(wrong("--server", "tea", url), "--server needs --config")
+    assert.include(wrong(...config, "--server", "tea", "--header", "a: b"), "--header")
+    assert.include(wrong(...config, "--server", "tea", "--env", "A"), "--env")
+    assert.include(wrong(...config, "--server", "tea", "--input", "secret"), "--input needs the form")
+  })
+
   it("takes a task by its handle or its id", () => {
     const handle = { taskId: "t1", tool: "cater", server: "tea-house", revision: "2026-07-28" }
     const { leave, resume, tool } = parsed("--leave", "--resume", JSON.stringify(handle), url)
@@ -164,7 +196,7 @@ describe("the command line of skein-call", () => {
   })
 
   it("quotes no value that can be a secret", () => {
-    for (const argv of [["--header", "secret"], ["--env", "=secret"], ["--resume", "{secret"]]) {
+    for (const argv of [["--header", "secret"], ["--env", "=secret"], ["--resume", "{secret"], ["--input", "secret"]]) {
       assert.notInclude(wrong(...argv, url), "secret")
     }
   })

@@ -28,7 +28,7 @@ describe("a hostile result", () => {
           warn: () => {}
         }
         for (const json of [false, true]) {
-          const exit = yield* Effect.exit(call(transport, invocationOf({ verbose: true, json }), console))
+          const exit = yield* Effect.exit(call({ transport }, invocationOf({ verbose: true, json }), console))
           assert.isTrue(Exit.isSuccess(exit) || !Cause.hasDies(exit.cause), String(exit).slice(0, 500))
         }
         assert.isUndefined((Object.prototype as Json).polluted)
@@ -79,7 +79,7 @@ describe("a hostile text", () => {
         )
         server.sendText(result(id, complete(`"isError":true,"content":[{"type":"text","text":${json}}]`)))
       })
-      const code = yield* call(scripted.transport, invocationOf({ verbose: true }), {
+      const code = yield* call(scripted, invocationOf({ verbose: true }), {
         print: (text) => Effect.sync(() => void lines.push(text)),
         warn: (line) => void lines.push(line)
       })

@@ -7,6 +7,7 @@ export const invocationOf = (options: Partial<Invocation> = {}): Invocation => (
   args: {},
   headers: {},
   env: {},
+  inputs: {},
   timeout: undefined,
   leave: false,
   resume: undefined,

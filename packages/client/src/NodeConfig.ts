@@ -34,6 +34,8 @@ export interface Options {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** The value of `${workspaceFolder}`, and the folder of relative paths: the working directory by default. */
   readonly workspaceFolder?: string | undefined
+  /** Selects entries by name: all by default. The others are not read, and no input is asked for them. */
+  readonly servers?: ((server: string) => boolean) | undefined
   /**
    * Asks for the value of an input of VS Code. Each input is asked for once per source, also when the configuration is
    * read again. Without it, or when it returns `undefined`, the `default` of the input is used.
@@ -131,6 +133,7 @@ const sourceOf = (
         workspaceFolder,
         userHome: homedir(),
         pathSeparator: sep,
+        servers: options.servers,
         input: asked
       })
       const servers = new Map<string, ConfiguredServer>()

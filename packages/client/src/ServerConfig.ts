@@ -56,6 +56,8 @@ export interface Options {
   readonly userHome?: string | undefined
   /** The value of `${pathSeparator}` and `${/}`: `/` by default. */
   readonly pathSeparator?: string | undefined
+  /** Selects entries by name: all by default. The others are not read, and no input is asked for them. */
+  readonly servers?: ((server: string) => boolean) | undefined
   /**
    * Asks for the value of an input. It runs for the inputs that the enabled entries use, one after the other. Without
    * it, or when it returns `undefined`, the `default` of the input is used.
@@ -188,6 +190,7 @@ export const read = (config: unknown, options: Options = {}): Effect.Effect<Read
     const disabled: Array<string> = []
     const problems: Array<EntryError> = []
     for (const [name, raw] of Object.entries(parts.servers)) {
+      if (options.servers?.(name) === false) continue
       if (isObject(raw) && isDisabled(raw)) {
         disabled.push(name)
         continue

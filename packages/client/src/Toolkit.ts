@@ -20,7 +20,8 @@
  *
  * - **Pools.** The toolkit of a pool has the tools of the servers that are ready now. `pending` has the others. Pass the
  *   effect, not its result, as the `toolkit` of a generation: then each generation has the tools that are ready at its
- *   start. The lists are in the memory of the pool, so that this costs no request.
+ *   start. The pool stores the lists of servers that report changes, so that they are not
+ *   requested each time.
  *
  * **Gotchas.** A toolkit has the tools that the servers had when it was made. With a single client, make a new one for
  * each conversation, or after a change: `client.changes({ tools: true })` begins with `Subscribed`, so

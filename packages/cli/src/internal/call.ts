@@ -5,7 +5,6 @@ import * as Client from "@skein/client/Client"
 import { ClientError, InvalidResponse, Timeout } from "@skein/client/ClientError"
 import * as Logging from "@skein/client/Logging"
 import type { RemoteTask, State } from "@skein/client/RemoteTask"
-import type { Transport } from "@skein/runtime/Connection"
 import type { Progress } from "@skein/runtime/RequestContext"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -14,6 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
 import * as Stream from "effect/Stream"
 import type { Invocation } from "./callCommand.ts"
+import type { Server } from "./config.ts"
 import { resultText, sanitize, toolLine } from "./format.ts"
 import { CommandFailed, type Console, Process, version } from "./process.ts"
 import { declineAll, onTerminal } from "./terminalElicitation.ts"
@@ -28,8 +28,8 @@ const withoutResponse: ReadonlySet<ClientError["reason"]["_tag"]> = /* @__PURE__
   ["ConnectionFailed", "Closed", "HttpError", "Unauthorized", "Timeout", "NegotiationFailed"] as const
 )
 
-const connect = (transport: Transport, { timeout }: Invocation) => {
-  const connecting = Client.make(transport, { info: { name: "skein-call", version } })
+const connect = ({ options, transport }: Server, { timeout }: Invocation) => {
+  const connecting = Client.make(transport, { info: { name: "skein-call", version }, ...options })
   if (timeout === undefined) return connecting
   return Effect.timeoutOrElse(connecting, {
     duration: timeout,
@@ -118,13 +118,13 @@ const printHandle = (
  * else 0.
  */
 export const call = (
-  transport: Transport,
+  server: Server,
   invocation: Invocation,
   console: Console
 ): Effect.Effect<number, ClientError> =>
   Effect.scoped(Effect.gen(function*() {
     const { json, leave, verbose } = invocation
-    const client = yield* connect(transport, invocation)
+    const client = yield* connect(server, invocation)
     if (verbose) {
       const { name = "an unnamed server", version = "" } = client.server ?? {}
       console.warn(sanitize(`Connected to ${name} ${version} (protocol ${client.revision})`))
@@ -165,38 +165,59 @@ export const resolveEnv = (
 ): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? inherited[name]]))
 
-/** The transport of the target. Only its own module is loaded. */
-const transportOf = (
-  { env, headers, target, verbose }: Invocation,
-  inherited: Invocation["env"]
-): Effect.Effect<Transport> => {
+/** The server of the target. Only the module of its transport is loaded. */
+const serverOf = (
+  { env, headers, inputs, target, verbose }: Invocation,
+  { env: inherited, terminal }: Process["Service"]
+): Effect.Effect<Server, CommandFailed> => {
   if (target._tag === "Url") {
     const { url } = target
     return Effect.map(
       Effect.promise(() => import("@skein/client/NodeHttp")),
-      ({ transport }) => transport({ url, headers })
+      ({ transport }) => ({ transport: transport({ url, headers }) })
+    )
+  }
+  if (target._tag === "Configured") {
+    return Effect.flatMap(
+      Effect.promise(() => import("./config.ts")),
+      ({ serverIn }) => serverIn(target, { env: inherited, inputs, terminal, verbose })
     )
   }
   const { args, command } = target
   return Effect.map(
     Effect.promise(() => import("@skein/client/Stdio")),
-    ({ transport }) =>
-      transport({ command, args, env: resolveEnv(env, inherited), stderr: verbose ? "inherit" : "capture" })
+    ({ transport }) => ({
+      transport: transport({ command, args, env: resolveEnv(env, inherited), stderr: verbose ? "inherit" : "capture" })
+    })
   )
 }
 
-const serverName = ({ target }: Invocation): string =>
-  target._tag === "Url" ? target.url.host : [target.command, ...target.args].join(" ")
+const serverName = ({ target }: Invocation): string => {
+  switch (target._tag) {
+    case "Url":
+      return target.url.host
+    case "Configured":
+      return target.server ?? ""
+    case "Command":
+      return [target.command, ...target.args].join(" ")
+  }
+}
 
 /** Runs the command in this process. */
 export const runCall = (invocation: Invocation): Effect.Effect<void, CommandFailed, Process> =>
   Effect.gen(function*() {
-    const { console, env, terminal } = yield* Process
-    const transport = yield* transportOf(invocation, env)
+    const process = yield* Process
+    const { console, env, terminal } = process
+    const { json, target } = invocation
+    if (target._tag === "Configured" && target.server === undefined) {
+      const { listServers } = yield* Effect.promise(() => import("./config.ts"))
+      return yield* Effect.flatMap(listServers(target.file, { env, json }, console), console.print)
+    }
+    const server = yield* serverOf(invocation, process)
     const elicitation = terminal === undefined
       ? declineAll(console)
       : onTerminal(terminal, sanitize(serverName(invocation)))
-    const code = yield* call(transport, invocation, console).pipe(
+    const code = yield* call(server, invocation, console).pipe(
       Effect.provide(elicitation),
       Effect.provideService(References.LogToStderr, true),
       Effect.provideService(References.MinimumLogLevel, invocation.verbose ? "Debug" : "None"),

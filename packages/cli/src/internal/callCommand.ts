@@ -13,8 +13,9 @@ import * as Result from "effect/Result"
 import { isUrl, splitWords, type ValueOptions } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 
-/** The server: a URL, or a program to start. */
+/** The server: a URL, a program to start, or an entry of a configuration. */
 export type Target =
+  | { readonly _tag: "Configured"; readonly file: string; readonly server: string | undefined }
   | { readonly _tag: "Url"; readonly url: URL }
   | { readonly _tag: "Command"; readonly command: string; readonly args: ReadonlyArray<string> }
 
@@ -27,6 +28,8 @@ export interface Invocation {
   readonly headers: Readonly<Record<string, string>>
   /** Variables for the server's process. One without a value is passed on from this process. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** The values of inputs of the configuration. */
+  readonly inputs: Readonly<Record<string, string>>
   /** In milliseconds. */
   readonly timeout: number | undefined
   /** Whether the task of a call continues at the server when this program stops waiting for it. */
@@ -86,6 +89,31 @@ const withValue = {
     Flag.atLeast(0),
     Flag.map((variables) => Object.fromEntries(variables))
   ),
+  config: Flag.String("config").pipe(
+    Flag.withMetavar("<file>"),
+    Flag.withDescription(
+      "Take the server from a file with mcpServers, or with servers as VS Code writes it; without --server, list the " +
+        "servers of the file. Must be before the tool"
+    ),
+    last
+  ),
+  server: Flag.String("server").pipe(
+    Flag.withMetavar("<name>"),
+    Flag.withDescription("The name of the server in the file of --config"),
+    last
+  ),
+  input: Flag.String("input").pipe(
+    Flag.withMetavar("<id>=<value>"),
+    Flag.withDescription("The value of an input of the file of --config, which the terminal asks for otherwise"),
+    Flag.mapEffect((text) => {
+      const [, id, value] = /^([^=]+)=([^]*)$/.exec(text) ?? []
+      return id === undefined || value === undefined
+        ? invalid("--input needs the form <id>=<value>")
+        : Effect.succeed([id, value] as const)
+    }),
+    Flag.atLeast(0),
+    Flag.map((inputs) => Object.fromEntries(inputs))
+  ),
   timeout: Flag.String("timeout").pipe(
     Flag.withMetavar("<seconds>"),
     Flag.withDescription(
@@ -125,13 +153,11 @@ const operands = {
       const text = Option.getOrElse(server, () => "")
       if (isUrl(text)) {
         return URL.canParse(text)
-          ? Effect.succeed<Target>({ _tag: "Url", url: new URL(text) })
+          ? Effect.succeed<Target | undefined>({ _tag: "Url", url: new URL(text) })
           : invalid(`The URL of the server is not valid: ${text}`)
       }
       const [command, ...args] = splitWords(text)
-      return command === undefined
-        ? invalid("A server is required: its URL, or the command that starts it")
-        : Effect.succeed<Target>({ _tag: "Command", command, args })
+      return Effect.succeed<Target | undefined>(command === undefined ? undefined : { _tag: "Command", command, args })
     })
   ),
   tool: Argument.String("tool").pipe(Argument.optional, Argument.map(Option.getOrUndefined)),
@@ -157,7 +183,8 @@ const help = {
     "[options] \"<command and its arguments>\" [<tool> [<json>]]",
     "[options] <command> <its arguments…> <tool> <json object>",
     "[options] <command> <its arguments…> -- [<tool> [<json>]]",
-    "[options] --resume <handle> <url or command>"
+    "[options] --resume <handle> <url or command>",
+    "[options] --config <file> [--server <name> [<tool> [<json>]]]"
   ],
   footer: "The result goes to stdout. Exit codes: 0 success, 1 the tool reported an error, 2 invalid command line, " +
     "3 no connection or no result in time, 4 the server refused the request or its answer was invalid, 130 interrupted."
@@ -171,6 +198,9 @@ export const callOptions = <const Name extends string>(name: Name) =>
   Command.make(name, {
     headers: withValue.header,
     env: withValue.env,
+    config: withValue.config,
+    server: withValue.server,
+    inputs: withValue.input,
     timeout: withValue.timeout,
     leave: toggle(
       "leave",
@@ -184,20 +214,42 @@ export const callOptions = <const Name extends string>(name: Name) =>
   }).pipe(
     Command.withDescription("Calls a tool of an MCP server, or lists its tools."),
     Command.annotate(HelpText, help),
-    Command.validate(({ headers, resume, target, tool }) => {
+    Command.validate((line) => {
+      const { config, env, headers, resume, server, target, tool } = line
       if (resume !== undefined && tool !== undefined) {
         return invalid(`--resume waits for a task and cannot call a tool: ${tool}`)
       }
-      return target._tag === "Command" && Object.keys(headers).length > 0
+      const hasHeaders = Object.keys(headers).length > 0
+      if (config !== undefined) {
+        if (hasHeaders) return invalid("--header cannot be used with --config: the file has the headers")
+        if (Object.keys(env).length > 0) {
+          return invalid("--env cannot be used with --config: the file has the variables")
+        }
+        return server === undefined && (tool !== undefined || resume !== undefined)
+          ? invalid("--server is required: the name of the server in the file of --config")
+          : Effect.void
+      }
+      if (server !== undefined) return invalid("--server needs --config, before the tool")
+      if (target === undefined) return invalid("A server is required: its URL, or the command that starts it")
+      return target._tag === "Command" && hasHeaders
         ? invalid("--header needs a server with a URL: a command has no headers")
         : Effect.void
     })
   )
 
+/** The invocation of a valid command line. */
+export const invocationOf = (
+  { config, server, target, ...line }: Omit<Invocation, "target"> & {
+    readonly config: string | undefined
+    readonly server: string | undefined
+    readonly target: Target | undefined
+  }
+): Invocation => ({ ...line, target: config === undefined ? target! : { _tag: "Configured", file: config, server } })
+
 /** The command, which loads the client only when it runs. */
 export const callCommand = <const Name extends string>(name: Name) =>
   callOptions(name).pipe(
-    Command.withHandler((invocation) =>
-      Effect.flatMap(Effect.promise(() => import("./call.ts")), ({ runCall }) => runCall(invocation))
+    Command.withHandler((line) =>
+      Effect.flatMap(Effect.promise(() => import("./call.ts")), ({ runCall }) => runCall(invocationOf(line)))
     )
   )

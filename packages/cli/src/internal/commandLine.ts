@@ -4,7 +4,8 @@
  * `effect/cli` parses options anywhere in the line, up to the first `--`. Here the words of a server's command come
  * first, and the options among them belong to the server: in `skein-call --json node server.js --json -- add` the
  * second `--json` is for `server.js`. So {@link normalize} finds the end of the server's words, and rewrites the line
- * to `<options> -- <server> <tool> <json>`, with the server as one word.
+ * to `<options> -- <server> <tool> <json>`, with the server as one word. After `--config` there are no words of a
+ * server.
  */
 
 const urlScheme = /^https?:\/\//i
@@ -76,9 +77,20 @@ const divide = (words: ReadonlyArray<string>, valueOptions: ValueOptions): Parts
   return { options: [], words: [joinWords(server), ...words.slice(server.length)] }
 }
 
-/** Rewrites the arguments of the process to `<options> -- <server> <tool> <json>`. */
+/** The operands of a server that a configuration has. Its place among the operands is empty. */
+const withoutServer = (words: ReadonlyArray<string>, valueOptions: ValueOptions): Parts => {
+  const after = separate(words, valueOptions, false)
+  return { options: after.options, words: ["", ...after.words.filter((word) => word !== "--")] }
+}
+
+/**
+ * Rewrites the arguments of the process to `<options> -- <server> <tool> <json>`. With `--config` before the first
+ * operand, the server is empty.
+ */
 export const normalize = (argv: ReadonlyArray<string>, valueOptions: ValueOptions): ReadonlyArray<string> => {
   const before = separate(argv, valueOptions, true)
-  const after = divide(before.words, valueOptions)
+  const after = before.options.some((option) => option.startsWith("--config"))
+    ? withoutServer(before.words, valueOptions)
+    : divide(before.words, valueOptions)
   return [...before.options, ...after.options, "--", ...after.words]
 }

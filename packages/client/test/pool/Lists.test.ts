@@ -90,6 +90,7 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         const count = server.requests("tools/list").length
         for (let turn = 0; turn < 5; turn++) assert.deepStrictEqual(yield* toolsOf(pool), ["a"])
         assert.strictEqual(server.requests("tools/list").length, count)
+        yield* TestClock.adjust("1 second")
         change("a", "b")
         yield* settle
         assert.strictEqual(server.requests("tools/list").length, count + 1)
@@ -177,6 +178,23 @@ describe("pool.ready", () => {
       yield* pool.client("a")
       const options: ClientPool.ReadyOptions = { servers: (name) => name === "a", wait: "1 hour" }
       assert.deepStrictEqual(yield* readyOf(pool, options), ["a a"])
+    }))
+})
+
+describe("a server that reports changes without end", () => {
+  it.effect("is asked for its list once in a second", () =>
+    Effect.gen(function*() {
+      let listed = 0
+      const server = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", ({ method }, server) => {
+        if (method !== "tools/list") return ScriptedServer.methodNotFound(method)
+        server.notify("notifications/tools/list_changed")
+        return ScriptedServer.success({ tools: [{ name: `t${++listed}`, inputSchema: { type: "object" } }] })
+      }, { tools: { listChanged: true } }))
+      const pool = yield* ClientPool.make({ a: { transport: server.transport } })
+      yield* pool.tools
+      for (let second = 0; second < 60; second++) yield* TestClock.adjust("1 second")
+      assert.isAtMost(listed, 63)
+      assert.isAtLeast(listed, 50)
     }))
 })
 

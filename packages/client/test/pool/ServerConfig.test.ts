@@ -289,6 +289,17 @@ describe("inputs", () => {
     ])
   })
 
+  it("are not asked for by entries that `servers` excludes", () => {
+    const asked: Array<string> = []
+    const input = ({ id }: ServerConfig.Input) =>
+      Effect.sync(() => {
+        asked.push(id)
+        return undefined
+      })
+    const { entries, problems } = read(config, { input, servers: (name) => name === "b" })
+    assert.deepStrictEqual([asked, entries.length, problems.length], [["key"], 0, 1])
+  })
+
   it("without a value fail the entries that use them", () => {
     const { entries, problems } = read({ ...config, servers: { ...config.servers, c: { command: "x" } } })
     assert.deepStrictEqual(entries.map(({ name }) => name), ["c"])

@@ -7,6 +7,7 @@ import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import type { Tool } from "@skein/protocol/Tool"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
@@ -40,6 +41,11 @@ export const request = <K extends Kind>(client: Client, kind: K): List<K> => {
   return Effect.catchReason(list, "ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<Items[K]>>([]))
 }
 
+// How often a list is requested because the server reports a change. A server that reports changes without end must not
+// keep the client busy.
+const minRelistInterval = "1 second"
+const minRelistMillis = /* @__PURE__ */ Duration.toMillis(minRelistInterval)
+
 class Slot<A> {
   items: ReadonlyArray<A> | undefined
   /** Whether no change was reported since the last request began. */
@@ -48,6 +54,10 @@ class Slot<A> {
   pending: Deferred.Deferred<ReadonlyArray<A>, ClientError> | undefined
   /** When that request began, in milliseconds since 1970. */
   since = 0
+  /** Whether a request because of a change is scheduled. */
+  isScheduled = false
+  /** When the last request because of a change began. */
+  relistedAt = -Infinity
 }
 
 const kinds: ReadonlyArray<Kind> = ["tools", "prompts", "resources", "resourceTemplates"]
@@ -154,8 +164,27 @@ export class ServerLists {
       const slot = this.#slots[kind]
       slot.isFresh = false
       // A list that nobody has asked for is not requested.
-      return slot.items === undefined || slot.pending !== undefined ? Effect.void : this.#request(kind)
+      return slot.items === undefined || slot.pending !== undefined ? Effect.void : this.#relist(kind)
     }, { discard: true })
+  }
+
+  /** Requests a list that has changed: at once, or after `minRelistInterval` since the last time. */
+  #relist(kind: Kind): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const slot = this.#slots[kind]
+      if (slot.isScheduled) return Effect.void
+      slot.isScheduled = true
+      const relisting = Effect.gen({ self: this }, function*() {
+        const wait = slot.relistedAt + minRelistMillis - (yield* Clock.currentTimeMillis)
+        if (wait > 0) yield* Effect.sleep(wait)
+        slot.isScheduled = false
+        // A caller may have requested it in the meantime.
+        if (slot.isFresh || slot.pending !== undefined) return
+        slot.relistedAt = yield* Clock.currentTimeMillis
+        yield* this.#request(kind)
+      })
+      return Effect.asVoid(Effect.forkIn(relisting, this.#scope, { startImmediately: true }))
+    })
   }
 
   /** Requests a list, and once more if it changed in the meantime. */
@@ -192,7 +221,7 @@ export class ServerLists {
         this.#onChange(kind)
       }
       Deferred.doneUnsafe(pending, exit)
-      return isStale && Exit.isSuccess(exit) ? Effect.asVoid(this.#request(kind)) : Effect.void
+      return isStale && Exit.isSuccess(exit) ? this.#relist(kind) : Effect.void
     })
   }
 }

@@ -1,0 +1,77 @@
+import * as Client from "@skein/client/Client"
+import * as ClientPool from "@skein/client/ClientPool"
+import * as Middleware from "@skein/client/Middleware"
+import * as NodeConfig from "@skein/client/NodeConfig"
+import type * as PoolError from "@skein/client/PoolError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+
+// #region open
+export const open = (
+  userFile: string, // "~/.cursor/mcp.json", for example
+  workspaceFolder: string,
+  ask: (question: string) => Effect.Effect<string>
+) =>
+  ClientPool.fromConfig([
+    NodeConfig.file(userFile, { optional: true }),
+    NodeConfig.file(`${workspaceFolder}/.vscode/mcp.json`, {
+      workspaceFolder,
+      input: ({ description, id }) => ask(description ?? id)
+    })
+  ], { watch: "2 seconds" })
+// #endregion
+
+// #region problems
+export const advice = ({ reason }: PoolError.PoolError): string => {
+  switch (reason._tag) {
+    case "MissingVariable":
+      return `${reason.server} needs ${reason.variable}`
+    case "InvalidEntry":
+      return `${reason.server} is not started: ${reason.message}`
+    default:
+      return reason.message
+  }
+}
+// #endregion
+
+// #region guarded
+export const guarded = (source: ClientPool.ConfigSource, log: (line: string) => Effect.Effect<void>) => {
+  const audit: Middleware.Middleware = (next) => (call) =>
+    Middleware.isToolCall(call) ? Effect.tap(next(call), () => log(`${call.server} ${call.params.name}`)) : next(call)
+  const readOnly: Middleware.Middleware = (next) => (call) =>
+    call.server === "files" && Middleware.isToolCall(call, "delete")
+      ? Middleware.deny("Nothing may be deleted here. Tell the user which file to delete.")
+      : next(call)
+  return ClientPool.fromConfig(source, { middleware: [audit, readOnly] })
+}
+// #endregion
+
+// #region answer
+export const answer = (pool: ClientPool.ClientPool["Service"], question: string) =>
+  Effect.gen(function*() {
+    const toolkit = Client.toolkit(pool, {
+      servers: (server) => server !== "untrusted",
+      maxToolTokens: 20_000,
+      structuredContent: "beside",
+      override: (_, { name }) => name === "q" ? { name: "search_notes", description: "Searches my notes" } : undefined,
+      needsApproval: (_, { name }, args) => name === "write" && !String(args["path"]).startsWith("/tmp/")
+    })
+    const { instructions, omitted, pending } = yield* toolkit
+    yield* Effect.logDebug(`${omitted.length} tools left out; not ready: ${pending.join(", ")}`)
+    return yield* LanguageModel.generateText({
+      prompt: [{ role: "system", content: `Answer briefly.\n\n${instructions}` }, { role: "user", content: question }],
+      toolkit
+    })
+  })
+// #endregion
+
+// #region follow
+export const follow = (pool: ClientPool.ClientPool["Service"], show: (line: string) => Effect.Effect<void>) =>
+  Stream.runForEach(pool.changes, ({ servers, tools }) =>
+    Effect.forEach(
+      pool.entries.filter(({ name }) => servers.includes(name) || tools.includes(name)),
+      ({ name, state }) => show(`${name}: ${state._tag}`),
+      { discard: true }
+    ))
+// #endregion
