@@ -1,8 +1,14 @@
 /** Pools of configured servers: real files, processes and sockets, in real time. */
 import { assert, describe, it } from "@effect/vitest"
+import * as LegacySse from "@skein/server/LegacySse"
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Tool from "@skein/server/Tool"
 import * as ScriptedHttpServer from "@skein/testing/ScriptedHttpServer"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs"
@@ -130,6 +136,20 @@ describe("a pool from a configuration", () => {
       )
       yield* pool.client("a")
       assert.deepStrictEqual(new Set(http.exchanges.map(({ headers }) => headers.authorization)), new Set(["Bearer t"]))
+    }).pipe(Effect.scoped))
+
+  it.live("opens a server of the type sse over HTTP+SSE, with its first request", () =>
+    Effect.gen(function*() {
+      const tools = Tool.layer(Tool.make("greet"), () => Effect.succeed("Hello"))
+      const context = yield* Layer.build(Layer.provide(
+        NodeHttp.layer({ port: 0, shutdownTimeout: 0, legacySse: LegacySse.make() }),
+        McpServer.layer({ name: "old", version: "1.0.0" }, tools)
+      ))
+      const url = new URL("/sse", Context.get(context, NodeHttp.Server).url).href
+      const pool = yield* ClientPool.fromConfig(NodeConfig.object({ mcpServers: { a: { type: "sse", url } } }))
+      const client = yield* pool.client("a")
+      assert.deepStrictEqual((yield* client.callTool("greet")).content, [{ type: "text", text: "Hello" }])
+      assert.strictEqual(client.serverProfile.httpMode, "sse")
     }).pipe(Effect.scoped))
 
   it.live("reload keeps unchanged servers, replaces changed ones, and closes removed ones", () =>

@@ -1,6 +1,7 @@
 /** Configurations as hosts write them. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type * as PoolError from "../../src/PoolError.ts"
 import * as ServerConfig from "../../src/ServerConfig.ts"
 
@@ -171,6 +172,55 @@ describe("the configuration of a host", () => {
       JSON.parse(`{"mcpServers": {"__proto__": {"command": "x"}, "toString": {"command": "y"}}}`)
     )
     assert.deepStrictEqual(entries.map(({ name }) => name), ["__proto__", "toString"])
+  })
+})
+
+describe("any value", () => {
+  const text = Schema.Literals([
+    "x",
+    "",
+    "${A}",
+    "${env:A:-b}",
+    "${input:i}",
+    "${",
+    "https://example.com",
+    "stdio",
+    "sse"
+  ])
+  const value = Schema.Union([text, Schema.Null, Schema.Boolean, Schema.Finite, Schema.String])
+  const nested = Schema.Union([value, Schema.Array(value), Schema.Record(Schema.String, value)])
+  const member = Schema.Literals([
+    "command",
+    "args",
+    "env",
+    "url",
+    "headers",
+    "type",
+    "cwd",
+    "disabled",
+    "http_headers"
+  ])
+  const entry = Schema.Union([nested, Schema.Record(member, nested)])
+
+  it.prop(
+    "is read or reported, entry by entry, with the name of the server and never as a defect",
+    [
+      Schema.Record(Schema.String, entry),
+      Schema.Union([nested, Schema.Array(Schema.Record(Schema.Literals(["id", "default"]), value))])
+    ],
+    ([mcpServers, inputs]) => {
+      const { disabled, entries, problems } = read({ mcpServers, inputs }, { input: () => Effect.succeed(undefined) })
+      assert.deepStrictEqual(
+        [...entries.map(({ name }) => name), ...disabled, ...problems.map(({ reason }) => reason.server)].toSorted(),
+        Object.keys(mcpServers).toSorted()
+      )
+    }
+  )
+
+  it("may be nested deeper than the stack", () => {
+    const deep = JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`)
+    const { entries, problems } = read({ mcpServers: { a: { command: "x", extra: deep }, b: { command: deep } } })
+    assert.deepStrictEqual([entries.length, problems.length], [1, 1])
   })
 })
 
