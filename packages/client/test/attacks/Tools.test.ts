@@ -69,7 +69,7 @@ describe("names of hostile tools", () => {
       const server = tooled(listing)
       const client = yield* Client.make(server.transport)
       const tools = yield* client.listTools()
-      const toolkit = yield* Client.toolkit({ one: client, __proto__x: client })
+      const toolkit = yield* Client.toolkit({ one: client, __proto__x: client }, { maxToolTokens: Infinity })
       const shown = [...toolkit.origins.keys()]
       assert.strictEqual(new Set(shown).size, 2 * tools.length)
       for (const [name, { tool }] of toolkit.origins) {
