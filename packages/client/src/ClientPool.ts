@@ -262,14 +262,11 @@ export const make = (
       states: states.stream,
       changes: Stream.unwrap(Effect.as(watch, changes.stream)),
       ready: ({ servers, wait = 0 } = {}) =>
-        Effect.andThen(
-          watch,
-          Effect.suspend(() =>
-            Effect.forEach(
-              [...pooled.values()].filter(({ name }) => servers?.(name) ?? true),
-              (entry) => entry.ready(Duration.toMillis(Duration.fromInputUnsafe(wait))),
-              { concurrency: "unbounded" }
-            )
+        Effect.suspend(() =>
+          Effect.forEach(
+            [...pooled.values()].filter(({ name }) => servers?.(name) ?? true),
+            (entry) => entry.ready(Duration.toMillis(Duration.fromInputUnsafe(wait))),
+            { concurrency: "unbounded" }
           )
         ),
       add,

@@ -108,6 +108,8 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
         const direct = yield* ClientPool.make({ a: { transport: other.server.transport } }, { cacheLists: false })
         for (let turn = 0; turn < 3; turn++) yield* Effect.andThen(toolsOf(direct), settle)
         assert.strictEqual(other.server.requests("tools/list").length, 3)
+        for (let turn = 0; turn < 2; turn++) yield* Effect.andThen(direct.ready({ wait: "1 second" }), settle)
+        assert.strictEqual(other.server.requests("tools/list").length, 5)
         assert.strictEqual(other.server.requests(listen).length, 0)
       }))
   })
@@ -166,6 +168,19 @@ describe("pool.ready", () => {
       const waiting = yield* Effect.forkChild(readyOf(pool, { wait: "1 second" }), { startImmediately: true })
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* Fiber.join(waiting), ["a a"])
+    }))
+
+  it.effect("reports a server that is removed while its list is under way, without interrupting the caller", () =>
+    Effect.gen(function*() {
+      const pool = yield* ClientPool.make({ mute: { transport: mute().transport } })
+      yield* pool.client("mute")
+      const listing = yield* Effect.forkChild(pool.tools, { startImmediately: true })
+      const waiting = yield* Effect.forkChild(readyOf(pool, { wait: "1 minute" }), { startImmediately: true })
+      yield* settle
+      yield* pool.remove("mute")
+      assert.deepStrictEqual(yield* Fiber.join(waiting), ["mute Closed"])
+      const [listed] = yield* Fiber.join(listing)
+      assert.isTrue(Result.isFailure(listed!.result) && listed!.result.failure.reason._tag === "Closed")
     }))
 
   it.effect("neither lists nor waits for servers that are not selected", () =>

@@ -228,6 +228,8 @@ describe("the toolkit of a pool", () => {
       assert.deepStrictEqual(seen, ["a_x"])
       const requests = a.requests("tools/list").length
       yield* pool.add("b", { transport: serverOf(named("y")).transport })
+      yield* pool.client("b")
+      assert.deepStrictEqual((yield* toolkit).pending, ["hanging", "b"])
       yield* Effect.repeat(TestClock.adjust(0), { times: 5 })
       assert.deepStrictEqual((yield* generate(toolkit, "a_x", {})).seen, ["a_x", "b_y"])
       yield* pool.remove("a")

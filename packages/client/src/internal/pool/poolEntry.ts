@@ -64,7 +64,7 @@ export interface Shared {
   readonly policy: Reconnect.Resolved
   /** Runs after each change of the state of a server, or of one of its lists. */
   readonly onChange: (name: string, aspect: Aspect) => void
-  /** Whether servers are asked for their tools as soon as they are open. */
+  /** Whether all servers are asked for their tools as soon as they are open. */
   isWatched: boolean
   /** Whether lists are stored until they change. */
   readonly cacheLists: boolean
@@ -101,6 +101,8 @@ export class PoolEntry {
   #result = Deferred.makeUnsafe<Client.Client, ClientError>()
   #attempt = 1
   #lists: ServerLists | undefined
+  // Whether a toolkit has asked for the tools, so that they are listed as soon as the server is open.
+  #isWatched = false
   // When the first attempt to open it began, in milliseconds since 1970.
   #since = 0
   #restarts = 0
@@ -149,18 +151,20 @@ export class PoolEntry {
   list<K extends Kind>(kind: K): Effect.Effect<ReadonlyArray<Items[K]>, ClientError> {
     return Effect.flatMap(this.client, (client) => {
       const lists = this.#lists
-      return this.#shared.cacheLists && lists !== undefined
-        ? Effect.andThen(lists.follow, lists.list(kind))
-        : request(client, kind)
+      return lists === undefined ? request(client, kind) : Effect.andThen(this.#follow(lists), lists.list(kind))
     })
   }
 
   /** Asks for the tools, so that they are known when a toolkit needs them. */
   readonly watch: Effect.Effect<void> = Effect.suspend(() => {
     const lists = this.#lists
-    if (lists === undefined) return Effect.void
-    return Effect.andThen(lists.follow, Effect.asVoid(Effect.forkIn(Effect.ignore(lists.list("tools")), this.#scope)))
+    return lists === undefined ? Effect.void : Effect.andThen(this.#follow(lists), Effect.asVoid(lists.begin("tools")))
   })
+
+  /** Subscribes to changes, if lists are stored or a stream reports their changes. */
+  #follow(lists: ServerLists): Effect.Effect<void> {
+    return this.#shared.cacheLists || this.#shared.isWatched ? lists.follow : Effect.void
+  }
 
   /**
    * The tools that are known now. Waits for a server that is opened for the first time, and for a list that is under
@@ -168,6 +172,7 @@ export class PoolEntry {
    */
   ready(timeout: number): Effect.Effect<Ready> {
     return Effect.gen({ self: this }, function*() {
+      this.#isWatched = true
       const server = this.name
       const left = (since: number) => Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, since + timeout - now))
       if (this.state._tag === "Opening" && this.state.attempt === 1) {
@@ -178,16 +183,21 @@ export class PoolEntry {
       if (state._tag === "Broken") return { server, tools: Result.fail(state.error), instructions: undefined }
       const { instructions } = state.client
       const lists = this.#lists
-      const current = lists?.current("tools")
+      if (lists === undefined) return { server, tools: undefined, instructions }
+      const current = lists.current("tools")
       if (current !== undefined) return { server, tools: Result.succeed(current), instructions }
+      yield* this.#follow(lists)
       // The request continues when it is not waited for any longer.
-      const listing = yield* Effect.forkIn(Effect.result(this.list("tools")), this.#scope, { startImmediately: true })
-      const since = lists?.known("tools").since
-      const wait = since === undefined ? timeout : yield* left(since)
-      const listed = wait > 0
-        ? yield* Effect.timeoutOption(Fiber.join(listing), wait)
-        : Option.fromUndefinedOr(Exit.isExit(listing.pollUnsafe()) ? yield* Fiber.join(listing) : undefined)
-      const before = lists?.known("tools").items
+      const pending = yield* lists.begin("tools")
+      const { since } = lists.known("tools")
+      const listing = Effect.result(Deferred.await(pending))
+      const wait = yield* left(since)
+      const listed = yield* Deferred.isDoneUnsafe(pending)
+        ? Effect.map(listing, Option.some)
+        : wait > 0
+        ? Effect.timeoutOption(listing, wait)
+        : Effect.succeedNone
+      const before = lists.known("tools").items
       const tools = Option.getOrElse(listed, () => before === undefined ? undefined : Result.succeed(before))
       return { server, tools, instructions }
     })
@@ -273,11 +283,12 @@ export class PoolEntry {
         const lists = new ServerLists(
           opened.success,
           yield* Effect.scope,
+          this.#shared.cacheLists,
           (kind) => this.#shared.onChange(this.name, kind === "resourceTemplates" ? "resources" : kind)
         )
         this.#lists = lists
         this.#setState({ _tag: "Open", client: opened.success })
-        if (this.#shared.isWatched) yield* this.watch
+        if (this.#isWatched || this.#shared.isWatched) yield* this.watch
         error = yield* ended(this.name, opened.success)
         if (this.#lists === lists) this.#lists = undefined
         if ((yield* Clock.currentTimeMillis) - since >= policy.stableAfter) this.#attempt = 1

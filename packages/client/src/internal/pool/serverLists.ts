@@ -5,6 +5,7 @@
 import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import type { Tool } from "@skein/protocol/Tool"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -14,7 +15,8 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Change } from "../../Changes.ts"
 import type { Client } from "../../Client.ts"
-import type { ClientError } from "../../ClientError.ts"
+import { type ClientError, Closed } from "../../ClientError.ts"
+import { clientError } from "../errors.ts"
 
 /** The items of each list. */
 export interface Items {
@@ -28,6 +30,9 @@ export interface Items {
 export type Kind = keyof Items
 
 type List<K extends Kind> = Effect.Effect<ReadonlyArray<Items[K]>, ClientError>
+
+/** A request that is under way. */
+type Pending<A> = Deferred.Deferred<ReadonlyArray<A>, ClientError>
 
 /** Requests a list. A server without the capability has an empty one. */
 export const request = <K extends Kind>(client: Client, kind: K): List<K> => {
@@ -51,7 +56,7 @@ class Slot<A> {
   /** Whether no change was reported since the last request began. */
   isFresh = false
   /** The request that is under way. */
-  pending: Deferred.Deferred<ReadonlyArray<A>, ClientError> | undefined
+  pending: Pending<A> | undefined
   /** When that request began, in milliseconds since 1970. */
   since = 0
   /** Whether a request because of a change is scheduled. */
@@ -101,6 +106,7 @@ const isEqual = (a: unknown, b: unknown): boolean => {
 export class ServerLists {
   readonly #client: Client
   readonly #scope: Scope.Scope
+  readonly #isStored: boolean
   readonly #onChange: (kind: Kind) => void
   readonly #slots: { readonly [K in Kind]: Slot<Items[K]> } = {
     tools: new Slot(),
@@ -111,10 +117,14 @@ export class ServerLists {
   #reported: ReadonlySet<Kind> = new Set()
   #isFollowed = false
 
-  /** Requests run in the scope, which closes before the client. `onChange` runs after a list has changed. */
-  constructor(client: Client, scope: Scope.Scope, onChange: (kind: Kind) => void) {
+  /**
+   * Requests run in the scope, which closes before the client. `isStored`: whether a list is stored until it changes.
+   * `onChange` runs after a list has changed.
+   */
+  constructor(client: Client, scope: Scope.Scope, isStored: boolean, onChange: (kind: Kind) => void) {
     this.#client = client
     this.#scope = scope
+    this.#isStored = isStored
     this.#onChange = onChange
   }
 
@@ -146,15 +156,20 @@ export class ServerLists {
   /** The list in memory, if it is known not to have changed. */
   current<K extends Kind>(kind: K): ReadonlyArray<Items[K]> | undefined {
     const { isFresh, items, pending } = this.#slots[kind]
-    return isFresh && pending === undefined && this.#reported.has(kind) ? items : undefined
+    return this.#isStored && isFresh && pending === undefined && this.#reported.has(kind) ? items : undefined
   }
 
-  /** The list that was received last, and when the request that is under way began. */
-  known<K extends Kind>(
-    kind: K
-  ): { readonly items: ReadonlyArray<Items[K]> | undefined; readonly since: number | undefined } {
-    const { items, pending, since } = this.#slots[kind]
-    return { items, since: pending === undefined ? undefined : since }
+  /** Requests a list, unless a request is under way. */
+  begin<K extends Kind>(kind: K): Effect.Effect<Pending<Items[K]>> {
+    return Effect.suspend(() => {
+      const { pending }: Slot<Items[K]> = this.#slots[kind]
+      return pending === undefined ? this.#request(kind) : Effect.succeed(pending)
+    })
+  }
+
+  /** The list that was received last, and when the last request began. */
+  known<K extends Kind>(kind: K): { readonly items: ReadonlyArray<Items[K]> | undefined; readonly since: number } {
+    return this.#slots[kind]
   }
 
   #notice(change: Change): Effect.Effect<void> {
@@ -190,7 +205,7 @@ export class ServerLists {
   /** Requests a list, and once more if it changed in the meantime. */
   #request<K extends Kind>(
     kind: K
-  ): Effect.Effect<Deferred.Deferred<ReadonlyArray<Items[K]>, ClientError>> {
+  ): Effect.Effect<Pending<Items[K]>> {
     const slot: Slot<Items[K]> = this.#slots[kind]
     return Effect.gen({ self: this }, function*() {
       const pending = Deferred.makeUnsafe<ReadonlyArray<Items[K]>, ClientError>()
@@ -208,7 +223,7 @@ export class ServerLists {
 
   #received<K extends Kind>(
     kind: K,
-    pending: Deferred.Deferred<ReadonlyArray<Items[K]>, ClientError>,
+    pending: Pending<Items[K]>,
     exit: Exit.Exit<ReadonlyArray<Items[K]>, ClientError>
   ): Effect.Effect<void> {
     return Effect.suspend(() => {
@@ -220,7 +235,9 @@ export class ServerLists {
         slot.items = exit.value
         this.#onChange(kind)
       }
-      Deferred.doneUnsafe(pending, exit)
+      // The end of the connection interrupts the request, and must not interrupt those who wait for it.
+      const isInterrupted = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+      Deferred.doneUnsafe(pending, isInterrupted ? Exit.fail(clientError(Closed, "The connection has ended")) : exit)
       return isStale && Exit.isSuccess(exit) ? this.#relist(kind) : Effect.void
     })
   }
