@@ -47,14 +47,17 @@ export interface Options {
   readonly http?: ((entry: ServerConfig.HttpEntry) => Partial<NodeHttp.Options>) | undefined
   /** The options of the client of an entry. */
   readonly client?: ((entry: ServerConfig.Entry) => Client.Options) | undefined
+  /**
+   * How large the file of a configuration, and each `envFile`, may be, in bytes: 16 MiB by default. A larger
+   * configuration fails with `ConfigUnreadable`, and an entry with a larger `envFile` with `InvalidEntry`.
+   */
+  readonly maxConfigBytes?: number | undefined
 }
 
 /** The options of a file. */
 export interface FileOptions extends Options {
   /** Whether a missing file counts as an empty configuration instead of `ConfigUnreadable`: false by default. */
   readonly optional?: boolean | undefined
-  /** How large the file may be, in bytes: 16 MiB by default. A larger one fails with `ConfigUnreadable`. */
-  readonly maxConfigBytes?: number | undefined
 }
 
 const withHome = (path: string): string => path === "~" ? homedir() : path.replace(/^~(?=[/\\])/, () => homedir())
@@ -62,20 +65,25 @@ const withHome = (path: string): string => path === "~" ? homedir() : path.repla
 const messageOf = (cause: unknown): string =>
   cause instanceof Error && "code" in cause ? String(cause.code) : String(cause)
 
-/** Reads the variables of an `envFile`. */
-const readEnvFile = (
+/** Why a file cannot be read. */
+interface Unreadable {
+  readonly problem: string
+  readonly cause?: unknown
+}
+
+/** Reads a regular file up to the bound. A device or a pipe could be endless. */
+const readText = (
   path: string,
-  source: string,
-  server: string
-): Effect.Effect<NodeJS.Dict<string>, ServerConfig.EntryError> =>
-  Effect.tryPromise({
-    try: async () => parseEnv(await readFile(path, "utf8")),
-    catch: (cause) => {
-      const message = `The server ${quote(server)} in ${source} has an envFile that cannot be read (${
-        messageOf(cause)
-      }): ${path}`
-      return new PoolError({ reason: new InvalidEntry({ message, source, server }) }) as ServerConfig.EntryError
-    }
+  { maxConfigBytes = 16 * 1024 * 1024 }: Options
+): Effect.Effect<string, Unreadable> =>
+  Effect.gen(function*() {
+    const attempt = <A>(evaluate: () => Promise<A>) =>
+      Effect.tryPromise({ try: evaluate, catch: (cause): Unreadable => ({ problem: messageOf(cause), cause }) })
+    const found = yield* attempt(() => stat(path))
+    if (!found.isFile()) return yield* Effect.fail({ problem: "it is not a file" })
+    return found.size > maxConfigBytes
+      ? yield* Effect.fail({ problem: `it has more than ${maxConfigBytes} bytes (maxConfigBytes)` })
+      : yield* attempt(() => readFile(path, "utf8"))
   })
 
 /** Makes servers of entries. */
@@ -90,9 +98,21 @@ const serverOf = (
     if (entry.type === "stdio") {
       const { args, command, envFile, name } = entry
       const cwd = resolve(workspaceFolder, withHome(entry.cwd ?? ""))
-      const fromFile = envFile === undefined
-        ? undefined
-        : yield* readEnvFile(resolve(workspaceFolder, withHome(envFile)), source, name)
+      let fromFile: NodeJS.Dict<string> | undefined
+      if (envFile !== undefined) {
+        const path = resolve(workspaceFolder, withHome(envFile))
+        fromFile = yield* Effect.mapBoth(readText(path, options), {
+          onSuccess: (text): NodeJS.Dict<string> => parseEnv(text),
+          onFailure: ({ problem }) => {
+            const message = `The server ${
+              quote(name)
+            } in ${source} has an envFile that cannot be read: ${path} (${problem})`
+            return new PoolError({
+              reason: new InvalidEntry({ message, source, server: name })
+            }) as ServerConfig.EntryError
+          }
+        })
+      }
       const started = { command: withHome(command), args, cwd, env: { ...fromFile, ...entry.env } }
       const transport = Stdio.transport({ stderr: "capture", ...options.stdio?.(entry), ...started })
       return { entry, key: keyOf(started), server: { transport, options: client } }
@@ -167,25 +187,16 @@ const empty: unknown = { mcpServers: {} }
  * NodeConfig.file("~/.cursor/mcp.json", { optional: true })
  */
 export const file = (path: string | URL, options: FileOptions = {}): ConfigSource => {
-  const { maxConfigBytes = 16 * 1024 * 1024, optional = false } = options
+  const { optional = false } = options
   const at = path instanceof URL ? fileURLToPath(path) : withHome(path)
-  const unreadable = (problem: string, cause?: unknown) =>
-    new PoolError({ reason: new ConfigUnreadable({ source: at, message: `${at} cannot be read: ${problem}`, cause }) })
-  const read = Effect.gen(function*() {
-    const found = yield* Effect.tryPromise({
-      try: () => stat(at),
-      catch: (cause) => unreadable(messageOf(cause), cause)
-    })
-    if (!found.isFile()) return yield* unreadable("it is not a file")
-    if (found.size > maxConfigBytes) {
-      return yield* unreadable(`it has more than ${maxConfigBytes} bytes (maxConfigBytes)`)
-    }
-    const text = yield* Effect.tryPromise({
-      try: () => readFile(at, "utf8"),
-      catch: (cause) => unreadable(messageOf(cause), cause)
-    })
-    return yield* ServerConfig.parse(text, at)
-  })
+  const text = Effect.mapError(
+    readText(at, options),
+    ({ cause, problem }) =>
+      new PoolError({
+        reason: new ConfigUnreadable({ source: at, message: `${at} cannot be read: ${problem}`, cause })
+      })
+  )
+  const read = Effect.flatMap(text, (text) => ServerConfig.parse(text, at))
   const isMissing = ({ reason }: PoolError): boolean =>
     reason._tag === "ConfigUnreadable" && reason.cause instanceof Error && "code" in reason.cause &&
     reason.cause.code === "ENOENT"

@@ -84,6 +84,7 @@ describe("a pool from a configuration", () => {
     Effect.gen(function*() {
       const { folder, path, write } = yield* configFile
       writeFileSync(join(folder, ".env"), "A=from the file\nB='from the file'\n")
+      writeFileSync(join(folder, ".large"), "A=".padEnd(5_000, "x"))
       write(`{
         // As a person writes it.
         "inputs": [{ "id": "c", "type": "promptString", "default": "asked" }],
@@ -103,12 +104,14 @@ describe("a pool from a configuration", () => {
           "noCommand": { "args": [] },
           "missing": { "command": "\${NOWHERE}" },
           "noEnvFile": { "command": "x", "envFile": "nowhere" },
+          "endlessEnvFile": { "command": "x", "envFile": "/dev/zero" },
+          "largeEnvFile": { "command": "x", "envFile": ".large" },
           "off": { "disabled": true, "command": "x" },
           "gone": { "command": "/nowhere/server" },
         },
       }`)
       const pool = yield* ClientPool.fromConfig(
-        NodeConfig.file(path, { env: { GIVEN: "given" }, workspaceFolder: folder })
+        NodeConfig.file(path, { env: { GIVEN: "given" }, workspaceFolder: folder, maxConfigBytes: 4_096 })
       )
       assert.deepInclude(yield* factsOf(pool, "a"), {
         args: ["a", "given", "a b;$HOME"],
@@ -120,7 +123,9 @@ describe("a pool from a configuration", () => {
       const { disabled, problems, servers } = pool.config
       assert.deepStrictEqual(
         problems.map(({ reason }) => [reason._tag, "server" in reason && reason.server]),
-        [["InvalidEntry", "noCommand"], ["MissingVariable", "missing"], ["InvalidEntry", "noEnvFile"]]
+        [["InvalidEntry", "noCommand"], ["MissingVariable", "missing"]].concat(
+          ["noEnvFile", "endlessEnvFile", "largeEnvFile"].map((name) => ["InvalidEntry", name])
+        )
       )
       assert.deepStrictEqual([disabled, [...servers.keys()]], [["off"], ["a", "gone"]])
     }).pipe(Effect.scoped))

@@ -34,14 +34,14 @@ export interface HttpEntry {
 /** The entry of a server, with expanded variables. */
 export type Entry = StdioEntry | HttpEntry
 
-const types: Readonly<Record<string, Entry["type"]>> = {
-  stdio: "stdio",
-  local: "stdio",
-  http: "http",
-  streamablehttp: "http",
-  remote: "http",
-  sse: "sse"
-}
+const types: ReadonlyMap<string, Entry["type"]> = /* @__PURE__ */ new Map([
+  ["stdio", "stdio"],
+  ["local", "stdio"],
+  ["http", "http"],
+  ["streamablehttp", "http"],
+  ["remote", "http"],
+  ["sse", "sse"]
+])
 
 /** Why an entry cannot be used. */
 export interface EntryProblem {
@@ -147,7 +147,7 @@ const isPresent = (value: unknown): boolean => value !== undefined && value !== 
 const typeOf = (raw: JsonObject, hasUrl: boolean): Read<Entry["type"]> => {
   const given = raw["type"] ?? raw["transport"] ?? raw["transportType"]
   if (typeof given === "string") {
-    const type = types[given.toLowerCase().replaceAll(/[-_ ]/g, "")]
+    const type = types.get(given.toLowerCase().replaceAll(/[-_ ]/g, ""))
     return type === undefined
       ? fail(`has the unknown type ${quote(given)}: use stdio, http or sse`)
       : Result.succeed(type)
