@@ -3,6 +3,7 @@ import * as ClientPool from "@skein/client/ClientPool"
 import * as Middleware from "@skein/client/Middleware"
 import * as NodeConfig from "@skein/client/NodeConfig"
 import type * as PoolError from "@skein/client/PoolError"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -38,12 +39,34 @@ export const advice = ({ reason }: PoolError.PoolError): string => {
 // #region guarded
 export const guarded = (source: ClientPool.ConfigSource, log: (line: string) => Effect.Effect<void>) => {
   const audit: Middleware.Middleware = (next) => (call) =>
-    Middleware.isToolCall(call) ? Effect.tap(next(call), () => log(`${call.server} ${call.params.name}`)) : next(call)
+    Middleware.isToolCall(call)
+      ? Effect.onExit(next(call), ({ _tag }) => log(`${call.server} ${call.params.name}: ${_tag}`))
+      : next(call)
   const readOnly: Middleware.Middleware = (next) => (call) =>
     call.server === "files" && Middleware.isToolCall(call, "delete")
       ? Middleware.deny("Nothing may be deleted here. Tell the user which file to delete.")
       : next(call)
   return ClientPool.fromConfig(source, { middleware: [audit, readOnly] })
+}
+// #endregion
+
+// #region rewriting
+export const rewriting = (source: ClientPool.ConfigSource, secret: string) => {
+  const redact: Middleware.Middleware = (next) => (call) =>
+    Effect.map(next(call), (result) => JSON.parse(JSON.stringify(result).replaceAll(secret, "[redacted]")))
+  // Each client has a cache of its own, because a middleware is applied once per client.
+  const cache: Middleware.Middleware = (next) => {
+    const results = new Map<string, JsonObject>()
+    return (call) => {
+      if (!Middleware.isToolCall(call, "exchange_rates")) return next(call)
+      const key = JSON.stringify(call.params.arguments)
+      const stored = results.get(key)
+      return stored === undefined
+        ? Effect.tap(next(call), (result) => Effect.sync(() => results.set(key, result)))
+        : Effect.succeed(stored)
+    }
+  }
+  return ClientPool.fromConfig(source, { middleware: [redact, cache] })
 }
 // #endregion
 

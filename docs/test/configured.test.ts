@@ -106,7 +106,30 @@ describe("programs/configured.ts", () => {
       const files = yield* pool.client("files")
       yield* files.callTool("q")
       expect((yield* Effect.flip(files.callTool("delete"))).reason._tag).toBe("Denied")
-      expect(lines).toEqual(["hello greet", "files q"])
+      expect(lines).toEqual(["hello greet: Success", "files q: Success", "files delete: Failure"])
+    }))
+
+  it.effect("redacts results, and answers a repeated call from a cache", () =>
+    Effect.gen(function*() {
+      let calls = 0
+      const rates = Tool.layer(
+        Tool.make("exchange_rates", { input: { from: Schema.String } }),
+        ({ from }) => Effect.sync(() => `${from} ${++calls} for the key abc123`)
+      )
+      const pool = yield* Configured.rewriting(
+        sourceOf({
+          rates: { transport: yield* inMemory(McpServer.layer({ name: "rates", version: "1.0.0" }, rates)) }
+        }),
+        "abc123"
+      )
+      const { callTool } = yield* pool.client("rates")
+      const texts: Array<unknown> = []
+      for (const from of ["EUR", "EUR", "USD"]) {
+        texts.push(
+          ...(yield* callTool("exchange_rates", { from })).content.map((block) => "text" in block && block.text)
+        )
+      }
+      expect(texts).toEqual([1, 1, 2].map((call, at) => `${at < 2 ? "EUR" : "USD"} ${call} for the key [redacted]`))
     }))
 
   it.effect("gives a model the instructions and the tools that are ready, and asks before it writes elsewhere", () =>

@@ -17,11 +17,9 @@
  *   (`failureMode`).
  * - **Progress** becomes preliminary results if the model's response is a stream. Their text is the message, and their
  *   structured content is the report. The status messages of a task become preliminary results with text alone.
- *
  * - **Pools.** The toolkit of a pool has the tools of the servers that are ready now. `pending` has the others. Pass the
  *   effect, not its result, as the `toolkit` of a generation: then each generation has the tools that are ready at its
- *   start. The pool stores the lists of servers that report changes, so that they are not
- *   requested each time.
+ *   start. The pool stores the lists of servers that report changes, so that they are not requested each time.
  *
  * **Gotchas.** A toolkit has the tools that the servers had when it was made. With a single client, make a new one for
  * each conversation, or after a change: `client.changes({ tools: true })` begins with `Subscribed`, so
@@ -90,7 +88,8 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
   readonly countTokens?: ((tool: ShownTool) => number) | undefined
   /**
    * Whether the model receives the structured content of a result beside other content. `fallback` (the default): only
-   * if there is no other content. `beside`: also after other content, unless a text contains the same JSON.
+   * if there is no other content. `beside`: also after other content, unless a text contains the same JSON. This applies
+   * to results with `isError` as well.
    */
   readonly structuredContent?: "beside" | "fallback" | undefined
   /**
@@ -236,6 +235,7 @@ const makeAny = <Mode extends AiTool.FailureMode>(
     const { maxBufferedReports = 16, maxTools = 512, maxToolTokens = 100_000, needsApproval, progress = true } = options
     const { countTokens = estimateTokens, maxInstructionsChars = 8_192, request } = options
     const { failureMode = "return" } = options as Options
+    const isBeside = options.structuredContent === "beside"
     const listed = yield* listAll(source, {
       servers: options.servers,
       listTimeout: options.listTimeout ?? "30 seconds",
@@ -277,7 +277,7 @@ const makeAny = <Mode extends AiTool.FailureMode>(
       yield* Effect.logWarning(`${omitted.length} of ${all.length} tools were left out of a toolkit (${bounds})`)
     }
     const names = uniqueNames(selected.map(named))
-    const toModelOutput = (result: CallToolResult) => partsOf(result, options.structuredContent === "beside")
+    const toModelOutput = (result: CallToolResult) => partsOf(result, isBeside)
     const tools = selected.map((remote, at): Dynamic =>
       annotated(
         AiTool.dynamic(names[at]!, {
@@ -295,12 +295,10 @@ const makeAny = <Mode extends AiTool.FailureMode>(
       )
     )
     const kit: AiToolkit.Toolkit<Record<string, Dynamic>> = AiToolkit.make(...tools)
+    const settings = { failureMode, isBeside, maxBufferedReports, progress, request }
     // `fromEntries` defines own members, so that a tool named `__proto__` stays a member.
     const handlers = yield* kit.toHandlers(Object.fromEntries(
-      selected.map((
-        remote,
-        at
-      ) => [names[at]!, handler(remote, { failureMode, maxBufferedReports, progress, request })])
+      selected.map((remote, at) => [names[at]!, handler(remote, settings)])
     ))
     const { handle, tools: byName } = yield* Effect.provideContext(kit, handlers)
     const used = new Set(selected.map(({ server }) => server))

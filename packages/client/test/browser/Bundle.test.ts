@@ -36,8 +36,10 @@ describe("a program of Client, Http, ClientPool, Progress, ResponseCache, Elicit
     assert.isAtMost(bundled.gzip, 118 * 1024)
   })
 
-  it("contains no language model, command or process", () => {
-    for (const other of ["effect/src/ai/", "client/src/Stdio.ts", "client/src/NodeHttp.ts", "packages/cli/"]) {
+  it("contains no language model, command, process or configuration", () => {
+    const outside = ["effect/src/ai/", "client/src/Stdio.ts", "client/src/NodeHttp.ts", "packages/cli/"]
+    const configurations = ["client/src/NodeConfig.ts", "client/src/ServerConfig.ts", "configEntry.ts", "variables.ts"]
+    for (const other of [...outside, ...configurations]) {
       assert.deepEqual(bundled.inputs.filter((input) => input.includes(other)), [])
     }
   })

@@ -188,6 +188,22 @@ describe("structured content", () => {
     }))
 })
 
+describe("the structured content of a failed call", () => {
+  const messageOf = (options?: Toolkit.Options<"return">) =>
+    Effect.gen(function*() {
+      const result = { ...said("No notes"), structuredContent: { code: 7 }, isError: true }
+      const toolkit = yield* Client.toolkit({ s: yield* clientOf(named("t"), { result }) }, options)
+      const [part] = yield* Stream.runCollect(yield* toolkit.handle("s_t", {}))
+      return (part!.encodedResult as JsonObject)["message"]
+    })
+
+  it.effect("follows the message with `beside`", () =>
+    Effect.gen(function*() {
+      assert.strictEqual(yield* messageOf(), "No notes")
+      assert.strictEqual(yield* messageOf({ structuredContent: "beside" }), "No notes\n{\"code\":7}")
+    }))
+})
+
 describe("instructions", () => {
   it.effect("are collected from the servers whose tools the toolkit has, each cut at maxInstructionsChars", () =>
     Effect.gen(function*() {
@@ -264,6 +280,9 @@ describe("the toolkit of a pool", () => {
       })
       const toolkit = yield* Client.toolkit(pool, { servers: (name) => name === "a", readyTimeout: "1 hour" })
       assert.deepStrictEqual([namesOf(toolkit), toolkit.pending], [["a_x"], []])
+      yield* pool.client("excluded")
+      yield* TestClock.adjust(0)
+      assert.strictEqual(excluded.requests("tools/list").length, 0)
       const one = yield* Client.make(excluded.transport)
       const record = yield* Client.toolkit({ one }, { servers: () => false })
       assert.deepStrictEqual(namesOf(record), [])

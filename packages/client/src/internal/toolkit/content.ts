@@ -7,7 +7,7 @@ import type { ContentBlock } from "@skein/protocol/Content"
 import * as Prompt from "effect/ai/Prompt"
 
 /** The part for one block of content. */
-export const partOf = (block: ContentBlock): Prompt.ToolModelOutputPart => {
+const partOf = (block: ContentBlock): Prompt.ToolModelOutputPart => {
   switch (block.type) {
     case "text":
       return Prompt.textPart({ text: block.text })
@@ -30,7 +30,7 @@ export const partOf = (block: ContentBlock): Prompt.ToolModelOutputPart => {
 }
 
 /** Structured content as JSON text. Content that is nested too deeply for the stack can be parsed but not written. */
-export const structured = (content: unknown): string => {
+const structured = (content: unknown): string => {
   try {
     return JSON.stringify(content)
   } catch {
@@ -52,15 +52,15 @@ const repeats = (text: string, content: unknown): boolean => {
 /**
  * The content of a result. Without content, the structured content as text. Not both by default: "a tool that returns
  * structured content SHOULD also return the serialized JSON in a TextContent block" (2025-06-18, tools), so the model
- * would receive everything twice. With `beside`, the structured content follows unless a text repeats it.
+ * would receive everything twice. With `isBeside`, the structured content follows unless a text repeats it.
  */
 export const partsOf = (
   { content, structuredContent }: CallToolResult,
-  beside = false
+  isBeside: boolean
 ): ReadonlyArray<Prompt.ToolModelOutputPart> => {
   const parts = content.map(partOf)
   if (structuredContent === undefined) return parts
   const isShown = parts.length > 0 &&
-    (!beside || parts.some((part) => part.type === "text" && repeats(part.text, structuredContent)))
+    (!isBeside || parts.some((part) => part.type === "text" && repeats(part.text, structuredContent)))
   return isShown ? parts : [...parts, Prompt.textPart({ text: structured(structuredContent) })]
 }

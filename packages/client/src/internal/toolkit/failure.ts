@@ -5,7 +5,7 @@ import type { CallToolResult } from "@skein/protocol/CallTool"
 import * as Schema from "effect/Schema"
 import type { ClientError } from "../../ClientError.ts"
 import type { PoolError } from "../../PoolError.ts"
-import { partOf, structured } from "./content.ts"
+import { partsOf } from "./content.ts"
 import type { ToolName } from "./names.ts"
 
 /**
@@ -40,13 +40,9 @@ export const ofArguments = (named: ToolName): ToolFailure =>
 export const ofError = (named: ToolName, error: ClientError | PoolError): ToolFailure =>
   Object.assign(make(named, error.reason._tag, error.message), { error })
 
-/** The result has `isError`. */
-export const ofResult = (named: ToolName, result: CallToolResult): ToolFailure => {
-  const texts = result.content.map(partOf).map((part) => part.type === "text" ? part.text : `[${part.mediaType}]`)
-  const message = texts.length > 0
-    ? texts.join("\n")
-    : result.structuredContent === undefined
-    ? "The tool failed"
-    : structured(result.structuredContent)
+/** The result has `isError`. `isBeside`: whether structured content follows other content. */
+export const ofResult = (named: ToolName, result: CallToolResult, isBeside: boolean): ToolFailure => {
+  const texts = partsOf(result, isBeside).map((part) => part.type === "text" ? part.text : `[${part.mediaType}]`)
+  const message = texts.length > 0 ? texts.join("\n") : "The tool failed"
   return Object.assign(make(named, "ToolFailed", message), { result })
 }

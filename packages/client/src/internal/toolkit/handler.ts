@@ -80,6 +80,8 @@ const withProgress = <A, E>(
 /** The options of calls. */
 export interface CallSettings {
   readonly failureMode: FailureMode
+  /** Whether the structured content of a failed call follows its other content. */
+  readonly isBeside: boolean
   readonly progress: boolean
   /** How many reports are buffered for a slow reader of the model's stream. Beyond that the oldest one is dropped. */
   readonly maxBufferedReports: number
@@ -89,7 +91,7 @@ export interface CallSettings {
 /** The handler of one tool. */
 export const handler = (
   { client, server, tool }: Remote,
-  { failureMode, maxBufferedReports, progress, request }: CallSettings
+  { failureMode, isBeside, maxBufferedReports, progress, request }: CallSettings
 ) => {
   const named = { server, tool: tool.name }
   return (args: unknown, context: HandlerContext): Effect.Effect<CallToolResult, ToolFailure> => {
@@ -100,7 +102,7 @@ export const handler = (
       onFailure: (error) => Effect.fail(ofError(named, error)),
       onSuccess: (result) =>
         result.isError === true && failureMode === "return"
-          ? Effect.fail(ofResult(named, result))
+          ? Effect.fail(ofResult(named, result, isBeside))
           : Effect.succeed(result)
     })
   }

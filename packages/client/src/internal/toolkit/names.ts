@@ -32,8 +32,8 @@ const digested = (named: ToolName, round: number): string =>
 /**
  * Gives each tool a name of 1 to 64 letters, digits, `_` and `-`.
  *
- * The name is `<server>_<tool>`, or the one that the host chose, with `_` for each other character. A name that is too long, or that several tools
- * would have, ends with a digest of the exact names. All of these tools get a digest, so that names do not depend on
+ * The name is `<server>_<tool>`, or the one that the host chose, with `_` for each other character. A name that is too
+ * long, or that several tools would have, ends with a digest of the exact names. All of these tools get a digest, so that names do not depend on
  * the order of the tools. A hostile server can make digests collide. Then the next digest is tried, in the order of the
  * keys, which does not depend on the order of the tools either.
  */
