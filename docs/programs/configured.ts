@@ -3,6 +3,7 @@ import * as ClientPool from "@skein/client/ClientPool"
 import * as Middleware from "@skein/client/Middleware"
 import * as NodeConfig from "@skein/client/NodeConfig"
 import type * as PoolError from "@skein/client/PoolError"
+import type * as ServerConfig from "@skein/client/ServerConfig"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
@@ -34,6 +35,21 @@ export const advice = ({ reason }: PoolError.PoolError): string => {
       return reason.message
   }
 }
+// #endregion
+
+// #region asking
+export const asking = (source: ClientPool.ConfigSource, ask: (question: string) => Effect.Effect<boolean>) =>
+  Effect.gen(function*() {
+    const approved = new Set<string>()
+    const keyOf = ({ name, raw }: ServerConfig.Entry) => JSON.stringify([name, raw])
+    const pool = yield* ClientPool.fromConfig(source, { include: (_, entry) => approved.has(keyOf(entry)) })
+    for (const entry of pool.config.excluded) {
+      const place = entry.type === "stdio" ? [entry.command, ...entry.args].join(" ") : entry.url
+      if (yield* ask(`Start ${entry.name}? ${place}`)) approved.add(keyOf(entry))
+    }
+    yield* pool.reload
+    return pool
+  })
 // #endregion
 
 // #region guarded

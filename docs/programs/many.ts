@@ -29,11 +29,11 @@ export const bill = (pool: ClientPool.ClientPool["Service"]) =>
 
 // #region toolkit
 export const answer = (pool: ClientPool.ClientPool["Service"], prompt: string, asks: ReadonlyArray<string>) =>
-  Effect.gen(function*() {
-    const toolkit = yield* Client.toolkit(pool, {
-      include: (server) => server !== "notes",
+  LanguageModel.generateText({
+    prompt,
+    toolkit: Client.toolkit(pool, {
+      servers: (server) => server !== "notes",
       needsApproval: (_, { name }) => asks.includes(name)
     })
-    return yield* LanguageModel.generateText({ prompt, toolkit })
   })
 // #endregion

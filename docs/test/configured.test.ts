@@ -95,6 +95,20 @@ describe("programs/configured.ts", () => {
       expect((yield* pool.client("hello")).server?.name).toBe("hello")
     }).pipe(Effect.scoped))
 
+  it.live("asks before it starts a program", () =>
+    Effect.gen(function*() {
+      const asked: Array<string> = []
+      const entry = { command: process.execPath, args: hello }
+      const pool = yield* Configured.asking(
+        NodeConfig.object({ mcpServers: { hello: entry, evil: { command: "evil", args: ["now"] } } }),
+        (question) => Effect.sync(() => (asked.push(question), question.startsWith("Start hello?")))
+      )
+      expect(asked).toEqual([`Start hello? ${[process.execPath, ...hello].join(" ")}`, "Start evil? evil now"])
+      expect(pool.entries.map(({ name }) => name)).toEqual(["hello"])
+      expect(pool.config.excluded.map(({ name }) => name)).toEqual(["evil"])
+      expect((yield* pool.client("hello")).server?.name).toBe("hello")
+    }).pipe(Effect.scoped))
+
   it.effect("logs each call of each server, and denies one", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []

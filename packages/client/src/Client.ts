@@ -319,15 +319,17 @@ export const layer = (transport: Transport, options: Options = {}): Layer.Layer<
  * `Toolkit`. Its module and `effect/ai` are loaded when this effect runs.
  *
  * @example
- * const toolkit = yield* Client.toolkit({ files, search })
+ * const toolkit = Client.toolkit({ files, search })
  * const answer = yield* LanguageModel.generateText({ prompt: "Which of my notes mention tea?", toolkit })
  */
 export const toolkit: Toolkit.Make = <Mode extends "error" | "return" = "return">(
   source: Toolkit.ToolSource,
   options?: Toolkit.Options<Mode>
-): Effect.Effect<Toolkit.Toolkit<Mode>> =>
+): Effect.Effect<Toolkit.Toolkit<Mode>> => {
   // Only the toolkit of a single client can fail, for which the type has the failure.
-  Effect.flatMap(
+  let making: Effect.Effect<Toolkit.Toolkit<Mode>> | undefined
+  return Effect.flatMap(
     Effect.promise(() => import("./Toolkit.ts")),
-    ({ make }) => make(source, options) as Effect.Effect<Toolkit.Toolkit<Mode>>
+    ({ make }) => making ??= make(source, options) as Effect.Effect<Toolkit.Toolkit<Mode>>
   )
+}

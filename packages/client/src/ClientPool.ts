@@ -42,7 +42,7 @@ import { DuplicateName, LimitExceeded, PoolError, ServerNotFound } from "./PoolE
 import { Credentials } from "./Credentials.ts"
 import { Broadcast } from "./internal/broadcast.ts"
 import { listResult } from "./internal/calls/pages.ts"
-import { PoolConfig, type Reload } from "./internal/pool/configuredPool.ts"
+import { type AppliedConfig, PoolConfig, type Reload } from "./internal/pool/configuredPool.ts"
 import type { Config, ConfigSource, ConfiguredServer } from "./internal/pool/configSource.ts"
 import { type PoolChange, PoolChanges } from "./internal/pool/poolChanges.ts"
 import {
@@ -59,7 +59,20 @@ import type { Middleware } from "./Middleware.ts"
 import * as Reconnect from "./Reconnect.ts"
 import type * as ServerConfig from "./ServerConfig.ts"
 
-export type { Broken, Config, ConfigSource, ConfiguredServer, Open, Opening, PoolChange, Ready, Reload, Server, State }
+export type {
+  AppliedConfig,
+  Broken,
+  Config,
+  ConfigSource,
+  ConfiguredServer,
+  Open,
+  Opening,
+  PoolChange,
+  Ready,
+  Reload,
+  Server,
+  State
+}
 
 /** The options of a pool. */
 export interface Options {
@@ -304,7 +317,14 @@ type PoolService = ClientPool["Service"]
 
 /** The options of a pool that has a configuration. */
 export interface ConfigOptions extends Options {
-  /** Selects servers by their entries, before they are started: all by default. Disabled entries are never started. */
+  /**
+   * Selects servers by their entries, before they are started: all by default. The others are in `config.excluded`.
+   * Disabled entries are never started. It runs for each entry each time that the configuration is read, so that
+   * `reload` applies a changed decision. It must not throw.
+   *
+   * @example
+   * include: (_, entry) => approved.has(JSON.stringify([entry.name, entry.raw]))
+   */
   readonly include?: ((name: string, entry: ServerConfig.Entry) => boolean) | undefined
   /**
    * How often the configuration is read again, to apply its changes: never by default. A configuration that cannot be
@@ -315,8 +335,11 @@ export interface ConfigOptions extends Options {
 
 /** A pool whose servers are those of a configuration. */
 export interface ConfiguredPool extends PoolService {
-  /** The configuration as it was read last: the servers by name, the disabled ones, and one error per invalid entry. */
-  readonly config: Config
+  /**
+   * The configuration as it was applied last: the servers by name, the disabled and the excluded ones, and one error per
+   * invalid entry.
+   */
+  readonly config: AppliedConfig
   /**
    * Reads the configuration again and applies the differences. A server whose entry is unchanged keeps its connection.
    * One whose entry has changed is closed and opened again, and one without an entry is closed and removed. A server

@@ -14,6 +14,7 @@ import * as Revision from "@skein/protocol/Revision"
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
 import { quote } from "@skein/protocol/Text"
 import type { Transport } from "@skein/runtime/Connection"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { readFile, stat } from "node:fs/promises"
@@ -47,6 +48,14 @@ export interface Options {
   readonly http?: ((entry: ServerConfig.HttpEntry) => Partial<NodeHttp.Options>) | undefined
   /** The options of the client of an entry. */
   readonly client?: ((entry: ServerConfig.Entry) => Client.Options) | undefined
+  /**
+   * How long one attempt to open the server of an entry may take. Without it, or when it returns `undefined`, the
+   * `timeout` of the pool applies. Use it for programs that are downloaded when they start for the first time.
+   *
+   * @example
+   * timeout: (entry) => entry.type === "stdio" && entry.command === "npx" ? "5 minutes" : undefined
+   */
+  readonly timeout?: ((entry: ServerConfig.Entry) => Duration.Input | undefined) | undefined
   /**
    * How large the file of a configuration, and each `envFile`, may be, in bytes: 16 MiB by default. A larger
    * configuration fails with `ConfigUnreadable`, and an entry with a larger `envFile` with `InvalidEntry`.
@@ -95,6 +104,7 @@ const serverOf = (
 ): Effect.Effect<ConfiguredServer, ServerConfig.EntryError> =>
   Effect.gen(function*() {
     const client = options.client?.(entry)
+    const timeout = options.timeout?.(entry)
     if (entry.type === "stdio") {
       const { args, command, envFile, name } = entry
       const cwd = resolve(workspaceFolder, withHome(entry.cwd ?? ""))
@@ -115,14 +125,14 @@ const serverOf = (
       }
       const started = { command: withHome(command), args, cwd, env: { ...fromFile, ...entry.env } }
       const transport = Stdio.transport({ stderr: "capture", ...options.stdio?.(entry), ...started })
-      return { entry, key: keyOf(started), server: { transport, options: client } }
+      return { entry, key: keyOf(started), server: { transport, options: client, timeout } }
     }
     const { headers, type, url } = entry
     const http = NodeHttp.transport({ ...options.http?.(entry), url, headers })
     const transport: Transport = type === "sse" ? { ...http, connect: http.connectWith!("sse") } : http
     // HTTP+SSE carries sessions only, so that the probe for the stateless revision is left out.
-    const server = { transport, options: type === "sse" ? { revisions: Revision.sessionBased, ...client } : client }
-    return { entry, key: keyOf({ headers, type, url }), server }
+    const all = type === "sse" ? { revisions: Revision.sessionBased, ...client } : client
+    return { entry, key: keyOf({ headers, type, url }), server: { transport, options: all, timeout } }
   })
 
 /** Equal keys mean that the server need not be started again. */

@@ -72,7 +72,7 @@ export interface Options<Mode extends AiTool.FailureMode = AiTool.FailureMode> {
   /**
    * How many tools the toolkit has at most: 512 by default. Some providers accept at most 128 tools. The servers take
    * turns to add a tool, each in the order of its list, until the bound is reached, so that no server displaces the
-   * others. The remaining tools are left out, logged, and listed in `omitted`.
+   * others. The remaining tools are left out, listed in `omitted`, and logged when their number changes.
    */
   readonly maxTools?: number | undefined
   /**
@@ -227,9 +227,15 @@ const approvalOf = (
     )
   )
 
+/** The warning that the previous run of a toolkit's effect has logged. */
+interface Warned {
+  about: string
+}
+
 const makeAny = <Mode extends AiTool.FailureMode>(
   source: ToolSource,
-  options: Options<Mode>
+  options: Options<Mode>,
+  warned: Warned
 ): Effect.Effect<Toolkit<Mode>, ClientError> =>
   Effect.gen(function*() {
     const { maxBufferedReports = 16, maxTools = 512, maxToolTokens = 100_000, needsApproval, progress = true } = options
@@ -272,10 +278,13 @@ const makeAny = <Mode extends AiTool.FailureMode>(
           inputSchema: remote.tool.inputSchema
         })
     })
-    if (omitted.length > 0) {
-      const bounds = Array.from(new Set(omitted.map(({ bound }) => bound))).join(", ")
-      yield* Effect.logWarning(`${omitted.length} of ${all.length} tools were left out of a toolkit (${bounds})`)
-    }
+    const bounds = Array.from(new Set(omitted.map(({ bound }) => bound))).join(", ")
+    const before = warned.about
+    warned.about = omitted.length === 0
+      ? ""
+      : `${omitted.length} of ${all.length} tools were left out of a toolkit (${bounds})`
+    // Each generation runs the effect: the same warning is not repeated.
+    if (warned.about !== "" && warned.about !== before) yield* Effect.logWarning(warned.about)
     const names = uniqueNames(selected.map(named))
     const toModelOutput = (result: CallToolResult) => partsOf(result, isBeside)
     const tools = selected.map((remote, at): Dynamic =>
@@ -331,4 +340,4 @@ export const make: Make = <Mode extends AiTool.FailureMode = "return">(
   options: Options<Mode> = {}
 ): Effect.Effect<Toolkit<Mode>, never> =>
   // The failure is that of a single client, for which the type has it.
-  makeAny(source, options) as Effect.Effect<Toolkit<Mode>>
+  makeAny(source, options, { about: "" }) as Effect.Effect<Toolkit<Mode>>

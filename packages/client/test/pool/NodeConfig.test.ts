@@ -222,6 +222,40 @@ describe("a pool from a configuration", () => {
       yield* until(["b"])
     }).pipe(Effect.scoped))
 
+  it.live("watch continues after a function of the host has thrown, and starts an entry that is included later", () =>
+    Effect.gen(function*() {
+      const decisions: Array<boolean> = []
+      const decide = (): boolean => {
+        const decision = decisions.shift()
+        if (decision === undefined) throw new Error("a bug of the host")
+        return decision
+      }
+      decisions.push(false)
+      const pool = yield* ClientPool.fromConfig(NodeConfig.object({ mcpServers: { a: server("a") } }), {
+        include: decide,
+        watch: "10 millis"
+      })
+      assert.deepStrictEqual([names(pool), pool.config.excluded.map(({ name }) => name)], [[], ["a"]])
+      const added = yield* Effect.forkChild(
+        Stream.runHead(Stream.filter(pool.changes, () => names(pool).includes("a"))),
+        { startImmediately: true }
+      )
+      yield* Effect.sleep("50 millis")
+      decisions.push(...Array.from({ length: 10_000 }, () => true))
+      yield* Fiber.join(added)
+      assert.deepStrictEqual(pool.config.excluded, [])
+      yield* factsOf(pool, "a")
+    }).pipe(Effect.scoped))
+
+  it.live("passes a timeout of the host for each entry", () =>
+    Effect.gen(function*() {
+      const source = NodeConfig.object({ mcpServers: { a: server("a"), b: { url: "https://example.com" } } }, {
+        timeout: ({ type }) => type === "stdio" ? "5 minutes" : undefined
+      })
+      const { servers } = yield* source.read
+      assert.deepStrictEqual(Array.from(servers.values(), ({ server }) => server.timeout), ["5 minutes", undefined])
+    }))
+
   it.live("fails for a file that is missing, a folder, or larger than maxConfigBytes; an optional file may be missing", () =>
     Effect.gen(function*() {
       const { folder, path, write } = yield* configFile

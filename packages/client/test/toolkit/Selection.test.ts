@@ -11,6 +11,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as Client from "../../src/Client.ts"
 import * as ClientPool from "../../src/ClientPool.ts"
 import * as Toolkit from "../../src/Toolkit.ts"
+import { warnings } from "../calls/listed.ts"
 
 const said = (text: string): JsonObject => ({ content: [{ type: "text", text }] })
 
@@ -87,6 +88,20 @@ describe("the bounds of a toolkit", () => {
       assert.isTrue(toolkit.tokens > 75_000 && toolkit.tokens < 76_000)
       const none = yield* Client.toolkit(clients, { maxToolTokens: 10 })
       assert.deepStrictEqual([namesOf(none), none.omitted.length, none.tokens], [[], 4, 0])
+    }))
+
+  it.effect("log once that they leave out tools, and again when the number changes", () =>
+    Effect.gen(function*() {
+      const { layer, logged } = warnings()
+      const pool = yield* ClientPool.make({ a: { transport: serverOf(named("x", "y", "z")).transport } })
+      yield* pool.client("a")
+      const toolkit = Effect.provide(Client.toolkit(pool, { maxTools: 2 }), layer)
+      for (let turn = 0; turn < 3; turn++) yield* toolkit
+      assert.deepStrictEqual(logged, ["1 of 3 tools were left out of a toolkit (maxTools)"])
+      yield* pool.add("b", { transport: serverOf(named("x")).transport })
+      yield* pool.client("b")
+      for (let turn = 0; turn < 3; turn++) yield* toolkit
+      assert.deepStrictEqual(logged.slice(1), ["2 of 4 tools were left out of a toolkit (maxTools)"])
     }))
 
   it.effect("countTokens: counts the tokens of the name, description and schema that the model receives", () =>

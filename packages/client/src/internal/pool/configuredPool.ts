@@ -24,6 +24,12 @@ export interface Reload {
   readonly problems: ReadonlyArray<PoolError>
 }
 
+/** The configuration as it was applied last. */
+export interface AppliedConfig extends Config {
+  /** The entries that `include` has left out. */
+  readonly excluded: ReadonlyArray<Entry>
+}
+
 /** The members of a pool that are used here. */
 interface Pool {
   readonly add: (name: string, server: Server) => Effect.Effect<void, PoolError>
@@ -61,7 +67,7 @@ export class PoolConfig {
   // The keys of the servers that the configuration has added to the pool.
   readonly #running = new Map<string, string>()
   #reported: ReadonlySet<string> = new Set()
-  current: Config = { servers: new Map(), disabled: [], problems: [] }
+  current: AppliedConfig = { servers: new Map(), disabled: [], excluded: [], problems: [] }
 
   constructor(
     sources: ReadonlyArray<ConfigSource>,
@@ -81,18 +87,25 @@ export class PoolConfig {
     }))
   }
 
-  /** Reloads at this interval. A configuration that cannot be read is logged when its error changes. */
+  /**
+   * Reloads at this interval. A configuration that cannot be read is logged when its error changes. So is a defect in a
+   * function of the host, which must not end the watching.
+   */
   watch(interval: Duration.Input): Effect.Effect<never> {
     return Effect.suspend(() => {
       let before: string | undefined
-      const once = Effect.matchEffect(this.reload, {
-        onSuccess: () => Effect.sync(() => void (before = undefined)),
-        onFailure: ({ message }) => {
-          if (message === before) return Effect.void
-          before = message
-          return Effect.logWarning(`${message}. The servers stay as they are`)
-        }
-      })
+      const warn = (message: string, cause?: unknown): Effect.Effect<void> => {
+        if (message === before) return Effect.void
+        before = message
+        return Effect.logWarning(`${message}. The servers stay as they are`, ...cause === undefined ? [] : [cause])
+      }
+      const once = Effect.catchDefect(
+        Effect.matchEffect(this.reload, {
+          onSuccess: () => Effect.sync(() => void (before = undefined)),
+          onFailure: ({ message }) => warn(message)
+        }),
+        (defect) => warn("Reading the configuration failed", defect)
+      )
       return Effect.forever(Effect.andThen(Effect.sleep(interval), once))
     })
   }
@@ -100,7 +113,12 @@ export class PoolConfig {
   #apply({ disabled, problems, servers }: Config): Effect.Effect<Reload> {
     return Effect.gen({ self: this }, function*() {
       const running = this.#running
-      const wanted = new Map(Array.from(servers).filter(([name, { entry }]) => this.#include?.(name, entry) ?? true))
+      const wanted = new Map<string, ConfiguredServer>()
+      const excluded: Array<Entry> = []
+      for (const [name, server] of servers) {
+        if (this.#include?.(name, server.entry) ?? true) wanted.set(name, server)
+        else excluded.push(server.entry)
+      }
       const invalid = new Set(problems.map(serverOf))
       const kept = (name: string) => wanted.has(name) ? wanted.get(name)!.key === running.get(name) : invalid.has(name)
       const names = [...running.keys()]
@@ -138,7 +156,7 @@ export class PoolConfig {
       yield* Fiber.join(closing)
       yield* Fiber.join(replacing)
       const all = [...problems, ...failed]
-      this.current = { servers: wanted, disabled, problems: all }
+      this.current = { servers: wanted, disabled, excluded, problems: all }
       yield* this.#report(all)
       return { added, changed, removed, unchanged, problems: all }
     })
