@@ -82,12 +82,10 @@ const route = (
   Effect.withFiber((fiber) => {
     const context = fiber.context as Context.Context<HttpServerRequest | Scope.Scope>
     return Effect.callback((settle) => {
-      const answer = new adapter.RouterAnswer(Context.get(context, Scope.Scope), settle)
+      const request = Context.get(context, HttpServerRequest)
+      const answer = new adapter.RouterAnswer(request, Context.get(context, Scope.Scope), settle)
       const principal = Context.get(context, CurrentPrincipal)
-      endpoint.handle(
-        new adapter.RouterRequest(Context.get(context, HttpServerRequest), answer, context, principal),
-        answer
-      )
+      endpoint.handle(new adapter.RouterRequest(request, answer, context, principal), answer)
       return Effect.sync(() => answer.left())
     })
   })

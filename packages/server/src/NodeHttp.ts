@@ -15,6 +15,7 @@ import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
 import { adapterContext, handle } from "./internal/http/adapters/principal.ts"
+import { endConnection, isAfterEnd } from "./internal/http/adapters/head.ts"
 import { loopback } from "./internal/http/options.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
 import type { RequestInput } from "./internal/http/adapters/node.ts"
@@ -115,10 +116,16 @@ const prepare = (
     sendTimeout: Duration.toMillis(options.sendTimeout ?? 60_000)
   }
   const handler: Handler = (message, response, more) => {
+    if (isAfterEnd(message)) return
     const input = typeof more === "function" ? undefined : more
     const answer = new adapter.NodeAnswer(response, shared)
     const request = new adapter.NodeRequest(message, response, shared, input)
-    handle(endpoint, options.principal, context, message, request, answer)
+    const start = (): void => handle(endpoint, options.principal, context, message, request, answer)
+    if (request.headFault !== "Framing") return start()
+    // Requests after this one would be a part of its body to another server.
+    endConnection(message)
+    // Node's parser may refuse the body next. Its answer would be lost after the first bytes of another.
+    setImmediate(start)
   }
   return { handler, shared }
 }

@@ -44,16 +44,22 @@ describe("a request for another host name, or from another origin", () => {
       const { lines } = yield* ask(other, { host: "scanner" }, page, other)
       const what = (header: string) => `HTTP: refused a request with the ${header}`
       expect(lines).toEqual([
-        `Warn ${what("Host")} mcp.acme.com, which is not among the allowedHosts of the server`,
-        `Debug ${what("Host")} scanner, which is not among the allowedHosts of the server`,
-        `Warn ${what("Origin")} https://app.acme.com, which is not among the allowedOrigins of the server`,
-        `Debug ${what("Host")} mcp.acme.com, which is not among the allowedHosts of the server`
+        `Warn ${
+          what("Host")
+        } mcp.acme.com, which is not among the allowedHosts of the server: add it there to allow it`,
+        `Debug ${what("Host")} scanner, which is not among the allowedHosts of the server: add it there to allow it`,
+        `Warn ${
+          what("Origin")
+        } https://app.acme.com, which is not among the allowedOrigins of the server: add it there to allow it`,
+        `Debug ${
+          what("Host")
+        } mcp.acme.com, which is not among the allowedHosts of the server: add it there to allow it`
       ])
     }))
 
   it.effect("escapes line breaks of a header in the log", () =>
     Effect.gen(function*() {
-      const { lines } = yield* ask({ host: "a b\u001b[2J" }, { host: "x".repeat(1000) })
+      const { lines } = yield* ask({ origin: "a b\u001b[2J" }, { host: "x".repeat(1000) })
       expect(lines.join("")).toContain("\"a b")
       expect(lines.join("")).not.toContain("\u001b")
       expect(lines[1]!.length).toBeLessThan(300)

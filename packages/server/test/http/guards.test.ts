@@ -89,20 +89,18 @@ describe("Host and Origin", () => {
         "[::1]:3000"
       ]
       expect(yield* statuses(at, good.map((host) => with_({ host })))).toEqual(good.map(() => 200))
-      const bad = [
+      const bad = ["localhost.evil.com", "localhost..", "[::2]", "127.0.0.2"]
+      expect(yield* statuses(at, bad.map((host) => with_({ host })))).toEqual(bad.map(() => 403))
+      const invalid = [
         "localhost:80@evil.com",
         "evil.com#localhost",
-        "localhost.evil.com",
         "localhost:x",
-        "localhost..",
         "[::1",
         "::1",
-        "[::2]",
-        "127.0.0.2",
         "localhost, evil.com",
         "localhost/"
       ]
-      expect(yield* statuses(at, bad.map((host) => with_({ host })))).toEqual(bad.map(() => 403))
+      expect(yield* statuses(at, invalid.map((host) => with_({ host })))).toEqual(invalid.map(() => 400))
     })))
 
   it.live("checks repeated and missing Host headers, and the host of an absolute target", () =>
@@ -110,16 +108,15 @@ describe("Host and Origin", () => {
       const at = yield* kit.serve(server)
       const good = "host: localhost\r\n"
       expect(yield* bare(at, written("POST /mcp HTTP/1.1", good))).toBe("HTTP/1.1 200")
-      expect(yield* bare(at, written("POST /mcp HTTP/1.1", `${good}host: evil.com\r\n`))).toBe("HTTP/1.1 403")
-      expect(yield* bare(at, written("POST /mcp HTTP/1.1", `host: evil.com\r\n${good}`))).toBe("HTTP/1.1 403")
-      // Node's parser refuses an HTTP/1.1 request without a Host.
+      expect(yield* bare(at, written("POST /mcp HTTP/1.1", `${good}host: evil.com\r\n`))).toBe("HTTP/1.1 400")
+      expect(yield* bare(at, written("POST /mcp HTTP/1.1", `host: evil.com\r\n${good}`))).toBe("HTTP/1.1 400")
       expect(yield* bare(at, written("POST /mcp HTTP/1.1", ""))).toBe("HTTP/1.1 400")
       expect(yield* bare(at, written("POST /mcp HTTP/1.0", ""))).toBe("HTTP/1.1 403")
       expect(yield* bare(at, written("POST /mcp HTTP/1.0", good))).toBe("HTTP/1.1 200")
       // RFC 9112, 3.2.2: the host of an absolute target takes precedence over the header.
       expect(yield* bare(at, written("POST http://localhost/mcp HTTP/1.1", "host: evil.com\r\n"))).toBe("HTTP/1.1 200")
       expect(yield* bare(at, written("POST http://evil.com/mcp HTTP/1.1", good))).toBe("HTTP/1.1 403")
-      expect(yield* bare(at, written("POST http://localhost@evil.com/mcp HTTP/1.1", good))).toBe("HTTP/1.1 403")
+      expect(yield* bare(at, written("POST http://localhost@evil.com/mcp HTTP/1.1", good))).toBe("HTTP/1.1 400")
       expect(yield* bare(at, written("OPTIONS * HTTP/1.1", "host: evil.com\r\n"))).toBe("HTTP/1.1 403")
     })))
 

@@ -84,6 +84,7 @@ describe("headers", () => {
         [{ region: "eu" }, {}],
         [{ region: "eu" }, { "Mcp-Param-Region": "us" }],
         [{ region: "eu" }, { "Mcp-Param-Region": ["eu", "us"] }],
+        [{ region: "eu, us" }, { "Mcp-Param-Region": ["eu", "us"] }],
         [{ region: "eu" }, { "Mcp-Param-Region": "eu", "Mcp-Param-Limit": "1" }],
         [{ region: "eu", limit: 42 }, { "Mcp-Param-Region": "eu", "Mcp-Param-Limit": "43" }],
         [{ region: "eu", limit: 42 }, { "Mcp-Param-Region": "eu" }],

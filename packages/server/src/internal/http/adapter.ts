@@ -19,8 +19,37 @@ export type BodyFault = "TooLarge" | "Aborted" | "Encoding"
 /** The outcome of reading a body. */
 export type Body = { readonly text: string } | { readonly fault: BodyFault }
 
+/**
+ * Why the head of a request is not valid HTTP (RFC 9110 and 9112):
+ *
+ * - `"Host"`: HTTP/1.1 without a `Host`, several, or one that differs from `:authority`.
+ * - `"Repeated"`: several lines of a header that has one value.
+ * - `"Mirrored"`: the same for a header that repeats a part of the body.
+ * - `"TooManyHeaders"`: the HTTP server may have dropped the last headers.
+ * - `"Framing"`: the end of the body is ambiguous.
+ * - `"Coding"`: a transfer coding other than `chunked`.
+ * - `"RequestLine"`: the target has none of the forms of its method, or there is no version.
+ * - `"Expectation"`: an expectation other than `100-continue`.
+ */
+export type HeadFault =
+  | "Host"
+  | "Repeated"
+  | "Mirrored"
+  | "TooManyHeaders"
+  | "Framing"
+  | "Coding"
+  | "RequestLine"
+  | "Expectation"
+
 /** An HTTP request whose body was not read yet. It is the origin of the messages in it. */
 export interface HttpRequest extends Origin {
+  /** Why the request is refused, if its head is not valid HTTP. An adapter without access to the lines has none. */
+  readonly headFault?: HeadFault | undefined
+  /**
+   * The host of the URL, if the platform supplies one apart from the `Host` header, which it may differ from. Then both
+   * must be allowed.
+   */
+  readonly urlHost?: string | undefined
   /** The authenticated sender. If it must be resolved first, it is set before the request is routed. */
   readonly principal?: Principal | undefined
   readonly method: string
@@ -40,7 +69,10 @@ export interface HttpRequest extends Origin {
    * already.
    */
   readonly read: (limit: number, done: (body: Body) => void) => void
-  /** The names of the `Mcp-Param-*` headers in lower case; undefined if there are none. */
+  /**
+   * The names of the `Mcp-Param-*` headers in lower case, one for each line if the adapter has the lines; undefined if
+   * there are none.
+   */
   readonly params: ReadonlyArray<string> | undefined
 }
 

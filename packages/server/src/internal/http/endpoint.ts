@@ -18,7 +18,7 @@ import { LegacySseRoutes } from "../legacySse/routes.ts"
 import type { Body, BodyFault, HttpAnswer, HttpRequest } from "./adapter.ts"
 import { classify, isOpening } from "./classify.ts"
 import { type EndpointContext, LoadCounters } from "./context.ts"
-import { Guards, headerAndOption } from "./guards.ts"
+import { describeSource, Guards } from "./guards.ts"
 import { KeepAlive } from "./keepAlive.ts"
 import type { Resolved } from "./options.ts"
 import * as paramHeaders from "./paramHeaders.ts"
@@ -60,9 +60,9 @@ export class Endpoint {
   readonly #sessions: Sessions
   readonly #legacySse: LegacySseRoutes | undefined
   readonly #maxBatchMessages: number
-  readonly #allow: { readonly allow: string }
+  readonly #methods: ReadonlyArray<string>
   /** The options for which a warning was logged. */
-  readonly #warned = new Set<"allowedHosts" | "allowedOrigins">()
+  readonly #warned = new Set<"allowedHosts" | "allowedOrigins" | "cors">()
   #isClosing = false
   /** Done when it is closed; set by the first caller of `close`. */
   #closed: Deferred.Deferred<void> | undefined = undefined
@@ -87,8 +87,8 @@ export class Endpoint {
     const { legacySse } = options
     this.#legacySse = legacySse && new LegacySseRoutes(legacySse, this.#sessions, this.#guards)
     this.#maxBatchMessages = limits.maxBatchMessages
-    const methods = core.revisions.some((one) => Revision.era(one) === "session") ? "GET, POST, DELETE" : "POST"
-    this.#allow = { allow: options.cors === undefined ? methods : `${methods}, OPTIONS` }
+    const hasSessions = !options.sessions.stateless && core.revisions.some((one) => Revision.era(one) === "session")
+    this.#methods = hasSessions ? ["GET", "POST", "DELETE"] : ["POST"]
   }
 
   /** The stateless requests in flight. */
@@ -115,15 +115,12 @@ export class Endpoint {
       const allowed = cors?.headers(request.header("origin"))
       if (allowed !== undefined) answer.addHeaders(allowed)
       const { method } = request
-      const isLegacy = this.#legacySse?.serves(request) === true
+      const legacyMethod = this.#legacySse?.methodOf(request.path)
+      const isLegacy = legacyMethod !== undefined
       if (request.path !== path && path !== "*" && !isLegacy) return this.#shared.refuse(answer, notFound)
-      const preflight = method === "OPTIONS"
-        ? cors?.preflight(request.header("origin"), (name) => request.header(name))
-        : undefined
-      if (preflight !== undefined) return answer.reply(204, preflight, "")
-      const isServed = method === "POST" || method === "GET" || method === "DELETE" ||
-        (isLegacy && method !== "OPTIONS")
-      if (!isServed) return this.#shared.refuse(answer, invalid(405, "Method Not Allowed", this.#allow))
+      if (method === "OPTIONS") return this.#options(request, answer, legacyMethod)
+      const isServed = isLegacy ? method === legacyMethod : method === "POST" || method === "GET" || method === "DELETE"
+      if (!isServed) return this.#shared.refuse(answer, this.#notAllowed(legacyMethod))
       if (findPrincipal === undefined) return this.#route(request, answer, isLegacy)
       findPrincipal(() => {
         try {
@@ -177,6 +174,27 @@ export class Endpoint {
       this.#shared.load.bodies -= expected
       throw defect
     }
+  }
+
+  /** "An origin server MUST generate an Allow header field in a 405" (RFC 9110, 15.5.6). */
+  #notAllowed(legacyMethod: string | undefined): HttpRefusal {
+    const methods = legacyMethod === undefined ? this.#methods : [legacyMethod]
+    const all = this.options.cors === undefined ? methods : [...methods, "OPTIONS"]
+    return invalid(405, "Method Not Allowed", { allow: all.join(", ") })
+  }
+
+  /** Answers a preflight. Without `cors` a web page cannot call the server, and its browser shows no reason. */
+  #options(request: HttpRequest, answer: HttpAnswer, legacyMethod: string | undefined): void {
+    const { cors } = this.options
+    const origin = request.header("origin")
+    const preflight = cors?.preflight(origin, (name) => request.header(name))
+    if (preflight !== undefined) return answer.reply(204, preflight, "")
+    const refused = this.#notAllowed(legacyMethod)
+    const isPreflight = origin !== undefined && request.header("access-control-request-method") !== undefined
+    if (cors !== undefined || !isPreflight) return this.#shared.refuse(answer, refused)
+    const text = `HTTP: refused the preflight of a web page with the Origin ${logValue(origin)}: ` +
+      "set cors to Cors.make() to let the pages of allowedOrigins call the server"
+    this.#refuseWarning("cors", text, answer, refused)
   }
 
   /** Handles a GET, which opens a stream of a session, or a DELETE, which ends a session. */
@@ -256,15 +274,26 @@ export class Endpoint {
     answer.reply(202, {}, "")
   }
 
-  /**
-   * Refuses a request with a `Host` or an `Origin` that is not allowed. Behind a proxy whose name is not allowed, every
-   * request is refused. So the first request of each kind is logged as a warning, and the others at the level `Debug`.
-   */
+  /** Refuses a request by its head. */
   #refuseSource(request: HttpRequest, answer: HttpAnswer, refused: HttpRefusal): void {
-    const [header, option] = headerAndOption(refused)
-    const value = request.header(header.toLowerCase())
-    const described = value === undefined ? `without a ${header}` : `with the ${header} ${logValue(value)}`
-    const text = `HTTP: refused a request ${described}, which is not among the ${option} of the server`
+    const described = describeSource(refused, request)
+    if (described === undefined) return this.#shared.refuse(answer, refused)
+    const { option, source } = described
+    const text =
+      `HTTP: refused a request ${source}, which is not among the ${option} of the server: add it there to allow it`
+    this.#refuseWarning(option, text, answer, refused)
+  }
+
+  /**
+   * Refuses a request that an option would allow. Behind a proxy whose name is not allowed, every request is refused. So
+   * the first request of each kind is logged as a warning, and the others at the level `Debug`.
+   */
+  #refuseWarning(
+    option: "allowedHosts" | "allowedOrigins" | "cors",
+    text: string,
+    answer: HttpAnswer,
+    refused: HttpRefusal
+  ): void {
     this.#shared.refuse(answer, refused, undefined, { level: this.#warned.has(option) ? "Debug" : "Warn", text })
     this.#warned.add(option)
   }

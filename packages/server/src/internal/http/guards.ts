@@ -4,12 +4,21 @@
  * A header value that has passed is remembered, since a client sends the same values with every request. Only the
  * latest is stored.
  */
-import type { HttpRequest } from "./adapter.ts"
+import * as McpError from "@skein/protocol/McpError"
+import { logValue } from "@skein/protocol/Text"
+import type { HeadFault, HttpRequest } from "./adapter.ts"
+import { transferFault } from "./adapters/head.ts"
 import { loopback, type Resolved } from "./options.ts"
-import { type HttpRefusal, invalid } from "./refusals.ts"
+import { fromError, type HttpRefusal, invalid } from "./refusals.ts"
 
-// A name or an IPv6 literal, and a port if there is one. A `Host` has no user and no path.
-const authority = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\],]+)(?::(\d{0,5}))?$/
+// A name or an IPv6 literal, and a port if there is one. A `Host` has no user and no path. A comma would be valid, but is
+// what an adapter joins two lines with.
+const authority = /^(\[[0-9a-f:.]+\]|[a-z0-9\-._~!$&'()*+;=%]+)(?::(\d{0,5}))?$/
+
+// `application/json` with any parameters: "no charset parameter is defined […] adding one really has no effect" (RFC
+// 8259, 11). Each space can be matched in one way only, so that the time is linear.
+const jsonType =
+  /^application\/json(?:[ \t]*;(?:[ \t]*[!#$%&'*+.^_`|~\w-]+=(?:[!#$%&'*+.^_`|~\w-]+|"(?:[^"\\]|\\.)*"))?)*[ \t]*$/i
 
 const originOf = /^([a-z][a-z0-9+.-]*):\/\/(.+)$/
 
@@ -59,11 +68,37 @@ const encoded = invalid(415, "Unsupported Media Type: the body is not compressed
 const wrongAccept = invalid(406, "Not Acceptable: accept both application/json and text/event-stream")
 const noStream = invalid(406, "Not Acceptable: accept text/event-stream")
 
-/** The header that a guard has refused, and the option that would allow it. */
-export const headerAndOption = (
-  refused: HttpRefusal
-): readonly ["Host", "allowedHosts"] | readonly ["Origin", "allowedOrigins"] =>
-  refused === wrongHost ? ["Host", "allowedHosts"] : ["Origin", "allowedOrigins"]
+const wrongUrl = invalid(403, "Forbidden: the host of this URL is not among the allowedHosts of the server")
+
+const close = { connection: "close" }
+
+const headFaults: { readonly [fault in HeadFault]: HttpRefusal } = {
+  Host: invalid(400, "Bad Request: the request needs exactly one valid Host"),
+  Repeated: invalid(400, "Bad Request: a header that has one value is repeated"),
+  Mirrored: fromError(McpError.headerMismatch("a header that has one value is repeated")),
+  TooManyHeaders: invalid(431, "Request Header Fields Too Large: there are too many headers"),
+  Framing: invalid(400, "Bad Request: the length of the body is ambiguous", close),
+  Coding: invalid(501, "Not Implemented: the transfer coding is not chunked", close),
+  RequestLine: invalid(400, "Bad Request: the request line is not valid"),
+  Expectation: invalid(417, "Expectation Failed: the server supports 100-continue only")
+}
+
+const quote = (what: string, value: string | undefined): string =>
+  value === undefined ? `without a ${what}` : `with the ${what} ${logValue(value)}`
+
+/** Describes the source of a request that is not allowed, and names the option that would allow it. */
+export const describeSource = (
+  refused: HttpRefusal,
+  request: HttpRequest
+): { readonly source: string; readonly option: "allowedHosts" | "allowedOrigins" } | undefined => {
+  if (refused === wrongHost) return { source: quote("Host", request.header("host")), option: "allowedHosts" }
+  if (refused === wrongUrl) return { source: quote("URL host", request.urlHost), option: "allowedHosts" }
+  if (refused === wrongOrigin) return { source: quote("Origin", request.header("origin")), option: "allowedOrigins" }
+  return undefined
+}
+
+const isIdentity = (encoding: string): boolean =>
+  encoding.toLowerCase().split(",").every((coding) => coding.trim() === "" || coding.trim() === "identity")
 
 /** The guards of an endpoint. Each returns the reason to refuse a request, or undefined. */
 export class Guards {
@@ -71,6 +106,7 @@ export class Guards {
   readonly #origins: ReadonlySet<string> | undefined
   readonly #local: boolean
   #host: string | undefined
+  #urlHost: string | undefined
   #origin: string | undefined
   #type = "application/json"
   #accept = "application/json, text/event-stream"
@@ -84,13 +120,24 @@ export class Guards {
   /**
    * Validates `Host`, which a page after DNS rebinding cannot choose, and `Origin`: "Servers MUST validate the `Origin`
    * header on all incoming connections"; "if the `Origin` header is present and invalid, servers MUST respond with HTTP
-   * 403".
+   * 403". "A server MUST respond with a 400 status code to […] a Host header field with an invalid field value" (RFC
+   * 9112, 3.2).
    */
   source(request: HttpRequest): HttpRefusal | undefined {
+    const { headFault, urlHost } = request
+    if (headFault !== undefined) return headFaults[headFault]
     const host = request.header("host")
-    if (this.#hosts !== undefined && (host === undefined || host !== this.#host)) {
-      if (host === undefined || !this.#serves(this.#hosts, host)) return wrongHost
+    if (host === undefined ? this.#hosts !== undefined : host !== this.#host) {
+      if (host === undefined) return wrongHost
+      const parts = authority.exec(host.toLowerCase())
+      if (parts === null) return headFaults.Host
+      if (!this.#serves(parts)) return wrongHost
       this.#host = host
+    }
+    if (urlHost !== undefined && urlHost !== host && urlHost !== this.#urlHost) {
+      const parts = authority.exec(urlHost.toLowerCase())
+      if (parts === null || !this.#serves(parts)) return wrongUrl
+      this.#urlHost = urlHost
     }
     const origin = request.header("origin")
     if (origin === undefined || origin === this.#origin) return undefined
@@ -101,11 +148,10 @@ export class Guards {
     return undefined
   }
 
-  #serves(hosts: ReadonlySet<string>, host: string): boolean {
-    const parts = authority.exec(host.toLowerCase())
-    if (parts === null) return false
-    const name = relative(parts[1]!)
-    return hosts.has(name) || hosts.has(`${name}:${parts[2] ?? ""}`)
+  #serves([, host, port]: RegExpExecArray): boolean {
+    if (this.#hosts === undefined) return true
+    const name = relative(host!)
+    return this.#hosts.has(name) || this.#hosts.has(`${name}:${port ?? ""}`)
   }
 
   /**
@@ -115,11 +161,14 @@ export class Guards {
   content(request: HttpRequest): HttpRefusal | undefined {
     const type = request.header("content-type")
     if (type !== this.#type) {
-      if (type === undefined || type.split(";", 1)[0]!.trim().toLowerCase() !== "application/json") return wrongType
+      if (type === undefined || !jsonType.test(type)) return wrongType
       this.#type = type
     }
+    const coding = request.header("content-length") === undefined ? request.header("transfer-encoding") : undefined
+    const fault = coding === undefined ? undefined : transferFault(coding)
+    if (fault !== undefined) return headFaults[fault]
     const encoding = request.header("content-encoding")
-    return encoding === undefined || encoding.toLowerCase() === "identity" ? undefined : encoded
+    return encoding === undefined || encoding === "identity" || isIdentity(encoding) ? undefined : encoded
   }
 
   /**

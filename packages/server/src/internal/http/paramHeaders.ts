@@ -24,10 +24,16 @@ const ofName = (header: string | undefined, name: unknown, required: boolean): s
   return header === undefined && !required ? undefined : Header.mismatch(Header.names.name, header, text)
 }
 
-/** "A header value contains invalid characters", whether or not it belongs to a parameter of the tool. */
+/**
+ * "A header value contains invalid characters", or the header is repeated, so that a gateway may have read another
+ * value; whether or not it belongs to a parameter of the tool.
+ */
 const malformed = (request: HttpRequest): string | undefined => {
-  const bad = request.params?.find((key) => Header.decode(request.header(key)!) === undefined)
-  return bad === undefined ? undefined : `${bad} header is malformed`
+  const { params } = request
+  if (params === undefined) return undefined
+  const bad = params.find((key) => Header.decode(request.header(key)!) === undefined)
+  if (bad !== undefined) return `${bad} header is malformed`
+  return new Set(params).size < params.length ? "a header that has one value is repeated" : undefined
 }
 
 /** A tool that the caller may see; without a caller, a tool that everybody may see. */

@@ -22,16 +22,14 @@ export class LegacySseRoutes {
     this.#guards = guards
   }
 
-  /** Whether a request is for one of the two paths. */
-  serves({ path }: HttpRequest): boolean {
-    return path === this.#options.path || path === this.#options.messages
+  /** The method of one of the two paths; undefined for any other path. */
+  methodOf(path: string): "GET" | "POST" | undefined {
+    return path === this.#options.path ? "GET" : path === this.#options.messages ? "POST" : undefined
   }
 
   /** Why a request is refused before its body is read. */
   refusal(request: HttpRequest): HttpRefusal | undefined {
-    const method = request.path === this.#options.path ? "GET" : "POST"
-    if (request.method !== method) return invalid(405, "Method Not Allowed", { allow: method })
-    return method === "GET" ? this.#guards.acceptStream(request) : this.#guards.content(request)
+    return request.method === "GET" ? this.#guards.acceptStream(request) : this.#guards.content(request)
   }
 
   /** Opens a session with its stream. */

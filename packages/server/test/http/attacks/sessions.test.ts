@@ -96,7 +96,7 @@ describe("a session id", () => {
       }
       // Two session ids are refused.
       const both = { "mcp-session-id": [id, other.id] }
-      expect((yield* kit.post(server, request(1, "ping"), both)).status).toBe(404)
+      expect((yield* kit.post(server, request(1, "ping"), both)).status).toBe(400)
     })))
 
   it.live("rejects requests, streams, resumptions, responses and DELETE in another principal's session", () =>

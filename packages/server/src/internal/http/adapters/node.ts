@@ -7,7 +7,8 @@ import * as Effect from "effect/Effect"
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import type { Body, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
+import type { Body, Headers, HeadFault, HttpAnswer, HttpRequest } from "../adapter.ts"
+import * as head from "./head.ts"
 
 /** The state that all requests of one handler share. */
 export interface Shared {
@@ -27,24 +28,17 @@ export interface RequestInput {
   readonly body?: unknown
 }
 
-const absolute = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)/i
-
-const isHost = (name: string): boolean => name.length === 4 && name.toLowerCase() === "host"
-
-const isParam = (name: string): boolean =>
-  name.length > 10 && name.charCodeAt(3) === 45 && name.slice(0, 10).toLowerCase() === "mcp-param-"
-
 /** An `IncomingMessage` as an endpoint reads it. It is the origin of the messages in it. */
 export class NodeRequest implements HttpRequest {
   size = 0
   principal: Principal | undefined
   readonly path: string
-  readonly params: ReadonlyArray<string> | undefined
+  readonly headFault: HeadFault | undefined
   readonly #message: IncomingMessage
   readonly #response: ServerResponse
   readonly #shared: Shared
   readonly #given: unknown
-  readonly #host: string | undefined
+  readonly #host: string | undefined = undefined
 
   constructor(message: IncomingMessage, response: ServerResponse, shared: Shared, given: RequestInput | undefined) {
     this.#message = message
@@ -54,28 +48,21 @@ export class NodeRequest implements HttpRequest {
     this.principal = given?.principal
     // Routers that mount a handler below a path remove that path from `url`.
     const target = (message as { readonly originalUrl?: string | undefined }).originalUrl ?? message.url ?? "/"
-    let host: string | undefined
+    this.headFault = head.faultOf(message)
     if (target.charCodeAt(0) === 47) {
       const query = target.indexOf("?")
       this.path = query === -1 ? target : target.slice(0, query)
     } else {
-      // "An origin server MUST ignore the received Host header field and instead use the host information of the
-      // request-target"
-      const parts = absolute.exec(target)
-      host = parts === null ? "" : parts[1]!
+      // "An origin server MUST ignore the received Host header field (if any) and instead use the host information of
+      // the request-target" (RFC 9112, 3.2.2).
+      const parts = head.absolute.exec(target)
+      this.#host = parts?.[1]
       this.path = parts === null ? target : parts[2] === "" ? "/" : parts[2]!
     }
-    const { rawHeaders } = message
-    let hosts = 0
-    let params: Array<string> | undefined
-    for (let at = 0; at < rawHeaders.length; at += 2) {
-      const name = rawHeaders[at]!
-      if (isHost(name)) hosts++
-      else if (isParam(name)) (params ??= []).push(name.toLowerCase())
-    }
-    this.params = params
-    // Node returns the first of several: a proxy may have used another one.
-    this.#host = hosts > 1 ? "" : host
+  }
+
+  get params(): ReadonlyArray<string> | undefined {
+    return head.paramsOf(this.#message.rawHeaders)
   }
 
   get query(): string | undefined {
@@ -101,7 +88,9 @@ export class NodeRequest implements HttpRequest {
       return done(bodyOf(this.#given ?? (message as { readonly body?: unknown }).body, limit))
     }
     if (Number(message.headers["content-length"]) > limit) return done({ fault: "TooLarge" })
-    if (this.#shared.expects && message.headers.expect !== undefined) this.#response.writeContinue()
+    // A client of HTTP/1.0 does not know this status.
+    const isExpected = message.headers.expect !== undefined && message.httpVersionMinor > 0
+    if (this.#shared.expects && isExpected) this.#response.writeContinue()
     read(message, limit, done)
   }
 }
@@ -209,7 +198,9 @@ export class NodeAnswer implements HttpAnswer {
     const response = this.#response
     if (this.isClosed || response.headersSent) return
     const unread = !response.req.complete && isLong(response.req)
-    const last = unread || this.#shared.closing ? { connection: "close" } : undefined
+    const isLast = unread || this.#shared.closing || headers["connection"] === "close"
+    const last = isLast ? { connection: "close" } : undefined
+    if (isLast) head.endConnection(response.req)
     const length = status === 204 ? undefined : { "content-length": Buffer.byteLength(body) }
     response.writeHead(status, { ...this.#added, ...headers, ...length, ...last })
     // A client that sent `Expect: 100-continue` receives the status before it sends its body.

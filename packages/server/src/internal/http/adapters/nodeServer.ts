@@ -18,25 +18,84 @@ export interface Bounds {
 // How long the last bytes of the answers may take to be sent.
 const flushTimeout = 2_000
 
-/** Whether an answer has begun on a connection. Node's own listener reads the same field; there is no public API. */
-const isAnswering = (socket: Duplex): boolean =>
-  (socket as { readonly _httpMessage?: ServerResponse | null | undefined })._httpMessage?.headersSent === true
+/** The connections with a refusal that waits for earlier answers. */
+const refusing = /* @__PURE__ */ new WeakSet<Duplex>()
+
+/** The oldest answer of a connection that is not complete. There is no public API; Node's own listener reads it too. */
+const answerOf = (socket: Duplex): ServerResponse | undefined =>
+  (socket as { readonly _httpMessage?: ServerResponse | null | undefined })._httpMessage ?? undefined
 
 /**
- * Answers bytes that Node cannot parse with a JSON-RPC error. If another answer has begun on the connection, the error
- * would be read as a part of it, so nothing is sent.
+ * Sends a JSON-RPC error for bytes that are not passed to the handler, and closes the connection. The answers to earlier
+ * requests are sent before: "a server MUST send the corresponding responses in the same order" (RFC 9112, 9.3.2).
  */
-const refuseBytes = (error: Error & { readonly code?: string | undefined }, socket: Duplex): void => {
-  if (!socket.writable || error.code === "ECONNRESET" || isAnswering(socket)) return void socket.destroy()
-  const [status, reason] = error.code === "HPE_HEADER_OVERFLOW"
-    ? [431, "Request Header Fields Too Large"]
-    : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-    ? [408, "Request Timeout"]
-    : [400, "Bad Request"]
+const refuse = (socket: Duplex, status: number, reason: string): void => {
+  const answer = answerOf(socket)
+  if (answer === undefined || (!answer.headersSent && !answer.req.complete)) return send(socket, status, reason)
+  // The request was refused already, and its body cannot be read further.
+  if (!answer.req.complete) return (socket as Socket).destroySoon()
+  // A stream may be open for long.
+  if (answer.headersSent && !answer.writableEnded) return void socket.destroy()
+  if (refusing.has(socket)) return
+  refusing.add(socket)
+  answer.once("finish", () => {
+    refusing.delete(socket)
+    if (socket.writable) refuse(socket, status, reason)
+  })
+}
+
+const send = (socket: Duplex, status: number, reason: string): void => {
   const body = JSON.stringify({ jsonrpc: "2.0", error: { code: -32600, message: reason } })
-  const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n`
+  const head = `HTTP/1.1 ${status} ${reason}\r\ndate: ${new Date().toUTCString()}\r\n` +
+    `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
   socket.end(`${head}connection: close\r\n\r\n${body}`, () => socket.destroy())
 }
+
+interface ParseError extends Error {
+  readonly code?: string | undefined
+  readonly bytesParsed?: number | undefined
+  readonly rawPacket?: Buffer | undefined
+}
+
+/** Whether the parser has stopped within the first line of a connection: then the target is too long. */
+const isFirstLine = ({ bytesParsed, rawPacket }: ParseError, socket: Duplex): boolean =>
+  rawPacket !== undefined && rawPacket.length === (socket as Socket).bytesRead &&
+  !rawPacket.subarray(0, bytesParsed).includes(10)
+
+/** Whether the parser has stopped after a version. It also stops at a line without a version. */
+const isAfterVersion = ({ bytesParsed = 0, rawPacket }: ParseError): boolean =>
+  rawPacket !== undefined &&
+  /^HTTP\/\d\.\d$/.test(rawPacket.toString("latin1", Math.max(0, bytesParsed - 8), bytesParsed))
+
+/** The status of bytes that Node cannot parse. */
+const statusOf = (error: ParseError, socket: Duplex): readonly [number, string] => {
+  switch (error.code) {
+    case "HPE_HEADER_OVERFLOW":
+      return isFirstLine(error, socket) ? [414, "URI Too Long"] : [431, "Request Header Fields Too Large"]
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return [413, "Content Too Large"]
+    case "HPE_PAUSED_H2_UPGRADE":
+      return [505, "HTTP Version Not Supported"]
+    case "HPE_INVALID_VERSION":
+      return isAfterVersion(error) ? [505, "HTTP Version Not Supported"] : [400, "Bad Request"]
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return [408, "Request Timeout"]
+    default:
+      return [400, "Bad Request"]
+  }
+}
+
+/** Answers bytes that Node cannot parse. */
+const refuseBytes = (error: ParseError, socket: Duplex): void => {
+  // The client has asked to close the connection, and "MUST NOT send further requests" (RFC 9112, 9.6). Its last answer
+  // is still sent.
+  if (error.code === "HPE_CLOSED_CONNECTION") return
+  if (!socket.writable || error.code === "ECONNRESET") socket.destroy()
+  else refuse(socket, ...statusOf(error, socket))
+}
+
+/** Answers CONNECT, which Node does not pass to the handler. */
+const refuseTunnel = (_request: IncomingMessage, socket: Duplex): void => refuse(socket, 501, "Not Implemented")
 
 /** Makes a server that is not listening yet, and the set of its connections. */
 export const make = (
@@ -46,7 +105,14 @@ export const make = (
   const connectionsCheckingInterval = Math.min(headersTimeout, 5_000)
   // Not an `import`: that reads all exports of `node:http`, and one of them loads `fetch`.
   const { createServer } = process.getBuiltinModule("node:http")
-  const server = createServer({ headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval }, handle)
+  const server = createServer({
+    headersTimeout,
+    requestTimeout,
+    keepAliveTimeout,
+    connectionsCheckingInterval,
+    // The handler checks it, and answers with a JSON-RPC error.
+    requireHostHeader: false
+  }, handle)
   server.maxConnections = maxConnections
   // Node does not count a connection without a request as idle, and would wait for it during the shutdown.
   const sockets = new Set<Socket>()
@@ -56,6 +122,8 @@ export const make = (
   })
   // Without this listener, Node answers `Expect: 100-continue` before the head is validated.
   server.on("checkContinue", handle)
+  server.on("checkExpectation", handle)
+  server.on("connect", refuseTunnel)
   server.on("clientError", refuseBytes)
   return { server, sockets }
 }

@@ -17,7 +17,8 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { type Body, decodeBody, type Headers, type HttpAnswer, type HttpRequest } from "../adapter.ts"
+import { type Body, decodeBody, type Headers, type HeadFault, type HttpAnswer, type HttpRequest } from "../adapter.ts"
+import * as head from "./head.ts"
 import { encoder, highWaterMark, StreamingAnswer } from "./streamingAnswer.ts"
 
 const services = /* @__PURE__ */ Context.omit(Scope.Scope, Layer.CurrentMemoMap)
@@ -57,6 +58,10 @@ const bodyOf = (exit: Exit.Exit<ArrayBuffer, HttpServerError>): Body => {
   return { fault: failed !== undefined && isTooLarge(failed.error) ? "TooLarge" : "Aborted" }
 }
 
+/** The request of `node:http` behind a request of the router. On another platform the source is a `Request`. */
+const messageOf = ({ source }: HttpServerRequest): head.Message | undefined =>
+  "rawHeaders" in source ? source as head.Message : undefined
+
 /** The request of a route, as an endpoint reads it. */
 export class RouterRequest implements HttpRequest {
   size = 0
@@ -78,6 +83,13 @@ export class RouterRequest implements HttpRequest {
     this.#headers = request.headers
     this.#answer = answer
     this.#all = context
+  }
+
+  get headFault(): HeadFault | undefined {
+    const message = messageOf(this.#request)
+    if (message === undefined) return undefined
+    // The router still answers requests after `Connection: close`. This one must not reach a handler.
+    return head.isAfterEnd(message) ? "Framing" : head.faultOf(message)
   }
 
   get method(): string {
@@ -109,6 +121,8 @@ export class RouterRequest implements HttpRequest {
   }
 
   get params(): ReadonlyArray<string> | undefined {
+    const message = messageOf(this.#request)
+    if (message !== undefined) return head.paramsOf(message.rawHeaders)
     let params: Array<string> | undefined
     for (const name in this.#headers) if (name.startsWith(Header.paramKeyPrefix)) (params ??= []).push(name)
     return params
@@ -135,12 +149,13 @@ export class RouterRequest implements HttpRequest {
 }
 
 // The head of a stream is sent with its first chunk, and the first message may come much later.
-const head: readonly [Uint8Array] = [new Uint8Array(0)]
+const primer: readonly [Uint8Array] = [new Uint8Array(0)]
 
 /** The answer to a request. The response of the route is made when its head is known. */
 export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
   /** The fiber that reads the body, while it does. */
   reading: Fiber.Fiber<unknown, HttpServerError> | undefined = undefined
+  readonly #request: HttpServerRequest
   readonly #scope: Scope.Scope
   readonly #settle: (response: Effect.Effect<HttpServerResponse.HttpServerResponse>) => void
   #chunks: Array<Uint8Array> = []
@@ -151,10 +166,12 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
   #taker: ((chunks: Pulled) => void) | undefined = undefined
 
   constructor(
+    request: HttpServerRequest,
     scope: Scope.Scope,
     settle: (response: Effect.Effect<HttpServerResponse.HttpServerResponse>) => void
   ) {
     super()
+    this.#request = request
     this.#scope = scope
     this.#settle = settle
   }
@@ -166,6 +183,8 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
   reply(status: number, headers: Headers, body: string): void {
     if (this.isClosed) return
     this.isClosed = true
+    const message = headers["connection"] === "close" ? messageOf(this.#request) : undefined
+    if (message !== undefined) head.endConnection(message)
     const options = { status, headers: this.withAdded(headers) }
     const response = body === "" ? HttpServerResponse.empty(options) : HttpServerResponse.text(body, options)
     this.#settle(Effect.succeed(response))
@@ -235,7 +254,7 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     return Effect.suspend((): Pulled => {
       if (this.#primed) return this.#take() ?? wait
       this.#primed = true
-      return Effect.succeed(head)
+      return Effect.succeed(primer)
     })
   }
 

@@ -60,6 +60,7 @@ export class WebRequest implements HttpRequest {
   size = 0
   readonly method: string
   readonly path: string
+  readonly urlHost: string | undefined
   principal: Principal | undefined
   readonly context: Context.Context<never> | undefined
   readonly #request: Request
@@ -68,7 +69,10 @@ export class WebRequest implements HttpRequest {
 
   constructor(request: Request, answer: WebAnswer, given: RequestInput | undefined) {
     this.method = request.method
-    this.path = target.exec(request.url)?.[2] ?? "/"
+    const parts = target.exec(request.url)
+    this.path = parts?.[2] ?? "/"
+    // Next.js writes the host that it listens on into the URL of each request, and passes a subclass with `nextUrl`.
+    this.urlHost = "nextUrl" in request ? undefined : parts?.[1]
     this.principal = given?.principal
     this.context = given?.context
     this.#request = request

@@ -1,0 +1,92 @@
+/** The bytes of HTTP on each adapter, behind the HTTP servers that users run it on. */
+import { describe, expect, it } from "@effect/vitest"
+import * as LegacySse from "@skein/server/LegacySse"
+import * as McpServer from "@skein/server/McpServer"
+import * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Server } from "../adapters.ts"
+import * as kit from "../kit.ts"
+import { type Answers, type Case, endpointSections, type Section, sections } from "./cases.ts"
+import { decisions } from "./hostDecisions.ts"
+import { type HostName, hosts } from "./hosts.ts"
+import { next, type Route, streamableHttp } from "./requests.ts"
+
+/** A server that counts the calls that reach its tool. */
+const counting = () => {
+  const calls: Array<string> = []
+  const server: Server = McpServer.layer(
+    { name: "wire", version: "1" },
+    Tool.layer(Tool.make("echo", { input: { text: Schema.String } }), ({ text }) =>
+      Effect.sync(() => {
+        calls.push(text)
+        return text
+      }))
+  )
+  return { calls, server }
+}
+
+const statusesIn = (text: string): Answers =>
+  [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+
+/** Sends a case and the next request on one connection, and reads until the server closes it. */
+const exchange = (at: { readonly port: number }, route: Route, { bytes, next: mode }: Case) =>
+  Effect.scoped(Effect.gen(function*() {
+    const raw = yield* kit.raw(at)
+    raw.write(Buffer.from(mode === undefined ? bytes + next(route) : bytes, "latin1"))
+    if (mode === "end") raw.end()
+    if (mode === "later") {
+      yield* raw.until("HTTP/1.1")
+      // A server that has closed the connection does not read it.
+      raw.write(next(route))
+    }
+    return (yield* raw.closed).text
+  }))
+
+const row = (what: string, answers: Answers, calls: number, isNamed: boolean): string =>
+  `${what} → ${answers.join(", ")} · ${calls} calls${isNamed ? "" : " · without its header"}`
+
+/** Compares all cases of a section in one assertion, which shows every difference at once. */
+const run = (
+  name: HostName,
+  at: { readonly port: number },
+  route: Route,
+  { cases }: Section,
+  calls: Array<string>
+) =>
+  Effect.gen(function*() {
+    const actual: Array<string> = []
+    const expected: Array<string> = []
+    for (const one of cases) {
+      const decision = decisions[name][one.what]
+      const answers = (decision?.answers ?? one.answers).map((status) => status === 200 ? route.ok : status)
+      const reached = decision?.calls ?? answers.filter((status) => status === route.ok).length
+      calls.length = 0
+      const text = yield* exchange(at, route, one)
+      const isNamed = decision !== undefined || one.header === undefined || one.header.test(text)
+      actual.push(row(one.what, statusesIn(text), calls.length, isNamed))
+      expected.push(row(one.what, answers, reached, true))
+    }
+    expect(actual).toEqual(expected)
+  })
+
+describe("the decisions of HTTP servers", () => {
+  it("name cases of the table", () => {
+    const known = new Set([...sections(streamableHttp), ...endpointSections(streamableHttp)]
+      .flatMap(({ cases }) => cases.map(({ what }) => what)))
+    const named = Object.values(decisions).flatMap((one) => Object.keys(one))
+    expect(named.filter((what) => !known.has(what))).toEqual([])
+  })
+})
+
+describe.each(hosts)("$name", ({ name, serve }) => {
+  it.live.each([...sections(streamableHttp), ...endpointSections(streamableHttp)])(
+    "$clause",
+    (section) =>
+      Effect.scoped(Effect.gen(function*() {
+        const { calls, server } = counting()
+        const at = yield* serve(server, { legacySse: LegacySse.make() })
+        yield* run(name, at, streamableHttp, section, calls)
+      }))
+  )
+})
