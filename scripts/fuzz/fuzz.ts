@@ -1,11 +1,13 @@
 /** Runs the targets in turn, each with its own seed for each run. */
 import * as Effect from "effect/Effect"
 import * as Random from "../../packages/protocol/test/oracle/Random.ts"
+import { cliTarget } from "./cliTarget.ts"
+import { clientTarget } from "./clientTarget.ts"
 import { codecTarget } from "./codecTarget.ts"
 import { close, serverTarget } from "./serverTarget.ts"
 import type { Target } from "./target.ts"
 
-export const targets: ReadonlyArray<Target> = [codecTarget, serverTarget]
+export const targets: ReadonlyArray<Target> = [codecTarget, serverTarget, clientTarget, cliTarget]
 
 /** What to run. */
 export interface Plan {

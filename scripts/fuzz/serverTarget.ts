@@ -1,6 +1,4 @@
 /** A server that reads hostile requests, notifications and responses of a client, in every revision. */
-import * as Codec from "@skein/protocol/Codec"
-import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
@@ -9,10 +7,10 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type * as Random from "../../packages/protocol/test/oracle/Random.ts"
 import * as Hostile from "./hostileJson.ts"
+import { written } from "./samples.ts"
 import * as Server from "./server.ts"
 import { errorLogger, observed, type Report, settle, type Target } from "./target.ts"
 import { TextConnection } from "./textConnection.ts"
@@ -29,21 +27,6 @@ const capabilities = {
 }
 
 const clientInfo = { name: "fuzz", version: "1" }
-
-/** A value of a schema as the revision writes it, or as the model has it. */
-const written = (
-  random: Random.Random,
-  method: Method.AnyRequest | Method.AnyNotification,
-  revision: Revision.Revision,
-  part: "params" | "result"
-): unknown => {
-  const schema = part === "params" ? method.params : (method as Method.AnyRequest).result
-  const value = random.pick(Hostile.samples(schema, `${method.name} ${part}`))
-  const encoded = part === "params"
-    ? Codec.encodeParams(method, revision, value as JsonRpc.JsonObject)
-    : Codec.encodeResult(method as Method.AnyRequest, revision, value as JsonRpc.JsonObject)
-  return Result.isSuccess(encoded) ? encoded.success : value
-}
 
 /** Params that reach a handler. */
 const targeted = (random: Random.Random, method: string, value: unknown): unknown => {

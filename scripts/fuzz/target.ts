@@ -4,7 +4,9 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
+import * as References from "effect/References"
 import type * as Random from "../../packages/protocol/test/oracle/Random.ts"
+import { isUnprintable } from "./samples.ts"
 
 /** Reports a fault of the run. */
 export type Report = (fault: string) => void
@@ -23,6 +25,22 @@ export const errorLogger = (report: Report): Logger.Logger<unknown, void> =>
   Logger.make(({ cause, logLevel, message }) => {
     if (logLevel === "Error" || logLevel === "Fatal") {
       report(shorten(`logged: ${String(message)} ${Cause.pretty(cause)}`))
+    }
+  })
+
+const texts = (value: unknown): string =>
+  typeof value === "string" ? value : value instanceof Error ? "" : JSON.stringify(value) ?? ""
+
+/**
+ * Makes a logger that reports errors as faults, and also messages and annotations with characters that could control a
+ * terminal. Lines with the annotation `mcp.level` are messages of the server: they have the level that it chose.
+ */
+export const printableLogger = (report: Report): Logger.Logger<unknown, void> =>
+  Logger.make((entry) => {
+    const annotations = entry.fiber.getRef(References.CurrentLogAnnotations)
+    if (annotations["mcp.level"] === undefined) errorLogger(report).log(entry)
+    for (const text of [entry.message, ...Object.values(annotations)].flat().map(texts)) {
+      if (isUnprintable(text)) report(shorten(`unprintable characters in a log line: ${JSON.stringify(text)}`))
     }
   })
 

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import { pass, result, settle, shapes, TaskServer } from "../../client/test/tasks/kit.ts"
 import { call, resolveEnv } from "../src/internal/call.ts"
 import type { Invocation } from "../src/internal/callCommand.ts"
@@ -99,6 +100,24 @@ for (const shape of shapes) {
       }))
   })
 }
+
+describe("skein-call --timeout", () => {
+  it.effect("bounds the list of tools and the log level of --verbose as well", () =>
+    Effect.gen(function*() {
+      const { transport } = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
+      const fiber = yield* Effect.forkChild(
+        call(transport, invocationOf({ tool: undefined, verbose: true, timeout: 5_000 }), {
+          print: () => Effect.void,
+          warn: () => {}
+        })
+      )
+      yield* settle
+      // The client probes the server first.
+      for (let second = 0; second < 11; second++) yield* pass("1 second")
+      const error = yield* Effect.flip(Fiber.join(fiber))
+      assert.strictEqual(error.message, "The server did not list its tools within 5000 ms")
+    }))
+})
 
 describe("skein-call --env", () => {
   it("passes a variable without a value on from this process, and one that is not set as undefined", () => {

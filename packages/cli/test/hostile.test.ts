@@ -6,7 +6,7 @@ import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { type Json, result, toolResults } from "../../client/test/attacks/kit.ts"
+import { deep, type Json, result, toolResults } from "../../client/test/attacks/kit.ts"
 import { call } from "../src/internal/call.ts"
 import { resultText, sanitize, toolLine } from "../src/internal/format.ts"
 import { invocationOf } from "./invocation.ts"
@@ -56,6 +56,18 @@ describe("a hostile text", () => {
     ]
     clean(sanitize(resultText({ content } as unknown as CallToolResult)))
     clean(sanitize(resultText({ content: [], structuredContent: { [evil]: evil } } as unknown as CallToolResult)))
+  })
+
+  it("is not needed for the line of a tool: a type that is not a text, and values nested deeper than the stack, are left out", () => {
+    const properties = {
+      a: { type: ["string", { toString: 1, valueOf: 1 }, JSON.parse(deep.arrays)] },
+      b: { const: JSON.parse(deep.arrays) },
+      c: { enum: ["x", JSON.parse(deep.objects)] }
+    }
+    assert.strictEqual(
+      toolLine({ name: "t", inputSchema: { type: "object", properties } } as unknown as Tool),
+      "t(a?: string, b?: …, c?: \"x\"|…)"
+    )
   })
 
   it.live("is escaped in the name of a server, in its progress and in its errors", () =>

@@ -152,6 +152,10 @@ export interface Handlers<RF = never, RU = never> {
 
 export { Elicitation }
 
+// The answer to such a field cannot be written in a revision that does not have it.
+const hasMultipleChoice = ({ properties }: Wire.RequestedSchema): boolean =>
+  Object.values(properties).some(({ type }) => type === "array")
+
 const fill = (form: Form.Form, answer: FormAnswer): Effect.Effect<Wire.ElicitResult> => {
   // "The `content` field is typically omitted": values that the user did not submit are not sent.
   if (answer.action !== "accept") return Effect.succeed({ action: answer.action })
@@ -175,17 +179,19 @@ export const layer = <RF = never, RU = never>(
     Elicitation,
     Effect.map(captureServices<RF | RU>(), (provide): ElicitationHandler => ({
       form: form && (({ message, requestedSchema }, server, forms) =>
-        Result.match(Form.readForm(requestedSchema, maxFields, forms), {
-          onFailure: invalidRequest,
-          onSuccess: (read) => {
-            const { defaults, settle } = read
-            const problem = (content: Content) => Result.getOrUndefined(Result.flip(settle(content)))
-            const request = { server, message, requestedSchema, defaults, problem }
-            return Result.succeed(
-              Effect.flatMap(provide(Effect.suspend(() => form(request))), (answer) => fill(read, answer))
-            )
-          }
-        })),
+        server.revision < "2025-11-25" && hasMultipleChoice(requestedSchema)
+          ? invalidRequest(`${server.revision} does not support multiple choice in a form`)
+          : Result.match(Form.readForm(requestedSchema, maxFields, forms), {
+            onFailure: invalidRequest,
+            onSuccess: (read) => {
+              const { defaults, settle } = read
+              const problem = (content: Content) => Result.getOrUndefined(Result.flip(settle(content)))
+              const request = { server, message, requestedSchema, defaults, problem }
+              return Result.succeed(
+                Effect.flatMap(provide(Effect.suspend(() => form(request))), (answer) => fill(read, answer))
+              )
+            }
+          })),
       url: url && (({ elicitationId, message, url: text }, server, required) =>
         Result.match(Url.parseUrl(text), {
           onFailure: invalidRequest,

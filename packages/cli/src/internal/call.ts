@@ -28,17 +28,19 @@ const withoutResponse: ReadonlySet<ClientError["reason"]["_tag"]> = /* @__PURE__
   ["ConnectionFailed", "Closed", "HttpError", "Unauthorized", "Timeout", "NegotiationFailed"] as const
 )
 
-const connect = ({ options, transport }: Server, { timeout }: Invocation) => {
-  const connecting = Client.make(transport, { info: { name: "skein-call", version }, ...options })
-  if (timeout === undefined) return connecting
-  return Effect.timeoutOrElse(connecting, {
+/** Fails an effect that takes longer than `--timeout`. `what` was not done: the beginning of the message. */
+const within = <A, R>(effect: Effect.Effect<A, ClientError, R>, { timeout }: Invocation, what: string) =>
+  timeout === undefined ? effect : Effect.timeoutOrElse(effect, {
     duration: timeout,
-    orElse: () =>
-      Effect.fail(
-        new ClientError({ reason: new Timeout({ message: `The client did not connect within ${timeout} ms` }) })
-      )
+    orElse: () => Effect.fail(new ClientError({ reason: new Timeout({ message: `${what} within ${timeout} ms` }) }))
   })
-}
+
+const connect = ({ options, transport }: Server, invocation: Invocation) =>
+  within(
+    Client.make(transport, { info: { name: "skein-call", version }, ...options }),
+    invocation,
+    "The client did not connect"
+  )
 
 /** Formats a result. One that is nested deeper than the stack cannot be formatted, which is the fault of the server. */
 const format = (name: string, text: () => string): Effect.Effect<string, ClientError> =>
@@ -50,19 +52,19 @@ const format = (name: string, text: () => string): Effect.Effect<string, ClientE
     }
   })
 
-const listTools = (client: Client.Client, { json }: Invocation, { print, warn }: Console) =>
+const listTools = (client: Client.Client, invocation: Invocation, { print, warn }: Console) =>
   Effect.gen(function*() {
-    const tools = yield* client.listTools()
-    if (json) yield* print(yield* format("tools/list", () => JSON.stringify(tools, undefined, 2)))
+    const tools = yield* within(client.listTools(), invocation, "The server did not list its tools")
+    if (invocation.json) yield* print(yield* format("tools/list", () => JSON.stringify(tools, undefined, 2)))
     else if (tools.length === 0) warn("The server has no tools")
     else yield* print(tools.map(toolLine).join("\n"))
     return 0
   })
 
 /** Writes the log messages of the server as they arrive, so that they come before the result. */
-const tailLogs = (client: Client.Client) =>
+const tailLogs = (client: Client.Client, { timeout }: Invocation) =>
   Effect.gen(function*() {
-    yield* Effect.ignore(client.setLoggingLevel("debug"))
+    yield* Effect.ignore(client.setLoggingLevel("debug", { timeout, maxTimeout: timeout }))
     return yield* Effect.forkScoped(Logging.forward(client), { startImmediately: true })
   })
 
@@ -129,7 +131,7 @@ export const call = (
       const { name = "an unnamed server", version = "" } = client.server ?? {}
       console.warn(sanitize(`Connected to ${name} ${version} (protocol ${client.revision})`))
     }
-    const logs = verbose ? yield* tailLogs(client) : undefined
+    const logs = verbose ? yield* tailLogs(client, invocation) : undefined
     const created = yield* Deferred.make<RemoteTask>()
     let task: RemoteTask | undefined
     const started = startCall(client, invocation, console, (made) => {

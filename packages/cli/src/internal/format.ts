@@ -58,17 +58,26 @@ export const resultText = ({ content, structuredContent }: CallToolResult): stri
     ? JSON.stringify(structuredContent, undefined, 2)
     : content.map(blockText).join("\n")
 
+const valueText = (value: unknown): string => {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // The value is nested deeper than the stack.
+    return "…"
+  }
+}
+
 const typeText = (schema: unknown, depth = 0): string => {
   if (!isObject(schema) || depth > 2) return "any"
   const { anyOf, const: only, enum: values, items, oneOf, type } = schema
-  if (only !== undefined) return JSON.stringify(only)
-  if (Array.isArray(values)) return values.slice(0, 8).map((value) => JSON.stringify(value)).join("|")
+  if (only !== undefined) return valueText(only)
+  if (Array.isArray(values)) return values.slice(0, 8).map(valueText).join("|")
   const some = anyOf ?? oneOf
   if (Array.isArray(some)) {
     return [...new Set(some.slice(0, 8).map((each) => typeText(each, depth + 1)))].join("|")
   }
   if (type === "array") return `${typeText(items, depth + 1)}[]`
-  if (Array.isArray(type)) return type.slice(0, 8).join("|")
+  if (Array.isArray(type)) return type.filter((each) => typeof each === "string").slice(0, 8).join("|")
   return typeof type === "string" ? type : "any"
 }
 

@@ -36,4 +36,14 @@ describe("the error text of a server", () => {
       // The error itself is logged with its cause.
       assert.strictEqual(fieldsOf(error).error?.message, "No:\n\tnot\\u{1b}[2J this\\u{7}\\u{202e} one\\u{d}no")
     }))
+
+  it.effect("is shortened in the message of a failed negotiation", () =>
+    Effect.gen(function*() {
+      const { transport } = ScriptedServer.make(() => ScriptedServer.failure(-32_603, "x".repeat(1_000_000)))
+      const shortened = `${"x".repeat(4_096)}…`
+      const session = yield* Effect.flip(Client.make(transport, { revisions: ["2025-11-25"] }))
+      assert.strictEqual(session.message, `The server refused to initialize: ${shortened}`)
+      const stateless = yield* Effect.flip(Client.make(transport, { revisions: ["2026-07-28"] }))
+      assert.strictEqual(stateless.message, `The server does not support "2026-07-28": ${shortened}`)
+    }))
 })

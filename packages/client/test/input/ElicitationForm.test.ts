@@ -168,6 +168,16 @@ for (const revision of revisions) {
         assert.deepStrictEqual(shown, [])
       }))
 
+    if (revision === "2025-06-18") {
+      it.effect("rejects a form with multiple choice, which has no answer in this revision, without the handler", () =>
+        Effect.gen(function*() {
+          const requestedSchema = form({ a: { type: "array", items: { type: "string", enum: ["x"] } } })
+          const { error } = yield* asked(revision, () => Effect.die("asked"), requestedSchema)
+          assert.strictEqual(error.code, -32_602)
+          assert.strictEqual(error.message, "2025-06-18 does not support multiple choice in a form")
+        }))
+    }
+
     it.effect("responds to a defect of the handler with an internal error and a reference, and logs the cause", () =>
       logged((lines) =>
         Effect.gen(function*() {

@@ -22,13 +22,16 @@ import {
 // How many characters of a server's message an error message contains.
 const maxMessage = 4_096
 
+/** The message of a server, as a part of an error message. */
+export const quotedMessage = (message: string): string => printableLines(message, maxMessage)
+
 /** How a session ended, as the end of a sentence. */
 export const endText = (end: SessionEnd | undefined): string => {
   switch (end?._tag) {
     case "Lost":
       return `: ${end.cause.message}`
     case "Refused":
-      return `: ${printableLines(end.message, maxMessage)}`
+      return `: ${quotedMessage(end.message)}`
     case "ClosedByPeer":
       return ": the server ended it"
     case "ClosedByUs":
@@ -41,7 +44,7 @@ export const endText = (end: SessionEnd | undefined): string => {
 /** The `ClientError` for the failure of a request. */
 export const fromRequest = (method: string, error: McpError.McpError | RequestError): ClientError => {
   if (McpError.isMcpError(error)) {
-    const message = `${method}: ${printableLines(error.message, maxMessage)}`
+    const message = `${method}: ${quotedMessage(error.message)}`
     return new ClientError({ reason: new ProtocolError({ message, error, cause: error }), method })
   }
   const { undelivered } = error

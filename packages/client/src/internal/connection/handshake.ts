@@ -24,7 +24,7 @@ import { ClientError, InvalidResponse, NegotiationFailed } from "../../ClientErr
 import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Agreement } from "./connection.ts"
 import { fromHandshake, revealsRevision } from "./handshakeFailure.ts"
-import { fromRequest } from "../calls/failure.ts"
+import { fromRequest, quotedMessage } from "../calls/failure.ts"
 
 /** The settings of the handshake. */
 export interface Settings {
@@ -92,7 +92,7 @@ const readFailure = (error: McpError.McpError | RequestError): Effect.Effect<Pro
   }
   const { code, message, data } = error
   if (code === undefined || !McpError.isRequestEra({ code, message, data })) {
-    return Effect.succeed({ _tag: "Legacy", why: message })
+    return Effect.succeed({ _tag: "Legacy", why: quotedMessage(message) })
   }
   const versions = JsonRpc.isObject(data) ? data["supported"] : undefined
   return error.reason === "UnsupportedProtocolVersion" && Array.isArray(versions)
@@ -142,7 +142,7 @@ export const initialize = (
         // the data of a refused version.
         const { code = -32603, message, data } = failure
         const error = McpError.fromErrorObject({ code, message, data }, revision)
-        return negotiation(method, `The server refused to initialize: ${message}`, error)
+        return negotiation(method, `The server refused to initialize: ${quotedMessage(message)}`, error)
       }
     )
     const { protocolVersion, capabilities, serverInfo, instructions } = result

@@ -18,6 +18,7 @@ import { ClientError, Closed, ConnectionFailed } from "../../ClientError.ts"
 import type * as Reconnect from "../../Reconnect.ts"
 import { delayAfter } from "../backoff.ts"
 import type { Middleware } from "../../Middleware.ts"
+import { quotedMessage } from "../calls/failure.ts"
 import { clientError, within } from "../errors.ts"
 import type { Aspect } from "./poolChanges.ts"
 import { type Items, type Kind, request, ServerLists } from "./serverLists.ts"
@@ -86,7 +87,11 @@ const maxPermitTime = "5 seconds"
 
 const ended = (name: string, client: Client.Client): Effect.Effect<ClientError> =>
   Effect.map(client.ended, (end) => {
-    const why = end._tag === "Lost" ? `: ${end.cause.message}` : end._tag === "Refused" ? `: ${end.message}` : ""
+    const why = end._tag === "Lost"
+      ? `: ${end.cause.message}`
+      : end._tag === "Refused"
+      ? `: ${quotedMessage(end.message)}`
+      : ""
     return new ClientError({ reason: new Closed({ message: `The connection to ${name} has ended${why}`, end }) })
   })
 
