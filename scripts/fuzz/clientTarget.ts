@@ -123,7 +123,7 @@ export const described = ({ message }: { readonly message: unknown }): string | 
 }
 
 /** Checks the end of a call: it succeeds, or fails with a `ClientError` that can be shown. */
-const checked = (revision: string, exit: Exit.Exit<unknown, ClientError>, report: Report): void => {
+export const checked = (revision: string, exit: Exit.Exit<unknown, ClientError>, report: Report): void => {
   if (exit._tag === "Success") return
   if (Cause.hasDies(exit.cause)) return report(`${revision}: died: ${Cause.pretty(exit.cause).slice(0, 3_000)}`)
   for (const reason of exit.cause.reasons) {

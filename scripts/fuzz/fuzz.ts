@@ -4,10 +4,19 @@ import * as Random from "../../packages/protocol/test/oracle/Random.ts"
 import { cliTarget } from "./cliTarget.ts"
 import { clientTarget } from "./clientTarget.ts"
 import { codecTarget } from "./codecTarget.ts"
-import { close, serverTarget } from "./serverTarget.ts"
+import { framesTarget } from "./framesTarget.ts"
+import { serverTarget } from "./serverTarget.ts"
 import type { Target } from "./target.ts"
+import { wireTarget } from "./wireTarget.ts"
 
-export const targets: ReadonlyArray<Target> = [codecTarget, serverTarget, clientTarget, cliTarget]
+export const targets: ReadonlyArray<Target> = [
+  codecTarget,
+  serverTarget,
+  clientTarget,
+  cliTarget,
+  framesTarget,
+  wireTarget
+]
 
 /** What to run. */
 export interface Plan {
@@ -72,7 +81,7 @@ export const fuzz = async ({ at, milliseconds, only, print, runs = Infinity, see
       announced = Date.now()
       print(`${new Date().toISOString()} ${JSON.stringify(Object.fromEntries(counts))} faults ${faults}`)
     }
-    await Effect.runPromise(close)
+    for (const { close = Effect.void } of chosen) await Effect.runPromise(close)
   } finally {
     process.off("uncaughtException", outside)
     process.off("unhandledRejection", outside)

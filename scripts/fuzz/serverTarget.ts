@@ -134,7 +134,7 @@ const serverOf = Effect.gen(function*() {
 })
 
 /** Ends the server. */
-export const close = Effect.suspend(() => {
+const close = Effect.suspend(() => {
   const scope = built?.scope
   built = undefined
   return scope === undefined ? Effect.void : Scope.close(scope, Exit.void)
@@ -153,6 +153,7 @@ const withServer = <A, E>(
 
 export const serverTarget: Target = {
   name: "server",
+  close,
   run: (random, report) =>
     withServer(
       report,

@@ -16,6 +16,8 @@ export interface Target {
   readonly name: string
   /** Sends hostile messages. Reports defects, and logs with the level `Error`. */
   readonly run: (random: Random.Random, report: Report) => Effect.Effect<void>
+  /** Ends what all runs share. */
+  readonly close?: Effect.Effect<unknown> | undefined
 }
 
 const shorten = (text: string): string => text.length > 3_000 ? `${text.slice(0, 3_000)}…` : text
