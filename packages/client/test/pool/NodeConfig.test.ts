@@ -154,7 +154,7 @@ describe("a pool from a configuration", () => {
       const pool = yield* ClientPool.fromConfig(NodeConfig.object({ mcpServers: { a: { type: "sse", url } } }))
       const client = yield* pool.client("a")
       assert.deepStrictEqual((yield* client.callTool("greet")).content, [{ type: "text", text: "Hello" }])
-      assert.strictEqual(client.serverProfile.httpMode, "sse")
+      assert.strictEqual(client.serverProfile?.httpMode, "sse")
     }).pipe(Effect.scoped))
 
   it.live("reload keeps unchanged servers, replaces changed ones, and closes removed ones", () =>
