@@ -16,7 +16,7 @@ const long = [
   "packages/tasks/test/{protocol/Shutdown,hostile/Names}.test.ts",
   "docs/test/tasksMachines.test.ts",
   "examples/{everythingClient,sqlite,tourTasks}.test.ts",
-  "interop/test/{allPairsStdio,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,skeinCall}.test.ts",
+  "interop/test/{allPairsStdio,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
   "scripts/soak/soak.test.ts"
 ]
 

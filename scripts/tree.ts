@@ -20,7 +20,7 @@ export const largeModuleLines = 500
  */
 export const minModuleLines = 30
 
-const lock = "package-lock.json"
+const lock = /(^|\/)package-lock\.json$/
 const packageModule = /^packages\/[^/]+\/src\/.+\.ts$/
 const internalModule = /^packages\/[^/]+\/src\/(?!bin\/).+\/[^/]+\.ts$/
 
@@ -33,10 +33,10 @@ interface Lock {
  * file, and `npm ci` then fails on every machine. Add such an entry by hand, with its version, `os`, `cpu` and
  * `optional`.
  */
-const lockProblem = (text: string): string | undefined => {
+const lockProblem = (path: string, text: string): string | undefined => {
   const found = /"resolved": "https?:[^"]*"/.exec(text)
   if (found !== null) {
-    return `${lock}: contains the address of a registry (${found[0]}): set omit-lockfile-registry-resolved`
+    return `${path}: contains the address of a registry (${found[0]}): set omit-lockfile-registry-resolved`
   }
   const packages = (JSON.parse(text) as Lock).packages ?? {}
   const missing = Object.entries(packages).flatMap(([at, { optionalDependencies = {} }]) =>
@@ -44,7 +44,7 @@ const lockProblem = (text: string): string | undefined => {
       packages[`node_modules/${name}`] === undefined && packages[`${at}/node_modules/${name}`] === undefined
     )
   )
-  return missing.length === 0 ? undefined : `${lock}: lacks ${missing.join(", ")}`
+  return missing.length === 0 ? undefined : `${path}: lacks ${missing.join(", ")}`
 }
 
 const lineCount = (bytes: Buffer): number => bytes.toString("utf8").split("\n").length - (bytes.at(-1) === 10 ? 1 : 0)
@@ -59,7 +59,7 @@ export const warning = (path: string, bytes: Buffer): string | undefined => {
 
 /** Returns the problem of one file, or `undefined`. A file with a NUL byte is binary and has no lines. */
 export const problem = (path: string, bytes: Buffer): string | undefined => {
-  if (path === lock) return lockProblem(bytes.toString("utf8"))
+  if (lock.test(path)) return lockProblem(path, bytes.toString("utf8"))
   if (bytes.includes(0)) return undefined
   const lines = lineCount(bytes)
   if (lines > maxLines) return `${path}: ${lines} lines exceed the limit of ${maxLines}: split the file by concept`
