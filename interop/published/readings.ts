@@ -72,7 +72,9 @@ const readAll = async (reader: Reader, { calls, prompts, reads }: Requests): Pro
     if (has(capabilityOf[name])) await record(name, () => reader.list(name))
   }
   if (has("tools")) {
-    for (const [tool, args] of calls) await record(`call ${tool}`, () => reader.call(tool, args))
+    for (const [tool, args] of calls) {
+      await record(`call ${tool} ${JSON.stringify(args)}`, () => reader.call(tool, args))
+    }
     await record("unknown tool", () => reader.call(unknownTool, {}))
   }
   if (has("resources")) {
@@ -80,7 +82,9 @@ const readAll = async (reader: Reader, { calls, prompts, reads }: Requests): Pro
     await record("unknown resource", () => reader.read(unknownResource))
   }
   if (has("prompts")) {
-    for (const [prompt, args] of prompts) await record(`prompt ${prompt}`, () => reader.prompt(prompt, args))
+    for (const [prompt, args] of prompts) {
+      await record(`prompt ${prompt} ${JSON.stringify(args)}`, () => reader.prompt(prompt, args))
+    }
     await record("unknown prompt", () => reader.prompt(unknownPrompt, {}))
   }
   return JSON.parse(JSON.stringify(results)) as Reading

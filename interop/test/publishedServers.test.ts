@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
 import { compare, type Difference, type Found } from "../published/differences.ts"
 import { emptyHome, missing, pinned, program } from "../published/installation.ts"
 import { type Reading, readWithSdkV1, readWithSdkV2, readWithSkein, type Target } from "../published/readings.ts"
@@ -45,6 +45,9 @@ const summary = (reading: Reading): string =>
     )
     .join(", ")
 
+// The programs start slowly, and the machine may have two cores.
+vi.setConfig({ maxConcurrency: 2 })
+
 const rows = new Map<string, ReadonlyArray<string>>()
 
 describe.skipIf(missing !== undefined).concurrent(missing ?? "published servers", () => {
@@ -80,5 +83,8 @@ describe.skipIf(missing !== undefined).concurrent(missing ?? "published servers"
 it.skipIf(missing !== undefined || process.argv.includes("-t"))("lists the published servers in a table", async () => {
   const header = ["Server", "Version", "Revision", "Compared", "Differences"]
   const table = alignedTable(header, servers.map(({ name }) => rows.get(name) ?? [name, "not read", "", "", ""]))
-  await expect(table).toMatchFileSnapshot("../published/servers.md")
+  const reasons = general.map(({ reason }) => `- ${reason}\n`).join("")
+  await expect(`${table}\nAccepted differences of every server:\n\n${reasons}`).toMatchFileSnapshot(
+    "../published/servers.md"
+  )
 })

@@ -84,9 +84,11 @@ export const mcporter: Connect = async (server) => {
 /** `@openai/agents-core`. */
 export const openAiAgents: Connect = async (server) => {
   const { MCPServerSSE, MCPServerStdio, MCPServerStreamableHttp } = await load("@openai/agents-core")
+  // Its default is 5 seconds, which a busy machine may need to start a server.
+  const options = { name: "it", clientSessionTimeoutSeconds: 60 }
   const client = server.transport === "stdio"
-    ? new MCPServerStdio({ name: "it", command: server.command, args: server.args })
-    : new (server.transport === "http" ? MCPServerStreamableHttp : MCPServerSSE)({ name: "it", url: server.url })
+    ? new MCPServerStdio({ ...options, command: server.command, args: server.args })
+    : new (server.transport === "http" ? MCPServerStreamableHttp : MCPServerSSE)({ ...options, url: server.url })
   await client.connect()
   return {
     tools: () => client.listTools(),

@@ -10,6 +10,8 @@ export interface Library {
   readonly installed?: string
   readonly transports: ReadonlyArray<Server["transport"]>
   readonly connect: Connect
+  /** Whether an application can call tools through it; true by default. */
+  readonly callsTools?: boolean
 }
 
 const { resolve } = createRequire(import.meta.url)
@@ -53,5 +55,10 @@ export const libraries: ReadonlyArray<Library> = [
   { name: "mcporter", transports: ["stdio", "http"], connect: Frameworks.mcporter },
   { name: "@openai/agents-core", transports: ["stdio", "http", "sse"], connect: Frameworks.openAiAgents },
   { name: "@strands-agents/sdk", transports: ["stdio", "http", "sse"], connect: Frameworks.strands },
-  { name: "@huggingface/mcp-client", transports: ["stdio", "http", "sse"], connect: Frameworks.huggingFace }
+  {
+    name: "@huggingface/mcp-client",
+    transports: ["stdio", "http", "sse"],
+    callsTools: false,
+    connect: Frameworks.huggingFace
+  }
 ]
