@@ -127,8 +127,7 @@ export const servers: ReadonlyArray<PublishedServer> = [
     name: "n8n-mcp",
     env: { MCP_MODE: "stdio", DISABLE_CONSOLE_OUTPUT: "true", N8N_MCP_TELEMETRY_DISABLED: "true", LOG_LEVEL: "error" },
     calls: [["tools_documentation", {}], ["get_node", {}]],
-    reads: ["ui://n8n-mcp/validation-summary"],
-    fault: "Fault: Skein removes `outputSchema` and `_meta` of tools, since 2025-03-26 does not have them"
+    reads: ["ui://n8n-mcp/validation-summary"]
   },
   { name: "replicate-mcp", env: { REPLICATE_API_TOKEN: "none" } },
   { name: "tavily-mcp", env: { TAVILY_API_KEY: "none" } }
