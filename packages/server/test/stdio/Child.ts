@@ -40,7 +40,7 @@ export interface Child {
   readonly exit: Promise<number | string>
   readonly send: (id: number, method: string) => void
   /** The messages on stdout. Every line must be one. */
-  readonly messages: () => Array<{ id?: number; result?: { method?: string }; error?: { code: number } }>
+  readonly messages: () => Array<{ id?: number | string; result?: { method?: string }; error?: { code: number } }>
 }
 
 /** Runs a fixture with the Node of this process. `readStdout: false` leaves its stdout unread. */

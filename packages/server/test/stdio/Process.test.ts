@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
 import { type Child, run as start } from "./Child.ts"
 
 const children: Array<Child> = []
@@ -236,3 +237,79 @@ describe("a stdio server's process", () => {
     expect(child.stderr.all).toEqual(["while it is served"])
   })
 })
+
+describe("a stdio server at full load", () => {
+  const hello = {
+    protocolVersion: "2025-11-25",
+    capabilities: {},
+    clientInfo: { name: "test", version: "1" }
+  }
+  const text = (...messages: ReadonlyArray<object>) =>
+    messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join("")
+  const open = text(
+    { id: "open", method: "initialize", params: hello },
+    { method: "notifications/initialized" }
+  )
+  const call = (id: number, name: string, args: object = {}) =>
+    text({ id, method: "tools/call", params: { name, arguments: args } })
+
+  it("refuses calls, responds to pings, cancels calls and exits with stdin, while every handler hangs", async () => {
+    const child = run("loaded.ts")
+    const stdin = child.process.stdin!
+    const answer = (id: unknown) => child.stdout.when(() => child.messages().find((message) => message.id === id))
+    stdin.write(open)
+    for (let id = 0; id < 1024 + 256 + 10; id++) stdin.write(call(id, "hang"))
+    stdin.write(text({ id: "ping", method: "ping" }))
+    expect((await answer("ping")).error).toBeUndefined()
+    const refused = child.messages().filter(({ error }) => error !== undefined)
+    expect(refused.map(({ error, id }) => [id, error!.code])).toEqual(
+      Array.from({ length: 10 }, (_, n) => [1280 + n, -32603])
+    )
+    stdin.write(text({ method: "notifications/cancelled", params: { requestId: 7 } }))
+    stdin.write(call(2000, "hang") + call(2001, "hang"))
+    expect((await answer(2001)).error?.code).toBe(-32603)
+    expect(child.messages().some(({ id }) => id === 2000)).toBe(false)
+    stdin.end()
+    expect(await child.exit).toBe(0)
+  })
+
+  it("exits with stdin while its client leaves 60 MB unread", async () => {
+    const child = run("loaded.ts", [], false)
+    const stdin = child.process.stdin!
+    stdin.write(open)
+    for (const id of [1, 2]) stdin.write(call(id, "big", { chars: 30_000_000 }))
+    await child.stderr.when(() => child.stderr.all.filter((line) => line === "big").length === 2 ? true : undefined)
+    stdin.end()
+    const exited = new Promise((resolve) => child.process.once("exit", resolve))
+    expect(await exited).toBe(0)
+    child.process.stdout!.destroy()
+  })
+
+  it("refuses calls of a client that reads nothing, and ends the connection in bounded memory", async () => {
+    const child = run("loaded.ts", [], false)
+    const stdin = child.process.stdin!
+    stdin.write(open)
+    const flood = call(1, "big", { chars: 100_000 }).repeat(2_000)
+    const exited = new Promise((resolve) => child.process.once("exit", resolve))
+    let largest = 0
+    while (await new Promise((resolve) => stdin.write(flood, (error) => setImmediate(resolve, error == null)))) {
+      largest = Math.max(largest, residentBytes(child.process.pid!))
+    }
+    expect(await exited).toBe(1)
+    child.process.stdout!.destroy()
+    expect(child.stderr.all.some((line) => line.includes("maxBufferedChars"))).toBe(true)
+    // Half of the 64 Mi characters are results of 100,000 characters.
+    expect(child.stderr.all.filter((line) => line === "big").length).toBeLessThan(400)
+    expect(largest).toBeLessThan(700 * 1024 * 1024)
+  })
+})
+
+/** How much memory a process has had at most; 0 where the platform does not report it. */
+const residentBytes = (pid: number): number => {
+  try {
+    const [, kib] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? []
+    return Number(kib ?? 0) * 1024
+  } catch {
+    return 0
+  }
+}
