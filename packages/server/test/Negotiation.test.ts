@@ -1,13 +1,16 @@
 /** Versions, eras and capabilities, over a connection in memory. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
+import * as Catalog from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
 import * as ResourceTemplate from "@skein/server/ResourceTemplate"
 import * as Tool from "@skein/server/Tool"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as catalog from "./catalog.ts"
@@ -111,6 +114,40 @@ describe("initialize", () => {
       expect(client.peer.session).not.toBe(before)
       expect(client.peer.session?.revision).toBe("2024-11-05")
       expect((yield* client.call("add", { a: 1, b: 2 })).content).toBeDefined()
+    }))
+
+  it.effect("ends the subscriptions of a session that another one replaces, and finishes its requests", () =>
+    Effect.gen(function*() {
+      const gate = Latch.makeUnsafe(false)
+      const waiting = Tool.layer(Tool.make("wait"), () => Effect.as(gate.await, "waited"))
+      const menu = Resource.layer(Resource.make("menu://today"), Effect.succeed("soup"))
+      const server = McpServer.layer({ name: "test", version: "1.0.0" }, waiting, menu)
+      const context = yield* Layer.build(server)
+      const client = yield* Effect.provide(kit.connect("2025-11-25"), context)
+      yield* client.result("resources/subscribe", { uri: "menu://today" })
+      const changed = Effect.andThen(Effect.provide(Catalog.updated("menu://today"), context), kit.settle)
+      yield* changed
+      expect(client.notices("notifications/resources/updated")).toHaveLength(1)
+      client.sendRaw("tools/call", { name: "wait" }, 100)
+
+      client.revision = "2025-06-18"
+      yield* client.result("initialize", kit.hello("2025-06-18"))
+      yield* changed
+      client.notify("notifications/initialized")
+      yield* changed
+      expect(client.notices("notifications/resources/updated")).toHaveLength(1)
+      client.sendRaw("tools/call", { name: "wait" }, 100)
+      yield* kit.settle
+      expect((yield* Context.get(context, McpServer.McpServer).inspect).sessions[0]?.requests).toMatchObject([
+        { id: 100, revision: "2025-11-25" },
+        { id: 100, revision: "2025-06-18" }
+      ])
+      yield* gate.open
+      yield* kit.settle
+      expect(client.answers(100).map(({ result }) => result.content[0].text)).toEqual(["waited", "waited"])
+      yield* client.result("resources/subscribe", { uri: "menu://today" })
+      yield* changed
+      expect(client.notices("notifications/resources/updated")).toHaveLength(2)
     }))
 
   for (

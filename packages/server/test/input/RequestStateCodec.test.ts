@@ -60,4 +60,10 @@ describe("a seal", () => {
     const own = new RequestStateCodec("s")
     expect(await own.open(await own.seal("text"))).toBe("text")
   })
+
+  it("never starts with a dash, which would look like an option to a command line", async () => {
+    const own = new RequestStateCodec("s")
+    const sealed = await Promise.all(Array.from({ length: 2_000 }, () => own.seal("text")))
+    expect(sealed.filter((text) => text.startsWith("-"))).toEqual([])
+  })
 })

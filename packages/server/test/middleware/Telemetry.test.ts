@@ -375,7 +375,7 @@ it.effect("2025-11-25 · counts open sessions and measures their duration", () =
       )
     const scope = yield* Scope.make()
     yield* Effect.provideService(support.connect(server, "2025-11-25"), Scope.Scope, scope)
-    yield* support.connect(server, "2025-11-25")
+    const other = yield* support.connect(server, "2025-11-25")
     yield* support.connect(server, "2026-07-28")
     expect((yield* snapshot("mcp.server.sessions")).state.count).toBe(2)
     yield* TestClock.adjust("90 seconds")
@@ -388,6 +388,11 @@ it.effect("2025-11-25 · counts open sessions and measures their duration", () =
       "mcp.protocol.version": "2025-11-25",
       "network.transport": "pipe"
     })
+    // A second `initialize` ends the earlier session.
+    yield* TestClock.adjust("10 seconds")
+    yield* other.result("initialize", kit.hello("2025-11-25"))
+    expect((yield* snapshot("mcp.server.sessions")).state.count).toBe(1)
+    expect((yield* snapshot("mcp.server.session.duration")).state).toMatchObject({ count: 2, sum: 190 })
   }))
 
 it.effect("removes its observer when its scope closes", () =>
