@@ -1,11 +1,12 @@
 /**
  * A read-only SQLite database.
  */
+import * as SqliteClient from "@skein/sql/SqliteClient"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { DatabaseSync, type SQLOutputValue } from "node:sqlite"
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import { demo } from "./demo.ts"
 
 /** A value as JSON. Integers and numbers outside the range of JSON are text. A blob is replaced by its size. */
@@ -44,7 +45,7 @@ export const layer = (file?: string): Layer.Layer<Database, DatabaseError> =>
       // SQLite does not open the file before the first read.
       yield* attempt(() => database.exec("SELECT 1 FROM sqlite_schema"))
       return make(database)
-    })
+    }).pipe(Effect.mapError(({ message }) => new DatabaseError({ message: `${file}: ${message}` })))
   )
 
 const attempt = <A>(run: () => A): Effect.Effect<A, DatabaseError> =>
@@ -55,6 +56,7 @@ const attempt = <A>(run: () => A): Effect.Effect<A, DatabaseError> =>
 
 const open = (file: string | undefined): Effect.Effect<DatabaseSync, DatabaseError> =>
   attempt(() => {
+    const { DatabaseSync } = SqliteClient.loadNodeSqlite()
     if (file !== undefined) return new DatabaseSync(file, { readOnly: true })
     const database = new DatabaseSync(":memory:")
     database.exec(demo)

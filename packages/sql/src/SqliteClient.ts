@@ -40,6 +40,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as SqlError from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import type { DatabaseSync } from "node:sqlite"
+import { loadNodeSqlite } from "./internal/nodeSqlite.ts"
 import { makeConnection } from "./internal/sqliteConnection.ts"
 import { isBusy } from "./internal/sqliteError.ts"
 
@@ -125,25 +126,31 @@ export const make = (
 export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
   Layer.provide(Layer.effect(SqlClient.SqlClient, make(options)), Reactivity.layer)
 
+/**
+ * Loads `node:sqlite` as this module does, for a program that also uses it directly: without the warning that SQLite is
+ * experimental in Node, which an `import` of `node:sqlite` prints on stderr.
+ *
+ * @example
+ * const { DatabaseSync } = SqliteClient.loadNodeSqlite()
+ */
+export { loadNodeSqlite }
+
 const open = (options: Options): Effect.Effect<DatabaseSync, SqlError.SqlError> =>
-  Effect.flatMap(
-    // Loaded on demand: a program that never opens a database does not pay for the import.
-    Effect.promise(() => import("node:sqlite")),
-    (sqlite) =>
-      Effect.try({
-        try: () => {
-          const database = new sqlite.DatabaseSync(options.filename, { timeout: 0 })
-          try {
-            configure(database, options)
-            return database
-          } catch (cause) {
-            database.close()
-            throw cause
-          }
-        },
-        catch: (cause) => openError(options.filename, cause)
-      })
-  )
+  Effect.try({
+    try: () => {
+      // Loaded on demand: a program that never opens a database does not pay for it.
+      const { DatabaseSync } = loadNodeSqlite()
+      const database = new DatabaseSync(options.filename, { timeout: 0 })
+      try {
+        configure(database, options)
+        return database
+      } catch (cause) {
+        database.close()
+        throw cause
+      }
+    },
+    catch: (cause) => openError(options.filename, cause)
+  })
 
 const configure = (database: DatabaseSync, options: Options) => {
   const wait = Math.ceil(Duration.toMillis(Duration.fromInputUnsafe(options.busyTimeout ?? "1 second")))

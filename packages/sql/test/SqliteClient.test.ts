@@ -30,6 +30,31 @@ const temporary = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
 ).pipe(Effect.map((folder) => join(folder, "test.db")))
 
+describe("loadNodeSqlite", () => {
+  it("leaves out the warning about SQLite and no other", async () => {
+    const program = `
+      import { loadNodeSqlite } from "@skein/sql/SqliteClient"
+      new (loadNodeSqlite().DatabaseSync)(":memory:").close()
+      process.emitWarning("SQLite has news")
+      process.emitWarning("Coffee is experimental", "ExperimentalWarning")`
+    const args = ["--conditions=@skein/source", "--input-type=module", "--eval", program]
+    const child = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "inherit", "pipe"] })
+    let stderr = ""
+    child.stderr.setEncoding("utf8").on("data", (text: string) => void (stderr += text))
+    expect(await once(child, "close")).toEqual([0, null])
+    expect(stderr.match(/\w*Warning: .*/g)).toEqual([
+      "Warning: SQLite has news",
+      "ExperimentalWarning: Coffee is experimental"
+    ])
+  })
+
+  it("restores the function of the process", () => {
+    const { emitWarning } = process
+    expect(SqliteClient.loadNodeSqlite().DatabaseSync).toBe(DatabaseSync)
+    expect(process.emitWarning).toBe(emitWarning)
+  })
+})
+
 describe("SqliteClient", () => {
   it.effect("runs templates, helpers, values, raw statements and streams", () =>
     inMemory((sql) =>

@@ -3,8 +3,6 @@
  * servers whose tasks may be lost at a restart. The engine logs that at its start, on stderr: on stdio, stdout belongs
  * to the protocol.
  *
- * Node warns on stderr that `node:sqlite` is experimental; `node --disable-warning=ExperimentalWarning` prevents that.
- *
  * @example
  * McpServer.layer({ name: "bakery", version: "1.0.0" }, report, Tasks.layer()).pipe(
  *   Layer.provide(MemoryTasks.layer()))

@@ -4,8 +4,6 @@
  * The process locks the file while it runs: two processes on one file would run its tasks twice. Use `PostgresTasks`
  * for several processes.
  *
- * Node warns on stderr that `node:sqlite` is experimental; `node --disable-warning=ExperimentalWarning` prevents that.
- *
  * @example
  * McpServer.layer({ name: "bakery", version: "1.0.0" }, report, Tasks.layer()).pipe(
  *   Layer.provide(SqliteTasks.layer({ filename: "tasks.db" })))
