@@ -6,6 +6,7 @@
  */
 import type { Principal } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -209,11 +210,21 @@ export interface MainOptions extends Options {
 const announce = ({ url }: Server["Service"]): Effect.Effect<void> => Effect.logInfo(`Listening on ${url}`)
 
 /**
+ * The cause why a server was not built, for the user who started the process. If the port is taken, that is the cause:
+ * usually the same server is running already, and the file or the database that the server needs is in use by it.
+ */
+const causeOf = <E>(cause: Cause.Cause<E>, { host = "127.0.0.1", port = 3000 }: Options) =>
+  Cause.hasInterruptsOnly(cause)
+    ? Effect.failCause(cause)
+    : Effect.andThen(server.tryPort(port, host), Effect.failCause(cause))
+
+/**
  * Runs the process as an HTTP server. It logs the URL to stderr.
  *
  * - SIGTERM or SIGINT: the server refuses new requests, and requests in progress may finish within `shutdownTimeout` (5
  *   seconds). The exit code is 143 or 130. A second signal exits immediately.
- * - The server cannot be built, or cannot listen: the cause is written to stderr, and the exit code is 1.
+ * - The server cannot be built, or cannot listen: the cause is written to stderr, and the exit code is 1. If the server
+ *   cannot be built and its port is taken, the cause is the port.
  *
  * @example
  * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
@@ -222,7 +233,8 @@ export const runMain = <E>(mcp: Layer.Layer<McpServer, E>, options: MainOptions 
   const { onListening = announce, ...rest } = options
   const program = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
   // The finalizers of the server run after the requests in progress, and get 5 more seconds.
-  main.runMain(Effect.provide(program, mcp), {
+  const served = Effect.catchCause(Effect.provide(program, mcp), (cause) => causeOf(cause, options))
+  main.runMain(served, {
     shutdownTimeout: Duration.toMillis(options.shutdownTimeout ?? 5_000) + 5_000
   })
 }

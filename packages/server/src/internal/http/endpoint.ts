@@ -48,6 +48,9 @@ const tooManyBodies: HttpRefusal = {
 // The most values in an `initialize`: two characters of JSON can become sixty bytes in memory.
 const maxValues = 1_000
 
+// The most different warnings about refused requests. Their values come from clients.
+const maxWarnings = 16
+
 /** Finds the principal of a request, sets it on the request, and calls `then`; or answers the request itself. */
 export type FindPrincipal = (then: () => void) => void
 
@@ -61,8 +64,8 @@ export class Endpoint {
   readonly #legacySse: LegacySseRoutes | undefined
   readonly #maxBatchMessages: number
   readonly #methods: ReadonlyArray<string>
-  /** The options for which a warning was logged. */
-  readonly #warned = new Set<"allowedHosts" | "allowedOrigins" | "cors">()
+  /** The refusals of which a warning was logged. */
+  readonly #warned = new Set<string>()
   #isClosing = false
   /** Done when it is closed; set by the first caller of `close`. */
   #closed: Deferred.Deferred<void> | undefined = undefined
@@ -192,9 +195,8 @@ export class Endpoint {
     const refused = this.#notAllowed(legacyMethod)
     const isPreflight = origin !== undefined && request.header("access-control-request-method") !== undefined
     if (cors !== undefined || !isPreflight) return this.#shared.refuse(answer, refused)
-    const text = `HTTP: refused the preflight of a web page with the Origin ${logValue(origin)}: ` +
-      "set cors to Cors.make() to let the pages of allowedOrigins call the server"
-    this.#refuseWarning("cors", text, answer, refused)
+    const advice = "set the option cors (Cors.make()) to let pages of allowedOrigins call the server"
+    this.#refuseOnce(answer, refused, `of a web page of ${logValue(origin)}: ${advice}`)
   }
 
   /** Handles a GET, which opens a stream of a session, or a DELETE, which ends a session. */
@@ -274,28 +276,25 @@ export class Endpoint {
     answer.reply(202, {}, "")
   }
 
-  /** Refuses a request by its head. */
+  /** Refuses a request by its head. A refusal that an option would have prevented is logged. */
   #refuseSource(request: HttpRequest, answer: HttpAnswer, refused: HttpRefusal): void {
     const described = describeSource(refused, request)
     if (described === undefined) return this.#shared.refuse(answer, refused)
     const { option, source } = described
-    const text =
-      `HTTP: refused a request ${source}, which is not among the ${option} of the server: add it there to allow it`
-    this.#refuseWarning(option, text, answer, refused)
+    const text = `${source}, which is not among the ${option} of the server: add it there to allow it`
+    this.#refuseOnce(answer, refused, text)
   }
 
   /**
-   * Refuses a request that an option would allow. Behind a proxy whose name is not allowed, every request is refused. So
-   * the first request of each kind is logged as a warning, and the others at the level `Debug`.
+   * Refuses a request that an option would allow. Behind a proxy whose name is not allowed, every request is refused, and
+   * the browser of a page shows no reason. So the first request with each value is logged as a warning, up to
+   * `maxWarnings`, and the others at the level `Debug`.
    */
-  #refuseWarning(
-    option: "allowedHosts" | "allowedOrigins" | "cors",
-    text: string,
-    answer: HttpAnswer,
-    refused: HttpRefusal
-  ): void {
-    this.#shared.refuse(answer, refused, undefined, { level: this.#warned.has(option) ? "Debug" : "Warn", text })
-    this.#warned.add(option)
+  #refuseOnce(answer: HttpAnswer, refused: HttpRefusal, described: string): void {
+    const text = `HTTP: refused a request ${described}`
+    const isNew = this.#warned.size < maxWarnings && !this.#warned.has(text)
+    if (isNew) this.#warned.add(text)
+    this.#shared.refuse(answer, refused, undefined, { level: isNew ? "Warn" : "Debug", text })
   }
 
   /** Logs a defect of this side, and answers with a reference to the log entry. */

@@ -152,6 +152,16 @@ export const listen = (server: Server, port: number, host: string): Effect.Effec
     }
   })
 
+/** Listens for a moment. Fails as {@link listen} does, if that is not possible. */
+export const tryPort = (port: number, host: string): Effect.Effect<void, TransportError> =>
+  Effect.suspend(() => {
+    const server = process.getBuiltinModule("node:http").createServer()
+    return Effect.andThen(
+      listen(server, port, host),
+      Effect.callback((resume) => void server.close(() => resume(Effect.void)))
+    )
+  })
+
 /** Stops accepting connections, runs `end`, and closes the connections when their last bytes were sent. */
 export const close = (server: Server, sockets: Iterable<Socket>, end: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.suspend(() => {
