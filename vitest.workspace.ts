@@ -15,8 +15,8 @@ const long = [
   "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Takeover}.test.ts",
   "packages/tasks/test/{protocol/Shutdown,hostile/Names}.test.ts",
   "docs/test/tasksMachines.test.ts",
-  "examples/{everythingClient,sqlite,tourTasks}.test.ts",
   "interop/test/{allPairsStdio,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
+  "examples/{everythingClient,npmScripts,sqlite,tourTasks}.test.ts",
   "scripts/soak/soak.test.ts"
 ]
 

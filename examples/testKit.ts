@@ -17,7 +17,7 @@ export const path = (file: string): string => join(import.meta.dirname, file)
 /** The command that runs an example with the current Node. */
 export const program = (file: string, ...args: ReadonlyArray<string>) => ({
   command: process.execPath,
-  args: ["--conditions=@skein/source", "--disable-warning=ExperimentalWarning", path(file), ...args]
+  args: ["--conditions=@skein/source", path(file), ...args]
 })
 
 /** A running process and its output so far. */

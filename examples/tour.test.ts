@@ -1,7 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
+import * as Http from "@skein/client/Http"
 import * as Stdio from "@skein/client/Stdio"
+import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import * as kit from "./testKit.ts"
 import { commands } from "./tour/welcome.ts"
 
@@ -24,6 +29,33 @@ describe("npm start", () => {
       ) expect(server.out()).toMatch(shown)
       expect(server.err()).toBe("")
       expect(server.out()).not.toContain("\u001b")
+    }))
+
+  it.live("prints settings for host applications, each of which connects", () =>
+    Effect.gen(function*() {
+      const server = yield* kit.start(kit.program("tour/main.ts", "--port", "0"))
+      const url = yield* kit.urlOf(server)
+      const { claude, code, codex, codexToml, cursor, gemini, mcpServers, vsCode } = commands(url)
+      const connected = (transport: Transport) =>
+        Effect.scoped(Effect.map(Client.make(transport), (client) => client.server?.name))
+
+      // A bare key and a basic string of TOML.
+      const [, table, key, codexUrl] = /^\[([a-z_]+)\.([A-Za-z0-9_-]+)\]\nurl = "([^"\\]+)"$/.exec(codexToml)!
+      expect([table, key]).toEqual(["mcp_servers", "tea-house"])
+      const [, added] = /^code --add-mcp '([^']+)'$/.exec(code)!
+      expect(JSON.parse(added!)).toEqual({ name: "tea-house", type: "http", url })
+      expect(JSON.parse(vsCode)).toEqual({ servers: { "tea-house": { type: "http", url } } })
+      expect(JSON.parse(cursor)).toEqual({ mcpServers: { "tea-house": { url } } })
+      const urls = [
+        codexUrl!,
+        JSON.parse(added!).url,
+        ...[claude, codex, gemini].map((line) => line.split(" ").at(-1)!)
+      ]
+      for (const found of urls) expect(yield* connected(Http.transport({ url: found }))).toBe("tea-house")
+
+      const { args, command } = JSON.parse(mcpServers).mcpServers["tea-house"]
+      // A host application starts it in any folder.
+      expect(yield* connected(Stdio.transport({ command, args, cwd: tmpdir(), stderr: "ignore" }))).toBe("tea-house")
     }))
 
   it.live("prints a curl command that works, and logs its request", () =>
@@ -79,22 +111,35 @@ describe("npm start", () => {
       ])
     }))
 
-  it.live("exits with 2 for an unknown option, and prints the usage", () =>
+  it.live("reports a port in use, and not that the running server uses the file of the tasks", () =>
     Effect.gen(function*() {
-      const server = yield* kit.start(kit.program("tour/main.ts", "--prot", "0"))
-      expect(yield* Effect.promise(() => server.ended)).toBe(2)
-      expect(server.err()).toMatch(
-        /--prot.*\n(.*\n)?usage: npm start -- \[--port <port> \| --stdio\] \[--data <file> \| --postgres <url>\]\n$/
+      const folder = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-tour-"))),
+        (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
       )
+      const data = join(folder, "tasks.db")
+      const first = yield* kit.start(kit.program("tour/main.ts", "--port", "0", "--data", data))
+      const { port } = new URL(yield* kit.urlOf(first))
+      const second = yield* kit.start(kit.program("tour/main.ts", "--port", port, "--data", data))
+      expect(yield* Effect.promise(() => second.ended)).toBe(1)
+      expect(second.err()).toBe(`Cannot listen on 127.0.0.1:${port}: the port is taken (EADDRINUSE)\n`)
+      const other = yield* kit.start(kit.program("tour/main.ts", "--port", "0", "--data", data))
+      expect(yield* Effect.promise(() => other.ended)).toBe(1)
+      expect(other.err()).toContain(`"${data}" is in use by another process or client`)
     }))
 
-  it.live("exits when npm is terminated", () =>
+  it.live("exits with 2 for a wrong command line, and prints the usage", () =>
     Effect.gen(function*() {
-      const npm = yield* kit.start({ command: "npm", args: ["run", "-s", "start", "--", "--port", "0"] })
-      yield* Effect.promise(() => npm.until(ready))
-      npm.kill("SIGTERM")
-      yield* Effect.promise(() => npm.ended)
-      expect(npm.out()).toContain("Shutting down.")
+      const usage = "usage: npm start -- [--port <port> | --stdio] [--data <file> | --postgres <url>]\n"
+      for (const args of [["--prot", "0"], ["--port", "x"], ["--port", "65536"], ["--port"], ["more"]]) {
+        const server = yield* kit.start(kit.program("tour/main.ts", ...args))
+        expect(yield* Effect.promise(() => server.ended)).toBe(2)
+        expect(server.err().endsWith(`\n${usage}`)).toBe(true)
+        expect(server.out()).toBe("")
+      }
+      const help = yield* kit.start(kit.program("tour/main.ts", "--help"))
+      expect(yield* Effect.promise(() => help.ended)).toBe(0)
+      expect(help.out()).toBe(usage)
     }))
 
   it.live("serves stdin and stdout with --stdio, and logs requests to stderr", () =>

@@ -76,6 +76,7 @@ if (import.meta.main) {
     process.exit(2)
   }
   const outfile = out ?? `dist/${basename(entry).replace(/\.[cm]?[jt]sx?$/, "")}.mjs`
-  const bytes = await bundle({ entry, outfile, minify })
+  // esbuild has printed its errors.
+  const bytes = await bundle({ entry, outfile, minify }).catch(() => process.exit(1))
   console.log(`${relative(process.cwd(), outfile)}  ${(bytes / 1024).toFixed(1)} KiB`)
 }

@@ -22,7 +22,7 @@ describe("messagesOf", () => {
 })
 
 describe("docs/messages", () => {
-  it.each(packages)("lists the messages of @skein/%s: run `node scripts/messages.ts` after a change", (name) => {
+  it.each(packages)("lists the messages of @skein/%s: run `npm run messages` after a change", (name) => {
     expect(readFileSync(pageOf(name), "utf8")).toBe(render(name))
   })
 

@@ -1,7 +1,7 @@
 /**
  * Lists every message that the packages can show to a user, an operator or a model, so that messages can be reviewed in one place.
  *
- * `node scripts/messages.ts` writes a page for each package into `docs/messages`; `scripts/messages.test.ts` fails when a page and the code differ.
+ * `npm run messages` writes a page for each package into `docs/messages`; `scripts/messages.test.ts` fails when a page and the code differ.
  *
  * A message is a string or template literal of two or more words: error and log messages, tool errors, status messages, the texts of the
  * command line. SQL, code that is generated as text, and the names of fields are left out. An expression inside of a
@@ -72,7 +72,7 @@ export const render = (name: string): string => {
   return `# Messages of @skein/${name}
 
 Every message that a user, an operator or a model can see, in the order of the source. \`\${…}\` is a value that is filled in.
-\`node scripts/messages.ts\` writes this page, and a test compares it with the code.
+\`npm run messages\` writes this page, and a test compares it with the code.
 
 | Message | Module |
 | --- | --- |

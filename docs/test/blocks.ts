@@ -1,5 +1,5 @@
 /**
- * Reads the code blocks of the guides and the regions of the programs. Run `node docs/test/blocks.ts` after you change a program: it
+ * Reads the code blocks of the guides and the regions of the programs. Run `npm run blocks` after you change a program: it
  * copies the regions into the guides.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"

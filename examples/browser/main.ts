@@ -1,13 +1,22 @@
 /**
- * `npm run page`: serves a web page with a client of the tea house on `--port` (3001 by default). The page connects to
+ * `npm run page`: serves a web page with a client of the tea house on `--port` (3002 by default). The page connects to
  * the server of `npm start` at http://127.0.0.1:3000/mcp, or to the one at `--server`.
  */
 import { build } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
-import { parseArgs } from "node:util"
-import { exitWithNpm } from "../exitWithNpm.ts"
+import { commandLine, portOf, usageError } from "../commandLine.ts"
+
+const usage = "npm run page -- [--port <port>] [--server <url>]"
+const { values } = commandLine(usage, {
+  options: {
+    port: { type: "string", default: "3002" },
+    server: { type: "string", default: "http://127.0.0.1:3000/mcp" }
+  }
+})
+const port = portOf(usage, values.port)
+if (!URL.canParse(values.server)) usageError(usage, `--server is not a URL: ${values.server}`)
 
 const pathOf = (file: string): string => join(import.meta.dirname, file)
 
@@ -30,21 +39,17 @@ const files = new Map([
   ["/page.js", { type: "text/javascript; charset=utf-8", body: script!.contents }]
 ])
 
-const { values } = parseArgs({
-  options: {
-    port: { type: "string", default: "3001" },
-    server: { type: "string", default: "http://127.0.0.1:3000/mcp" }
-  }
-})
-
 const server = createServer((request, response) => {
   const file = files.get(request.url!.split("?")[0]!)
   if (file === undefined) response.writeHead(404).end()
   else response.writeHead(200, { "content-type": file.type }).end(file.body)
 })
 
-exitWithNpm()
-server.listen(Number(values.port), "127.0.0.1", () => {
+server.on("error", ({ message }) => {
+  console.error(`Cannot serve the page: ${message}`)
+  process.exit(1)
+})
+server.listen(port, "127.0.0.1", () => {
   const { port } = server.address() as { readonly port: number }
   const url = new URL(`http://127.0.0.1:${port}/`)
   url.searchParams.set("server", values.server)

@@ -13,31 +13,23 @@ import * as NodeHttp from "@skein/client/NodeHttp"
 import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
-import { parseArgs } from "node:util"
+import { commandLine, usageError } from "../commandLine.ts"
 import { explore } from "./explore.ts"
 import { RequestHandlers } from "./requestHandlers.ts"
 import { scenarios } from "./scenarios.ts"
 
-const usageError = (message: string): never => {
-  console.error(`${message}\nusage: npm run -s everything-client -- [--fetch] <url>`)
-  process.exit(2)
-}
-
-const args = () => {
-  try {
-    return parseArgs({ allowPositionals: true, options: { fetch: { type: "boolean", default: false } } })
-  } catch (error) {
-    return usageError(error instanceof Error ? error.message : String(error))
-  }
-}
-
-const { positionals: [url = usageError("missing URL"), ...more], values } = args()
-if (more.length > 0 || !URL.canParse(url)) usageError("expected one valid URL")
+const usage = "npm run -s everything-client -- [--fetch] <url>"
+const wrong = (message: string): never => usageError(usage, message)
+const { positionals: [url = wrong("missing URL"), ...more], values } = commandLine(usage, {
+  allowPositionals: true,
+  options: { fetch: { type: "boolean", default: false } }
+})
+if (more.length > 0 || !URL.canParse(url)) wrong("expected one valid URL")
 
 const { MCP_CONFORMANCE_PROTOCOL_VERSION: version, MCP_CONFORMANCE_SCENARIO: scenario } = process.env
-const program = scenario === undefined ? explore : scenarios[scenario] ?? usageError(`unknown scenario: ${scenario}`)
+const program = scenario === undefined ? explore : scenarios[scenario] ?? wrong(`unknown scenario: ${scenario}`)
 const revisions = version === undefined ? Revision.all : Revision.all.filter((revision) => revision === version)
-if (revisions.length === 0) usageError(`unknown revision: ${version}`)
+if (revisions.length === 0) wrong(`unknown revision: ${version}`)
 
 const transport = values.fetch ? Http.transport({ url }) : NodeHttp.transport({ url })
 const client = Client.make(transport, { info: { name: "everything-client", version: "1.0.0" }, revisions })

@@ -7,40 +7,29 @@ import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"
 import * as Layer from "effect/Layer"
 import type { WriteStream } from "node:tty"
-import { parseArgs } from "node:util"
-import { exitWithNpm } from "../exitWithNpm.ts"
+import { commandLine, portOf } from "../commandLine.ts"
 import { logKitchenTo } from "./kitchenLog.ts"
 import { logRequestsTo } from "./requestLog.ts"
 import { TeaHouse } from "./server.ts"
 import { taskStorage } from "./taskStorage.ts"
 import { welcome } from "./welcome.ts"
 
-const parseOptions = () => {
-  try {
-    const { values } = parseArgs({
-      options: {
-        port: { type: "string", default: "3000" },
-        stdio: { type: "boolean", default: false },
-        data: { type: "string" },
-        postgres: { type: "string" }
-      }
-    })
-    return { ...values, port: Number(values.port) }
-  } catch (error) {
-    const usage = "usage: npm start -- [--port <port> | --stdio] [--data <file> | --postgres <url>]"
-    console.error(`${error instanceof Error ? error.message : error}\n${usage}`)
-    return process.exit(2)
+const usage = "npm start -- [--port <port> | --stdio] [--data <file> | --postgres <url>]"
+const { values } = commandLine(usage, {
+  options: {
+    port: { type: "string", default: "3000" },
+    stdio: { type: "boolean", default: false },
+    data: { type: "string" },
+    postgres: { type: "string" }
   }
-}
-
-const options = parseOptions()
+})
+const options = { ...values, port: portOf(usage, values.port) }
 const { description, tasks } = taskStorage(options)
 
 /** The server with its task storage, and with logs on `stream`. */
 const server = (stream: WriteStream) =>
   Layer.provideMerge(logRequestsTo(stream), TeaHouse).pipe(Layer.provide([tasks, logKitchenTo(stream)]))
 
-exitWithNpm()
 if (options.stdio) Stdio.runMain(server(process.stderr))
 else {
   // Allows web pages on this machine to connect, for example the one of `npm run page`.

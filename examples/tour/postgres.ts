@@ -4,7 +4,6 @@
  */
 import { setInterval } from "node:timers"
 import { startPostgres, unavailable } from "../../packages/sql/test/postgres.ts"
-import { exitWithNpm } from "../exitWithNpm.ts"
 
 if (unavailable !== undefined) {
   console.error(unavailable)
@@ -24,4 +23,3 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     void server.stop()
   })
 }
-exitWithNpm()

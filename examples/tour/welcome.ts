@@ -7,6 +7,7 @@ import type * as Revision from "@skein/protocol/Revision"
 import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
+import { join } from "node:path"
 import { styleText } from "node:util"
 
 /** A request of revision 2026-07-28, which needs no session, so that curl can send it. */
@@ -16,9 +17,22 @@ const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{
       "io.modelcontextprotocol/clientInfo":{"name":"curl","version":"1"},
       "io.modelcontextprotocol/clientCapabilities":{}}}}`
 
-/** Commands to paste into a shell. */
+const name = "tea-house"
+const main = join(import.meta.dirname, "main.ts")
+
+/** Commands to paste into a shell, and texts to paste into the settings of host applications. */
 export const commands = (url: string) => ({
-  claude: `claude mcp add --transport http tea-house ${url}`,
+  claude: `claude mcp add --transport http ${name} ${url}`,
+  codex: `codex mcp add ${name} --url ${url}`,
+  gemini: `gemini mcp add --transport http ${name} ${url}`,
+  code: `code --add-mcp '${JSON.stringify({ name, type: "http", url })}'`,
+  codexToml: `[mcp_servers.${name}]\nurl = "${url}"`,
+  vsCode: JSON.stringify({ servers: { [name]: { type: "http", url } } }),
+  cursor: JSON.stringify({ mcpServers: { [name]: { url } } }),
+  // The command does not need `npm`, which programs with a window often do not find.
+  mcpServers: JSON.stringify({
+    mcpServers: { [name]: { command: process.execPath, args: ["--conditions=@skein/source", main, "--stdio"] } }
+  }),
   inspector: `npx @modelcontextprotocol/inspector --cli ${url} --transport http --method tools/list`,
   curl: [
     `curl ${url} -H 'content-type: application/json' -H 'mcp-protocol-version: 2026-07-28'`,
@@ -34,12 +48,29 @@ const heading = (text: string): string => styleText(["bold", "cyan"], text)
 const gray = (text: string): string => styleText("gray", text)
 
 const introduction = (url: string, storage: string): string => {
-  const { claude, curl, inspector, page, task } = commands(url)
+  const { claude, code, codex, codexToml, curl, cursor, gemini, inspector, mcpServers, page, task, vsCode } = commands(
+    url
+  )
   return `
 ${heading("Tea house MCP server:")}  ${url}
 
-${gray("Add it to Claude Code:")}
+${gray("Add it to Claude Code, Codex, Gemini CLI or VS Code:")}
 ${claude}
+${codex}
+${gemini}
+${code}
+
+${gray("Or in their files. Codex, ~/.codex/config.toml:")}
+${codexToml}
+
+${gray("VS Code, .vscode/mcp.json:")}
+${vsCode}
+
+${gray("Cursor, ~/.cursor/mcp.json:")}
+${cursor}
+
+${gray("Claude Desktop and other programs with mcpServers. They start a server of their own:")}
+${mcpServers}
 
 ${gray("List its tools with the MCP Inspector:")}
 ${inspector}

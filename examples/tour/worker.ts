@@ -6,24 +6,16 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { parseArgs } from "node:util"
-import { exitWithNpm } from "../exitWithNpm.ts"
+import { commandLine, usageError } from "../commandLine.ts"
 import { logKitchenTo } from "./kitchenLog.ts"
 import { TeaHouse } from "./server.ts"
 
-const postgresUrl = (): string => {
-  const usage = "usage: npm run worker -- --postgres <url>"
-  try {
-    const { postgres } = parseArgs({ options: { postgres: { type: "string" } } }).values
-    if (postgres !== undefined) return postgres
-    console.error(usage)
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\n${usage}`)
-  }
-  return process.exit(2)
-}
+const usage = "npm run worker -- --postgres <url>"
+const { postgres = usageError(usage, "missing --postgres") } = commandLine(usage, {
+  options: { postgres: { type: "string" } }
+}).values
 
-const Engine = PostgresTasks.layer({ url: postgresUrl() })
+const Engine = PostgresTasks.layer({ url: postgres })
 
 const Worker = TeaHouse.pipe(
   Layer.provideMerge(Layer.effectDiscard(Effect.acquireRelease(
@@ -35,7 +27,6 @@ const Worker = TeaHouse.pipe(
   Layer.provide([Engine, logKitchenTo(process.stdout)])
 )
 
-exitWithNpm()
 NodeRuntime.runMain(
   Effect.catchTag(Layer.launch(Worker), "TaskError", ({ message }) =>
     Effect.sync(() => {
