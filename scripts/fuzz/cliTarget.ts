@@ -55,7 +55,7 @@ const run = (random: Random.Random, revision: Revision.Revision, report: Report)
       ? onTerminal(person(random, show), "server")
       : declineAll(console)
     const calling = yield* Effect.forkScoped(
-      Effect.provide(call(server.transport, invocation, console), elicitation),
+      Effect.provide(call({ transport: server.transport }, invocation, console), elicitation),
       { startImmediately: true }
     )
     for (let count = random.below(4); count > 0; count--) server.say()

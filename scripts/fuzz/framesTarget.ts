@@ -1,5 +1,5 @@
 /** Reads hostile event streams and lines, whole and in chunks of any size, and compares the results. */
-import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Ndjson from "@skein/runtime/Ndjson"
 import * as Effect from "effect/Effect"
 import * as Sse from "../../packages/client/src/internal/http/sse.ts"

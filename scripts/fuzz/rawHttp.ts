@@ -1,5 +1,5 @@
 /** HTTP over plain sockets: a server that reads requests and writes bytes, and a client that does the opposite. */
-import * as Net from "node:net"
+import type * as Net from "node:net"
 import type * as Random from "../../packages/protocol/test/oracle/Random.ts"
 
 /** A message as it was read: its first line, its headers by their names in lower case, and its body. */

@@ -106,7 +106,7 @@ describe("skein-call --timeout", () => {
     Effect.gen(function*() {
       const { transport } = ScriptedServer.make(ScriptedServer.handshake("2025-11-25", () => "no response"))
       const fiber = yield* Effect.forkChild(
-        call(transport, invocationOf({ tool: undefined, verbose: true, timeout: 5_000 }), {
+        call({ transport }, invocationOf({ tool: undefined, verbose: true, timeout: 5_000 }), {
           print: () => Effect.void,
           warn: () => {}
         })

@@ -44,10 +44,16 @@ describe("a request for another host name, or from another origin", () => {
       const { lines } = yield* ask(other, { host: "scanner" }, page, other)
       const what = (header: string) => `HTTP: refused a request with the ${header}`
       expect(lines).toEqual([
-        `Warn ${what("Host")} mcp.acme.com, which is not among the allowedHosts of the server: add it there to allow it`,
+        `Warn ${
+          what("Host")
+        } mcp.acme.com, which is not among the allowedHosts of the server: add it there to allow it`,
         `Warn ${what("Host")} scanner, which is not among the allowedHosts of the server: add it there to allow it`,
-        `Warn ${what("Origin")} https://app.acme.com, which is not among the allowedOrigins of the server: add it there to allow it`,
-        `Debug ${what("Host")} mcp.acme.com, which is not among the allowedHosts of the server: add it there to allow it`
+        `Warn ${
+          what("Origin")
+        } https://app.acme.com, which is not among the allowedOrigins of the server: add it there to allow it`,
+        `Debug ${
+          what("Host")
+        } mcp.acme.com, which is not among the allowedHosts of the server: add it there to allow it`
       ])
     }))
 

@@ -35,9 +35,9 @@ const listening = (make: () => NodeServer): Effect.Effect<Port, never, Scope.Sco
     Effect.acquireRelease(
       Effect.callback<NodeServer>((resume) => {
         const server = make()
-        server.listening
-          ? resume(Effect.succeed(server))
-          : server.once("listening", () => resume(Effect.succeed(server)))
+        const done = (): void => resume(Effect.succeed(server))
+        if (server.listening) done()
+        else server.once("listening", done)
       }),
       (server) =>
         Effect.sync(() => {
@@ -107,11 +107,15 @@ const hono: Host = {
 
 const router: Host = {
   name: "HttpRouter",
-  serve: (server, { path: _, ...options } = {}) =>
+  serve: (server, options) =>
     // Effect's server does not read a socket after an upgrade that no route accepts, and so does not see that it ended.
-    application(HttpRoutes.layer(options).pipe(Layer.provide(server)), HttpRoutes.serve, {
-      gracefulShutdownTimeout: 100
-    })
+    application(
+      HttpRoutes.layer(options as HttpRoutes.Options | undefined).pipe(Layer.provide(server)),
+      HttpRoutes.serve,
+      {
+        gracefulShutdownTimeout: 100
+      }
+    )
 }
 
 const [own] = adapters
