@@ -112,22 +112,22 @@ export const sections = (route: Route): ReadonlyArray<Section> => {
         target("a fragment", `${own}#x`, refused(400)),
         target("a byte above 127", `${path}${more}\xe9`, closed(400)),
         target("a NUL", `${path}${more}\0`, closed(400)),
-        ...[
-          "/",
-          `${path}/`,
-          path.toUpperCase(),
-          `${path}x`,
-          `/${path}`,
-          `${path}//`,
-          `${path};a=1`,
-          `${path}%2F`,
-          `${path}%00`,
-          `${path}%3F`,
-          `${path}%`,
-          `/x/..${path}`,
-          `/.${path}`,
-          `/%${path.charCodeAt(1).toString(16)}${path.slice(2)}`
-        ].map((one) => target(`the path ${one}`, `${one}${query}`, refused(404)))
+        ...Object.entries({
+          "the root": "/",
+          "a slash after the path": `${path}/`,
+          "two slashes after the path": `${path}//`,
+          "two slashes before the path": `/${path}`,
+          "the path in capitals": path.toUpperCase(),
+          "a letter after the path": `${path}x`,
+          "parameters of the path": `${path};a=1`,
+          "an encoded slash": `${path}%2F`,
+          "an encoded NUL": `${path}%00`,
+          "an encoded question mark": `${path}%3F`,
+          "an encoded letter": `/%${path.charCodeAt(1).toString(16)}${path.slice(2)}`,
+          "an invalid escape": `${path}%`,
+          "a path with ..": `/x/..${path}`,
+          "a path with .": `/.${path}`
+        }).map(([what, one]) => target(what, `${one}${query}`, refused(404)))
       ]
     },
     {
@@ -246,7 +246,7 @@ export const sections = (route: Route): ReadonlyArray<Section> => {
     {
       clause: "RFC 9112, 6 and 7 · the end of the body",
       cases: [
-        post("Content-Length: 2 for two bytes", { framing: ["Content-Length: 2"], body: "{}" }, refused(400)),
+        post("Content-Length: 2 for two bytes", { framing: ["Content-Length: 2"], body: "x1" }, refused(400)),
         post("a length with leading zeros", { framing: [`Content-Length: 000${json.length}`] }, kept),
         ...["+2", "0x2", "2, 2", "2,3", "-1", "2.0", "1e1", "", "2 2", "2;", "99999999999999999999"].map((length) =>
           post(`Content-Length: "${length}"`, { framing: [`Content-Length: ${length}`], body: "{}" }, closed(400))

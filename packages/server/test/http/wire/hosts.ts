@@ -35,9 +35,8 @@ const listening = (make: () => NodeServer): Effect.Effect<Port, never, Scope.Sco
     Effect.acquireRelease(
       Effect.callback<NodeServer>((resume) => {
         const server = make()
-        const done = (): void => resume(Effect.succeed(server))
-        if (server.listening) done()
-        else server.once("listening", done)
+        if (server.listening) resume(Effect.succeed(server))
+        else server.once("listening", () => resume(Effect.succeed(server)))
       }),
       (server) =>
         Effect.sync(() => {
@@ -107,15 +106,13 @@ const hono: Host = {
 
 const router: Host = {
   name: "HttpRouter",
-  serve: (server, options) =>
+  serve: (server, options) => {
+    const { path: _, ...rest } = options ?? {}
     // Effect's server does not read a socket after an upgrade that no route accepts, and so does not see that it ended.
-    application(
-      HttpRoutes.layer(options as HttpRoutes.Options | undefined).pipe(Layer.provide(server)),
-      HttpRoutes.serve,
-      {
-        gracefulShutdownTimeout: 100
-      }
-    )
+    return application(HttpRoutes.layer(rest).pipe(Layer.provide(server)), HttpRoutes.serve, {
+      gracefulShutdownTimeout: 100
+    })
+  }
 }
 
 const [own] = adapters

@@ -8,9 +8,9 @@ import * as Schema from "effect/Schema"
 import type { Server } from "../adapters.ts"
 import * as kit from "../kit.ts"
 import { type Answers, type Case, endpointSections, type Section, sections } from "./cases.ts"
-import { decisions } from "./hostDecisions.ts"
-import { type HostName, hosts } from "./hosts.ts"
-import { next, type Route, streamableHttp } from "./requests.ts"
+import { type Decisions, decisions, legacyDecisions } from "./hostDecisions.ts"
+import { hosts } from "./hosts.ts"
+import { bare, legacyMessages, next, type Route, streamableHttp } from "./requests.ts"
 
 /** A server that counts the calls that reach its tool. */
 const counting = () => {
@@ -48,7 +48,7 @@ const row = (what: string, answers: Answers, calls: number, isNamed: boolean): s
 
 /** Compares all cases of a section in one assertion, which shows every difference at once. */
 const run = (
-  name: HostName,
+  decided: Decisions,
   at: { readonly port: number },
   route: Route,
   { cases }: Section,
@@ -58,7 +58,7 @@ const run = (
     const actual: Array<string> = []
     const expected: Array<string> = []
     for (const one of cases) {
-      const decision = decisions[name][one.what]
+      const decision = decided[one.what]
       const answers = (decision?.answers ?? one.answers).map((status) => status === 200 ? route.ok : status)
       const reached = decision?.calls ?? answers.filter((status) => status === route.ok).length
       calls.length = 0
@@ -86,7 +86,18 @@ describe.each(hosts)("$name", ({ name, serve }) => {
       Effect.scoped(Effect.gen(function*() {
         const { calls, server } = counting()
         const at = yield* serve(server, { legacySse: LegacySse.make() })
-        yield* run(name, at, streamableHttp, section, calls)
+        yield* run(decisions[name], at, streamableHttp, section, calls)
       }))
   )
+
+  it.live("HTTP+SSE · the messages pass the same table", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { calls, server } = counting()
+      const at = yield* serve(server, { legacySse: LegacySse.make() })
+      const stream = yield* kit.raw(at)
+      stream.write(bare("GET /sse HTTP/1.1"))
+      const [, id] = /sessionId=(\w+)/.exec(yield* stream.until("sessionId="))!
+      const route = legacyMessages(id!)
+      for (const section of sections(route)) yield* run(legacyDecisions[name], at, route, section, calls)
+    })))
 })

@@ -185,8 +185,11 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     this.isClosed = true
     const message = headers["connection"] === "close" ? messageOf(this.#request) : undefined
     if (message !== undefined) head.endConnection(message)
-    const options = { status, headers: this.withAdded(headers) }
-    const response = body === "" ? HttpServerResponse.empty(options) : HttpServerResponse.text(body, options)
+    const all = this.withAdded(headers)
+    // Without a length Node writes chunks, or closes the connection of a client of HTTP/1.0.
+    const response = body !== ""
+      ? HttpServerResponse.text(body, { status, headers: all })
+      : HttpServerResponse.empty({ status, headers: status === 204 ? all : { ...all, "content-length": "0" } })
     this.#settle(Effect.succeed(response))
   }
 

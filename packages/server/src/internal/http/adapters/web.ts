@@ -139,8 +139,13 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
   reply(status: number, headers: Headers, body: string): void {
     if (this.isClosed) return
     this.#complete()
-    // Some statuses allow no body, not even an empty one.
-    this.#settle(new Response(body === "" ? null : body, { status, headers: this.withAdded(headers) }))
+    const all = this.withAdded(headers)
+    // Some statuses allow no body, not even an empty one. A server on Node would write chunks without the length, or
+    // close the connection of a client of HTTP/1.0.
+    const init = body === "" && status !== 204
+      ? { status, headers: { ...all, "content-length": "0" } }
+      : { status, headers: all }
+    this.#settle(new Response(body === "" ? null : body, init))
   }
 
   open(status: number, headers: Headers): void {
