@@ -17,7 +17,7 @@ const long = [
   "docs/test/tasksMachines.test.ts",
   "interop/test/{allPairsStdio,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
   "examples/{everythingClient,npmScripts,sqlite,tourTasks}.test.ts",
-  "scripts/soak/soak.test.ts"
+  "scripts/{fuzz/fuzz,soak/soak}.test.ts"
 ]
 
 // Test files with a process of their own: they measure their process, or import programs with global state.

@@ -5,6 +5,7 @@ import { cliTarget } from "./cliTarget.ts"
 import { clientTarget } from "./clientTarget.ts"
 import { codecTarget } from "./codecTarget.ts"
 import { framesTarget } from "./framesTarget.ts"
+import { httpTarget } from "./httpTarget.ts"
 import { serverTarget } from "./serverTarget.ts"
 import type { Target } from "./target.ts"
 import { wireTarget } from "./wireTarget.ts"
@@ -15,7 +16,8 @@ export const targets: ReadonlyArray<Target> = [
   clientTarget,
   cliTarget,
   framesTarget,
-  wireTarget
+  wireTarget,
+  httpTarget
 ]
 
 /** What to run. */
@@ -37,6 +39,7 @@ const deadline = 20_000
 /** Returns the number of faults. */
 export const fuzz = async ({ at, milliseconds, only, print, runs = Infinity, seed }: Plan): Promise<number> => {
   const chosen = targets.filter(({ name }) => only === undefined || name === only)
+  if (chosen.length === 0) throw new Error(`no target ${only}: there are ${targets.map(({ name }) => name).join(", ")}`)
   const counts = new Map(chosen.map(({ name }) => [name, 0]))
   const seen = new Map<string, number>()
   let faults = 0

@@ -1,8 +1,18 @@
 /**
- * Sends hostile messages to a server and to the codecs: `npm run fuzz -- --minutes 60`. A run with one seed can be repeated:
- * `--seed 7 --only server --at 1234` repeats one run of one target.
+ * Sends hostile messages and bytes to each part of Skein: `npm run fuzz -- --minutes 60`. The targets take turns:
  *
- * It fails when a run throws, dies, logs an error, or leaves its target without an answer to the next request.
+ * - `codec`: params and results of every method in every revision.
+ * - `server`: a server in memory, with requests, notifications and responses of a client.
+ * - `client`: a client in memory, with results, errors, requests and notifications of a server.
+ * - `cli`: `skein-call` with the same server.
+ * - `frames`: event streams and lines, in chunks of any size.
+ * - `wire`: a client over `node:http` and `fetch`, with responses written to a socket.
+ * - `http`: an HTTP server, with requests written to a socket.
+ *
+ * It fails when a run throws, dies, hangs, logs an error, shows text of the other side that could control a terminal,
+ * or leaves its target without an answer to the next request. A run with one seed can be repeated:
+ * `--seed 7 --only server --at 1234`. The messages of `wire` and `http` are the same then, but not the time between
+ * them.
  */
 import { parseArgs } from "node:util"
 import { fuzz } from "./fuzz.ts"
