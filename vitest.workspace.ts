@@ -8,7 +8,7 @@ const conditions = ["@skein/source", "node", "module", "default"]
 // databases, browsers and other programs, or repeat an action thousands of times. `npm test` excludes them and so takes
 // less than five minutes on two cores.
 const long = [
-  "packages/client/test/{attacks/Processes,browser/Chromium,connection/ManyReconnects,tasks/ManyTasks}.test.ts",
+  "packages/client/test/{attacks/{Chunks,Processes},browser/Chromium,connection/ManyReconnects,tasks/ManyTasks}.test.ts",
   "packages/server/test/{input/RandomHandlers,http/process}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
@@ -24,7 +24,7 @@ const long = [
 const alone = [
   "docs/**/*.test.ts",
   "packages/client/test/connection/Handshake.test.ts",
-  "packages/client/test/attacks/{Cached,Flood,Names,Wire}.test.ts",
+  "packages/client/test/attacks/{Cached,Flood,Names,Storms,Wire}.test.ts",
   "packages/client/test/http/{NodeHttp,NodeClient}.test.ts",
   "packages/client/test/legacyTasks/Lifetime.test.ts",
   "packages/runtime/test/{Leaks,Ndjson,NodeStreams,Peer,Timeout}.test.ts",

@@ -74,6 +74,56 @@ describe("a process that floods", () => {
       assert.strictEqual(client.revision, "2025-11-25")
     }).pipe(Effect.scoped))
 
+  it.live("with valid notifications: slow readers keep bounded buffers, and calls continue", () =>
+    Effect.gen(function*() {
+      const code = initialized(`
+        const note = (method, params) => JSON.stringify({ jsonrpc: "2.0", method: "notifications/" + method, params }) + "\\n"
+        const more = (note("tools/list_changed") + note("message", { level: "error", data: "x".repeat(200) })).repeat(200)
+        const go = () => { while (process.stdout.write(more)); process.stdout.once("drain", go) }
+        setTimeout(go, 10)
+      `).replace(
+        "if (method === \"notifications",
+        "if (method === \"ping\") write({ id, result: {} })\n      if (method === \"notifications"
+      )
+      const client = yield* Client.make(program(code), { ...options, limits: { timeout: 20_000 } })
+      for (const stream of [client.logs, client.notifications, client.changes({ tools: true })]) {
+        yield* Effect.forkScoped(Stream.runForEach(stream as Stream.Stream<unknown>, () => Effect.never))
+      }
+      globalThis.gc!()
+      const before = process.memoryUsage().heapUsed
+      for (let count = 0; count < 20; count++) {
+        yield* client.ping()
+        yield* Effect.sleep(50)
+      }
+      globalThis.gc!()
+      assert.isBelow(process.memoryUsage().heapUsed - before, 64 * mib)
+    }).pipe(Effect.scoped))
+
+  it.live(
+    "its stdout with a message of 1 MB in writes of one byte: the message is read in bounded memory",
+    () =>
+      Effect.gen(function*() {
+        const code = initialized("").replace(
+          "if (method === \"notifications",
+          `if (method === "tools/call") {
+        const { writeSync } = require("node:fs")
+        const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, result: { content: [{ type: "text", text: "x".repeat(1024 * 1024 - 4096) }] } }) + "\\n")
+        for (let at = 0; at < bytes.length;) {
+          try { at += writeSync(1, bytes, at, 1) } catch (error) { if (error.code !== "EAGAIN") throw error }
+        }
+      }
+      if (method === "notifications`
+        )
+        const client = yield* Client.make(program(code), { ...options, limits: { timeout: 100_000 } })
+        globalThis.gc!()
+        const before = process.memoryUsage().rss
+        const { content } = yield* client.callTool("t")
+        assert.strictEqual((content[0] as { readonly text: string }).text.length, mib - 4096)
+        assert.isBelow(process.memoryUsage().rss - before, 128 * mib)
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
   it.live("with pings, and reads no responses: closes the connection at maxBufferedChars", () =>
     Effect.gen(function*() {
       const code = initialized(`
