@@ -151,6 +151,7 @@ describe("the command line of skein-call", () => {
       undefined
     ])
     assert.include(wrong(...config, "add"), "--server is required")
+    assert.include(wrong(...config, "tea", "add", "{}"), "--server is required")
     assert.include(wrong("--server", "tea", url), "--server needs --config")
     assert.include(wrong(...config, "--server", "tea", "--header", "a: b"), "--header")
     assert.include(wrong(...config, "--server", "tea", "--env", "A"), "--env")

@@ -32,7 +32,9 @@ const config = {
     asksOther: { ...process_, env: { KEY: "${input:other}" } },
     web: { url: "https://example.com/${TOKEN:-x}" },
     off: { ...process_, disabled: true },
-    bad: { args: [] }
+    bad: { args: [] },
+    // A line end must not forge an entry of the list.
+    "forged\ntea stdio": { url: "https://example.com/" }
   }
 }
 
@@ -90,7 +92,7 @@ describe("skein-call --config", () => {
         reports[server] = report
       }
       assert.deepStrictEqual(reports, {
-        nope: "mcp.json has no server \"nope\". It has: tea, asksOther, web, off",
+        nope: "mcp.json has no server \"nope\". It has: tea, asksOther, web, forged tea stdio, off",
         off: "The server \"off\" in mcp.json is disabled",
         bad: "The server \"bad\" in mcp.json has no command and no url",
         tea: "The server \"tea\" in mcp.json uses ${input:key} in env.KEY, an input without a value. " +
@@ -105,10 +107,12 @@ describe("skein-call --config", () => {
     Effect.gen(function*() {
       const { code, err, out } = yield* run(undefined)
       assert.strictEqual(code, 0)
-      assert.deepStrictEqual(out[0]!.split("\n"), [
-        `tea  stdio  ${process.execPath}`,
-        `asksOther  stdio  ${process.execPath}`,
+      const lines = out[0]!.split("\n").map((line) => line.replace(/ -e .* (?=\$)/, " -e server.js "))
+      assert.deepStrictEqual(lines, [
+        `tea  stdio  ${process.execPath} -e server.js \${NAME:-nobody}`,
+        `asksOther  stdio  ${process.execPath} -e server.js \${NAME:-nobody}`,
         "web  http  https://example.com/${TOKEN:-x}",
+        "forged tea stdio  http  https://example.com/",
         "off  disabled"
       ])
       assert.strictEqual(err.length, 1)

@@ -387,7 +387,8 @@ export const fromConfig = (
   })
 
 /**
- * Provides a pool of the servers of a configuration, as {@link fromConfig} makes it.
+ * Provides a pool of the servers of a configuration, as {@link fromConfig} makes it. Its options `watch` and `include`
+ * apply. A program that calls `reload` or reads `config` uses {@link fromConfig} instead.
  *
  * @example
  * const Live = ClientPool.layerFromConfig(NodeConfig.file(".vscode/mcp.json"))

@@ -77,10 +77,15 @@ const divide = (words: ReadonlyArray<string>, valueOptions: ValueOptions): Parts
   return { options: [], words: [joinWords(server), ...words.slice(server.length)] }
 }
 
+const isOption = (name: string) => (option: string): boolean => option === name || option.startsWith(`${name}=`)
+
 /** The operands of a server that a configuration has. Its place among the operands is empty. */
-const withoutServer = (words: ReadonlyArray<string>, valueOptions: ValueOptions): Parts => {
-  const after = separate(words, valueOptions, false)
-  return { options: after.options, words: ["", ...after.words.filter((word) => word !== "--")] }
+const withoutServer = (before: Parts, valueOptions: ValueOptions): Parts => {
+  const after = separate(before.words, valueOptions, false)
+  const words = after.words.filter((word) => word !== "--")
+  // Without `--server` the first operand is often its name. The others would be reported first, as invalid JSON.
+  const hasServer = [...before.options, ...after.options].some(isOption("--server"))
+  return { options: after.options, words: ["", ...hasServer ? words : words.slice(0, 1)] }
 }
 
 /**
@@ -89,8 +94,8 @@ const withoutServer = (words: ReadonlyArray<string>, valueOptions: ValueOptions)
  */
 export const normalize = (argv: ReadonlyArray<string>, valueOptions: ValueOptions): ReadonlyArray<string> => {
   const before = separate(argv, valueOptions, true)
-  const after = before.options.some((option) => option.startsWith("--config"))
-    ? withoutServer(before.words, valueOptions)
+  const after = before.options.some(isOption("--config"))
+    ? withoutServer(before, valueOptions)
     : divide(before.words, valueOptions)
   return [...before.options, ...after.options, "--", ...after.words]
 }

@@ -7,7 +7,7 @@ import type { PoolError } from "@skein/client/PoolError"
 import type { Entry, Input } from "@skein/client/ServerConfig"
 import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
-import { sanitize } from "./format.ts"
+import { quoteLine, quoteName, sanitize } from "./format.ts"
 import { CommandFailed, type Console, type Terminal } from "./process.ts"
 
 /** The server to connect to. */
@@ -28,8 +28,8 @@ const read = (file: string, options: NodeConfig.FileOptions) =>
 const ask = (terminal: Terminal, input: Input): Effect.Effect<string | undefined> => {
   const choices = input.options.length === 0 ? "" : ` (${input.options.join(", ")})`
   const fallback = input.default === undefined ? "" : ` [${input.default}]`
-  const prompt = sanitize(`${input.description ?? input.id}${choices}${fallback}: `)
-  return Effect.map(terminal.readLine(prompt), (line) => line === "" ? undefined : line)
+  const prompt = quoteLine(`${input.description ?? input.id}${choices}${fallback}`)
+  return Effect.map(terminal.readLine(`${prompt}: `), (line) => line === "" ? undefined : line)
 }
 
 /** The server of that name. */
@@ -67,7 +67,8 @@ export const serverIn = (
     const found = servers.get(server)
     if (found !== undefined) return found.server
     const all = yield* namesIn(file, env)
-    return yield* failed(`${file} has no server ${JSON.stringify(server)}. It has: ${all.join(", ")}`)
+    const has = all.length === 0 ? "It has no valid entries" : `It has: ${all.map(quoteName).join(", ")}`
+    return yield* failed(`${file} has no server ${JSON.stringify(server)}. ${has}`)
   })
 
 /** Reads all entries without asking for inputs. */
@@ -76,9 +77,11 @@ const readAll = (file: string, env: Env) => read(file, { env, input: ({ id }) =>
 const namesIn = (file: string, env: Env): Effect.Effect<ReadonlyArray<string>, CommandFailed> =>
   Effect.map(readAll(file, env), ({ disabled, servers }) => [...servers.keys(), ...disabled])
 
-/** The command or the URL as the file has it: expanded variables can be secrets. */
+/** The command line or the URL as the file has it: expanded variables can be secrets. */
 const placeOf = ({ raw, type }: Entry): string =>
-  String(type === "stdio" ? raw["command"] : raw["url"] ?? raw["serverUrl"] ?? raw["httpUrl"])
+  type === "stdio"
+    ? [raw["command"], ...Array.isArray(raw["args"]) ? raw["args"] : []].map(String).join(" ")
+    : String(raw["url"] ?? raw["serverUrl"] ?? raw["httpUrl"])
 
 /** The text with the servers of a configuration, one in a line. Reports entries that cannot be used. */
 export const listServers = (
@@ -94,5 +97,5 @@ export const listServers = (
     ]
     return json
       ? JSON.stringify(listed, undefined, 2)
-      : listed.map(({ name, place, type }) => `${name}  ${type}${place === "" ? "" : `  ${place}`}`).join("\n")
+      : listed.map(({ name, place, type }) => quoteLine(`${quoteName(name)}  ${type}  ${place}`.trimEnd())).join("\n")
   })
