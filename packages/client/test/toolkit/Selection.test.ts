@@ -114,6 +114,10 @@ describe("the bounds of a toolkit", () => {
       })
       assert.deepStrictEqual(namesOf(toolkit), ["s_a"])
       assert.deepStrictEqual(counted[0], { name: "s_a", description: "Short", inputSchema: { type: "object" } })
+      const one = yield* Client.toolkit({ s: yield* clientOf(named("a", "b")) }, {
+        countTokens: ({ name }) => name === "s_a" ? NaN : 5
+      })
+      assert.deepStrictEqual([namesOf(one), one.tokens], [["s_b"], 5])
     }))
 
   it("estimateTokens: counts one token for four bytes of JSON", () => {

@@ -62,7 +62,8 @@ export const select = (all: ReadonlyArray<Remote>, { maxTools, maxToolTokens, to
   for (const { remote } of rounds) {
     const tokens = tokensOf(remote)
     if (count >= maxTools) excess.set(remote, { remote, bound: "maxTools", tokens })
-    else if (total + tokens > maxToolTokens) excess.set(remote, { remote, bound: "maxToolTokens", tokens })
+    // A count that is not a number exceeds the bound too.
+    else if (!(total + tokens <= maxToolTokens)) excess.set(remote, { remote, bound: "maxToolTokens", tokens })
     else {
       count++
       total += tokens
