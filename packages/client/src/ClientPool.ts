@@ -148,7 +148,7 @@ export class ClientPool extends Context.Service<ClientPool, {
   readonly states: Stream.Stream<ReadonlyArray<Entry>>
   /**
    * The names of the servers whose state or lists have changed since the previous element. The first element has all
-   * servers, so that a reader that reads again what each element names misses nothing. A slow reader gets several
+   * servers. A reader that lists the named servers again after each element misses no change. A slow reader gets several
    * changes in one element. While it runs, the tools of each server are listed as soon as the server is open. Ends with
    * the pool.
    *
@@ -172,7 +172,7 @@ export class ClientPool extends Context.Service<ClientPool, {
   readonly remove: (name: string) => Effect.Effect<boolean>
   /**
    * Closes a server and opens it again, even after the pool has given up on it. Waits for the closing, but not for the
-   * opening. With a second argument, that is its definition from now on. Fails with `ServerNotFound`.
+   * opening. A second argument replaces the definition of the server. Fails with `ServerNotFound`.
    */
   readonly restart: (name: string, server?: Server) => Effect.Effect<void, PoolError>
   readonly tools: Listings<Tool>

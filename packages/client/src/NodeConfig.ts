@@ -1,6 +1,6 @@
 /**
  * Configurations of servers on Node: reads files and objects, and makes the transports of their entries. Pass them to
- * `ClientPool.fromConfig`. `ServerConfig` documents what is read.
+ * `ClientPool.fromConfig`. `ServerConfig` documents their syntax.
  *
  * Processes are started by `Stdio`, with `stderr: "capture"`, and HTTP servers are reached by `NodeHttp`. A relative
  * `cwd` or `envFile` is relative to `workspaceFolder`, in which processes run by default. `~/` at the start of

@@ -1,4 +1,4 @@
-/** What a pool knows of the lists of its servers, and the streams of its changes. */
+/** The lists that a pool stores, and the streams of its changes. */
 import { assert, describe, it } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Transport } from "@skein/runtime/Connection"

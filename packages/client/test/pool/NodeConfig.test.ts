@@ -9,11 +9,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import * as Client from "../../src/Client.ts"
 import * as ClientPool from "../../src/ClientPool.ts"
 import * as NodeConfig from "../../src/NodeConfig.ts"
 import type { Json } from "../http/support/connection.ts"
@@ -301,6 +303,25 @@ describe("a pool from a configuration", () => {
       const pool = yield* ClientPool.fromConfig(source)
       assert.deepStrictEqual((yield* pool.reload).unchanged, ["a"])
       assert.strictEqual((yield* factsOf(pool, "a")).env["A"], "answer 1")
+    }).pipe(Effect.scoped))
+
+  it.live("gives a toolkit the tools of five processes while a sixth hangs, and a seventh entry is invalid", () =>
+    Effect.gen(function*() {
+      const good = ["a", "b", "c", "d", "e"]
+      const pool = yield* ClientPool.fromConfig(NodeConfig.object({
+        mcpServers: {
+          hangs: { command: process.execPath, args: ["-e", "process.stdin.resume()"] },
+          invalid: { command: "${NOWHERE}" },
+          ...Object.fromEntries(good.map((name) => [name, server(name)]))
+        }
+      }))
+      const grown = Stream.filter(
+        Stream.mapEffect(pool.changes, () => Client.toolkit(pool, { readyTimeout: 0 })),
+        ({ tools }) => Object.keys(tools).length === good.length
+      )
+      const { pending, tools } = Option.getOrThrow(yield* Stream.runHead(grown))
+      assert.deepStrictEqual(Object.keys(tools), good.map((name) => `${name}_${name}`))
+      assert.deepStrictEqual(pending, ["hangs"])
     }).pipe(Effect.scoped))
 
   it.live("lists the tools of each process", () =>

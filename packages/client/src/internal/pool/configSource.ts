@@ -1,5 +1,5 @@
 /**
- * A configuration of servers that a pool can read again: what `NodeConfig` makes and `ClientPool.fromConfig` takes.
+ * A configuration of servers that a pool can read again. `NodeConfig` makes it, and `ClientPool.fromConfig` takes it.
  */
 import type * as Effect from "effect/Effect"
 import type { PoolError } from "../../PoolError.ts"

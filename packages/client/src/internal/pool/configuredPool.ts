@@ -1,6 +1,6 @@
 /**
- * Keeps the servers of a pool as a configuration has them: reads it, compares it with what runs, and changes only what
- * differs.
+ * Applies a configuration to a pool: reads it, compares it with the running servers, and changes only the servers that
+ * differ.
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -79,7 +79,7 @@ export class PoolConfig {
     this.#pool = pool
   }
 
-  /** Reads the configuration and applies what differs. Several at the same time run one after the other. */
+  /** Reads the configuration and applies the differences. Several reloads at the same time run one after the other. */
   get reload(): Effect.Effect<Reload, PoolError> {
     return this.#turns.withPermit(Effect.gen({ self: this }, function*() {
       const read = yield* Effect.forEach(this.#sources, (source) => source.read)

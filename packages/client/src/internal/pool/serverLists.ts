@@ -178,7 +178,7 @@ export class ServerLists {
     return Effect.forEach(concerns(change), (kind) => {
       const slot = this.#slots[kind]
       slot.isFresh = false
-      // A list that nobody has asked for is not requested.
+      // A list that was never requested is not needed.
       return slot.items === undefined || slot.pending !== undefined ? Effect.void : this.#relist(kind)
     }, { discard: true })
   }
@@ -235,7 +235,7 @@ export class ServerLists {
         slot.items = exit.value
         this.#onChange(kind)
       }
-      // The end of the connection interrupts the request, and must not interrupt those who wait for it.
+      // The end of the connection interrupts the request, and must not interrupt the callers that wait for it.
       const isInterrupted = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
       Deferred.doneUnsafe(pending, isInterrupted ? Exit.fail(clientError(Closed, "The connection has ended")) : exit)
       return isStale && Exit.isSuccess(exit) ? this.#relist(kind) : Effect.void
