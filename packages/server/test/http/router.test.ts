@@ -120,16 +120,20 @@ describe("the route", () => {
     Effect.gen(function*() {
       const { interrupted, server } = yield* make
       const { dispose, handler } = HttpRouter.toWebHandler(mcp(server), { disableLogger: true })
-      const ask = (sent: kit.Request) =>
+      const ask = (sent: kit.Request, url = "http://localhost/mcp", host: Record<string, string> = {}) =>
         Effect.promise(() =>
           handler(
-            new Request("http://localhost/mcp", {
+            new Request(url, {
               method: "POST",
-              headers: { ...sent.headers, host: "localhost" } as Record<string, string>,
+              headers: { ...sent.headers, ...host } as Record<string, string>,
               body: JSON.stringify(sent.body)
             })
           )
         )
+      // The host of the URL counts as in `WebHttp`.
+      expect((yield* ask(call("found"), "http://localhost/mcp", { host: "evil.example" })).status).toBe(403)
+      expect((yield* ask(call("found"), "http://evil.example/mcp", { host: "localhost" })).status).toBe(403)
+      expect((yield* ask(call("found"), "http://evil.example/mcp")).status).toBe(403)
       const reply = yield* ask(call("found"))
       expect(json(yield* Effect.promise(() => reply.json()))).toMatchObject({ scope: false })
       const stream = yield* ask(call("flood", true))

@@ -1,7 +1,6 @@
 /**
- * Validates the head of a request by the header lines that `node:http` has parsed, for the adapters to Node and to
- * Effect's router. Node's own view, `message.headers`, drops lines: the second `Host` or `Authorization`, and all lines
- * after its limit.
+ * The head of a request, for all adapters. On Node it is validated by the header lines that `node:http` has parsed.
+ * Node's own view, `message.headers`, drops lines: the second `Host` or `Authorization`, and all lines after its limit.
  */
 import type { HeadFault } from "../adapter.ts"
 
@@ -16,7 +15,7 @@ export interface Message {
   readonly socket: object | undefined
 }
 
-/** The headers that have one value, each with a bit. */
+/** The headers that have one value, each with a bit: in lower case, and as most clients write them. */
 const singletons: ReadonlyMap<string, number> = new Map(
   [
     "host",
@@ -31,7 +30,12 @@ const singletons: ReadonlyMap<string, number> = new Map(
     "mcp-protocol-version",
     "mcp-method",
     "mcp-name"
-  ].map((name, index) => [name, 1 << index])
+  ].flatMap((name, index) => {
+    const title = name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase())
+    return [name, title, title.replace("Mcp", "MCP"), title.replace("Id", "ID")].map((one) =>
+      [one, 1 << index] as const
+    )
+  })
 )
 const host = 1
 const contentLength = 2
@@ -42,8 +46,13 @@ const mirrored = 512
 /** Headers whose values are lists. */
 const lists = transferEncoding | expect
 
-/** A bit for each length of these names: most names of other headers are not looked up. */
-const lengths = /* @__PURE__ */ [...singletons.keys()].reduce((bits, { length }) => bits | 1 << length, 0)
+/** For each length, the bits of the first letters of these names: most other headers are not looked up. */
+const letters: ReadonlyArray<number> = Array.from(
+  { length: 32 },
+  (_, length) =>
+    [...singletons.keys()].filter((name) => name.length === length)
+      .reduce((bits, name) => bits | 1 << (name.charCodeAt(0) & 31), 0)
+)
 
 const isParam = (name: string): boolean =>
   name.length > 10 && name.charCodeAt(3) === 45 && name.slice(0, 10).toLowerCase() === "mcp-param-"
@@ -88,6 +97,18 @@ export const transferFault = (value: string): HeadFault | undefined => {
 export const absolute = /^https?:\/\/([^/?#]*)([^?#]*)(?:\?[^#]*)?$/i
 
 /**
+ * The URL of a `Request`: its host, its path and its query. By the standard it always has a path, and no user.
+ */
+export const url = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i
+
+/**
+ * The host in the URL of a `Request`, which may come from its target or from its `Host`. Next.js writes the host that it
+ * listens on into each URL, and passes a subclass with `nextUrl`.
+ */
+export const urlHostOf = (request: object, parts: RegExpExecArray | null): string | undefined =>
+  "nextUrl" in request ? undefined : parts?.[1]
+
+/**
  * Whether a target has one of the forms of its method. Only OPTIONS has the asterisk form. "A recipient SHOULD parse for
  * userinfo and treat its presence as an error" (RFC 9110, 4.2.4).
  */
@@ -109,7 +130,7 @@ export const faultOf = (message: Message): HeadFault | undefined => {
   let seen = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!
-    if (name.length > 31 || (lengths >>> name.length & 1) === 0) continue
+    if (((letters[name.length] ?? 0) >>> (name.charCodeAt(0) & 31) & 1) === 0) continue
     const bit = singletons.get(name) ?? singletons.get(name.toLowerCase())
     if (bit === undefined) continue
     if ((seen & bit & ~lists) !== 0) return repeated(bit)

@@ -92,6 +92,11 @@ export class RouterRequest implements HttpRequest {
     return head.isAfterEnd(message) ? "Framing" : head.faultOf(message)
   }
 
+  get urlHost(): string | undefined {
+    const { source } = this.#request
+    return "rawHeaders" in source ? undefined : head.urlHostOf(source, head.url.exec((source as Request).url))
+  }
+
   get method(): string {
     return this.#request.method
   }
@@ -117,7 +122,7 @@ export class RouterRequest implements HttpRequest {
   }
 
   header(name: string): string | undefined {
-    return this.#headers[name]
+    return this.#headers[name] ?? (name === "host" ? this.urlHost : undefined)
   }
 
   get params(): ReadonlyArray<string> | undefined {

@@ -6,6 +6,7 @@ import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
 import { type Body, decodeBody, type Headers, type HttpAnswer, type HttpRequest } from "../adapter.ts"
+import { url, urlHostOf } from "./head.ts"
 import { encoder, highWaterMark, StreamingAnswer } from "./streamingAnswer.ts"
 
 /** The values that the application supplies with a request. */
@@ -20,10 +21,6 @@ export interface RequestInput {
   /** Services for the handlers of this request. */
   readonly context?: Context.Context<never> | undefined
 }
-
-// The host, the path and the query of an absolute URL. By the standard, the URL of a request always has a path and no
-// user.
-const target = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)(?:\?([^#]*))?/i
 
 /** A body that was read by the application. */
 const bodyOf = (body: unknown, limit: number): Body => {
@@ -69,10 +66,9 @@ export class WebRequest implements HttpRequest {
 
   constructor(request: Request, answer: WebAnswer, given: RequestInput | undefined) {
     this.method = request.method
-    const parts = target.exec(request.url)
+    const parts = url.exec(request.url)
     this.path = parts?.[2] ?? "/"
-    // Next.js writes the host that it listens on into the URL of each request, and passes a subclass with `nextUrl`.
-    this.urlHost = "nextUrl" in request ? undefined : parts?.[1]
+    this.urlHost = urlHostOf(request, parts)
     this.principal = given?.principal
     this.context = given?.context
     this.#request = request
@@ -84,12 +80,12 @@ export class WebRequest implements HttpRequest {
    * Reads a header. A request that was made in this process, or sent over HTTP/2, may have its host in the URL only.
    */
   header(name: string): string | undefined {
-    const { headers, url } = this.#request
-    return headers.get(name) ?? (name === "host" ? target.exec(url)?.[1] : undefined)
+    const request = this.#request
+    return request.headers.get(name) ?? (name === "host" ? url.exec(request.url)?.[1] : undefined)
   }
 
   get query(): string | undefined {
-    return target.exec(this.#request.url)?.[3]
+    return url.exec(this.#request.url)?.[3]
   }
 
   get params(): ReadonlyArray<string> | undefined {
