@@ -9,7 +9,7 @@ const conditions = ["@skein/source", "node", "module", "default"]
 // less than five minutes on two cores.
 const long = [
   "packages/client/test/{attacks/{Chunks,Processes},browser/Chromium,connection/ManyReconnects,tasks/ManyTasks}.test.ts",
-  "packages/server/test/{input/RandomHandlers,http/process}.test.ts",
+  "packages/server/test/{input/RandomHandlers,http/process,http/attacks/totals,http/attacks/unread}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Takeover}.test.ts",

@@ -77,7 +77,7 @@ export interface Invalid {
 export interface Batch<M = Message> {
   readonly _tag: "Batch"
   readonly members: ReadonlyArray<M>
-  /** The members as JSON texts, if they are encoded already: `encode` then writes these. */
+  /** The members as JSON texts, if they are encoded already: `encode` then writes these, and does not read `members`. */
   readonly texts?: ReadonlyArray<string> | undefined
 }
 

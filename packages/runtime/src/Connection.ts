@@ -32,6 +32,11 @@ export interface Principal {
 export interface Origin {
   /** The sender, if it is authenticated. */
   readonly principal?: Principal | undefined
+  /**
+   * The network address of the sender, if the transport knows it. It distinguishes senders that are not authenticated,
+   * where bounds are shared fairly.
+   */
+  readonly address?: string | undefined
   /** Reads a header of the HTTP request that carried the message, by its name in lower case. */
   readonly header?: ((name: string) => string | undefined) | undefined
   /** The length of the message in bytes, if it is long. It is counted in `Limits.maxInFlightBytes`. */
@@ -82,6 +87,11 @@ export interface Connection {
    * nothing was sent.
    */
   readonly send: (message: JsonRpc.Outbound, about?: JsonRpc.Id, headers?: Headers) => boolean
+  /**
+   * Called when the reply to a request is retained until the other replies of its batch are complete, with its length.
+   * A connection that bounds what is retained for its peer has it.
+   */
+  readonly replyRetained?: ((about: JsonRpc.Id, chars: number) => void) | undefined
   /** Succeeds as soon as the transport takes more, or has ended. */
   readonly drained: Effect.Effect<void>
   /**

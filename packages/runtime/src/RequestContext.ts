@@ -190,7 +190,12 @@ export type State = "Running" | "Replacing" | "Done"
 export class RequestContext {
   readonly id: JsonRpc.Id
   readonly method: string
-  readonly params: JsonRpc.JsonObject | undefined
+  /** The params as they were received; undefined after `dropParams`. */
+  params: JsonRpc.JsonObject | undefined
+  /**
+   * How many bytes the handler retains for the request, after `dropParams`. Before that, it is the memory of the params.
+   */
+  retainedBytes: number | undefined = undefined
   readonly caller: Caller
   /** The headers, principal and services that the transport supplies with the request. */
   readonly origin: Origin | undefined
@@ -223,6 +228,15 @@ export class RequestContext {
     this.params = request.params
     this.caller = caller
     this.origin = origin
+  }
+
+  /**
+   * Drops the params: a handler without an end of its own (`subscriptions/listen`) has read them, and retains this many
+   * bytes for the request.
+   */
+  dropParams(retainedBytes: number): void {
+    this.params = undefined
+    this.retainedBytes = retainedBytes
   }
 
   /** The peer of the session that the request belongs to; undefined for a stateless request over HTTP. */

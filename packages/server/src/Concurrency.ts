@@ -26,7 +26,16 @@ export const code = 503
 export interface Options {
   /** The number of requests of a key that are handled at the same time: 16 by default, at least 1. */
   readonly limit?: number | undefined
-  /** The number of waiting requests of a key: 64 by default. Further ones are refused immediately. */
+  /**
+   * How many of these one client may have, so that it cannot lock out others. Unless it is set: three quarters of the
+   * limit, rounded up, if the key is `Middleware.perServer` or `perTarget`, and otherwise the whole limit. A client is a
+   * principal, or the network address of an anonymous caller; without either it is not bounded.
+   */
+  readonly maxPerClient?: number | undefined
+  /**
+   * The number of waiting requests of a key: 64 by default. Further ones are refused immediately, unless another client
+   * has at least twice as many as theirs: then its last one is refused.
+   */
   readonly maxWaiting?: number | undefined
   /** How long a request waits before it is refused: 30 seconds by default. */
   readonly maxWait?: Duration.Input | undefined
@@ -47,13 +56,16 @@ export interface Options {
  */
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   registerLayer<never>((catalog) => {
+    const key = options.key ?? Middleware.perServer
+    const limit = Math.max(1, Math.floor(options.limit ?? 16))
+    const isShared = key === Middleware.perServer || key === Middleware.perTarget
     const limiter = new ConcurrencyLimiter(
       code,
-      Math.max(1, Math.floor(options.limit ?? 16)),
+      limit,
       Math.max(0, Math.floor(options.maxWaiting ?? 64)),
-      Duration.fromInputUnsafe(options.maxWait ?? "30 seconds")
+      Duration.fromInputUnsafe(options.maxWait ?? "30 seconds"),
+      Math.max(1, Math.floor(options.maxPerClient ?? (isShared ? Math.ceil(limit * 0.75) : limit)))
     )
-    const key = options.key ?? Middleware.perServer
     const { methods = ["tools/call"] } = options
     const included = Middleware.includes(methods)
     const counts = (method: string): boolean => included(method) && !(methods === "all" && method === "tasks/result")

@@ -36,6 +36,8 @@ export interface Endpoint {
   readonly sessions: number
   /** The number of open streams without an end of their own: those of `subscriptions/listen` and of GET. */
   readonly streams: number
+  /** How many bytes are retained for clients, as `maxRetainedBytes` counts them. */
+  readonly retainedBytes: number
   /**
    * Refuses new requests, completes subscriptions with their results, and lets requests in progress finish within
    * `shutdownTimeout` before it interrupts them. Closing the scope does this too.

@@ -73,11 +73,14 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     open?.add(scope)
     const { legacySse, path = "/mcp" } = options
     const legacy = legacySse === undefined ? [] : [legacySse.path, legacySse.messages]
-    for (const one of [path, ...legacy]) yield* router.add("*", one as HttpRouter.PathInput, route(endpoint))
+    for (const one of [path, ...legacy]) {
+      yield* router.add("*", one as HttpRouter.PathInput, route(endpoint, options.trustedProxies ?? 0))
+    }
   }))
 
 const route = (
-  endpoint: Http.Endpoint
+  endpoint: Http.Endpoint,
+  trustedProxies: number
 ): Effect.Effect<HttpServerResponse, never, HttpServerRequest | Scope.Scope> =>
   Effect.withFiber((fiber) => {
     const context = fiber.context as Context.Context<HttpServerRequest | Scope.Scope>
@@ -85,7 +88,7 @@ const route = (
       const request = Context.get(context, HttpServerRequest)
       const answer = new adapter.RouterAnswer(request, Context.get(context, Scope.Scope), settle)
       const principal = Context.get(context, CurrentPrincipal)
-      endpoint.handle(new adapter.RouterRequest(request, answer, context, principal), answer)
+      endpoint.handle(new adapter.RouterRequest(request, answer, context, principal, trustedProxies), answer)
       return Effect.sync(() => answer.left())
     })
   })

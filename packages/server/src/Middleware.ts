@@ -33,6 +33,7 @@ import type { Catalog, HandlerServices } from "./Catalog.ts"
 import type { DefinitionError } from "./DefinitionError.ts"
 import { internals } from "./internal/catalogState.ts"
 import { registerLayer } from "./internal/definitions/captureServices.ts"
+import { networkOf } from "./internal/limits/client.ts"
 import { methodOf } from "./internal/dispatch/target.ts"
 
 /** Handles a request: the server, or a middleware with everything inside of it. `R` are the services that it needs. */
@@ -83,23 +84,31 @@ const join = (...parts: ReadonlyArray<string>): string => parts.map((part) => `$
 /** One key for all requests. */
 export const perServer: Key = () => ""
 
+// No list of parts has a space here, so this differs from all other keys.
+const addressOf = ({ origin }: RequestContext): string =>
+  origin?.address === undefined ? "" : ` ${networkOf(origin.address)}`
+
 /**
- * One key for each principal. Anonymous callers share one key, because nothing that they claim can be trusted. If a
- * proxy identifies them, write a key that reads its header.
+ * One key for each principal, and one for each network address of anonymous callers (for the first 64 bits of an IPv6
+ * address). Anonymous callers without an address share one key, because nothing that they claim can be trusted. Behind a
+ * proxy, set `trustedProxies` of the endpoint, or write a key that reads a header of the proxy.
  *
  * @example
  * const perAddress: Middleware.Key = ({ origin }) => origin?.header?.("x-real-ip") ?? ""
  */
-export const perPrincipal: Key = ({ caller: { principal } }) => principal === undefined ? "" : join(principal.id)
+export const perPrincipal: Key = (request) => {
+  const { principal } = request.caller
+  return principal === undefined ? addressOf(request) : join(principal.id)
+}
 
 /** One key for each tool, prompt and resource, and one for all other requests of a method. */
 export const perTarget: Key = (request, target) =>
   target === undefined ? join(methodOf(request)) : join(methodOf(request), target)
 
-/** One key for each principal and each tool, prompt and resource. */
+/** One key for each principal, or address of an anonymous caller, and each tool, prompt and resource. */
 export const perPrincipalAndTarget: Key = (request, target) => {
   const { principal } = request.caller
   return principal === undefined
-    ? perTarget(request, target)
+    ? perTarget(request, target) + addressOf(request)
     : join(methodOf(request), target === undefined ? "" : `=${target}`, principal.id)
 }

@@ -44,11 +44,6 @@ export interface HandlerOptions extends Http.Options {
    * interrupted when the client disconnects.
    */
   readonly principal?: FindPrincipal | undefined
-  /**
-   * How long a client may read nothing of a complete answer before the connection is closed: 60 seconds by default. A
-   * client that reads slowly is not affected.
-   */
-  readonly sendTimeout?: Duration.Input | undefined
 }
 
 /**
@@ -92,7 +87,11 @@ export interface Options extends HandlerOptions {
    * proxies.
    */
   readonly keepAliveTimeout?: Duration.Input | undefined
-  /** The number of connections: 20,000 by default. At the bound a new connection is closed immediately. */
+  /**
+   * The number of connections: 20,000 by default. At the bound the address with the most connections gives up its oldest
+   * one without a request in progress. If it has none, and has less than twice as many as the address of the new
+   * connection, the new one is closed immediately.
+   */
   readonly maxConnections?: number | undefined
 }
 
@@ -111,11 +110,7 @@ const prepare = (
   context: Context.Context<never>,
   expects: boolean
 ) => {
-  const shared: adapter.Shared = {
-    closing: false,
-    expects,
-    sendTimeout: Duration.toMillis(options.sendTimeout ?? 60_000)
-  }
+  const shared: adapter.Shared = { closing: false, expects, trustedProxies: options.trustedProxies ?? 0 }
   const handler: Handler = (message, response, more) => {
     if (isAfterEnd(message)) return
     const input = typeof more === "function" ? undefined : more
@@ -184,7 +179,7 @@ export const serve = (
       () =>
         Effect.suspend(() => {
           shared.closing = true
-          return server.close(listener.server, listener.sockets, Scope.close(inner, Exit.void))
+          return server.close(listener.server, listener.connections.sockets, Scope.close(inner, Exit.void))
         })
     )
     const url = server.urlOf(address, options.path ?? "/mcp")

@@ -67,7 +67,7 @@ export const handler = (options: Options = {}): Effect.Effect<Handler, never, Mc
     return (message, input) =>
       new Promise((settle) => {
         const answer = new adapter.WebAnswer(message, settle)
-        const request = new adapter.WebRequest(message, answer, input)
+        const request = new adapter.WebRequest(message, answer, input, options.trustedProxies ?? 0)
         handle(endpoint, options.principal, context, message, request, answer)
       })
   })

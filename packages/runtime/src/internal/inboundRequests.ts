@@ -32,7 +32,6 @@ type Reply = JsonRpc.Success | JsonRpc.Failure
 /** The replies to one batch (2025-03-26): sent together after the last one, or not at all if there are none. */
 class BatchReply {
   readonly #send: (batch: JsonRpc.Batch) => void
-  readonly #members: Array<Reply> = []
   readonly #texts: Array<string> = []
   // The number of missing replies, plus one until the whole batch has been read.
   #missing = 1
@@ -52,19 +51,25 @@ class BatchReply {
   }
 
   /**
-   * Adds a reply, or throws what `JsonRpc.encode` throws. It is encoded here, so that one bad reply does not affect the
-   * others.
+   * Adds a reply, and returns its length, or throws what `JsonRpc.encode` throws. It is encoded here, so that one bad
+   * reply does not affect the others.
    */
-  add(reply: Reply): void {
-    this.#texts.push(JsonRpc.encode(reply))
-    this.#members.push(reply)
+  add(reply: Reply): number {
+    const text = JsonRpc.encode(reply)
+    this.#texts.push(text)
     this.settle()
+    return text.length
   }
 
   /** Counts a reply that was added or will never come. Sends the batch after the last one. */
   settle(): void {
-    if (--this.#missing > 0 || this.#members.length === 0) return
-    this.#send({ _tag: "Batch", members: this.#members, texts: this.#texts })
+    if (--this.#missing > 0 || this.#texts.length === 0) return
+    this.#send({ _tag: "Batch", members: [], texts: this.#texts })
+  }
+
+  /** Whether replies are missing. */
+  get isIncomplete(): boolean {
+    return this.#missing > 0
   }
 }
 
@@ -357,8 +362,9 @@ export class InboundRequests<R> implements ResponseSink {
   respond(request: RequestContext, message: Reply): void {
     const batch = this.#batches?.get(request)
     if (batch === undefined) return void this.peer.connection.send(message, request.id)
-    batch.add(message)
+    const chars = batch.add(message)
     this.#batches!.delete(request)
+    if (batch.isIncomplete) this.peer.connection.replyRetained?.(request.id, chars)
   }
 
   discard(request: RequestContext): void {

@@ -36,6 +36,8 @@ export interface Request {
   readonly headers?: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
   /** A string or bytes are sent as they are; any other value is sent as JSON. */
   readonly body?: unknown
+  /** The address of this machine to send from, as another client: 127.0.0.1 by default. */
+  readonly localAddress?: string
 }
 
 /** One event of a stream. A comment has only its text. */
@@ -111,7 +113,7 @@ const eventOf = (block: string): Event => {
 const bytesOf = (body: unknown): string | Uint8Array | undefined =>
   body === undefined || typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body)
 
-const start = (port: number, { body, headers, method = "POST", path = "/mcp" }: Request) => {
+const start = (port: number, { body, headers, localAddress, method = "POST", path = "/mcp" }: Request) => {
   const sent = Object.fromEntries(Object.entries(headers ?? {}).filter(([, value]) => value !== undefined))
   const bytes = bytesOf(body)
   // Node would send the body of a GET without its length.
@@ -124,7 +126,8 @@ const start = (port: number, { body, headers, method = "POST", path = "/mcp" }: 
     method,
     path,
     headers: { ...length, ...sent } as OutgoingHttpHeaders,
-    agent: false
+    agent: false,
+    ...(localAddress === undefined ? {} : { localAddress })
   })
   request.end(bytes)
   return request
@@ -259,10 +262,13 @@ export interface Raw {
 }
 
 /** Opens a bare connection, which is destroyed with the scope. */
-export const raw = ({ port }: { readonly port: number }): Effect.Effect<Raw, never, Scope.Scope> =>
+export const raw = (
+  { port }: { readonly port: number },
+  localAddress = "127.0.0.1"
+): Effect.Effect<Raw, never, Scope.Scope> =>
   Effect.flatMap(
     Effect.acquireRelease(
-      Effect.sync(() => connect({ host: "127.0.0.1", port, allowHalfOpen: true })),
+      Effect.sync(() => connect({ host: "127.0.0.1", port, allowHalfOpen: true, localAddress })),
       (socket) => Effect.sync(() => void socket.destroy())
     ),
     (socket) =>

@@ -228,16 +228,21 @@ describe("its own server", () => {
       expect((yield* raw.closed).text).toContain("200 OK")
     })))
 
-  it.live("closes a new connection at maxConnections", () =>
+  it.live("closes an idle connection at maxConnections, or the new one if all have requests in progress", () =>
     Effect.scoped(Effect.gen(function*() {
-      const at = yield* kit.serve(server, { maxConnections: 1 })
+      const waiting = fixtures.waiting()
+      const at = yield* kit.serve(fixtures.server(fixtures.echo, waiting.layer), { maxConnections: 1 })
       const first = yield* kit.raw(at)
       first.write(whole)
       yield* first.until("hi")
       const second = yield* kit.raw(at)
-      expect((yield* second.closed).text).toBe("")
-      first.write(whole)
-      expect(yield* first.until("hi")).toContain("200 OK")
+      expect((yield* first.closed).text).toContain("200 OK")
+      second.write(whole.replaceAll("echo", "wait"))
+      yield* waiting.running(1)
+      const third = yield* kit.raw(at)
+      expect((yield* third.closed).text).toBe("")
+      yield* waiting.go
+      expect(yield* second.until("waited")).toContain("200 OK")
     })))
 
   it.live("refuses upgrades and CONNECT", () =>

@@ -13,8 +13,11 @@ export interface Headers {
   readonly [name: string]: string
 }
 
-/** Why a body was not read: it is too large, its client disconnected, or it is not valid UTF-8. */
-export type BodyFault = "TooLarge" | "Aborted" | "Encoding"
+/**
+ * Why a body was not read: it is too large, its client disconnected, it is not valid UTF-8, or it was dropped, because
+ * the endpoint retains too much for its client.
+ */
+export type BodyFault = "TooLarge" | "Aborted" | "Encoding" | "Dropped"
 
 /** The outcome of reading a body. */
 export type Body = { readonly text: string } | { readonly fault: BodyFault }
@@ -41,6 +44,23 @@ export type HeadFault =
   | "RequestLine"
   | "Expectation"
 
+/** Counts the bodies that are being read. */
+export interface BodyCounter {
+  /**
+   * Called when a part of a body has arrived, and more of it is expected. The counter may call `drop`, also later: it
+   * stops the reading, releases the parts that have arrived, and ends with the fault `Dropped`.
+   */
+  readonly arrived: (request: HttpRequest, bytes: number, drop: () => void) => void
+}
+
+/** Receives the answers of which a part is unsent. */
+export interface AnswerWatcher {
+  /** Called after each write of which a part waits in memory for the client. */
+  readonly unsent: (answer: HttpAnswer, request: HttpRequest) => void
+  /** Called when all of it was sent, or its client has disconnected. */
+  readonly sent: (answer: HttpAnswer) => void
+}
+
 /** An HTTP request whose body was not read yet. It is the origin of the messages in it. */
 export interface HttpRequest extends Origin {
   /** Why the request is refused, if its head is not valid HTTP. An adapter without access to the lines has none. */
@@ -61,14 +81,16 @@ export interface HttpRequest extends Origin {
   readonly header: (name: string) => string | undefined
   /** The number of characters of the body, once it was read. */
   size: number
+  /** The network address of the client: behind proxies, that of the client of the outermost trusted one. */
+  readonly address?: string | undefined
   /** The services of the fiber that received the request, if there was one. Handlers get them. */
   readonly context?: Context.Context<never> | undefined
   /**
    * Reads the whole body as UTF-8; called once. Bytes are counted while they are read, regardless of `Content-Length`:
-   * after `limit` bytes reading stops with the fault `TooLarge`. Calls back once, synchronously if the body has arrived
-   * already.
+   * after `limit` bytes reading stops with the fault `TooLarge`. Calls `done` once, synchronously if the body has arrived
+   * already. Unless the whole body arrives at once, its parts are reported to `counter` as they arrive.
    */
-  readonly read: (limit: number, done: (body: Body) => void) => void
+  readonly read: (limit: number, done: (body: Body) => void, counter: BodyCounter) => void
   /**
    * The names of the `Mcp-Param-*` headers in lower case, one for each line if the adapter has the lines; undefined if
    * there are none.
@@ -85,6 +107,12 @@ export interface HttpAnswer {
   readonly isClosed: boolean
   /** Whether the client is slow: further writes wait in memory. */
   readonly slow: boolean
+  /** How many bytes wait in memory for the client, as far as the adapter can find out. */
+  readonly unsent?: number | undefined
+  /** How many bytes the connection has taken so far. Only differences matter. */
+  readonly taken?: number | undefined
+  /** Called once, before anything is sent. An adapter that has `unsent` and `taken` reports to the watcher. */
+  readonly watch?: ((watcher: AnswerWatcher, request: HttpRequest) => void) | undefined
   /** Adds headers to the answer. Called at most once, before anything is sent. */
   readonly addHeaders: (headers: Headers) => void
   /** Sends the whole answer. */

@@ -9,21 +9,25 @@ import * as Revision from "@skein/protocol/Revision"
 import { logValue } from "@skein/protocol/Text"
 import * as Limits from "@skein/runtime/Limits"
 import type { RequestContext } from "@skein/runtime/RequestContext"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as EventStore from "../../EventStore.ts"
 import { holdsAtMost } from "../definitions/inputSchema.ts"
 import type { ServerCore } from "../dispatch/serverCore.ts"
+import { clientOf } from "../limits/client.ts"
 import { LegacySseRoutes } from "../legacySse/routes.ts"
 import type { Body, BodyFault, HttpAnswer, HttpRequest } from "./adapter.ts"
 import { classify, isOpening } from "./classify.ts"
-import { type EndpointContext, LoadCounters } from "./context.ts"
+import type { EndpointContext } from "./context.ts"
 import { describeSource, Guards } from "./guards.ts"
+import { IncomingBodies } from "./incomingBodies.ts"
 import { KeepAlive } from "./keepAlive.ts"
+import { Load } from "./load.ts"
 import type { Resolved } from "./options.ts"
 import * as paramHeaders from "./paramHeaders.ts"
 import {
-  busy,
   closing,
   fromError,
   type HttpRefusal,
@@ -31,19 +35,18 @@ import {
   invalid,
   makeRefuse,
   malformed,
-  noResponses
+  noResponses,
+  tooManyBytes
 } from "./refusals.ts"
 import { Sessions } from "./sessions.ts"
+import { SlowReaders } from "./slowReaders.ts"
 import { StatelessRequests } from "./stateless.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
 const bodyTooLarge = invalid(413, "Content Too Large", { connection: "close" })
 const initializeTooLarge = invalid(413, "Content Too Large: initialize exceeds maxInitializeChars, or 1,000 values")
 const notUtf8 = fromError(McpError.parseError("Parse error: not valid UTF-8"))
-const tooManyBodies: HttpRefusal = {
-  ...busy("Service Unavailable: too many bodies at once"),
-  headers: { "retry-after": "1", connection: "close" }
-}
+const tooManyBytesUnread: HttpRefusal = { ...tooManyBytes, headers: { ...tooManyBytes.headers, connection: "close" } }
 
 // The most values in an `initialize`: two characters of JSON can become sixty bytes in memory.
 const maxValues = 1_000
@@ -62,6 +65,8 @@ export class Endpoint {
   readonly #stateless: StatelessRequests
   readonly #sessions: Sessions
   readonly #legacySse: LegacySseRoutes | undefined
+  readonly #bodies: IncomingBodies
+  readonly #slowReaders: SlowReaders
   readonly #maxBatchMessages: number
   readonly #methods: ReadonlyArray<string>
   /** The refusals of which a warning was logged. */
@@ -75,16 +80,25 @@ export class Endpoint {
     this.options = options
     this.#guards = new Guards(options)
     const limits = Limits.resolve(core.limits)
+    const eventStore = Option.getOrElse(
+      Context.getOption(context, EventStore.EventStore),
+      () => EventStore.make()
+    )
+    const load = new Load(options.maxRetainedBytes, eventStore)
+    const runner = core.runner(context)
     const shared = this.#shared = {
       core,
       options,
       limits,
       context,
-      runner: core.runner(context),
+      runner,
       keepAlive: new KeepAlive(options.keepAliveInterval, context),
-      load: new LoadCounters(),
+      load,
+      eventStore,
       refuse: makeRefuse(core, context)
     }
+    this.#bodies = new IncomingBodies(load)
+    this.#slowReaders = new SlowReaders(load, options, () => runner.now(), context)
     this.#stateless = new StatelessRequests(shared)
     this.#sessions = new Sessions(shared)
     const { legacySse } = options
@@ -104,6 +118,11 @@ export class Endpoint {
     return this.#shared.load.streams
   }
 
+  /** How many bytes are retained for clients. */
+  get retainedBytes(): number {
+    return this.#shared.load.bytes
+  }
+
   /** How many sessions there are. */
   get sessions(): number {
     return this.#sessions.size
@@ -112,6 +131,7 @@ export class Endpoint {
   /** Answers a request, synchronously or when it is handled. Never throws. See `Http.Endpoint`. */
   handle(request: HttpRequest, answer: HttpAnswer, findPrincipal?: FindPrincipal): void {
     try {
+      answer.watch?.(this.#slowReaders, request)
       const refused = this.#guards.source(request)
       if (refused !== undefined) return this.#refuseSource(request, answer, refused)
       const { cors, path } = this.options
@@ -164,19 +184,7 @@ export class Endpoint {
       : this.#guards.content(request) ?? this.#guards.accept(request)
     if (refused !== undefined) return this.#shared.refuse(answer, refused)
     if (request.method !== "POST") return this.#legacySse!.get(request, answer)
-    const { maxTotalBodyBytes, maxBodyBytes } = this.options
-    const declared = Number(request.header("content-length") ?? maxBodyBytes)
-    // Without a valid `Content-Length`, the body may be as large as allowed.
-    const expected = declared >= 0 ? Math.min(declared, maxBodyBytes) : maxBodyBytes
-    if (this.#shared.load.bodies + expected > maxTotalBodyBytes) return this.#shared.refuse(answer, tooManyBodies)
-    this.#shared.load.bodies += expected
-    try {
-      request.read(maxBodyBytes, (body) => this.#received(body, expected, request, answer, isLegacy))
-    } catch (defect) {
-      // The body was read before, and `read` does not call back.
-      this.#shared.load.bodies -= expected
-      throw defect
-    }
+    request.read(this.options.maxBodyBytes, (body) => this.#received(body, request, answer, isLegacy), this.#bodies)
   }
 
   /** "An origin server MUST generate an Allow header field in a 405" (RFC 9110, 15.5.6). */
@@ -213,11 +221,15 @@ export class Endpoint {
   }
 
   /** Handles the body of a POST, once it has been read. */
-  #received(body: Body, expected: number, request: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
-    this.#shared.load.bodies -= expected
+  #received(body: Body, request: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
+    this.#bodies.received(request)
     try {
       if ("fault" in body) return this.#refuseBody(body.fault, answer)
-      request.size = body.text.length
+      const size = request.size = body.text.length
+      const { load } = this.#shared
+      if (!load.hasRoom(size) && !load.makeRoom(clientOf(request), size)) {
+        return this.#shared.refuse(answer, tooManyBytes)
+      }
       const message = JsonRpc.parseText(body.text, this.#maxBatchMessages)
       if (isOpening(message) && this.#isTooLarge(message, request)) {
         return this.#shared.refuse(answer, initializeTooLarge, message.id)
@@ -245,6 +257,7 @@ export class Endpoint {
   #refuseBody(fault: BodyFault, answer: HttpAnswer): void {
     if (fault === "TooLarge") this.#shared.refuse(answer, bodyTooLarge)
     else if (fault === "Encoding") this.#shared.refuse(answer, notUtf8)
+    else if (fault === "Dropped") this.#shared.refuse(answer, tooManyBytesUnread)
   }
 
   /**

@@ -16,11 +16,12 @@ import * as Effect from "effect/Effect"
 export interface Store {
   /**
    * Stores an event. Called in the order of the events of a stream. It neither throws nor blocks; an event that it
-   * cannot store is lost.
+   * cannot store is lost. `client` identifies the principal or the address that the session belongs to, so that a store
+   * can share its space fairly.
    */
-  readonly append: (session: string, stream: number, event: number, data: string) => void
+  readonly append: (session: string, stream: number, event: number, data: string, client?: string) => void
   /** Called when a stream is complete and no more events follow. Its events should be stored for a while. */
-  readonly complete: (session: string, stream: number) => void
+  readonly complete: (session: string, stream: number, client?: string) => void
   /** Called when a session has ended. Its events are no longer needed. */
   readonly forget: (session: string) => void
   /**
@@ -38,11 +39,16 @@ export interface Store {
    * completed, until it returns `false`: no remaining event will expire.
    */
   readonly sweep?: ((now: number) => boolean) | undefined
+  /** The characters of all events that are stored in the memory of this process. They count for `maxRetainedBytes`. */
+  readonly size?: number | undefined
+  /** Removes events from memory until at most this many characters are left. A store with a `size` has it. */
+  readonly trim?: ((maxChars: number) => void) | undefined
 }
 
 /**
  * The bounds of the in-memory store. At each bound the oldest events are removed, those of complete streams first; a
- * client that resumes before one of them is answered with 400 and cannot resume that stream.
+ * client that resumes before one of them is answered with 400 and cannot resume that stream. At the bound of all
+ * sessions, these are the events of the client with the most.
  */
 export interface Bounds {
   /** Events of one stream: 1,000 by default. */
@@ -68,9 +74,18 @@ interface StoredStream {
   complete: boolean
 }
 
+/** The sessions of one client that have events, its complete streams in the order of their completion, and its size. */
+interface StoredClient {
+  readonly key: string
+  readonly sessions: Set<StoredSession>
+  readonly complete: Set<StoredStream>
+  size: number
+}
+
 /** The streams of one session, oldest first. */
 interface StoredSession {
   readonly id: string
+  readonly client: StoredClient
   readonly streams: Map<number, StoredStream>
   size: number
 }
@@ -81,6 +96,7 @@ const maxComplete = 10_000
 export class MemoryEventStore implements Store {
   readonly #bounds: Options.Resolved<Bounds>
   readonly #sessions = new Map<string, StoredSession>()
+  readonly #clients = new Map<string, StoredClient>()
   // The complete streams, in the order of their completion, with the time of the first sweep after it.
   readonly #complete = new Map<StoredStream, number | undefined>()
   #size = 0
@@ -98,8 +114,8 @@ export class MemoryEventStore implements Store {
     return this.#size
   }
 
-  append(session: string, stream: number, event: number, data: string): void {
-    const entry = this.#entry(session, stream)
+  append(session: string, stream: number, event: number, data: string, client = ""): void {
+    const entry = this.#entry(session, stream, client)
     const stored = entry.session
     const { maxCharsPerSession, maxEventsPerStream, maxTotalChars } = this.#bounds
     if (data.length > maxCharsPerSession || data.length > maxTotalChars || maxEventsPerStream === 0) {
@@ -109,26 +125,45 @@ export class MemoryEventStore implements Store {
     }
     if (entry.events.length === 0) entry.lost = event - 1
     entry.events.push(data)
-    stored.size += data.length
-    this.#size += data.length
+    this.#resize(stored, data.length)
     if (entry.events.length > maxEventsPerStream) this.#lose(entry, 1)
     while (stored.size > maxCharsPerSession) this.#lose(oldest(stored), 1)
-    while (this.#size > maxTotalChars) this.#lose(this.#oldest(), 1)
+    if (this.#size > maxTotalChars) this.trim(maxTotalChars)
   }
 
-  complete(session: string, stream: number): void {
-    const entry = this.#entry(session, stream)
+  /** Removes events of the client with the most, again and again. */
+  trim(maxChars: number): void {
+    while (this.#size > maxChars) {
+      let most: StoredClient | undefined
+      let second = 0
+      for (const client of this.#clients.values()) {
+        if (most === undefined || client.size > most.size) {
+          second = most?.size ?? 0
+          most = client
+        } else if (client.size > second) second = client.size
+      }
+      do this.#lose(this.#oldestOf(most!), 1)
+      while (this.#size > maxChars && most!.size > second)
+    }
+  }
+
+  complete(session: string, stream: number, client = ""): void {
+    const entry = this.#entry(session, stream, client)
     entry.complete = true
     this.#complete.set(entry, undefined)
-    if (this.#complete.size > maxComplete) { for (const [first] of this.#complete) return this.#drop(first) }
+    entry.session.client.complete.add(entry)
+    if (this.#complete.size <= maxComplete) return
+    let most = entry.session.client
+    for (const one of this.#clients.values()) if (one.complete.size > most.complete.size) most = one
+    for (const first of most.complete) return this.#drop(first)
   }
 
   forget(session: string): void {
     const stored = this.#sessions.get(session)
     if (stored === undefined) return
-    this.#sessions.delete(session)
-    this.#size -= stored.size
-    for (const entry of stored.streams.values()) this.#complete.delete(entry)
+    for (const entry of stored.streams.values()) this.#incomplete(entry)
+    this.#resize(stored, -stored.size)
+    this.#forget(stored)
   }
 
   read(session: string, stream: number, after: number): Effect.Effect<ReadonlyArray<string> | undefined> {
@@ -147,9 +182,16 @@ export class MemoryEventStore implements Store {
     return this.#complete.size > 0
   }
 
-  #entry(session: string, number: number): StoredStream {
+  #entry(session: string, number: number, key: string): StoredStream {
     let stored = this.#sessions.get(session)
-    if (stored === undefined) this.#sessions.set(session, stored = { id: session, streams: new Map(), size: 0 })
+    if (stored === undefined) {
+      let client = this.#clients.get(key)
+      if (client === undefined) {
+        this.#clients.set(key, client = { key, sessions: new Set(), complete: new Set(), size: 0 })
+      }
+      this.#sessions.set(session, stored = { id: session, client, streams: new Map(), size: 0 })
+      client.sessions.add(stored)
+    }
     let entry = stored.streams.get(number)
     if (entry === undefined) {
       entry = { session: stored, number, events: [], lost: 0, complete: false }
@@ -163,31 +205,47 @@ export class MemoryEventStore implements Store {
     let size = 0
     for (const data of entry.events.splice(0, count)) size += data.length
     entry.lost += count
-    entry.session.size -= size
-    this.#size -= size
+    this.#resize(entry.session, -size)
     if (entry.events.length === 0) this.#drop(entry)
   }
 
   /** Removes a stream. */
   #drop(entry: StoredStream): void {
-    this.#complete.delete(entry)
+    this.#incomplete(entry)
     const stored = entry.session
     if (!stored.streams.delete(entry.number)) return
-    for (const data of entry.events) {
-      stored.size -= data.length
-      this.#size -= data.length
-    }
+    this.#resize(stored, -entry.events.reduce((size, data) => size + data.length, 0))
     entry.events = []
-    if (stored.streams.size === 0) this.#sessions.delete(stored.id)
+    if (stored.streams.size === 0) this.#forget(stored)
   }
 
-  #oldest(): StoredStream {
-    for (const entry of this.#complete.keys()) {
+  /** Removes a stream from those that are complete. */
+  #incomplete(entry: StoredStream): void {
+    this.#complete.delete(entry)
+    entry.session.client.complete.delete(entry)
+  }
+
+  #oldestOf(client: StoredClient): StoredStream {
+    for (const entry of client.complete) {
       if (entry.events.length > 0) return entry
       this.#drop(entry)
     }
-    for (const stored of this.#sessions.values()) if (stored.size > 0) return oldest(stored)
+    for (const stored of client.sessions) if (stored.size > 0) return oldest(stored)
     throw new Error("No event is stored")
+  }
+
+  #resize(stored: StoredSession, by: number): void {
+    stored.size += by
+    stored.client.size += by
+    this.#size += by
+  }
+
+  /** Removes a session. */
+  #forget(stored: StoredSession): void {
+    const { client } = stored
+    this.#sessions.delete(stored.id)
+    client.sessions.delete(stored)
+    if (client.sessions.size === 0) this.#clients.delete(client.key)
   }
 }
 

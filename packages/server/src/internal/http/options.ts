@@ -35,11 +35,17 @@ export interface Options {
    */
   readonly maxConcurrentRequests?: number | undefined
   /**
-   * The bodies of requests that are being read or handled, in total: 64 MiB by default (67,108,864). A body that is
-   * being read counts with its `Content-Length`, or with `maxBodyBytes` without one. At the bound a body is not read,
-   * and answered with 503 and `Retry-After`. JSON may need twenty times as much memory as its text.
+   * What the endpoint retains in memory for all clients together, in bytes: 128 MiB by default (134,217,728). It counts
+   * the parts of bodies that have arrived, the bodies of requests that are being handled, the data of sessions, the
+   * unsent parts of answers and streams, and the events of a store in memory. Text is counted by its characters; JSON may
+   * need twenty times as much memory as its text.
+   *
+   * At the bound stored events are deleted first. Then the client that retains the most gives up what waits for it:
+   * bodies that are being read (503), unsent answers (the connection is closed), sessions that are half open or were idle
+   * for a minute. Requests of a client in progress are given up (503) only for a client that retains at most half as
+   * much. If that does not suffice, a new body is answered with 503 and `Retry-After`.
    */
-  readonly maxTotalBodyBytes?: number | undefined
+  readonly maxRetainedBytes?: number | undefined
   /**
    * Long-lived streams of this endpoint: 10,000 by default. They are the streams of `subscriptions/listen` and of GET.
    * At the bound the next one is answered with 503 and `Retry-After`.
@@ -51,6 +57,25 @@ export interface Options {
    * client can resume it; a stateless request is cancelled.
    */
   readonly maxUnsentChars?: number | undefined
+  /**
+   * How long a client may take for `minReadBytesPerSecond`: 60 seconds by default. In this time it must read all of an
+   * answer, or as many bytes as that rate allows, or its connection is closed, up to a quarter of the time later. A
+   * stream without unsent data is not affected. Of an answer, data that the platform has buffered counts as read: with
+   * `WebHttp` that is every answer but a stream.
+   */
+  readonly sendTimeout?: Duration.Input | undefined
+  /**
+   * How many bytes a client must read per second, on average over each `sendTimeout`, while a part of an answer waits in
+   * memory for it: 1,024 by default. With 0 a single byte suffices.
+   */
+  readonly minReadBytesPerSecond?: number | undefined
+  /**
+   * The number of proxies in front of the server that append to `X-Forwarded-For`: 0 by default. Clients without a
+   * principal are distinguished by their address where they share a bound. Behind a proxy all of them have its address,
+   * unless this is set: then the address is the entry of the outermost of these proxies. Do not set it higher than the
+   * number of your proxies: the other entries are written by the client.
+   */
+  readonly trustedProxies?: number | undefined
   /**
    * How often a comment is sent on a quiet stream, so that proxies do not close it: 15 seconds by default, 0 for never.
    */
@@ -168,12 +193,14 @@ export const resolve = (options: Options = {}): Resolved => {
       allowedHosts: loopback,
       maxBodyBytes: 4 * 1024 * 1024,
       maxConcurrentRequests: 10_000,
-      maxTotalBodyBytes: 64 * 1024 * 1024,
+      maxRetainedBytes: 128 * 1024 * 1024,
       maxStreams: 10_000,
       alwaysStream: false,
       requireMcpHeaders: false,
-      maxUnsentChars: 1024 * 1024
-    }, { keepAliveInterval: 15_000, retry: 1_000, shutdownTimeout: 5_000 }),
+      maxUnsentChars: 1024 * 1024,
+      minReadBytesPerSecond: 1_024,
+      trustedProxies: 0
+    }, { keepAliveInterval: 15_000, retry: 1_000, sendTimeout: 60_000, shutdownTimeout: 5_000 }),
     allowedOrigins,
     cors,
     legacySse,

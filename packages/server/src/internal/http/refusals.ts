@@ -43,6 +43,13 @@ export const closing = busy("Service Unavailable: the server is shutting down")
 
 export const tooManyRequests = busy("Service Unavailable: too many requests in flight")
 
+/** A request in progress is given up at a bound, for a client with a smaller share. */
+export const displaced = busy("Service Unavailable: the server is overloaded, and this client has the largest share")
+
+export const tooManyBytes = busy(
+  "Service Unavailable: the server retains too much for its clients (maxRetainedBytes)"
+)
+
 export const tooManyStreams = busy("Service Unavailable: too many open streams")
 
 /** The refusal of a message that belongs to a session and does not have its id. */

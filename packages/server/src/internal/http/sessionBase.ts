@@ -9,21 +9,23 @@ import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
 import { ServerSession } from "../dispatch/session.ts"
 import type { HttpRequest } from "./adapter.ts"
+import { clientOf } from "../limits/client.ts"
 import type { EndpointContext } from "./context.ts"
 import type { Store } from "./eventStore.ts"
+import type { Claim, Share } from "./load.ts"
 
 /** The owner of the sessions of an endpoint, as a session sees it. */
 export interface SessionOwner {
   readonly endpoint: EndpointContext
   readonly log: Store
-  /** Whether as many long-lived streams are open as allowed. */
-  readonly streamsFull: boolean
+  /** Whether the client must not open another long-lived stream, because as many are open as allowed. */
+  readonly isStreamsFull: (client: string) => boolean
   /** Whether the endpoint shuts down. */
   readonly isClosing: boolean
   readonly fork: (effect: Effect.Effect<unknown>) => void
-  /** Called when a stream is connected to a client. `longLived` is true for a stream without an end of its own. */
-  readonly streamOpened: (longLived: boolean) => void
-  readonly streamClosed: (longLived: boolean) => void
+  /** Called when a stream is connected to a client; with its claim if it is a stream without an end of its own. */
+  readonly streamOpened: (client: string, longLived: Claim | undefined) => void
+  readonly streamClosed: (longLived: Claim | undefined) => void
   /** Called when a stream that is in the event log is complete. */
   readonly streamCompleted: (session: HttpSessionBase, stream: number) => void
   /** Ends a session. Later requests do not find it. */
@@ -32,8 +34,17 @@ export interface SessionOwner {
   readonly closed: (session: HttpSessionBase) => void
 }
 
-export abstract class HttpSessionBase implements Connection {
+// How long a session without requests and streams is certain to continue, in milliseconds, while its client has the
+// most sessions and another one is opened at the bound.
+const minIdleTime = 60_000
+
+export abstract class HttpSessionBase implements Connection, Claim {
   readonly id: string
+  readonly kind = "sessions"
+  share: Share | undefined = undefined
+  bytes = 0
+  /** The client that opened it. */
+  readonly client: string
   /** The id of the principal that opened the session. Others cannot use it. */
   readonly principalId: string | undefined
   peer!: Peer
@@ -44,11 +55,14 @@ export abstract class HttpSessionBase implements Connection {
   /** When the session was last in use. */
   #usedAt: number
   #isInitialized = false
+  /** How many bytes of subscriptions are counted among its bytes. */
+  #subscribedBytes = 0
 
-  constructor(owner: SessionOwner, id: string, principalId: string | undefined) {
+  constructor(owner: SessionOwner, id: string, from: HttpRequest) {
     this.owner = owner
     this.id = id
-    this.principalId = principalId
+    this.client = clientOf(from)
+    this.principalId = from.principal?.id
     this.#usedAt = owner.endpoint.runner.now()
   }
 
@@ -64,6 +78,22 @@ export abstract class HttpSessionBase implements Connection {
   /** The negotiated revision; undefined before `initialize` was handled. */
   get revision(): Revision | undefined {
     return this.peer.session?.revision
+  }
+
+  /** Whether the client has not completed the handshake, or has left the session idle. */
+  get isWaiting(): boolean {
+    if (!this.#isInitialized) return true
+    return !this.busy && this.owner.endpoint.runner.now() - this.#usedAt >= minIdleTime
+  }
+
+  /** Half-open sessions come first, then those that were idle longest. */
+  get rank(): number {
+    if (!this.#isInitialized) return -1
+    return this.busy ? Infinity : this.#usedAt
+  }
+
+  evict(): void {
+    this.owner.end(this, { _tag: "ClosedByUs" })
   }
 
   /**
@@ -95,6 +125,10 @@ export abstract class HttpSessionBase implements Connection {
     if (!(session instanceof ServerSession)) return
     session.principal = principal
     this.#isInitialized = true
+    const { subscribedBytes } = session
+    if (subscribedBytes === this.#subscribedBytes) return
+    this.owner.endpoint.load.charge(this, subscribedBytes - this.#subscribedBytes)
+    this.#subscribedBytes = subscribedBytes
   }
 
   /**

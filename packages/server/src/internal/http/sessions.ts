@@ -9,18 +9,18 @@ import { clip } from "@skein/protocol/Text"
 import * as RandomId from "@skein/runtime/RandomId"
 import type { Caller } from "@skein/runtime/RequestContext"
 import type { SessionEnd } from "@skein/runtime/Session"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as EventStore from "../../EventStore.ts"
 import { ServerSession } from "../dispatch/session.ts"
-import { KeyedCounter } from "../limits/concurrencyLimiter.ts"
+import { clientOf, KeyedCounter } from "../limits/client.ts"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import { isOpening } from "./classify.ts"
 import type { EndpointContext } from "./context.ts"
+import type { Store } from "./eventStore.ts"
+import type { Claim } from "./load.ts"
+import { memoryOf } from "./memory.ts"
 import * as paramHeaders from "./paramHeaders.ts"
 import {
   busy,
@@ -31,6 +31,7 @@ import {
   invalid,
   malformed,
   noSession,
+  tooManyBytes,
   tooManyRequests
 } from "./refusals.ts"
 import type { HttpSessionBase, SessionOwner } from "./sessionBase.ts"
@@ -58,7 +59,7 @@ const callerOf = (
 
 export class Sessions implements SessionOwner {
   readonly endpoint: EndpointContext
-  readonly log: EventStore.Store
+  readonly log: Store
   isClosing = false
   readonly #run: <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
   readonly #scope = Scope.makeUnsafe("parallel")
@@ -71,13 +72,9 @@ export class Sessions implements SessionOwner {
   // The number of POSTs that were handled without a session.
   #posts = 0
 
-  /** Uses the `EventStore` among the services of the endpoint, if there is one. */
   constructor(endpoint: EndpointContext) {
     this.endpoint = endpoint
-    this.log = Option.getOrElse(
-      Context.getOption(endpoint.context, EventStore.EventStore),
-      () => EventStore.make()
-    )
+    this.log = endpoint.eventStore
     this.#run = Effect.runForkWith(endpoint.context)
     this.#expiry = new ExpiryTimer(() => this.endpoint.runner.now(), this.#run, (now) => this.#expire(now))
   }
@@ -93,7 +90,7 @@ export class Sessions implements SessionOwner {
     const session = this.#sessionOf(request)
     const mismatch = this.mismatch(message, request, session, this.endpoint.options.requireMcpHeaders)
     if (mismatch !== undefined) return this.endpoint.refuse(answer, mismatch, id)
-    const overload = this.overload(message)
+    const overload = this.overload(message, request)
     if (overload !== undefined) return this.endpoint.refuse(answer, overload, id)
     if (this.endpoint.options.sessions.stateless) return this.#postAlone(message, request, answer)
     if (isOpening(message) && request.header(Header.keys.sessionId) === undefined) {
@@ -106,10 +103,12 @@ export class Sessions implements SessionOwner {
   /**
    * Refuses new requests while the endpoint is overloaded or closes. Responses and notifications are still accepted.
    */
-  overload({ _tag }: JsonRpc.Inbound): HttpRefusal | undefined {
+  overload({ _tag }: JsonRpc.Inbound, request: HttpRequest): HttpRefusal | undefined {
     if (_tag !== "Request" && _tag !== "Batch") return undefined
     if (this.isClosing) return closing
-    return this.endpoint.load.requests >= this.endpoint.options.maxConcurrentRequests ? tooManyRequests : undefined
+    const { load, options: { maxConcurrentRequests } } = this.endpoint
+    if (load.requests < maxConcurrentRequests) return undefined
+    return load.makeRoomFor("requests", clientOf(request)) ? undefined : tooManyRequests
   }
 
   /** Compares the headers that repeat parts of a message with the message; `required` if they must be present. */
@@ -151,11 +150,13 @@ export class Sessions implements SessionOwner {
     return this.#open.get(id)
   }
 
-  /** Adds a session, and connects it to the server. */
-  add(session: HttpSessionBase): void {
+  /** Adds a session, and connects it to the server. `bytes` is the memory of its `initialize`. */
+  add(session: HttpSessionBase, bytes: number): void {
     this.#open.set(session.id, session)
     this.#owned.add(session.principalId, 1)
     session.peer = this.endpoint.core.open(session, this.endpoint.runner)
+    // The session of a single request has no data of its own.
+    if (!this.endpoint.options.sessions.stateless) this.endpoint.load.add(session, session.client, bytes)
   }
 
   /** Ends a session when it expires. */
@@ -163,15 +164,21 @@ export class Sessions implements SessionOwner {
     this.#expiry.arm(session.nextCheckAt(this.endpoint.runner.now()))
   }
 
-  /** Refuses a new session of a principal if a bound is reached. Expired sessions are removed first. */
-  full(principalId: string | undefined): HttpRefusal | undefined {
+  /**
+   * Refuses a new session if a bound is reached. Expired sessions are removed first, and then a session of a client with
+   * a larger share, or one that waits for its client.
+   */
+  full(request: HttpRequest): HttpRefusal | undefined {
     if (this.isClosing) return closing
-    const { maxSessions, maxSessionsPerPrincipal } = this.endpoint.options.sessions
-    if (principalId !== undefined && this.#owned.of(principalId) >= maxSessionsPerPrincipal) {
+    const { maxSessions, maxSessionsPerPrincipal, stateless } = this.endpoint.options.sessions
+    const { principal } = request
+    if (principal !== undefined && this.#owned.of(principal.id) >= maxSessionsPerPrincipal) {
       return tooManySessionsOfPrincipal
     }
     if (this.#open.size >= maxSessions && this.#expiry.wakeAt <= this.endpoint.runner.now()) this.#expiry.check()
     if (this.#open.size < maxSessions) return undefined
+    const hasRoom = this.endpoint.load.makeRoomFor(stateless ? "requests" : "sessions", clientOf(request))
+    if (hasRoom && this.#open.size < maxSessions) return undefined
     const wait = Math.ceil((this.#expiry.wakeAt - this.endpoint.runner.now()) / 1_000)
     const refused = busy("Service Unavailable: too many sessions")
     return { ...refused, headers: { "retry-after": String(Math.min(Math.max(wait, 1), 60)) } }
@@ -206,10 +213,11 @@ export class Sessions implements SessionOwner {
   }
 
   #initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
-    const refused = this.full(request.principal?.id)
+    const refused = this.full(request)
     if (refused !== undefined) return this.endpoint.refuse(answer, refused, message.id)
-    const session = new StreamableSession(this, newId(), request.principal?.id, this.endpoint.limits)
-    this.add(session)
+    const session = new StreamableSession(this, newId(), request, this.endpoint.limits)
+    this.add(session, memoryOf(message.params))
+    if (session.isEnding) return this.endpoint.refuse(answer, tooManyBytes, message.id)
     this.expire(session)
     session.initialize(message, request, answer)
   }
@@ -226,10 +234,10 @@ export class Sessions implements SessionOwner {
       if (message._tag === "Invalid") return this.endpoint.refuse(answer, malformed(message))
       return answer.reply(202, {}, "")
     }
-    const refused = this.full(request.principal?.id)
+    const refused = this.full(request)
     if (refused !== undefined) return this.endpoint.refuse(answer, refused, id)
-    const session = new StreamableSession(this, String(++this.#posts), request.principal?.id, this.endpoint.limits)
-    this.add(session)
+    const session = new StreamableSession(this, String(++this.#posts), request, this.endpoint.limits)
+    this.add(session, 0)
     this.endpoint.core.subscriptions.singleRequestPeers.add(session.peer)
     if (isOpening(message)) return session.initialize(message, request, answer)
     const revision = Revision.read(request.header(Header.keys.protocolVersion)) ?? "2025-03-26"
@@ -265,8 +273,10 @@ export class Sessions implements SessionOwner {
   }
 
   /** Makes a session unavailable to requests. Returns whether it was available. */
-  #remove({ id, principalId }: HttpSessionBase): boolean {
+  #remove(session: HttpSessionBase): boolean {
+    const { id, principalId } = session
     if (!this.#open.delete(id)) return false
+    this.endpoint.load.remove(session)
     this.#owned.add(principalId, -1)
     if (this.#open.size === 0) this.#expiry.disarm()
     return true
@@ -274,22 +284,23 @@ export class Sessions implements SessionOwner {
 
   // ---- for the sessions
 
-  get streamsFull(): boolean {
-    return this.endpoint.load.streams >= this.endpoint.options.maxStreams
+  isStreamsFull(client: string): boolean {
+    const { load, options: { maxStreams } } = this.endpoint
+    return load.streams >= maxStreams && !load.makeRoomFor("streams", client)
   }
 
-  streamOpened(longLived: boolean): void {
-    if (longLived) this.endpoint.load.streams++
+  streamOpened(client: string, longLived: Claim | undefined): void {
+    if (longLived !== undefined) this.endpoint.load.add(longLived, client, 0)
     this.endpoint.core.observer?.streamOpened()
   }
 
-  streamClosed(longLived: boolean): void {
-    if (longLived) this.endpoint.load.streams--
+  streamClosed(longLived: Claim | undefined): void {
+    if (longLived !== undefined) this.endpoint.load.remove(longLived)
     this.endpoint.core.observer?.streamClosed()
   }
 
   streamCompleted(session: HttpSessionBase, stream: number): void {
-    this.log.complete(session.id, stream)
+    this.log.complete(session.id, stream, session.client)
     if (this.log.sweep !== undefined) this.#expiry.arm(this.endpoint.runner.now() + logSweepInterval)
   }
 

@@ -10,16 +10,16 @@ import { logValue } from "@skein/protocol/Text"
 import { RequestContext, type ResponseSink } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
+import { clientOf } from "../limits/client.ts"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import type { EndpointContext } from "./context.ts"
+import type { Claim, Share } from "./load.ts"
+import { memoryOf } from "./memory.ts"
 import * as paramHeaders from "./paramHeaders.ts"
-import { closing, fromError, type HttpRefusal, json, tooManyRequests, tooManyStreams } from "./refusals.ts"
+import { closing, displaced, fromError, type HttpRefusal, json, tooManyRequests, tooManyStreams } from "./refusals.ts"
 import * as sse from "./sse.ts"
 
 const listen = "subscriptions/listen"
-
-/** The counter for a suspended request. */
-const kindOf = ({ method }: RequestContext) => method === listen ? "streams" : "requests"
 
 /**
  * The HTTP status of an error response. An error of a handler has 200, like a result. The specification has two
@@ -27,6 +27,10 @@ const kindOf = ({ method }: RequestContext) => method === listen ? "streams" : "
  * 400 if the client lacks a capability.
  */
 const statusOf = ({ code }: JsonRpc.ErrorObject): number => code === -32601 ? 404 : code === -32021 ? 400 : 200
+
+/** About how many bytes a suspended request retains. The caller is a part of the params. */
+const retainedBytes = ({ caller, params, retainedBytes }: RequestContext): number =>
+  params === undefined ? (retainedBytes ?? 0) + memoryOf([caller.info, caller.capabilities]) : memoryOf(params)
 
 /** The stateless requests of an endpoint. */
 export class StatelessRequests {
@@ -63,15 +67,19 @@ export class StatelessRequests {
     if (mismatch !== undefined) {
       return refuse(to, fromError(McpError.headerMismatch(mismatch), caller.revision), id)
     }
-    const overload = this.#overload(message)
+    const overload = this.#overload(message, from)
     if (overload !== undefined) return refuse(to, overload, id)
     runner.start(new RequestContext(new StatelessResponse(this, from, to), message, caller, from))
   }
 
-  #overload({ method }: JsonRpc.Request): HttpRefusal | undefined {
+  #overload({ method }: JsonRpc.Request, from: HttpRequest): HttpRefusal | undefined {
     const { load, options: { maxConcurrentRequests, maxStreams } } = this.endpoint
-    if (method === listen) return load.streams >= maxStreams ? tooManyStreams : undefined
-    return load.requests >= maxConcurrentRequests ? tooManyRequests : undefined
+    if (method === listen) {
+      return load.streams >= maxStreams && !load.makeRoomFor("streams", clientOf(from)) ? tooManyStreams : undefined
+    }
+    return load.requests >= maxConcurrentRequests && !load.makeRoomFor("requests", clientOf(from))
+      ? tooManyRequests
+      : undefined
   }
 
   /** A request that had suspended has ended. */
@@ -107,9 +115,12 @@ export class StatelessRequests {
 }
 
 /** The response to one request: JSON if the result is the first message, a stream from the first notification on. */
-class StatelessResponse implements ResponseSink {
+class StatelessResponse implements ResponseSink, Claim {
   /** The request, once it has suspended. */
   request: RequestContext | undefined = undefined
+  share: Share | undefined = undefined
+  bytes = 0
+  readonly isWaiting = false
   readonly #requests: StatelessRequests
   readonly #from: HttpRequest
   readonly #to: HttpAnswer
@@ -126,6 +137,23 @@ class StatelessResponse implements ResponseSink {
 
   get #endpoint(): EndpointContext {
     return this.#requests.endpoint
+  }
+
+  get kind(): "streams" | "requests" {
+    return this.request?.method === listen ? "streams" : "requests"
+  }
+
+  /** Completes a subscription, or answers with an error and cancels the request. */
+  evict(): void {
+    const request = this.request!
+    this.#endpoint.load.remove(this)
+    if (request.release !== undefined) return request.release()
+    if (this.#stream === undefined) this.#endpoint.refuse(this.#to, displaced, request.id)
+    else {
+      this.#to.write(sse.message(JsonRpc.encode(JsonRpc.failure(request.id, displaced.error))))
+      this.#endStream()
+    }
+    request.cancel()
   }
 
   respond(_request: RequestContext, message: JsonRpc.Success | JsonRpc.Failure): void {
@@ -175,18 +203,18 @@ class StatelessResponse implements ResponseSink {
     this.request = request
     this.#requests.suspended.add(this)
     if (this.#stream !== undefined) this.#keepAliveSlot = keepAlive.add(this.#to)
-    load.count(kindOf(request), this.#from.size, 1)
     if (request.method === listen) this.#openStream()
     // "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
     if (this.#to.isClosed) request.cancel()
     else this.#to.onClose(() => request.cancel())
     if (this.#requests.isClosing) request.release?.()
+    if (!request.finished) load.add(this, clientOf(this.#from), retainedBytes(request))
   }
 
-  ended(request: RequestContext): void {
+  ended(): void {
     const { keepAlive, load } = this.#endpoint
     this.#requests.remove(this)
-    load.count(kindOf(request), this.#from.size, -1)
+    load.remove(this)
     if (this.#keepAliveSlot !== undefined) keepAlive.remove(this.#to, this.#keepAliveSlot)
   }
 
@@ -205,6 +233,7 @@ class StatelessResponse implements ResponseSink {
   }
 
   #endStream(): void {
+    this.#stream = undefined
     this.#endpoint.core.observer?.streamClosed()
     this.#to.end()
   }

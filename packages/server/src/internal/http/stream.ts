@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { HttpAnswer } from "./adapter.ts"
 import type { Store } from "./eventStore.ts"
+import type { Claim, Load, Share } from "./load.ts"
 import type { HttpSessionBase } from "./sessionBase.ts"
 import * as sse from "./sse.ts"
 
@@ -21,10 +22,35 @@ export interface StreamingSession extends HttpSessionBase {
   readonly primes: boolean
   /** Called when a stream gets a connection. `longLived` is true if the client has opened it by GET. */
   readonly connected: (stream: Stream, longLived: boolean) => void
-  readonly disconnected: (longLived: boolean) => void
+  readonly disconnected: (stream: Stream, longLived: boolean) => void
 }
 
-export class Stream {
+/** The missed events that wait for a client. The store may have deleted them meanwhile. */
+class Replay implements Claim {
+  readonly kind = undefined
+  readonly isWaiting = true
+  share: Share | undefined = undefined
+  bytes = 0
+  readonly #answer: HttpAnswer
+  readonly #load: Load
+
+  constructor(answer: HttpAnswer, load: Load) {
+    this.#answer = answer
+    this.#load = load
+  }
+
+  /** Closes the connection. The client can resume the stream again. */
+  evict(): void {
+    this.#load.remove(this)
+    this.#answer.abort()
+  }
+}
+
+export class Stream implements Claim {
+  readonly kind = "streams"
+  readonly isWaiting = false
+  share: Share | undefined = undefined
+  bytes = 0
   readonly number: number
   readonly #session: StreamingSession
   #answer: HttpAnswer | undefined
@@ -66,7 +92,11 @@ export class Stream {
   /** Sends a message. Returns `false` while the client is slow. */
   send(data: string): boolean {
     const event = ++this.#last
-    this.#session.log?.append(this.#session.id, this.number, event, data)
+    const { client, id, log, owner } = this.#session
+    if (log !== undefined) {
+      log.append(id, this.number, event, data, client)
+      owner.endpoint.load.relieve(client)
+    }
     const answer = this.#answer
     if (answer === undefined || answer.isClosed) return true
     return this.#write(answer, sse.message(data, this.#idOf(event)))
@@ -102,6 +132,11 @@ export class Stream {
     if (answer === undefined) return
     answer.write(sse.retry(retry))
     answer.end()
+  }
+
+  /** Ends the connection; the client can open the stream again. */
+  evict(): void {
+    this.disconnect()
   }
 
   /** Succeeds as soon as the client takes more, or has left. */
@@ -158,7 +193,13 @@ export class Stream {
     for (let at = from; at < missed.length; at++) {
       if (this.#resuming !== answer) return Effect.void
       if (answer.write(sse.message(missed[at]!, this.#idOf(after + at + 1)))) continue
-      return Effect.flatMap(answer.drained, () => this.#replay(answer, after, missed, at + 1))
+      const { client, owner: { endpoint: { load } } } = this.#session
+      const claim = new Replay(answer, load)
+      load.add(claim, client, missed.reduce((sum, data, index) => index > at ? sum + data.length : sum, 0))
+      return Effect.flatMap(
+        Effect.ensuring(answer.drained, Effect.sync(() => load.remove(claim))),
+        () => this.#replay(answer, after, missed, at + 1)
+      )
     }
     if (this.#resuming !== answer) return Effect.void
     const event = after + missed.length
@@ -201,7 +242,7 @@ export class Stream {
     if (answer === undefined) return undefined
     this.#answer = undefined
     this.#session.owner.endpoint.keepAlive.remove(answer, this.#keepAliveSlot)
-    this.#session.disconnected(this.#longLived)
+    this.#session.disconnected(this, this.#longLived)
     return answer
   }
 

@@ -11,7 +11,9 @@ import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import type { HttpAnswer, HttpRequest } from "./adapter.ts"
 import type { Store } from "./eventStore.ts"
-import { closing, invalid, json, malformed, tooManyStreams } from "./refusals.ts"
+import type { Claim, Share } from "./load.ts"
+import { memoryOf } from "./memory.ts"
+import { closing, displaced, invalid, json, malformed, tooManyStreams } from "./refusals.ts"
 import { HttpSessionBase, type SessionOwner } from "./sessionBase.ts"
 import * as sse from "./sse.ts"
 import { parseId, Stream, type StreamingSession } from "./stream.ts"
@@ -35,7 +37,11 @@ type Reply = JsonRpc.Success | JsonRpc.Failure | JsonRpc.Batch
  * A POST with requests, until it is answered: with one JSON text if the result is the first message, with a stream from
  * the moment another message precedes it.
  */
-class Post {
+class Post implements Claim {
+  readonly kind = "requests"
+  readonly isWaiting = false
+  share: Share | undefined = undefined
+  bytes = 0
   /** The id of its request, or those of all requests of a batch. */
   readonly id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>
   /**
@@ -43,11 +49,11 @@ class Post {
    * id.
    */
   readonly isOpening: boolean
-  /** The number of characters of its body, and whether they are counted, because it has suspended. */
-  readonly size: number
-  isCounted = false
+  /** How many bytes of its replies wait for the last one of its batch. */
+  replyBytes = 0
   /** Whether nothing more will be sent. */
   isOver = false
+  readonly #session: StreamableSession
   readonly #answer: HttpAnswer
   /** Its stream, once there is one. */
   stream: Stream | undefined = undefined
@@ -55,16 +61,20 @@ class Post {
   #pending: number
 
   constructor(
+    session: StreamableSession,
     id: JsonRpc.Id | ReadonlyArray<JsonRpc.Id>,
-    size: number,
     answer: HttpAnswer,
     isOpening: boolean
   ) {
+    this.#session = session
     this.id = id
-    this.size = size
     this.isOpening = isOpening
     this.#answer = answer
     this.#pending = typeof id === "object" ? id.length : 1
+  }
+
+  evict(): void {
+    this.#session.displace(this)
   }
 
   /** The HTTP response, if nothing was sent yet and the client is connected. */
@@ -141,8 +151,8 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   #streams = 0
   #isClosed = false
 
-  constructor(owner: SessionOwner, id: string, principalId: string | undefined, limits: Limits.Resolved) {
-    super(owner, id, principalId)
+  constructor(owner: SessionOwner, id: string, from: HttpRequest, limits: Limits.Resolved) {
+    super(owner, id, from)
     this.#limits = limits
   }
 
@@ -156,14 +166,14 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
    * Handles the POST of `initialize`. The session ends if `initialize` fails, or if its id does not reach the client.
    */
   initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
-    this.#deliver(new Post(message.id, request.size, answer, true), message, request)
+    this.#deliver(new Post(this, message.id, answer, true), message, request)
   }
 
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     switch (message._tag) {
       case "Request":
         if (this.#find(message.id) !== undefined) return this.owner.endpoint.refuse(answer, inFlight, message.id)
-        return this.#deliver(new Post(message.id, request.size, answer, false), message, request)
+        return this.#deliver(new Post(this, message.id, answer, false), message, request)
       case "Batch":
         return this.#batch(message, request, answer)
       case "Invalid":
@@ -199,7 +209,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     }
     const isAnswered = members.some((one) => one._tag === "Invalid" && !one.answer && one.notification !== true)
     if (ids.size > 0 || isAnswered) {
-      return this.#deliver(new Post([...ids], request.size, answer, false), batch, request)
+      return this.#deliver(new Post(this, [...ids], answer, false), batch, request)
     }
     this.#receive(batch, request)
     this.#rest()
@@ -224,10 +234,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     }
     if (post.isOver || this.#isClosed) return this.#rest()
     const posts = (this.#posts ??= new Map())
-    post.isCounted = true
-    this.owner.endpoint.load.count("requests", post.size, 1)
     if (typeof post.id !== "object") posts.set(post.id, post)
     else for (const id of post.id) posts.set(id, post)
+    this.owner.endpoint.load.add(post, this.client, memoryOf(message) + post.replyBytes)
   }
 
   /** Opens the stream for messages that belong to no request. */
@@ -246,7 +255,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   }
 
   #isFull(stream: Stream | undefined): boolean {
-    return stream?.connected !== true && this.owner.streamsFull
+    return stream?.connected !== true && this.owner.isStreamsFull(this.client)
   }
 
   /** Returns the stream with a number. A complete stream may still be in the event log. */
@@ -285,6 +294,13 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     return Effect.suspend(() => this.#find(about)?.stream?.drained ?? Effect.void)
   }
 
+  replyRetained(about: JsonRpc.Id, chars: number): void {
+    const post = this.#find(about)
+    if (post === undefined) return
+    if (post.share === undefined) post.replyBytes += chars
+    else this.owner.endpoint.load.charge(post, chars)
+  }
+
   discardRequest(about: JsonRpc.Id): void {
     const post = this.#find(about)
     if (post === undefined || !post.discardOne()) return
@@ -310,7 +326,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     // One notification suffices for several changes of a list.
     if (queue.includes(text)) return true
     queue.push(text)
-    if (queue.length > this.owner.endpoint.options.sessions.maxPendingMessages) queue.shift()
+    const isFull = queue.length > this.owner.endpoint.options.sessions.maxPendingMessages
+    const dropped = isFull ? queue.shift()!.length : 0
+    this.owner.endpoint.load.charge(this, text.length - dropped)
     return true
   }
 
@@ -323,7 +341,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   }
 
   #remove(post: Post): void {
-    this.#uncount(post)
+    this.owner.endpoint.load.remove(post)
     const posts = this.#posts
     if (posts === undefined) return
     if (typeof post.id !== "object") posts.delete(post.id)
@@ -331,10 +349,19 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     this.#rest()
   }
 
-  #uncount(post: Post): void {
-    if (!post.isCounted) return
-    post.isCounted = false
-    this.owner.endpoint.load.count("requests", post.size, -1)
+  /** Gives up a POST at a bound of the endpoint: answers it with an error, and cancels its requests. */
+  displace(post: Post): void {
+    // "The `initialize` request MUST NOT be cancelled by clients", so its session ends.
+    if (post.isOpening) return this.owner.end(this, { _tag: "ClosedByUs" })
+    const ids = typeof post.id === "object" ? post.id : [post.id]
+    const { unanswered } = post
+    if (unanswered === undefined) post.fail(displaced.error)
+    else this.owner.endpoint.refuse(unanswered, displaced, ids.length === 1 ? ids[0] : undefined)
+    post.end()
+    this.#remove(post)
+    for (const requestId of ids) {
+      this.receiver.message(JsonRpc.notification("notifications/cancelled", { requestId }))
+    }
   }
 
   /** Begins the idle time if nothing is in flight and no client listens, or ends a session that is draining. */
@@ -368,7 +395,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     this.#isClosed = true
     for (const post of this.#posts?.values() ?? []) {
       if (!post.isOver) this.#end(post)
-      this.#uncount(post)
+      this.owner.endpoint.load.remove(post)
     }
     this.#posts = undefined
     this.#queue = undefined
@@ -389,15 +416,16 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   }
 
   connected(stream: Stream, longLived: boolean): void {
-    this.owner.streamOpened(longLived)
+    this.owner.streamOpened(this.client, longLived ? stream : undefined)
     if (stream !== this.#standalone || this.#queue === undefined) return
     const queue = this.#queue
     this.#queue = undefined
+    this.owner.endpoint.load.charge(this, -queue.reduce((sum, text) => sum + text.length, 0))
     for (const text of queue) stream.send(text)
   }
 
-  disconnected(longLived: boolean): void {
-    this.owner.streamClosed(longLived)
+  disconnected(stream: Stream, longLived: boolean): void {
+    this.owner.streamClosed(longLived ? stream : undefined)
     this.#rest()
   }
 }

@@ -7,6 +7,7 @@ import type { Guards } from "../http/guards.ts"
 import type { LegacySse } from "../http/options.ts"
 import { type HttpRefusal, idOf, invalid, tooManyStreams } from "../http/refusals.ts"
 import { newId, notFound, type Sessions } from "../http/sessions.ts"
+import { clientOf } from "../limits/client.ts"
 import { SseSession } from "./sseSession.ts"
 
 const noSessionId = invalid(400, "Bad Request: the sessionId parameter is missing")
@@ -34,11 +35,11 @@ export class LegacySseRoutes {
 
   /** Opens a session with its stream. */
   get(request: HttpRequest, answer: HttpAnswer): void {
-    const refused = this.#sessions.full(request.principal?.id)
+    const refused = this.#sessions.full(request)
     if (refused !== undefined) return this.#sessions.endpoint.refuse(answer, refused)
-    if (this.#sessions.streamsFull) return this.#sessions.endpoint.refuse(answer, tooManyStreams)
-    const session = new SseSession(this.#sessions, newId(), request.principal?.id, answer)
-    this.#sessions.add(session)
+    if (this.#sessions.isStreamsFull(clientOf(request))) return this.#sessions.endpoint.refuse(answer, tooManyStreams)
+    const session = new SseSession(this.#sessions, newId(), request, answer)
+    this.#sessions.add(session, 0)
     this.#sessions.expire(session)
     session.start(this.#options.messages)
   }
@@ -53,7 +54,7 @@ export class LegacySseRoutes {
     if (!(session instanceof SseSession) || session.principalId !== request.principal?.id) {
       return this.#sessions.endpoint.refuse(answer, notFound)
     }
-    const overload = this.#sessions.overload(message)
+    const overload = this.#sessions.overload(message, request)
     if (overload !== undefined) return this.#sessions.endpoint.refuse(answer, overload, idOf(message))
     session.post(message, request, answer, this.#options.assumeInitialized)
   }

@@ -9,9 +9,48 @@ import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import { ServerSession } from "../dispatch/session.ts"
 import type { HttpAnswer, HttpRequest } from "../http/adapter.ts"
-import { closing, malformed } from "../http/refusals.ts"
+import { isOpening } from "../http/classify.ts"
+import type { Claim, Share } from "../http/load.ts"
+import { memoryOf } from "../http/memory.ts"
+import { closing, displaced, malformed } from "../http/refusals.ts"
 import { HttpSessionBase, type SessionOwner } from "../http/sessionBase.ts"
 import * as sse from "../http/sse.ts"
+
+/** A request in flight. */
+class SseRequest implements Claim {
+  readonly kind = "requests"
+  readonly isWaiting = false
+  share: Share | undefined = undefined
+  bytes = 0
+  readonly #session: SseSession
+  readonly #id: JsonRpc.Id
+
+  constructor(session: SseSession, id: JsonRpc.Id) {
+    this.#session = session
+    this.#id = id
+  }
+
+  evict(): void {
+    this.#session.displace(this.#id)
+  }
+}
+
+/** The stream of a session. It ends with its session. */
+class SseStream implements Claim {
+  readonly kind = "streams"
+  readonly isWaiting = false
+  share: Share | undefined = undefined
+  bytes = 0
+  readonly #session: SseSession
+
+  constructor(session: SseSession) {
+    this.#session = session
+  }
+
+  evict(): void {
+    this.#session.evict()
+  }
+}
 
 export class SseSession extends HttpSessionBase {
   readonly #answer: HttpAnswer
@@ -20,13 +59,13 @@ export class SseSession extends HttpSessionBase {
   #isClosed = false
   /** Whether the client has sent `initialize` on this stream. */
   #isInitializing = false
-  /** The requests in flight, with the lengths of their bodies. */
-  readonly #inFlight = new Map<JsonRpc.Id, number>()
+  readonly #stream = new SseStream(this)
+  readonly #inFlight = new Map<JsonRpc.Id, SseRequest>()
   /** Whether a request with the id of one in flight is being refused. */
   #isDuplicate = false
 
-  constructor(owner: SessionOwner, id: string, principalId: string | undefined, answer: HttpAnswer) {
-    super(owner, id, principalId)
+  constructor(owner: SessionOwner, id: string, from: HttpRequest, answer: HttpAnswer) {
+    super(owner, id, from)
     this.#answer = answer
     this.#buffer = new sse.SlowReaderBuffer(owner.endpoint.options.maxUnsentChars)
   }
@@ -43,7 +82,7 @@ export class SseSession extends HttpSessionBase {
     this.#answer.open(200, sse.headers)
     this.#answer.write(sse.named("endpoint", `${messages}?sessionId=${this.id}`))
     this.#keepAliveSlot = this.owner.endpoint.keepAlive.add(this.#answer)
-    this.owner.streamOpened(true)
+    this.owner.streamOpened(this.client, this.#stream)
     const left = () => this.owner.end(this, { _tag: "ClosedByUs" })
     if (this.#answer.isClosed) left()
     else this.#answer.onClose(left)
@@ -59,9 +98,11 @@ export class SseSession extends HttpSessionBase {
       if (assumeInitialized) this.#assumeSession(message, request)
       if (this.#inFlight.has(message.id)) this.#isDuplicate = true
       else {
-        this.#inFlight.set(message.id, request.size)
-        this.owner.endpoint.load.count("requests", request.size, 1)
+        const claim = new SseRequest(this, message.id)
+        this.#inFlight.set(message.id, claim)
+        this.owner.endpoint.load.add(claim, this.client, memoryOf(message.params))
       }
+      if (isOpening(message) && this.bytes === 0) this.owner.endpoint.load.charge(this, memoryOf(message.params))
     }
     this.arrived(request)
     this.receiver.message(message, request)
@@ -96,10 +137,16 @@ export class SseSession extends HttpSessionBase {
   }
 
   #requestEnded(id: JsonRpc.Id): void {
-    const size = this.#isDuplicate ? undefined : this.#inFlight.get(id)
-    if (size === undefined) return
+    const claim = this.#isDuplicate ? undefined : this.#inFlight.get(id)
+    if (claim === undefined) return
     this.#inFlight.delete(id)
-    this.owner.endpoint.load.count("requests", size, -1)
+    this.owner.endpoint.load.remove(claim)
+  }
+
+  /** Gives up a request at a bound of the endpoint: answers it with an error, and cancels it. */
+  displace(id: JsonRpc.Id): void {
+    this.send(JsonRpc.failure(id, displaced.error))
+    this.receiver.message(JsonRpc.notification("notifications/cancelled", { requestId: id }))
   }
 
   #endUnread(): true {
@@ -130,7 +177,7 @@ export class SseSession extends HttpSessionBase {
     if (this.#isClosed) return
     this.#isClosed = true
     this.owner.endpoint.keepAlive.remove(this.#answer, this.#keepAliveSlot)
-    this.owner.streamClosed(true)
+    this.owner.streamClosed(this.#stream)
     for (const id of this.#inFlight.keys()) this.#requestEnded(id)
     this.#answer.end()
   }

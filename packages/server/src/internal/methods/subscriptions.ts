@@ -5,7 +5,9 @@ import type { SubscriptionFilter } from "@skein/protocol/Subscription"
 import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as capabilities from "../dispatch/capabilities.ts"
+import type { Subscription } from "../catalogState.ts"
 import * as extensions from "../dispatch/extensions.ts"
+import type { ListenSubscription } from "../subscriptions/subscriptionRegistry.ts"
 import type { MethodTable } from "./methodTable.ts"
 
 export const install = (methods: MethodTable): void => {
@@ -40,22 +42,38 @@ export const install = (methods: MethodTable): void => {
     return uris
   }
 
+  /** The part of a filter that the server agrees to. */
+  const agree = (
+    filter: SubscriptionFilter,
+    further: ReadonlyArray<Subscription>,
+    request: RequestContext
+  ) => {
+    const lists = capabilities.lists(catalog)
+    const kinds = lists.filter((kind) => filter[`${kind}ListChanged`] === true)
+    const requested = lists.includes("resources") ? filter.resourceSubscriptions : undefined
+    const uris = granted(requested ?? [], request)
+    // "The subset the server agreed to honor. Notification types the server does not support are omitted."
+    const acknowledged = {
+      ...Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true])),
+      ...(requested === undefined ? undefined : { resourceSubscriptions: [...uris] }),
+      ...Object.assign({}, ...further.map(({ agreed }) => agreed))
+    }
+    return { kinds, uris, acknowledged }
+  }
+
   methods.add(
     Method.SubscriptionsListen,
-    ({ notifications }: { readonly notifications: SubscriptionFilter }, request) =>
-      Effect.flatMap(extensions.listening(catalog, notifications, request), (further) => {
-        const lists = capabilities.lists(catalog)
-        const agreed = lists.filter((kind) => notifications[`${kind}ListChanged`] === true)
-        const requested = lists.includes("resources") ? notifications.resourceSubscriptions : undefined
-        const uris = granted(requested ?? [], request)
-        // "The subset the server agreed to honor. Notification types the server does not support are omitted."
-        const acknowledged = {
-          ...Object.fromEntries(agreed.map((kind) => [`${kind}ListChanged`, true])),
-          ...(requested === undefined ? undefined : { resourceSubscriptions: [...uris] }),
-          ...Object.assign({}, ...further.map(({ agreed }) => agreed))
-        }
-        const listen = subscriptions.listen(request, agreed, uris, acknowledged, further)
-        return Effect.map(listen, ({ meta }) => ({ _meta: meta }))
+    ({ notifications }: { readonly notifications: SubscriptionFilter }, request) => {
+      // The effects of an open request stay in memory, and so do the variables of their functions: the filter may be
+      // large.
+      let filter: SubscriptionFilter | undefined = notifications
+      return Effect.flatMap(Effect.suspend(() => extensions.listening(catalog, filter!, request)), (further) => {
+        const { acknowledged, kinds, uris } = agree(filter!, further, request)
+        filter = undefined
+        return Effect.map(subscriptions.listen(request, kinds, uris, acknowledged, further), metaOf)
       })
+    }
   )
 }
+
+const metaOf = ({ meta }: ListenSubscription) => ({ _meta: meta })

@@ -18,7 +18,7 @@ import * as capabilities from "../dispatch/capabilities.ts"
 import type { Fibers } from "../dispatch/fibers.ts"
 import { ServerSession, sessionOf } from "../dispatch/session.ts"
 import { type NotificationTarget, type OutgoingNotification, PendingNotifications } from "./pendingNotifications.ts"
-import { KeyedCounter } from "../limits/concurrencyLimiter.ts"
+import { clientOf, KeyedCounter, largestBeside } from "../limits/client.ts"
 
 /** The resolved options of `McpServer.Options` that concern subscriptions. Times are in milliseconds. */
 export interface SubscriptionSettings {
@@ -41,6 +41,9 @@ const listChangedMethods: { readonly [kind in ListKind]: string } = {
 const limitReached = (message: string): McpError.McpError => new McpError.McpError({ reason: "InternalError", message })
 
 /** Stores the subscriptions and sends the notifications of changes. */
+/** About the memory of one subscription to a resource, without its URI. */
+const subscriptionBytes = 256
+
 export class SubscriptionRegistry implements ChangeListener {
   /** The open connections of the server. */
   readonly peers = new Set<Peer>()
@@ -52,7 +55,7 @@ export class SubscriptionRegistry implements ChangeListener {
   readonly #bus: EventBus["Service"] | undefined
   readonly #pending: PendingNotifications
   readonly #listens = new Set<ListenSubscription>()
-  readonly #listensByPrincipal = new KeyedCounter()
+  readonly #listensByClient = new KeyedCounter()
   // The subscribers of a resource, by its URI.
   readonly #subscribers = new Map<string, Set<Subscriber>>()
   // The lists whose changes are being collected.
@@ -145,13 +148,16 @@ export class SubscriptionRegistry implements ChangeListener {
         return Effect.fail(limitReached(`A session may subscribe to at most ${maxResources} resources (maxResources)`))
       }
       uris.add(uri)
+      session.subscribedBytes += subscriptionBytes + uri.length
       this.#addSubscriber(uri, session)
       return Effect.void
     })
   }
 
   unsubscribe(session: ServerSession, uri: string): void {
-    if (session.subscriptions?.delete(uri) === true) this.#removeSubscriber(uri, session)
+    if (session.subscriptions?.delete(uri) !== true) return
+    session.subscribedBytes -= subscriptionBytes + uri.length
+    this.#removeSubscriber(uri, session)
   }
 
   #addSubscriber(uri: string, subscriber: Subscriber): void {
@@ -192,10 +198,13 @@ export class SubscriptionRegistry implements ChangeListener {
     further: ReadonlyArray<Subscription> = []
   ): Effect.Effect<ListenSubscription, McpError.McpError> {
     return Effect.suspend(() => {
-      const refusal = this.#refusal(request.caller)
+      const refusal = this.#refusal(request)
       if (refusal !== undefined) return Effect.fail(refusal)
       const listen = new ListenSubscription(request, kinds, uris)
       this.#add(listen)
+      let retained = 0
+      for (const uri of uris) retained += subscriptionBytes + uri.length
+      request.dropParams(retained)
       // The acknowledgment comes before every notification.
       this.#pending.send(listen, "", {
         method: Method.SubscriptionsAcknowledged.name,
@@ -215,27 +224,40 @@ export class SubscriptionRegistry implements ChangeListener {
     })
   }
 
-  #refusal({ principal }: Caller): McpError.McpError | undefined {
+  #refusal({ caller, origin }: RequestContext): McpError.McpError | undefined {
     const { maxListens, maxListensPerPrincipal } = this.#settings
-    if (this.#listens.size >= maxListens) {
-      return limitReached(`The server has ${maxListens} open subscriptions already (maxListens)`)
-    }
-    return principal !== undefined && this.#listensByPrincipal.of(principal.id) >= maxListensPerPrincipal
-      ? limitReached(
+    const own = this.#listensByClient.of(clientOf(origin))
+    if (caller.principal !== undefined && own >= maxListensPerPrincipal) {
+      return limitReached(
         `One principal may have at most ${maxListensPerPrincipal} open subscriptions (maxListensPerPrincipal)`
       )
-      : undefined
+    }
+    if (this.#listens.size < maxListens || this.#makeRoom(own)) return undefined
+    return limitReached(`The server has ${maxListens} open subscriptions already (maxListens)`)
+  }
+
+  /** Completes the oldest subscription of a client that has at least twice as many as another one. */
+  #makeRoom(own: number): boolean {
+    const larger = largestBeside(this.#listensByClient.entries, own)
+    if (larger === undefined) return false
+    for (const listen of this.#listens) {
+      if (listen.client !== larger) continue
+      this.#remove(listen)
+      listen.request.release?.()
+      return true
+    }
+    return false
   }
 
   #add(listen: ListenSubscription): void {
     this.#listens.add(listen)
-    this.#listensByPrincipal.add(listen.caller.principal?.id, 1)
+    this.#listensByClient.add(listen.client, 1)
     for (const uri of listen.uris) this.#addSubscriber(uri, listen)
   }
 
   #remove(listen: ListenSubscription): void {
-    this.#listens.delete(listen)
-    this.#listensByPrincipal.add(listen.caller.principal?.id, -1)
+    if (!this.#listens.delete(listen)) return
+    this.#listensByClient.add(listen.client, -1)
     for (const uri of listen.uris) this.#removeSubscriber(uri, listen)
   }
 
@@ -322,11 +344,13 @@ export class SubscriptionRegistry implements ChangeListener {
 /** An open `subscriptions/listen`, with the notifications that the server agreed to send. */
 export class ListenSubscription implements NotificationTarget {
   readonly request: RequestContext
+  readonly client: string
   readonly kinds: ReadonlyArray<ListKind>
   readonly uris: ReadonlySet<string>
 
   constructor(request: RequestContext, kinds: ReadonlyArray<ListKind>, uris: ReadonlySet<string>) {
     this.request = request
+    this.client = clientOf(request.origin)
     this.kinds = kinds
     this.uris = uris
   }

@@ -70,30 +70,33 @@ describe("maxConcurrentRequests", () => {
     }))
 })
 
-describe("maxTotalBodyBytes", () => {
+describe("maxRetainedBytes", () => {
   const discover = modern("server/discover")
   const head = (length: string) =>
     `POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${length}\r\n\r\n`
 
   for (const adapter of adapters) {
-    it.live(`counts a body that is being read by its Content-Length, or by maxBodyBytes · ${adapter.name}`, () =>
+    it.live(`counts the parts of bodies that have arrived, and drops the largest body at the bound · ${adapter.name}`, () =>
       Effect.scoped(Effect.gen(function*() {
         const at = yield* adapter.serve(fixtures.server(fixtures.echo), {
-          maxBodyBytes: 10_000,
-          maxTotalBodyBytes: 20_000
+          maxBodyBytes: 100_000,
+          maxRetainedBytes: 200_000
         })
-        expect((yield* send(at, discover)).status).toBe(200)
-        const known = yield* raw(at)
-        known.write(head("content-length: 10000") + " ")
+        // Announced bytes do not count.
+        for (let n = 0; n < 10; n++) (yield* raw(at)).write(head("content-length: 100000"))
+        const largest = yield* raw(at)
+        largest.write(head("content-length: 100000") + " ".repeat(90_000))
         const chunked = yield* raw(at)
-        chunked.write(head("transfer-encoding: chunked") + "1\r\n \r\n")
-        let refused = yield* send(at, discover)
-        while (refused.status === 200) refused = yield* send(at, discover)
-        expect([refused.status, refused.headers["retry-after"], refused.json.error.code]).toEqual([503, "1", -32603])
-        known.socket.destroy()
-        let taken = yield* send(at, discover)
-        while (taken.status === 503) taken = yield* send(at, discover)
-        expect(taken.status).toBe(200)
+        chunked.write(head("transfer-encoding: chunked") + `11170\r\n${" ".repeat(70_000)}\r\n`)
+        expect((yield* send(at, discover)).status).toBe(200)
+        const third = yield* raw(at)
+        third.write(head("content-length: 100000") + " ".repeat(60_000))
+        const text = yield* largest.until("maxRetainedBytes")
+        expect(text).toContain("HTTP/1.1 503")
+        expect(text.toLowerCase()).toContain("retry-after: 1")
+        expect((yield* send(at, discover)).status).toBe(200)
+        chunked.write("0\r\n\r\n")
+        expect(yield* chunked.until("\r\n\r\n")).toContain("HTTP/1.1 400")
       })))
   }
 
@@ -102,7 +105,7 @@ describe("maxTotalBodyBytes", () => {
       const quiet = Layer.provideMerge(fixtures.server(fixtures.echo), Logger.layer([]))
       const context = yield* Effect.orDie(Layer.build(quiet))
       const handler = yield* Effect.provideContext(
-        WebHttp.handler({ maxBodyBytes: 1_000, maxTotalBodyBytes: 2_000 }),
+        WebHttp.handler({ maxBodyBytes: 1_000, maxRetainedBytes: 2_000 }),
         context
       )
       const { body, headers } = discover
@@ -124,17 +127,22 @@ describe("maxTotalBodyBytes", () => {
       for (const length of ["x", "-5", "Infinity"]) expect(yield* status(ask(length))).toBeOneOf([200, 413])
       expect(yield* status(ask())).toBe(200)
       // The bound is unchanged.
-      const endless = () => new ReadableStream({ pull: () => new Promise(() => {}) })
-      for (let n = 0; n < 2; n++) {
-        const init = { method: "POST", headers: headers as Record<string, string>, body: endless(), duplex: "half" }
-        void handler(new Request("http://localhost/mcp", init as RequestInit))
-      }
-      expect(yield* status(ask())).toBe(503)
+      const answers = Array.from({ length: 3 }, () => {
+        const body = new ReadableStream({
+          start: (controller) => controller.enqueue(new Uint8Array(900)),
+          pull: () => new Promise(() => {})
+        })
+        const init = { method: "POST", headers: headers as Record<string, string>, body, duplex: "half" }
+        return handler(new Request("http://localhost/mcp", init as RequestInit))
+      })
+      const dropped = yield* Effect.promise(() => Promise.race(answers))
+      expect(dropped.status).toBe(503)
+      expect(yield* status(ask())).toBe(200)
     })))
 
   it.effect("counts the bodies of requests in flight in both eras, until these are answered", () =>
     Effect.gen(function*() {
-      const server = yield* serve({ maxBodyBytes: 10_000, maxTotalBodyBytes: 20_000 })
+      const server = yield* serve({ maxBodyBytes: 10_000, maxRetainedBytes: 20_000 })
       const client = yield* enter(server, "2025-11-25")
       const padding = "x".repeat(9_000)
       yield* client.stream(call(1, "steps", { key: "a", padding }))

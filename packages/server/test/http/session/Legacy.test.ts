@@ -121,7 +121,11 @@ describe("HTTP+SSE", () => {
       const server = yield* serve({ ...legacy, maxBodyBytes: 1000, sessions: { maxSessions: 1 } })
       const statusOf = (request: Request) =>
         Effect.map(send(server, request), ({ json, status }) => [status, json?.error.code])
-      const { say } = yield* listen(server)
+      const { say, stream } = yield* listen(server)
+      // A session that is half open gives way to another one.
+      yield* say(initialize("2024-11-05"))
+      yield* stream.message
+      yield* say(notification("notifications/initialized"))
       const accept = "text/event-stream"
       const sse = { method: "GET", path: "/sse" }
       expect(yield* statusOf({ ...sse, headers: { accept, host: "evil.example.com" } })).toEqual([403, -32600])

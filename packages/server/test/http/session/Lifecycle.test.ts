@@ -255,22 +255,39 @@ describe("a session", () => {
 })
 
 describe("the number of sessions", () => {
-  it.effect("responds to initialize with 503 and Retry-After at the bound, until a session expires", () =>
+  it.effect("responds to initialize with 503 and Retry-After at the bound, until a session was idle for a minute", () =>
     Effect.gen(function*() {
       const server = yield* serve({ sessions: { maxSessions: 2 } })
       const first = yield* enter(server, "2025-11-25")
-      yield* enter(server, "2025-11-25", { initialized: false })
+      const second = yield* enter(server, "2025-11-25")
       const refused = yield* post(server, initialize("2025-11-25"))
       expect(refused.status).toBe(503)
       expect(Number(refused.headers["retry-after"])).toBe(60)
       expect(refused.json).toMatchObject({ id: "init", error: { code: -32603 } })
       expect(refused.headers["mcp-session-id"]).toBeUndefined()
       expect((yield* first.post(request(1, "ping"))).status).toBe(200)
-      yield* TestClock.adjust("60 seconds")
-      expect((yield* post(server, initialize("2025-11-25"))).status).toBe(200)
+      yield* TestClock.adjust("59 seconds")
+      expect((yield* first.post(request(2, "ping"))).status).toBe(200)
+      yield* TestClock.adjust("1 seconds")
+      const third = yield* enter(server, "2025-11-25")
+      expect((yield* second.post(request(1, "ping"))).status).toBe(404)
       expect((yield* post(server, initialize("2025-11-25"))).status).toBe(503)
       expect((yield* first.delete()).status).toBe(204)
       expect((yield* post(server, initialize("2025-11-25"))).status).toBe(200)
+      expect((yield* third.post(request(1, "ping"))).status).toBe(200)
+    }))
+
+  it.effect("ends the oldest half-open session at the bound", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ sessions: { maxSessions: 2 } })
+      const first = yield* enter(server, "2025-11-25")
+      const [second, third] = [
+        yield* enter(server, "2025-11-25", { initialized: false }),
+        yield* enter(server, "2025-11-25", { initialized: false })
+      ]
+      expect(server.endpoint.sessions).toBe(2)
+      expect((yield* second.post(request(1, "ping"))).status).toBe(404)
+      for (const client of [first, third]) expect((yield* client.post(request(1, "ping"))).status).toBe(200)
     }))
 
   it.effect("returns to zero after 1,000 sessions that were opened and disconnected", () =>

@@ -15,10 +15,17 @@ export class FakeRequest implements HttpRequest {
   readonly params = undefined
   readonly method: string
   readonly #headers: { readonly [name: string]: string | undefined }
-  readonly #text: string
+  readonly address: string | undefined
+  #text: string
 
-  constructor(method: string, headers: { readonly [name: string]: string | undefined }, body?: unknown) {
+  constructor(
+    method: string,
+    headers: { readonly [name: string]: string | undefined },
+    body?: unknown,
+    address?: string
+  ) {
     this.method = method
+    this.address = address
     this.#headers = headers
     this.#text = body === undefined ? "" : JSON.stringify(body)
   }
@@ -28,7 +35,9 @@ export class FakeRequest implements HttpRequest {
   }
 
   read(_limit: number, done: (body: Body) => void): void {
-    done({ text: this.#text })
+    const text = this.#text
+    this.#text = ""
+    done({ text })
   }
 }
 

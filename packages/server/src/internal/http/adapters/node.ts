@@ -7,17 +7,28 @@ import * as Effect from "effect/Effect"
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import type { Body, Headers, HeadFault, HttpAnswer, HttpRequest } from "../adapter.ts"
+import { forwardedAddress } from "../../limits/client.ts"
+import type {
+  AnswerWatcher,
+  Body,
+  BodyCounter,
+  BodyFault,
+  HeadFault,
+  Headers,
+  HttpAnswer,
+  HttpRequest
+} from "../adapter.ts"
 import * as head from "./head.ts"
+import { highWaterMark, largeAnswer } from "./streamingAnswer.ts"
 
 /** The state that all requests of one handler share. */
 export interface Shared {
   /** The server shuts down: each connection is closed after its answer. */
   closing: boolean
+  /** How many entries of `X-Forwarded-For` are trusted. */
+  readonly trustedProxies: number
   /** `Expect: 100-continue` is answered when the body is read, and not before. */
   readonly expects: boolean
-  /** How long a client may read nothing of a complete answer, in milliseconds. */
-  readonly sendTimeout: number
 }
 
 /** The values that the application supplies with a request. */
@@ -82,16 +93,23 @@ export class NodeRequest implements HttpRequest {
     return typeof value === "object" ? value.join(", ") : value
   }
 
-  read(limit: number, done: (body: Body) => void): void {
+  get address(): string | undefined {
+    const { headers, socket } = this.#message
+    const forwarded = headers["x-forwarded-for"] as string | undefined
+    return forwardedAddress(forwarded, this.#shared.trustedProxies, socket.remoteAddress)
+  }
+
+  read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
     const message = this.#message
     if (this.#given !== undefined || message.readableDidRead) {
       return done(bodyOf(this.#given ?? (message as { readonly body?: unknown }).body, limit))
     }
-    if (Number(message.headers["content-length"]) > limit) return done({ fault: "TooLarge" })
+    const length = Number(message.headers["content-length"])
+    if (length > limit) return done({ fault: "TooLarge" })
     // A client of HTTP/1.0 does not know this status.
     const isExpected = message.headers.expect !== undefined && message.httpVersionMinor > 0
     if (this.#shared.expects && isExpected) this.#response.writeContinue()
-    read(message, limit, done)
+    read(this, message, length, limit, done, counter)
   }
 }
 
@@ -110,19 +128,30 @@ const decode = (bytes: Uint8Array): Body => {
   return { text: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8") }
 }
 
-/** Reads a body, and counts its bytes. */
-const read = (message: IncomingMessage, limit: number, done: (body: Body) => void): void => {
+/** Reads a body, and counts its bytes. `length` is not a number if the body is chunked. */
+const read = (
+  request: HttpRequest,
+  message: IncomingMessage,
+  length: number,
+  limit: number,
+  done: (body: Body) => void,
+  counter: BodyCounter
+): void => {
   let buffer: ByteBuffer | undefined = new ByteBuffer()
   const end = (body: Body): void => {
     if (buffer === undefined) return
     buffer = undefined
     done(body)
   }
+  const stop = (fault: BodyFault): void => {
+    message.pause()
+    end({ fault })
+  }
   message.on("data", (chunk: Buffer) => {
     if (buffer === undefined) return
-    if (buffer.size + chunk.length <= limit) return buffer.add(chunk, true)
-    message.pause()
-    end({ fault: "TooLarge" })
+    if (buffer.size + chunk.length > limit) return stop("TooLarge")
+    buffer.add(chunk, true)
+    if (buffer.size !== length) counter.arrived(request, chunk.length, () => stop("Dropped"))
   })
   message.on("end", () => buffer !== undefined && end(decode(buffer.bytes)))
   message.on("close", () => end({ fault: "Aborted" }))
@@ -144,7 +173,7 @@ const isLong = ({ headers }: IncomingMessage): boolean =>
  * Answers a request whose body is still arriving. The connection cannot be used again. If it were closed now, it would
  * be reset, and a client that is still sending would lose the answer. So more of the body is read and dropped.
  */
-const linger = (response: ServerResponse, body: string): void => {
+const linger = (response: ServerResponse, body: string | Uint8Array): void => {
   const { req: message } = response
   let left = lingered
   response.on("error", ignore)
@@ -161,6 +190,18 @@ const linger = (response: ServerResponse, body: string): void => {
 
 const ignore = (): void => {}
 
+/**
+ * The handle of a socket. `socket.writableLength` counts a large write as a whole until all of it is sent. Node's own
+ * timeouts read these fields to find out whether a client reads; there is no public API.
+ */
+interface WriteQueue {
+  readonly bytesWritten: number
+  readonly writeQueueSize?: number | undefined
+}
+
+/** Text as it is sent: a long one as bytes, because Node reserves four times the memory of a text that waits. */
+const bytesOf = (text: string): string | Uint8Array => text.length > largeAnswer ? Buffer.from(text) : text
+
 const uncork = (socket: Socket): void => socket.uncork()
 
 /**
@@ -175,6 +216,9 @@ export class NodeAnswer implements HttpAnswer {
   readonly #response: ServerResponse
   readonly #shared: Shared
   #added: Headers | undefined = undefined
+  #watcher: AnswerWatcher | undefined = undefined
+  #request: HttpRequest | undefined = undefined
+  #isReported = false
 
   constructor(response: ServerResponse, shared: Shared) {
     this.#response = response
@@ -190,6 +234,27 @@ export class NodeAnswer implements HttpAnswer {
     return this.#response.writableNeedDrain
   }
 
+  watch(watcher: AnswerWatcher, request: HttpRequest): void {
+    this.#watcher = watcher
+    this.#request = request
+  }
+
+  /** An answer that is queued behind others on its connection waits outside of the socket. */
+  get unsent(): number {
+    const response = this.#response
+    const { socket } = response
+    if (response.writableFinished || response.destroyed) return 0
+    if (socket === null) return response.req.socket.destroyed ? 0 : response.writableLength
+    return socket.writableLength
+  }
+
+  get taken(): number {
+    const { socket } = this.#response.req
+    const handle = (socket as unknown as { readonly _handle?: WriteQueue | null | undefined })._handle
+    if (handle?.writeQueueSize === undefined) return socket.bytesWritten - socket.writableLength
+    return handle.bytesWritten - handle.writeQueueSize
+  }
+
   addHeaders(headers: Headers): void {
     this.#added = headers
   }
@@ -201,11 +266,12 @@ export class NodeAnswer implements HttpAnswer {
     const isLast = unread || this.#shared.closing || headers["connection"] === "close"
     const last = isLast ? { connection: "close" } : undefined
     if (isLast) head.endConnection(response.req)
-    const length = status === 204 ? undefined : { "content-length": Buffer.byteLength(body) }
+    const sent = bytesOf(body)
+    const length = status === 204 ? undefined : { "content-length": Buffer.byteLength(sent) }
     response.writeHead(status, { ...this.#added, ...headers, ...length, ...last })
     // A client that sent `Expect: 100-continue` receives the status before it sends its body.
-    if (unread && response.req.headers.expect === undefined) linger(response, body)
-    else this.#finish(body)
+    if (unread && response.req.headers.expect === undefined) linger(response, sent)
+    else this.#finish(sent)
   }
 
   open(status: number, headers: Headers): void {
@@ -225,7 +291,11 @@ export class NodeAnswer implements HttpAnswer {
   }
 
   write(chunk: string): boolean {
-    return this.isClosed || this.#response.write(chunk)
+    if (this.isClosed) return true
+    const hasRoom = this.#response.write(bytesOf(chunk))
+    // Many connections of one client may stay below the mark of Node, 64 KiB.
+    if (!hasRoom || this.unsent > highWaterMark) this.#report()
+    return hasRoom
   }
 
   get drained(): Effect.Effect<void> {
@@ -258,20 +328,38 @@ export class NodeAnswer implements HttpAnswer {
     this.#finish()
   }
 
-  /**
-   * Bounds the time until the rest is sent. Otherwise the rest would be stored forever for a client that never reads.
-   */
-  #finish(body?: string): void {
+  /** The unsent rest is watched. Otherwise it would be stored forever for a client that never reads. */
+  #finish(body?: string | Uint8Array): void {
     const response = this.#response.end(body)
     const { socket } = response
-    if (socket === null || socket.writableLength === 0) return
-    // Node destroys the socket after that time without progress.
-    socket.setTimeout(this.#shared.sendTimeout)
-    response.prependOnceListener("finish", () => socket.setTimeout(0))
+    // Node stops reading a connection on which many short answers are queued.
+    if (socket === null ? response.writableLength > short : socket.writableLength > 0) this.#report()
+  }
+
+  /** Reports the unsent part of the answer, until it was sent or the connection is closed. */
+  #report(): void {
+    const response = this.#response
+    const watcher = this.#watcher
+    if (watcher === undefined) return
+    if (!this.#isReported) {
+      this.#isReported = true
+      const closing = closes(response)
+      const sent = (): void => {
+        closing.off("close", sent)
+        response.off("close", sent)
+        watcher.sent(this)
+      }
+      closing.on("close", sent)
+      if (closing !== response) response.on("close", sent)
+    }
+    watcher.unsent(this, this.#request!)
   }
 
   abort(): void {
-    this.#response.destroy()
+    const response = this.#response
+    // An answer that is queued behind others has no socket to destroy.
+    if (response.socket === null) response.req.socket.destroy()
+    response.destroy()
   }
 
   onClose(left: () => void): void {

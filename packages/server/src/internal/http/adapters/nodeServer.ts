@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import { Connections } from "./nodeConnections.ts"
 
 /** The bounds of the server, in milliseconds; the defaults are documented at the public options. */
 export interface Bounds {
@@ -97,7 +98,7 @@ const refuseBytes = (error: ParseError, socket: Duplex): void => {
 /** Answers CONNECT, which Node does not pass to the handler. */
 const refuseTunnel = (_request: IncomingMessage, socket: Duplex): void => refuse(socket, 501, "Not Implemented")
 
-/** Makes a server that is not listening yet, and the set of its connections. */
+/** Makes a server that is not listening yet, and its connections. */
 export const make = (
   handle: (request: IncomingMessage, response: ServerResponse) => void,
   { headersTimeout, keepAliveTimeout, maxConnections, requestTimeout }: Bounds
@@ -113,19 +114,16 @@ export const make = (
     // The handler checks it, and answers with a JSON-RPC error.
     requireHostHeader: false
   }, handle)
-  server.maxConnections = maxConnections
-  // Node does not count a connection without a request as idle, and would wait for it during the shutdown.
-  const sockets = new Set<Socket>()
-  server.on("connection", (socket) => {
-    sockets.add(socket)
-    socket.once("close", () => sockets.delete(socket))
-  })
+  // Node does not count a connection without a request as idle, and would wait for it during the shutdown. At
+  // `server.maxConnections` it would close a new connection, whoever has the others.
+  const connections = new Connections(maxConnections)
+  server.on("connection", (socket) => connections.add(socket))
   // Without this listener, Node answers `Expect: 100-continue` before the head is validated.
   server.on("checkContinue", handle)
   server.on("checkExpectation", handle)
   server.on("connect", refuseTunnel)
   server.on("clientError", refuseBytes)
-  return { server, sockets }
+  return { server, connections }
 }
 
 /** Why the server cannot listen, in one line for the user who started it. */
@@ -174,7 +172,7 @@ export const close = (server: Server, sockets: Iterable<Socket>, end: Effect.Eff
     })
     const gone = Effect.callback<void>((resume) => {
       // Everything was written: each connection is closed as soon as its data was sent.
-      for (const socket of sockets) socket.destroySoon()
+      for (const socket of Array.from(sockets)) socket.destroySoon()
       if (closed) return resume(Effect.void)
       onClosed = () => resume(Effect.void)
     })

@@ -15,41 +15,29 @@ import type { HttpServerError } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { type Body, decodeBody, type Headers, type HeadFault, type HttpAnswer, type HttpRequest } from "../adapter.ts"
+import { forwardedAddress } from "../../limits/client.ts"
+import {
+  type Body,
+  type BodyCounter,
+  decodeBody,
+  type HeadFault,
+  type Headers,
+  type HttpAnswer,
+  type HttpRequest
+} from "../adapter.ts"
 import * as head from "./head.ts"
-import { encoder, highWaterMark, StreamingAnswer } from "./streamingAnswer.ts"
+import { encoder, highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
 
 const services = /* @__PURE__ */ Context.omit(Scope.Scope, Layer.CurrentMemoMap)
 
 const isTooLarge = (error: HttpServerError): boolean =>
   error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
 
-/**
- * Reads a body without a `Content-Length`: `arrayBuffer` would store its chunks separately until the end. Bytes beyond
- * the limit are dropped, until the connection is closed. It calls back once, however the reading ends.
- */
-const collect = (
-  stream: HttpServerRequest["stream"],
-  limit: number,
-  done: (body: Body) => void
-): Effect.Effect<void, HttpServerError> => {
-  let buffer: ByteBuffer | undefined = new ByteBuffer()
-  const take = (chunk: Uint8Array): void => {
-    if (buffer === undefined) return
-    if (buffer.size + chunk.byteLength <= limit) return buffer.add(chunk, true)
-    buffer = undefined
-    done({ fault: "TooLarge" })
-  }
-  return Effect.onExit(
-    Stream.runForEachArray(stream, (chunks) => Effect.sync(() => chunks.forEach(take))),
-    (exit) =>
-      Effect.sync(() => {
-        if (buffer !== undefined) done(Exit.isSuccess(exit) ? decodeBody(buffer.bytes) : { fault: "Aborted" })
-      })
-  )
-}
+// The most bytes of a body that are counted before they arrive: a longer one is read as a stream.
+const short = 16 * 1024
 
 /** The outcome of reading a body. A body whose connection broke fails as one that cannot be parsed. */
 const bodyOf = (exit: Exit.Exit<ArrayBuffer, HttpServerError>): Body => {
@@ -66,9 +54,12 @@ const messageOf = ({ source }: HttpServerRequest): head.Message | undefined =>
 export class RouterRequest implements HttpRequest {
   size = 0
   readonly principal: Principal | undefined
+  /** Ends the reading of the body, while it is read. */
+  #done: ((body: Body) => void) | undefined = undefined
   readonly #request: HttpServerRequest
   readonly #headers: HttpServerRequest["headers"]
   readonly #answer: RouterAnswer
+  readonly #trustedProxies: number
   readonly #all: Context.Context<never>
   #services: Context.Context<never> | undefined
 
@@ -76,9 +67,11 @@ export class RouterRequest implements HttpRequest {
     request: HttpServerRequest,
     answer: RouterAnswer,
     context: Context.Context<never>,
-    principal: Principal | undefined
+    principal: Principal | undefined,
+    trustedProxies: number
   ) {
     this.principal = principal
+    this.#trustedProxies = trustedProxies
     this.#request = request
     this.#headers = request.headers
     this.#answer = answer
@@ -121,6 +114,11 @@ export class RouterRequest implements HttpRequest {
     return this.#services ??= services(this.#all)
   }
 
+  get address(): string | undefined {
+    const { remoteAddress } = this.#request
+    return forwardedAddress(this.header("x-forwarded-for"), this.#trustedProxies, Option.getOrUndefined(remoteAddress))
+  }
+
   header(name: string): string | undefined {
     return this.#headers[name] ?? (name === "host" ? this.urlHost : undefined)
   }
@@ -133,25 +131,54 @@ export class RouterRequest implements HttpRequest {
     return params
   }
 
-  read(limit: number, done: (body: Body) => void): void {
-    if (Number(this.header("content-length")) > limit) return done({ fault: "TooLarge" })
-    if (this.header("transfer-encoding") !== undefined) {
-      const reading = Effect.runForkWith(this.#all)(collect(this.#request.stream, limit, done))
-      this.#answer.reading = reading
-      reading.addObserver(() => {
-        this.#answer.reading = undefined
-      })
-      return
-    }
+  /** The rest of the body is read and dropped, until the connection is closed. */
+  #drop(): void {
+    this.#end({ fault: "Dropped" })
+  }
+
+  #end(body: Body): void {
+    const done = this.#done
+    this.#done = undefined
+    done?.(body)
+  }
+
+  read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
+    const length = Number(this.header("content-length"))
+    if (length > limit) return done({ fault: "TooLarge" })
+    this.#done = done
+    if (!(length <= short)) return this.#collect(limit, length, counter)
     const context = Context.add(this.#all, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limit))
     const reading = Effect.runForkWith(context)(this.#request.arrayBuffer)
     this.#answer.reading = reading
     reading.addObserver((exit) => {
       this.#answer.reading = undefined
-      done(bodyOf(exit))
+      this.#end(bodyOf(exit))
+    })
+    // Its parts cannot be observed.
+    if (this.#done !== undefined) counter.arrived(this, length, () => this.#drop())
+  }
+
+  /** Reads a body as a stream: `arrayBuffer` would store its chunks separately until the end. */
+  #collect(limit: number, length: number, counter: BodyCounter): void {
+    const buffer = new ByteBuffer()
+    const take = (chunk: Uint8Array): void => {
+      if (this.#done === undefined) return
+      if (buffer.size + chunk.byteLength > limit) return this.#end({ fault: "TooLarge" })
+      buffer.add(chunk, true)
+      if (buffer.size !== length) counter.arrived(this, chunk.byteLength, () => this.#drop())
+    }
+    const all = Stream.runForEachArray(this.#request.stream, (chunks) => Effect.sync(() => chunks.forEach(take)))
+    const reading = Effect.runForkWith(this.#all)(all)
+    this.#answer.reading = reading
+    reading.addObserver((exit) => {
+      this.#answer.reading = undefined
+      this.#end(Exit.isSuccess(exit) ? decodeBody(buffer.bytes) : { fault: "Aborted" })
     })
   }
 }
+
+// How many bytes of an answer are handed to the connection at once.
+const maxTaken = 64 * 1024
 
 // The head of a stream is sent with its first chunk, and the first message may come much later.
 const primer: readonly [Uint8Array] = [new Uint8Array(0)]
@@ -185,8 +212,13 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     return !this.isClosed && this.#size >= highWaterMark
   }
 
+  get unsent(): number {
+    return this.#size
+  }
+
   reply(status: number, headers: Headers, body: string): void {
     if (this.isClosed) return
+    if (body.length > largeAnswer) return this.#replyInParts(status, headers, encoder.encode(body))
     this.isClosed = true
     const message = headers["connection"] === "close" ? messageOf(this.#request) : undefined
     if (message !== undefined) head.endConnection(message)
@@ -198,13 +230,25 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     this.#settle(Effect.succeed(response))
   }
 
-  open(status: number, headers: Headers): void {
+  /** Sends a large answer as a stream, so that its unsent part is known. */
+  #replyInParts(status: number, headers: Headers, body: Uint8Array): void {
+    this.open(status, headers, body.byteLength)
+    for (let at = 0; at < body.byteLength; at += highWaterMark) {
+      this.#chunks.push(body.subarray(at, at + highWaterMark))
+    }
+    this.#size = body.byteLength
+    this.wrote(body.byteLength)
+    this.end()
+  }
+
+  open(status: number, headers: Headers, contentLength?: number): void {
     if (this.isClosed) return
     const all = this.withAdded(headers)
     const response = HttpServerResponse.stream(Stream.fromPull(Effect.sync(() => this.#pull())), {
       status,
       headers: all,
-      contentType: all["content-type"]!
+      contentType: all["content-type"]!,
+      contentLength
     })
     // The stream of the response is never started if the client disconnects early; the scope of the route is closed in
     // any case.
@@ -218,7 +262,7 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     this.#chunks.push(bytes)
     this.#size += bytes.byteLength
     this.#give()
-    return !this.slow
+    return this.wrote(bytes.byteLength)
   }
 
   end(): void {
@@ -226,13 +270,18 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     this.isClosed = true
     this.closeListener = undefined
     this.#give()
-    this.wake()
+    this.took()
   }
 
   abort(): void {
-    if (this.isClosed) return
+    // The end of a stream may still be unsent.
+    if (this.isClosed && this.#size === 0) return
     this.#aborted = true
-    this.#chunks = []
+    this.#clear()
+    if (this.isClosed) {
+      this.took()
+      return this.#give()
+    }
     // Before the head is sent, the route has no connection of its own to close.
     this.#settle(Effect.succeed(HttpServerResponse.empty({ status: 503 })))
     this.end()
@@ -245,9 +294,9 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
   /** The client has disconnected. */
   left(): void {
     this.reading?.interruptUnsafe()
-    if (this.isClosed) return
+    this.#clear()
+    if (this.isClosed) return this.took()
     const onClose = this.closeListener
-    this.#chunks = []
     this.end()
     onClose?.()
   }
@@ -266,22 +315,30 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     })
   }
 
+  #clear(): void {
+    this.#chunks = []
+    this.#size = 0
+  }
+
   /** The next chunks or the end of the stream; undefined if there is nothing yet. */
   #take(): Pulled | undefined {
     if (this.#aborted) return Effect.interrupt
-    const chunks = this.#chunks
-    if (chunks.length === 0) return this.isClosed ? Cause.done() : undefined
-    this.#chunks = []
-    this.#size = 0
-    this.wake()
+    if (this.#chunks.length === 0) return this.isClosed ? Cause.done() : undefined
+    // No more than the connection should buffer.
+    let [count, size] = [0, 0]
+    while (count < this.#chunks.length && size < maxTaken) size += this.#chunks[count++]!.byteLength
+    const chunks = this.#chunks.splice(0, count)
+    this.#size -= size
+    this.took()
     return Effect.succeed(chunks as [Uint8Array, ...Array<Uint8Array>])
   }
 
   #give(): void {
     const taker = this.#taker
-    if (taker === undefined) return
+    const next = taker === undefined ? undefined : this.#take()
+    if (next === undefined) return
     this.#taker = undefined
-    taker(this.#take()!)
+    taker!(next)
   }
 }
 

@@ -3,10 +3,13 @@
  */
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
-import type { Headers } from "../adapter.ts"
+import type { AnswerWatcher, Headers, HttpAnswer, HttpRequest } from "../adapter.ts"
 
 /** How many unread bytes of a stream make its reader slow. */
 export const highWaterMark = 16 * 1024
+
+/** The length of an answer that is sent in parts, so that its unsent part is known. */
+export const largeAnswer = 64 * 1024
 
 export const encoder = /* @__PURE__ */ new TextEncoder()
 
@@ -14,10 +17,43 @@ export abstract class StreamingAnswer {
   isClosed = false
   protected closeListener: (() => void) | undefined = undefined
   #headers: Headers | undefined = undefined
+  #watcher: AnswerWatcher | undefined = undefined
+  #request: HttpRequest | undefined = undefined
+  #written = 0
+  #isReported = false
   /** Opened when the client takes more; set while a caller waits for that. */
   #drained: Latch.Latch | undefined = undefined
 
   abstract readonly slow: boolean
+  abstract readonly unsent: number
+
+  get taken(): number {
+    return this.#written - this.unsent
+  }
+
+  watch(watcher: AnswerWatcher, request: HttpRequest): void {
+    this.#watcher = watcher
+    this.#request = request
+  }
+
+  /** Counts bytes that were written, and returns whether the client keeps up. */
+  protected wrote(this: this & HttpAnswer, bytes: number): boolean {
+    this.#written += bytes
+    if (this.unsent < highWaterMark) return true
+    this.#isReported = true
+    this.#watcher?.unsent(this, this.#request!)
+    return !this.slow
+  }
+
+  /** The client has taken a part of the stream, or has disconnected. */
+  protected took(this: this & HttpAnswer): void {
+    if (this.#isReported) {
+      if (this.unsent > 0) this.#watcher?.unsent(this, this.#request!)
+      else this.#watcher?.sent(this)
+    }
+    this.#drained?.openUnsafe()
+    this.#drained = undefined
+  }
 
   addHeaders(headers: Headers): void {
     this.#headers = headers
@@ -29,10 +65,5 @@ export abstract class StreamingAnswer {
 
   get drained(): Effect.Effect<void> {
     return Effect.suspend(() => this.slow ? (this.#drained ??= Latch.makeUnsafe(false)).await : Effect.void)
-  }
-
-  protected wake(): void {
-    this.#drained?.openUnsafe()
-    this.#drained = undefined
   }
 }

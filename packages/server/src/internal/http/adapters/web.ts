@@ -5,14 +5,20 @@ import * as Header from "@skein/protocol/Header"
 import { ByteBuffer } from "@skein/runtime/ByteBuffer"
 import type { Principal } from "@skein/runtime/Connection"
 import type * as Context from "effect/Context"
-import { type Body, decodeBody, type Headers, type HttpAnswer, type HttpRequest } from "../adapter.ts"
+import { forwardedAddress } from "../../limits/client.ts"
+import { type Body, type BodyCounter, decodeBody, type Headers, type HttpAnswer, type HttpRequest } from "../adapter.ts"
 import { url, urlHostOf } from "./head.ts"
-import { encoder, highWaterMark, StreamingAnswer } from "./streamingAnswer.ts"
+import { encoder, highWaterMark, largeAnswer, StreamingAnswer } from "./streamingAnswer.ts"
 
 /** The values that the application supplies with a request. */
 export interface RequestInput {
   /** The authenticated sender. */
   readonly principal?: Principal | undefined
+  /**
+   * The network address of the client. A `Request` does not have it, and without it all clients without a principal share
+   * the bounds. Behind proxies, `trustedProxies` is an alternative.
+   */
+  readonly address?: string | undefined
   /**
    * The body, if it was read already: JSON, text or bytes. On Node behind Hono's adapter it is twice as fast to supply
    * it, with `await c.req.text()`; but then the application must bound its size.
@@ -33,8 +39,11 @@ const bodyOf = (body: unknown, limit: number): Body => {
 }
 
 /** Reads a body to its end, and no further than the limit. Never fails. */
-const collect = async (stream: ReadableStream<Uint8Array>, limit: number): Promise<Body> => {
-  const reader = stream.getReader()
+const collect = async (
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  limit: number,
+  arrived: (size: number, bytes: number) => void
+): Promise<Body> => {
   const buffer = new ByteBuffer()
   for (;;) {
     let chunk: { readonly done: boolean; readonly value?: Uint8Array | undefined }
@@ -49,6 +58,7 @@ const collect = async (stream: ReadableStream<Uint8Array>, limit: number): Promi
       return { fault: "TooLarge" }
     }
     buffer.add(chunk.value, true)
+    arrived(buffer.size, chunk.value.byteLength)
   }
 }
 
@@ -63,8 +73,12 @@ export class WebRequest implements HttpRequest {
   readonly #request: Request
   readonly #answer: WebAnswer
   readonly #given: unknown
+  readonly #address: string | undefined
+  readonly #trustedProxies: number
+  /** Ends the reading of the body, while it is read. */
+  #done: ((body: Body) => void) | undefined = undefined
 
-  constructor(request: Request, answer: WebAnswer, given: RequestInput | undefined) {
+  constructor(request: Request, answer: WebAnswer, given: RequestInput | undefined, trustedProxies: number) {
     this.method = request.method
     const parts = url.exec(request.url)
     this.path = parts?.[2] ?? "/"
@@ -74,6 +88,12 @@ export class WebRequest implements HttpRequest {
     this.#request = request
     this.#answer = answer
     this.#given = given?.body
+    this.#address = given?.address
+    this.#trustedProxies = trustedProxies
+  }
+
+  get address(): string | undefined {
+    return forwardedAddress(this.header("x-forwarded-for"), this.#trustedProxies, this.#address)
   }
 
   /**
@@ -96,22 +116,39 @@ export class WebRequest implements HttpRequest {
     return params
   }
 
-  read(limit: number, done: (body: Body) => void): void {
+  #end(body: Body): void {
+    const done = this.#done
+    this.#done = undefined
+    done?.(body)
+  }
+
+  read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
     if (this.#given !== undefined) return done(bodyOf(this.#given, limit))
     const { body, bodyUsed } = this.#request
     if (bodyUsed) throw new Error("the body of the request was already read: pass it as `body`")
     if (body === null) return done({ text: "" })
-    if (Number(this.header("content-length")) > limit) {
+    const length = Number(this.header("content-length"))
+    if (length > limit) {
       body.cancel().catch(() => {})
       return done({ fault: "TooLarge" })
     }
-    void this.#collect(body, limit, done)
+    this.#done = done
+    void this.#collect(body.getReader(), limit, length, counter)
   }
 
-  async #collect(body: ReadableStream<Uint8Array>, limit: number, done: (body: Body) => void): Promise<void> {
-    const read = await collect(body, limit)
+  async #collect(
+    reader: ReadableStreamDefaultReader<Uint8Array>,
+    limit: number,
+    length: number,
+    counter: BodyCounter
+  ): Promise<void> {
+    const read = await collect(reader, limit, (size, bytes) => {
+      if (size !== length) counter.arrived(this, bytes, () => this.#end({ fault: "Dropped" }))
+      if (this.#done === undefined) reader.cancel().catch(() => {})
+    })
+    if (this.#done === undefined) return
     if ("fault" in read && read.fault === "Aborted") this.#answer.left()
-    done(read)
+    this.#end(read)
   }
 }
 
@@ -132,8 +169,15 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
     return !this.isClosed && this.#controller !== undefined && (this.#controller.desiredSize ?? 0) <= 0
   }
 
+  /** A stream that was read or cancelled has a `desiredSize` of 0. */
+  get unsent(): number {
+    const size = this.#controller?.desiredSize ?? highWaterMark
+    return this.isClosed && size === 0 ? 0 : highWaterMark - size
+  }
+
   reply(status: number, headers: Headers, body: string): void {
     if (this.isClosed) return
+    if (body.length > largeAnswer) return this.#replyInParts(status, headers, encoder.encode(body))
     this.#complete()
     const all = this.withAdded(headers)
     // Some statuses allow no body, not even an empty one. A server on Node would write chunks without the length, or
@@ -144,6 +188,16 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
     this.#settle(new Response(body === "" ? null : body, init))
   }
 
+  /** Sends a large answer as a stream, so that its unsent part is known. */
+  #replyInParts(status: number, headers: Headers, body: Uint8Array): void {
+    this.open(status, { ...headers, "content-length": String(body.byteLength) })
+    for (let at = 0; at < body.byteLength; at += largeAnswer) {
+      this.#controller!.enqueue(body.subarray(at, at + largeAnswer))
+    }
+    this.wrote(body.byteLength)
+    this.end()
+  }
+
   open(status: number, headers: Headers): void {
     if (this.isClosed) return
     const stream = new ReadableStream<Uint8Array>(
@@ -151,7 +205,7 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
         start: (controller) => {
           this.#controller = controller
         },
-        pull: () => this.wake(),
+        pull: () => this.took(),
         cancel: () => this.left()
       },
       { highWaterMark, size: (chunk) => chunk?.byteLength ?? 0 }
@@ -162,23 +216,25 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
 
   write(chunk: string): boolean {
     if (this.isClosed) return true
-    this.#controller!.enqueue(encoder.encode(chunk))
-    return !this.slow
+    const bytes = encoder.encode(chunk)
+    this.#controller!.enqueue(bytes)
+    return this.wrote(bytes.byteLength)
   }
 
   end(): void {
     if (this.isClosed) return
     this.#complete()
     this.#controller?.close()
-    this.wake()
+    this.took()
   }
 
   abort(): void {
-    if (this.isClosed) return
+    // The end of a stream may still be unsent.
+    if (this.isClosed && this.unsent === 0) return
     this.#complete()
     if (this.#controller === undefined) this.#settle(new Response(null, { status: 503 }))
     else this.#controller.error(new Error("The server closed the connection"))
-    this.wake()
+    this.took()
   }
 
   onClose(left: () => void): void {
@@ -195,7 +251,7 @@ export class WebAnswer extends StreamingAnswer implements HttpAnswer {
     // The response is not read, but the promise must be settled.
     if (this.#controller === undefined) this.#settle(new Response(null, { status: 499 }))
     else this.#close()
-    this.wake()
+    this.took()
     onClose?.()
   }
 

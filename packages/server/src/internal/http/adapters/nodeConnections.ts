@@ -1,0 +1,69 @@
+/**
+ * The connections of a `node:http` server. At the bound, the address with the most connections gives up one.
+ */
+import type { ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import { KeyedCounter, largestBeside, networkOf } from "../../limits/client.ts"
+
+/**
+ * Whether a connection waits for its client: no request is being answered, or the body of the request has not arrived.
+ * Node's own listener reads the same field; there is no public API.
+ */
+const isIdle = (socket: Socket): boolean => {
+  const { _httpMessage: answer } = socket as { readonly _httpMessage?: ServerResponse | null | undefined }
+  return answer === null || answer === undefined || (!answer.req.complete && !answer.headersSent)
+}
+
+export class Connections {
+  /** The open connections, oldest first, with the networks of their clients. */
+  readonly #sockets = new Map<Socket, string>()
+  readonly #counts = new KeyedCounter()
+  readonly #max: number
+
+  /** Up to `max` connections may be open. */
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  get sockets(): Iterable<Socket> {
+    return this.#sockets.keys()
+  }
+
+  /** Adds a new connection, or closes it if none of the others is given up for it. */
+  add(socket: Socket): void {
+    const network = networkOf(socket.remoteAddress ?? "")
+    if (this.#sockets.size >= this.#max && !this.#makeRoom(network)) return void socket.destroy()
+    this.#sockets.set(socket, network)
+    this.#counts.add(network, 1)
+    socket.once("close", () => this.#remove(socket))
+  }
+
+  #remove(socket: Socket): void {
+    const network = this.#sockets.get(socket)
+    if (network === undefined) return
+    this.#sockets.delete(socket)
+    this.#counts.add(network, -1)
+  }
+
+  /**
+   * Closes the oldest idle connection of the network with the most. A network with at least twice as many as that of the
+   * new connection gives up its oldest connection even if none is idle.
+   */
+  #makeRoom(network: string): boolean {
+    const larger = largestBeside(this.#counts.entries, this.#counts.of(network))
+    const most = larger ?? this.#counts.largest
+    let found: Socket | undefined
+    for (const [socket, one] of this.#sockets) {
+      if (one !== most) continue
+      if (isIdle(socket)) {
+        found = socket
+        break
+      }
+      if (larger !== undefined) found ??= socket
+    }
+    if (found === undefined) return false
+    this.#remove(found)
+    found.destroy()
+    return true
+  }
+}
