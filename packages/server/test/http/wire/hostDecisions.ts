@@ -10,6 +10,8 @@ export interface Decision {
   readonly answers: Answers
   /** How many requests reach the tool, if not those with a status of success: their answers are lost. */
   readonly calls?: number | undefined
+  /** A header that the first answer has. */
+  readonly header?: RegExp | undefined
 }
 
 /** The decisions of a server, by case. */
@@ -117,7 +119,7 @@ const router: Decisions = {
   "the asterisk form of another method": { answers: [404, 200] },
   ...Object.fromEntries(routed.map((what) => [what, { answers: [200, 200] }])),
   // The connection ends after an upgrade that no route accepts. The body of one to a WebSocket is not read.
-  "Upgrade to h2c": { answers: [200] },
+  "Upgrade to h2c": { answers: [200], header: /^connection: close\r$/im },
   "Upgrade to a WebSocket": { answers: [400] },
   "a DELETE with chunks": { answers: [400, 200] },
   "another expectation beside 100-continue": { answers: [417], calls: 1 },

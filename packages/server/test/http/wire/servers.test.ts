@@ -1,6 +1,7 @@
 /** Options of HTTP servers that change how their bytes are read. */
 import { describe, expect, it } from "@effect/vitest"
 import { serve as serveHono } from "@hono/node-server"
+import * as LegacySse from "@skein/server/LegacySse"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as WebHttp from "@skein/server/WebHttp"
 import * as Effect from "effect/Effect"
@@ -10,7 +11,8 @@ import * as http2 from "node:http2"
 import type { AddressInfo } from "node:net"
 import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
-import { chunked, post, streamableHttp } from "./requests.ts"
+import { endpointSections, sections } from "./cases.ts"
+import { chunked, next, post, streamableHttp } from "./requests.ts"
 
 const mcp = fixtures.server(fixtures.echo)
 const json = streamableHttp.call("first")
@@ -85,6 +87,33 @@ describe("a node:http server", () => {
       )
       const bytes = post(streamableHttp, { last: [...Array(2_100).fill("a:"), "Origin: https://evil.example"] })
       expect(yield* statuses({ port: (server.address() as AddressInfo).port }, bytes)).toEqual([403])
+    })))
+})
+
+describe("NodeHttp", () => {
+  // A connection that the server closes may be reset while the client still writes, so only the others are compared.
+  it.live("answers the same however the bytes are split", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(mcp, { legacySse: LegacySse.make() })
+      const cases = [...sections(streamableHttp), ...endpointSections(streamableHttp)]
+        .flatMap((section) => section.cases)
+        .filter((one) => one.answers.length > 1 && one.answers.at(-1) === 200 && one.next === undefined)
+      expect(cases.length).toBeGreaterThan(80)
+      for (const one of cases) {
+        const bytes = Buffer.from(one.bytes + next(streamableHttp), "latin1")
+        const size = Math.max(37, Math.ceil(bytes.length / 40))
+        const text = yield* Effect.scoped(Effect.gen(function*() {
+          const raw = yield* kit.raw(at)
+          raw.socket.setNoDelay(true)
+          for (let from = 0; from < bytes.length; from += size) {
+            raw.write(bytes.subarray(from, from + size))
+            yield* Effect.promise(() => new Promise(setImmediate))
+          }
+          return (yield* raw.closed).text
+        }))
+        const actual = [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status))
+        expect([one.what, actual]).toEqual([one.what, one.answers])
+      }
     })))
 })
 

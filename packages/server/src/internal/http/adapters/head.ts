@@ -13,6 +13,8 @@ export interface Message {
   readonly method?: string | undefined
   readonly url?: string | undefined
   readonly socket: object | undefined
+  /** The connection was taken from the parser, which reads no further request. */
+  readonly upgrade?: boolean | undefined
 }
 
 /** The headers that have one value, each with a bit: in lower case, and as most clients write them. */

@@ -222,7 +222,7 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     this.isClosed = true
     const message = headers["connection"] === "close" ? messageOf(this.#request) : undefined
     if (message !== undefined) head.endConnection(message)
-    const all = this.withAdded(headers)
+    const all = this.#all(headers)
     // Without a length Node writes chunks, or closes the connection of a client of HTTP/1.0.
     const response = body !== ""
       ? HttpServerResponse.text(body, { status, headers: all })
@@ -243,7 +243,7 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
 
   open(status: number, headers: Headers, contentLength?: number): void {
     if (this.isClosed) return
-    const all = this.withAdded(headers)
+    const all = this.#all(headers)
     const response = HttpServerResponse.stream(Stream.fromPull(Effect.sync(() => this.#pull())), {
       status,
       headers: all,
@@ -254,6 +254,12 @@ export class RouterAnswer extends StreamingAnswer implements HttpAnswer {
     // any case.
     const watched = Scope.addFinalizer(this.#scope, Effect.sync(() => this.left()))
     this.#settle(Effect.as(watched, response))
+  }
+
+  /** Effect's server closes the connection after a request with an `Upgrade`, such as the first one of a Java client. */
+  #all(headers: Headers): Headers {
+    const all = this.withAdded(headers)
+    return messageOf(this.#request)?.upgrade === true ? { ...all, connection: "close" } : all
   }
 
   write(chunk: string): boolean {
