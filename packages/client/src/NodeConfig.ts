@@ -31,7 +31,13 @@ import * as Stdio from "./Stdio.ts"
 
 /** The values of variables, and the options of transports and clients. */
 export interface Options {
-  /** The environment for variables: `process.env` by default, as it is when the configuration is read. */
+  /**
+   * The environment for variables: `process.env` by default, as it is when the configuration is read. An entry can send
+   * each of these variables to its server: for a file that the user did not write, pass only those that it may use.
+   *
+   * @example
+   * env: { HOME: process.env["HOME"], PROJECT_TOKEN: process.env["PROJECT_TOKEN"] }
+   */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** The value of `${workspaceFolder}`, and the folder of relative paths: the working directory by default. */
   readonly workspaceFolder?: string | undefined
