@@ -13,8 +13,8 @@ import type {
   Body,
   BodyCounter,
   BodyFault,
-  HeadFault,
   Headers,
+  HeadFault,
   HttpAnswer,
   HttpRequest
 } from "../adapter.ts"

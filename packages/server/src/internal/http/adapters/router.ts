@@ -23,8 +23,8 @@ import {
   type Body,
   type BodyCounter,
   decodeBody,
-  type HeadFault,
   type Headers,
+  type HeadFault,
   type HttpAnswer,
   type HttpRequest
 } from "../adapter.ts"
