@@ -125,7 +125,7 @@ it.effect("2026-07-28 · a resultType of any value unrecognized by the client MU
       messages: [],
       content: []
     }
-    for (const resultType of ["later", "", "Complete", null, 1, ["complete"]]) {
+    for (const resultType of ["later", "", "Complete", 1, ["complete"]]) {
       const { client } = yield* open(
         "2026-07-28",
         () => ScriptedServer.success({ ...page, resultType, ttlMs: 0, cacheScope: "private" })
