@@ -5,6 +5,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import { connect } from "node:net"
 import { adapters } from "../adapters.ts"
 import * as fixtures from "../fixtures.ts"
 import * as kit from "../kit.ts"
@@ -76,13 +77,16 @@ describe("unsent answers", () => {
         let most = 0
         let cut = 0
         for (let n = 0; n < 200; n++) {
-          const raw = yield* kit.raw(at)
-          raw.socket.on("data", () => {
-            raw.socket.pause()
-            setTimeout(() => raw.socket.resume(), 200)
+          const socket = yield* Effect.acquireRelease(
+            Effect.sync(() => connect({ host: "127.0.0.1", port: at.port, allowHalfOpen: true })),
+            (socket) => Effect.sync(() => void socket.destroy())
+          )
+          socket.on("data", () => {
+            socket.pause()
+            setTimeout(() => socket.resume(), 200)
           })
-          for (const event of ["end", "error"]) raw.socket.once(event, () => cut++)
-          raw.write(ask)
+          for (const event of ["end", "error"]) socket.once(event, () => cut++)
+          socket.write(ask)
           if (n % 20 === 0) yield* served(at)
           most = Math.max(most, at.endpoint.retainedBytes)
           if (n % 50 === 49) expect(heap() - before).toBeLessThan(200 * mebibyte)
