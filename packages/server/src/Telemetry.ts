@@ -205,7 +205,7 @@ class Recorder {
       "mcp.method.name": clip(method),
       "mcp.protocol.version": caller.revision,
       "jsonrpc.request.id": clip(String(id)),
-      ...network(request, this.#options.transport),
+      ...network(request.origin, this.#options.transport),
       ...(name === undefined
         ? undefined
         : Conventions.about(method, clip(name, Conventions.isNamed(method) ? undefined : maxUri))),

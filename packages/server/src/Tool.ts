@@ -42,6 +42,7 @@ import type { AnySchema, Codec } from "./internal/definitions/inputSchema.ts"
 import * as jsonSchema from "./internal/definitions/jsonSchema.ts"
 import * as toolCall from "./internal/definitions/toolCall.ts"
 import { omitUndefined } from "./internal/json.ts"
+import * as Logging from "./Logging.ts"
 import type { Visible } from "./Registry.ts"
 
 export type { AnySchema, Codec } from "./internal/definitions/inputSchema.ts"
@@ -232,13 +233,16 @@ const register = <Name extends string, Input, Output, E extends HandlerError, R>
       call: toolCall.make(tool, (input) => provide(handler(input)))
     }))
 
-/** "Tool names SHOULD be between 1 and 128 characters", of these and no others (2025-11-25, "Tool Names"). */
+/**
+ * "Tool names SHOULD be between 1 and 128 characters", of these and no others (2025-11-25, "Tool Names"). The warning is
+ * for the author: a client whose call adds the tool does not receive it.
+ */
 const warnAboutName = (name: string): Effect.Effect<void> =>
   /^[\w.-]{1,128}$/.test(name)
     ? Effect.void
-    : Effect.logWarning(
+    : Logging.withheld(Effect.logWarning(
       `The tool name ${quote(name)} should be 1 to 128 characters of A-Z a-z 0-9 _ - .`
-    )
+    ))
 
 /** Makes the tool as `tools/list` returns it, and lists the arguments that clients copy into headers. */
 const describe = Effect.fnUntraced(

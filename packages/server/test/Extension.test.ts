@@ -170,6 +170,24 @@ describe("an extension", () => {
       expect(closed).toBe(true)
     }))
 
+  it.effect("2025-11-25 · closes the scope of a session that another one replaces", () =>
+    Effect.gen(function*() {
+      const { callers, old, run } = yield* calledInBothEras
+      const closed: Array<string> = []
+      const add = (scope: Scope.Scope, name: string) =>
+        Scope.addFinalizer(scope, Effect.sync(() => void closed.push(name)))
+      yield* add((yield* run(Extension.session(callers[0]!)))!, "first")
+      yield* old.result("initialize", kit.hello("2025-11-25"))
+      yield* kit.settle
+      expect(closed).toEqual(["first"])
+      expect(yield* run(Extension.session(callers[0]!))).toBe(undefined)
+      yield* old.call("echo", { text: "x" })
+      yield* add((yield* run(Extension.session(callers.at(-1)!)))!, "second")
+      old.peer.close({ _tag: "ClosedByUs" })
+      yield* old.peer.ended
+      expect(closed).toEqual(["first", "second"])
+    }))
+
   it.effect("runs ready once all definitions are registered", () =>
     Effect.gen(function*() {
       let seen: ReadonlyArray<string> = []

@@ -272,6 +272,20 @@ describe("the content of a message", () => {
       ])
     }))
 
+  it.effect("does not contain the warning about the name of a tool that a handler adds", () =>
+    Effect.gen(function*() {
+      const bad = Tool.add(Tool.make("bad name"), () => Effect.succeed("called"))
+      const adding = Tool.layer(Tool.make("t"), () => Effect.scoped(Effect.as(bad, "done")))
+      const lines: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
+      const server = Layer.provideMerge(
+        McpServer.layer({ name: "test", version: "1.0.0" }, adding),
+        Logger.layer([logger])
+      )
+      expect(yield* ask(yield* kit.client(server), "debug")).toEqual([])
+      expect(lines.flat()).toContain(`The tool name "bad name" should be 1 to 128 characters of A-Z a-z 0-9 _ - .`)
+    }))
+
   it.effect("MUST NOT contain credentials or system details: no redacted values, stacks or withheld messages", () =>
     Effect.gen(function*() {
       const secret = Redacted.make("hunter2")

@@ -1,6 +1,8 @@
 /** Telemetry over real sockets, in both eras. */
-import { expect, it } from "@effect/vitest"
+import { expect, it, vi } from "@effect/vitest"
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import * as LegacySse from "@skein/server/LegacySse"
+import type * as NodeHttp from "@skein/server/NodeHttp"
 import * as Telemetry from "@skein/server/Telemetry"
 import * as Tool from "@skein/server/Tool"
 import type * as Context from "effect/Context"
@@ -15,34 +17,35 @@ import * as kit from "../kit.ts"
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
 const httpTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-01"
 
-const setUp = Effect.gen(function*() {
-  const spans: Array<Tracer.Span> = []
-  const registry: Context.Service.Shape<typeof Metric.MetricRegistry> = new Map()
-  const tracer = Tracer.make({
-    span(options) {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    }
-  })
-  const greet = Tool.layer(Tool.make("greet"), () => Effect.succeed("hello"))
-  const server = kit.server(Telemetry.layer(), greet).pipe(
-    Layer.provide(Layer.merge(Layer.succeed(Tracer.Tracer, tracer), Layer.succeed(Metric.MetricRegistry, registry)))
-  )
-  const at = yield* http.serve(server)
-  const counted = (name: string) =>
-    Effect.map(
-      Effect.provideService(Metric.snapshot, Metric.MetricRegistry, registry),
-      (all): any => all.find(({ id }) => id === name)
+const setUp = (options?: NodeHttp.Options) =>
+  Effect.gen(function*() {
+    const spans: Array<Tracer.Span> = []
+    const registry: Context.Service.Shape<typeof Metric.MetricRegistry> = new Map()
+    const tracer = Tracer.make({
+      span(options) {
+        const span = new Tracer.NativeSpan(options)
+        spans.push(span)
+        return span
+      }
+    })
+    const greet = Tool.layer(Tool.make("greet"), () => Effect.succeed("hello"))
+    const server = kit.server(Telemetry.layer(), greet).pipe(
+      Layer.provide(Layer.merge(Layer.succeed(Tracer.Tracer, tracer), Layer.succeed(Metric.MetricRegistry, registry)))
     )
-  return { at, spans, counted }
-})
+    const at = yield* http.serve(server, options)
+    const counted = (name: string) =>
+      Effect.map(
+        Effect.provideService(Metric.snapshot, Metric.MetricRegistry, registry),
+        (all): any => all.find(({ id }) => id === name)
+      )
+    return { at, spans, counted }
+  })
 
 const parentOf = (span: Tracer.Span): string | undefined => Option.getOrUndefined(span.parent)?.spanId
 
 it.live("2026-07-28 · the trace of the header is the parent, or is linked if _meta has one", () =>
   Effect.scoped(Effect.gen(function*() {
-    const { at, counted, spans } = yield* setUp
+    const { at, counted, spans } = yield* setUp()
     const call = (_meta: JsonRpc.JsonObject) =>
       http.send(at, http.modern("tools/call", { name: "greet" }, { _meta, headers: { traceparent: httpTrace } }))
     expect((yield* call({})).status).toBe(200)
@@ -59,7 +62,7 @@ it.live("2026-07-28 · the trace of the header is the parent, or is linked if _m
 
 it.live("2025-11-25 · the trace of the header is the parent in a session too; sessions and refusals are counted", () =>
   Effect.scoped(Effect.gen(function*() {
-    const { at, counted, spans } = yield* setUp
+    const { at, counted, spans } = yield* setUp()
     const headers = {
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
@@ -83,6 +86,26 @@ it.live("2025-11-25 · the trace of the header is the parent in a session too; s
       state: { count: 1 }
     })
     yield* http.send(at, { method: "DELETE", headers: session })
+    yield* kit.settle
+    expect((yield* counted("mcp.server.sessions")).state.count).toBe(0)
+    expect((yield* counted("mcp.server.session.duration")).state.count).toBe(1)
+  })))
+
+it.live("2024-11-05 · counts a session that continues on a new stream without initialize", () =>
+  Effect.scoped(Effect.gen(function*() {
+    const { at, counted } = yield* setUp({ legacySse: LegacySse.make() })
+    yield* Effect.scoped(Effect.gen(function*() {
+      const stream = yield* http.open(at, { method: "GET", path: "/sse", headers: { accept: "text/event-stream" } })
+      const path = (yield* stream.next).data!
+      const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet" } }
+      yield* http.send(at, { path, headers: { "content-type": "application/json" }, body })
+      expect((yield* stream.message).result.content).toEqual([{ type: "text", text: "hello" }])
+      expect(yield* counted("mcp.server.sessions")).toMatchObject({
+        attributes: { "mcp.protocol.version": "2024-11-05", "network.transport": "tcp" },
+        state: { count: 1 }
+      })
+    }))
+    yield* Effect.promise(() => vi.waitFor(() => expect(at.endpoint.streams).toBe(0)))
     yield* kit.settle
     expect((yield* counted("mcp.server.sessions")).state.count).toBe(0)
     expect((yield* counted("mcp.server.session.duration")).state.count).toBe(1)

@@ -3,7 +3,9 @@ import type { Revision } from "@skein/protocol/Revision"
 import type { Principal } from "@skein/runtime/Connection"
 import type { Caller, SessionPeer } from "@skein/runtime/RequestContext"
 import type { Session } from "@skein/runtime/Session"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
 import type { ListKind } from "../../EventBus.ts"
 import type { NotificationTarget, OutgoingNotification } from "../subscriptions/pendingNotifications.ts"
 
@@ -25,6 +27,7 @@ export class ServerSession implements Session, Caller, NotificationTarget {
   subscriptions: Set<string> | undefined = undefined
   /** How many bytes they retain. */
   subscribedBytes = 0
+  #scope: Scope.Closeable | undefined = undefined
 
   constructor(
     peer: SessionPeer,
@@ -42,6 +45,16 @@ export class ServerSession implements Session, Caller, NotificationTarget {
 
   get caller(): Caller {
     return this
+  }
+
+  /** Closed when the session ends: with its connection, or when another session replaces it. Made when first read. */
+  get scope(): Scope.Scope {
+    return this.#scope ??= Scope.forkUnsafe(this.peer.scope, "parallel")
+  }
+
+  /** Closes the scope, if it was made. */
+  get closeScope(): Effect.Effect<void> {
+    return this.#scope === undefined ? Effect.void : Scope.close(this.#scope, Exit.void)
   }
 
   /**

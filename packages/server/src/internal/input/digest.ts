@@ -1,5 +1,9 @@
 /**
  * SHA-256, computed synchronously. WebCrypto is asynchronous, but an input request needs its key before it waits.
+ *
+ * A library with the same function takes more than ten times as long to load and is five times as large, and would be
+ * the only one that every server needs besides Effect. `RequestStateCodec.test.ts` compares this code with
+ * `node:crypto`.
  */
 
 // The first 32 bits of the fractional parts of the roots of the first primes (FIPS 180-4, 4.2.2 and 5.3.3).

@@ -125,6 +125,7 @@ export class SseSession extends HttpSessionBase {
     )
     // The client has sent the notification on its earlier stream.
     session.initialized = true
+    core.observer?.sessionOpened(this.peer, request)
   }
 
   send(message: JsonRpc.Outbound): boolean {

@@ -1,5 +1,6 @@
 /** The metrics of a server. */
 import { isNamed, named, otherMethod } from "@skein/protocol/Conventions"
+import type { Origin } from "@skein/runtime/Connection"
 import type { RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -16,8 +17,8 @@ export interface Failure {
 }
 
 /** The attributes of the network, if the transport is known. */
-export const network = (request: RequestContext, transport: string | undefined): Metric.Metric.Attributes =>
-  request.origin?.header !== undefined
+export const network = (origin: Origin | undefined, transport: string | undefined): Metric.Metric.Attributes =>
+  origin?.header !== undefined
     ? { "network.transport": "tcp", "network.protocol.name": "http" }
     : transport === undefined
     ? {}
@@ -92,7 +93,8 @@ export class ServerMetrics implements ServerObserver {
     const { duration, count } = this.#seriesOf(request, method, isNamed(method) ? target : undefined, outcome, failure)
     duration.updateUnsafe(Number(nanos) / 1e9, this.#context)
     count.updateUnsafe(1, this.#context)
-    if (method === "initialize" && outcome === "ok") this.#sessionOpened(request)
+    const { origin, peer } = request
+    if (method === "initialize" && outcome === "ok" && peer !== undefined) this.sessionOpened(peer, origin)
   }
 
   #seriesOf(
@@ -111,7 +113,7 @@ export class ServerMetrics implements ServerObserver {
     const attributes = {
       "mcp.method.name": method,
       "mcp.protocol.version": revision,
-      ...network(request, this.#transport),
+      ...network(request.origin, this.#transport),
       ...(target === undefined ? undefined : named(method, target)),
       ...(failure === undefined ? undefined : { "error.type": failure.type }),
       ...(failure?.code === undefined ? undefined : { "rpc.response.status_code": failure.code })
@@ -129,12 +131,11 @@ export class ServerMetrics implements ServerObserver {
     count: Metric.withAttributes(requests, { "mcp.method.name": otherMethod })
   }
 
-  #sessionOpened(request: RequestContext): void {
-    const { peer } = request
-    if (!(peer?.session instanceof ServerSession)) return
+  sessionOpened(peer: SessionPeer, origin: Origin | undefined): void {
+    if (!(peer.session instanceof ServerSession)) return
     // It replaces an earlier session of the connection.
     this.sessionClosed(peer)
-    const attributes = { "mcp.protocol.version": peer.session.revision, ...network(request, this.#transport) }
+    const attributes = { "mcp.protocol.version": peer.session.revision, ...network(origin, this.#transport) }
     this.#sessions.set(peer, { since: this.#clock.monotonicTimeNanosUnsafe(), attributes })
     Metric.withAttributes(openSessions, attributes).modifyUnsafe(1, this.#context)
   }

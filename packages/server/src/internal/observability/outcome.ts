@@ -1,8 +1,9 @@
 /** The outcomes of requests, for audit logs and telemetry, and the observer of events that are not requests. */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type * as McpError from "@skein/protocol/McpError"
+import type { Origin } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
-import type { Answer, RequestContext } from "@skein/runtime/RequestContext"
+import type { Answer, RequestContext, SessionPeer } from "@skein/runtime/RequestContext"
 import { errorOf } from "@skein/runtime/RequestRunner"
 import * as Cause from "effect/Cause"
 import type * as Exit from "effect/Exit"
@@ -43,6 +44,8 @@ export const outcomeOf = (request: RequestContext, exit: Exit.Exit<Answer, McpEr
  * transport calls `core.observer?.…`, which costs nothing otherwise.
  */
 export interface ServerObserver {
+  /** A session was opened without `initialize`. */
+  readonly sessionOpened: (peer: SessionPeer, origin: Origin | undefined) => void
   /** A connection has ended. It was a session if its handshake had completed. Called for every transport. */
   readonly sessionClosed: (peer: Peer) => void
   /** A stream of server-sent events has started. One call of `streamClosed` follows each call. */

@@ -111,11 +111,13 @@ export class SubscriptionRegistry implements ChangeListener {
 
   /**
    * Makes a session the one of its connection. It receives notifications about the lists that the server declares now.
-   * An earlier session of the connection loses its subscriptions. Its requests in progress continue, since their client
-   * may be another one behind the same bridge.
+   * An earlier session of the connection loses its subscriptions, and its scope closes. Its requests in progress
+   * continue, since their client may be another one behind the same bridge.
    */
   openSession(session: ServerSession): ServerSession {
+    const replaced = session.peer.session
     this.#sessionClosed(session.peer)
+    if (replaced instanceof ServerSession) this.#fibers.fork(replaced.closeScope)
     session.peer.session = session
     session.lists = capabilities.lists(this.#catalog)
     session.logLevel ??= this.#settings.logLevel
@@ -181,7 +183,7 @@ export class SubscriptionRegistry implements ChangeListener {
 
   session(caller: Caller): Scope.Scope | undefined {
     const session = sessionOf(caller)
-    return session !== undefined && this.isOpen(session) ? session.peer.scope : undefined
+    return session !== undefined && this.isOpen(session) ? session.scope : undefined
   }
 
   // ---- subscriptions of the stateless revision

@@ -74,6 +74,7 @@ const play = (seed: number) => {
     let open = 0
     const { [internals]: core } = yield* McpServer.McpServer
     core.catalog[internals].middleware.observer = {
+      sessionOpened: () => {},
       sessionClosed: () => {},
       streamOpened: () => void open++,
       streamClosed: () => void open--,

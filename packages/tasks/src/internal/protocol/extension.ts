@@ -12,6 +12,7 @@ import type * as Task from "@skein/protocol/Task"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import type { Extension as ServerExtension, ExtensionMethod, Publish } from "@skein/server/Extension"
 import * as Extension from "@skein/server/Extension"
+import * as Logging from "@skein/server/Logging"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -107,7 +108,9 @@ const publishChanges = (
     Stream.runForEach((state) =>
       Effect.sync(() => publish(`task:${id}`, Method.TaskStatus.name, statusParams(state, reader)))
     ),
-    Effect.catchCause((cause) => Effect.logWarning("stopped sending the status notifications of a task", cause))
+    Effect.catchCause((cause) =>
+      Logging.withheld(Effect.logWarning("stopped sending the status notifications of a task", cause))
+    )
   )
 
 /** The part of `subscriptions/listen` that names tasks. */
