@@ -33,12 +33,11 @@ export const missing = ((): string | undefined => {
   return message
 })()
 
-/** The path of a program of an installed package: the given one of its `bin`, or the first. */
-export const program = (name: string, bin?: string): string => {
+/** The path of a file of an installed package: by default its program, the first one of its `bin`. */
+export const program = (name: string, file?: string): string => {
+  if (file !== undefined) return join(folderOf(name), file)
   const declared = json(join(folderOf(name), "package.json"))["bin"] as string | Readonly<Record<string, string>>
-  const path = typeof declared === "string" ? declared : declared[bin ?? Object.keys(declared)[0]!]
-  if (path === undefined) throw new Error(`${name} has no program ${bin}`)
-  return join(folderOf(name), path)
+  return join(folderOf(name), typeof declared === "string" ? declared : Object.values(declared)[0]!)
 }
 
 /** An empty folder, the home and working directory of a program. */

@@ -15,15 +15,22 @@ import * as Stdio from "@skein/client/Stdio"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 
+/** How a server is started. */
+export interface Command {
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+}
+
 /** A server: a command over stdio, or a URL. */
 export type Target =
+  | Command
   | {
-    readonly command: string
-    readonly args: ReadonlyArray<string>
-    readonly env: Readonly<Record<string, string>>
-    readonly cwd: string
+    readonly transport: "http" | "sse"
+    readonly url: string
+    readonly headers: Readonly<Record<string, string>>
   }
-  | { readonly transport: "http" | "sse"; readonly url: string }
 
 /** The requests beyond the handshake and the lists. */
 export interface Requests {
@@ -101,7 +108,9 @@ const skeinFailure = ({ reason }: ClientError): unknown =>
     : { reason: reason._tag, message: reason.message }
 
 const skeinTransport = (target: Target) =>
-  "url" in target ? NodeHttp.transport({ url: target.url }) : Stdio.transport({ ...target, stderr: "ignore" })
+  "url" in target
+    ? NodeHttp.transport({ url: target.url, headers: target.headers })
+    : Stdio.transport({ ...target, stderr: "ignore" })
 
 /** Reads a server with Skein's client. */
 export const readWithSkein = (target: Target, requests: Requests): Promise<Reading> => {
@@ -158,8 +167,8 @@ const client = { name: "interop", version: "1.0.0" }
 export const readWithSdkV1 = async (target: Target, requests: Requests): Promise<Reading> => {
   const transport = ("url" in target
     ? target.transport === "http"
-      ? new StreamableHTTPClientTransport(new URL(target.url))
-      : new SSEClientTransport(new URL(target.url))
+      ? new StreamableHTTPClientTransport(new URL(target.url), { requestInit: { headers: target.headers } })
+      : new SSEClientTransport(new URL(target.url), { requestInit: { headers: target.headers } })
     : new StdioV1({ ...target, args: [...target.args], stderr: "ignore" })) as Transport
   let revision: string | undefined
   const set = transport.setProtocolVersion?.bind(transport)
@@ -205,8 +214,8 @@ export const readWithSdkV1 = async (target: Target, requests: Requests): Promise
 export const readWithSdkV2 = async (target: Target, requests: Requests): Promise<Reading> => {
   const transport = "url" in target
     ? target.transport === "http"
-      ? new SdkV2.StreamableHTTPClientTransport(new URL(target.url))
-      : new SdkV2.SSEClientTransport(new URL(target.url))
+      ? new SdkV2.StreamableHTTPClientTransport(new URL(target.url), { requestInit: { headers: target.headers } })
+      : new SdkV2.SSEClientTransport(new URL(target.url), { requestInit: { headers: target.headers } })
     : new StdioV2({ ...target, args: [...target.args], stderr: "ignore" })
   const sdk = new SdkV2.Client(client, { versionNegotiation: { mode: "auto" } })
   await sdk.connect(transport)
