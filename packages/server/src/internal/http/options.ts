@@ -31,24 +31,26 @@ export interface Options {
   /**
    * Requests that are handled at the same time, in all revisions together: 10,000 by default. Requests that end without
    * suspending are not counted, nor is `subscriptions/listen`. At the bound the next request is answered with 503 and
-   * `Retry-After`.
+   * `Retry-After`, or the oldest request of a client that has at least twice as many is given up (503).
    */
   readonly maxConcurrentRequests?: number | undefined
   /**
    * What the endpoint retains in memory for all clients together, in bytes: 128 MiB by default (134,217,728). It counts
-   * the parts of bodies that have arrived, the bodies of requests that are being handled, the data of sessions, the
-   * unsent parts of answers and streams, and the events of a store in memory. Text is counted by its characters; JSON may
-   * need twenty times as much memory as its text.
+   * the parts of bodies that have arrived, the parsed messages of requests that are being handled, the data of sessions,
+   * the unsent parts of answers and streams, and the events of a store in memory. Text is counted by its characters, and
+   * each object or array of a parsed message as 64 bytes.
    *
    * At the bound stored events are deleted first. Then the client that retains the most gives up what waits for it:
    * bodies that are being read (503), unsent answers (the connection is closed), sessions that are half open or were idle
    * for a minute. Requests of a client in progress are given up (503) only for a client that retains at most half as
-   * much. If that does not suffice, a new body is answered with 503 and `Retry-After`.
+   * much, or for a message of at most a sixteenth of their size. If that does not suffice, a new body is answered with
+   * 503 and `Retry-After`.
    */
   readonly maxRetainedBytes?: number | undefined
   /**
    * Long-lived streams of this endpoint: 10,000 by default. They are the streams of `subscriptions/listen` and of GET.
-   * At the bound the next one is answered with 503 and `Retry-After`.
+   * At the bound the next one is answered with 503 and `Retry-After`, or the oldest stream of a client that has at least
+   * twice as many is ended.
    */
   readonly maxStreams?: number | undefined
   /**
@@ -108,13 +110,14 @@ export interface Options {
 /** The bounds and timeouts of sessions. */
 export interface SessionOptions {
   /**
-   * Open sessions: 10,000 by default. At the bound `initialize` is answered with 503 and `Retry-After`. With
-   * `stateless`, POSTs that are handled at the same time.
+   * Open sessions: 10,000 by default. At the bound a session ends that is half open or was idle for a minute, of the
+   * client with the most, or any session of a client with at least twice as many. If there is none, `initialize` is
+   * answered with 503 and `Retry-After`. With `stateless`, POSTs that are handled at the same time.
    */
   readonly maxSessions?: number | undefined
   /**
    * Open sessions of one principal: 1,000 by default. At the bound its next `initialize` is answered with 503, so that
-   * it does not lock out others. Callers without a principal are bounded together, by `maxSessions`.
+   * it does not lock out others. Callers without a principal are bounded by `maxSessions`.
    */
   readonly maxSessionsPerPrincipal?: number | undefined
   /**

@@ -267,6 +267,14 @@ describe("connections: maxConnections", () => {
       expect((yield* raws[0]!.closed).text).toBe("")
     })))
 
+  it.live("serves the same address while all its connections wait for bodies", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(fixtures.server(fixtures.echo), { maxConnections: 20 })
+      for (let n = 0; n < 20; n++) (yield* kit.raw(at)).write(head("content-length: 1000") + " ")
+      const { localAddress: _, ...own } = hello
+      for (let n = 0; n < 5; n++) yield* served(at, own)
+    })))
+
   it.live("serves others while all connections of a client have requests in progress", () =>
     Effect.scoped(Effect.gen(function*() {
       const { at, running } = yield* waitingServer({ maxConnections: 20 })
