@@ -197,8 +197,6 @@ const close = Effect.suspend(() => {
 
 const options: NodeHttp.Options = {
   port: 0,
-  requestTimeout: "2 seconds",
-  headersTimeout: "2 seconds",
   shutdownTimeout: 0,
   allowedHosts: ["localhost", "127.0.0.1"],
   sessions: { maxSessions: 20_000 },

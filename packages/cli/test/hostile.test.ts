@@ -7,8 +7,9 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { deep, type Json, result, toolResults } from "../../client/test/attacks/kit.ts"
-import { call } from "../src/internal/call.ts"
+import { call, runCall } from "../src/internal/call.ts"
 import { resultText, sanitize, toolLine } from "../src/internal/format.ts"
+import { Process } from "../src/internal/process.ts"
 import { invocationOf } from "./invocation.ts"
 
 const complete = (body: string) => `{"resultType":"complete","ttlMs":0,"cacheScope":"private",${body}}`
@@ -98,5 +99,24 @@ describe("a hostile text", () => {
       assert.strictEqual(code, 1)
       assert.isAtLeast(lines.length, 3)
       for (const line of lines) clean(line)
+    }))
+
+  it.live("is escaped in the stderr of a server's process, and in the error of its end", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      const code = `process.stderr.write(${JSON.stringify(`first ${evil}\n\tsecond\r\n`)}, () => process.exit(1))`
+      const target = { _tag: "Command", command: process.execPath, args: ["-e", code] } as const
+      const failed = yield* Effect.flip(Effect.provideService(
+        runCall(invocationOf({ target, verbose: true })),
+        Process,
+        {
+          env: process.env,
+          console: { print: () => Effect.void, warn: (line) => void lines.push(line) },
+          terminal: undefined
+        }
+      ))
+      for (const line of [...lines, failed.report!]) clean(line)
+      assert.match(lines.join("\n"), /^first \\u\{1b\}.*\n\tsecond(\n|$)/)
+      assert.include(failed.report!, "first \\u{1b}")
     }))
 })

@@ -14,7 +14,7 @@ import * as References from "effect/References"
 import * as Stream from "effect/Stream"
 import type { Invocation } from "./callCommand.ts"
 import type { Server } from "./config.ts"
-import { resultText, sanitize, toolLine } from "./format.ts"
+import { resultText, sanitize, serverStderr, toolLine } from "./format.ts"
 import { CommandFailed, type Console, Process, version } from "./process.ts"
 import { declineAll, onTerminal } from "./terminalElicitation.ts"
 
@@ -170,7 +170,7 @@ export const resolveEnv = (
 /** The server of the target. Only the module of its transport is loaded. */
 const serverOf = (
   { env, headers, inputs, target, verbose }: Invocation,
-  { env: inherited, terminal }: Process["Service"]
+  { console, env: inherited, terminal }: Process["Service"]
 ): Effect.Effect<Server, CommandFailed> => {
   if (target._tag === "Url") {
     const { url } = target
@@ -182,14 +182,14 @@ const serverOf = (
   if (target._tag === "Configured") {
     return Effect.flatMap(
       Effect.promise(() => import("./config.ts")),
-      ({ serverIn }) => serverIn(target, { env: inherited, inputs, terminal, verbose })
+      ({ serverIn }) => serverIn(target, { console, env: inherited, inputs, terminal, verbose })
     )
   }
   const { args, command } = target
   return Effect.map(
     Effect.promise(() => import("@skein/client/Stdio")),
     ({ transport }) => ({
-      transport: transport({ command, args, env: resolveEnv(env, inherited), stderr: verbose ? "inherit" : "capture" })
+      transport: transport({ command, args, env: resolveEnv(env, inherited), stderr: serverStderr(verbose, console) })
     })
   )
 }

@@ -7,7 +7,7 @@ import type { PoolError } from "@skein/client/PoolError"
 import type { Entry, Input } from "@skein/client/ServerConfig"
 import type { Transport } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
-import { quoteLine, quoteName, sanitize } from "./format.ts"
+import { quoteLine, quoteName, sanitize, serverStderr } from "./format.ts"
 import { CommandFailed, type Console, type Terminal } from "./process.ts"
 
 /** The server to connect to. */
@@ -35,7 +35,8 @@ const ask = (terminal: Terminal, input: Input): Effect.Effect<string | undefined
 /** The server of that name. */
 export const serverIn = (
   { file, server = "" }: { readonly file: string; readonly server: string | undefined },
-  { env, inputs, terminal, verbose }: {
+  { console, env, inputs, terminal, verbose }: {
+    readonly console: Console
     readonly env: Env
     readonly inputs: Readonly<Record<string, string>>
     readonly terminal: Terminal | undefined
@@ -53,7 +54,7 @@ export const serverIn = (
       env,
       input,
       servers: (name) => name === server,
-      stdio: () => ({ stderr: verbose ? "inherit" : "capture" })
+      stdio: () => ({ stderr: serverStderr(verbose, console) })
     })
     const [problem] = problems
     if (problem !== undefined) {

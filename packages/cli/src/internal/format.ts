@@ -6,6 +6,7 @@ import type { ContentBlock } from "@skein/protocol/Content"
 import { isObject } from "@skein/protocol/JsonRpc"
 import { printable } from "@skein/protocol/Text"
 import type { Tool } from "@skein/protocol/Tool"
+import type { Console } from "./process.ts"
 
 // How much of one line from a server is shown, in characters.
 const maxLine = 8_192
@@ -13,6 +14,13 @@ const maxLine = 8_192
 /** Escapes the characters of a text that control the terminal, except for line ends and tabs. */
 export const sanitize = (text: string): string =>
   text.split(/\r?\n/).map((line) => line.split("\t").map((part) => printable(part, maxLine)).join("\t")).join("\n")
+
+/**
+ * What happens to the stderr of a server's process. With `--verbose` it is written to stderr, each part that arrives on
+ * lines of its own: a server that writes to the terminal itself could control it, and imitate this program.
+ */
+export const serverStderr = (verbose: boolean, { warn }: Pick<Console, "warn">): "capture" | ((text: string) => void) =>
+  verbose ? (text) => warn(sanitize(text.replace(/\r?\n$/, ""))) : "capture"
 
 // How much of a name is shown, in characters. A longer one would wrap into lines that look like those of this program.
 const maxName = 200

@@ -117,6 +117,31 @@ describe("classify", () => {
     expect(of({ message: batch(list, modern), session: "s", version: "2025-03-26" })).toBe("400 -32600")
   })
 
+  it("reads any protocolVersion of initialize, and quotes only a text", () => {
+    const values: ReadonlyArray<unknown> = [
+      undefined,
+      null,
+      1,
+      1e308,
+      true,
+      [],
+      ["2025-11-25"],
+      {},
+      { toString: 1, valueOf: 1 },
+      "",
+      "2025-11-25"
+    ]
+    for (const protocolVersion of values) {
+      const message = JsonRpc.request(1, "initialize", { protocolVersion })
+      expect(of({ message })).toBe("session")
+      expect(classify({ message, supported: onlyModern })).toMatchObject({
+        status: 400,
+        error: { data: { requested: typeof protocolVersion === "string" ? protocolVersion : "" } }
+      })
+    }
+    expect(of({ message: JsonRpc.request(1, "initialize"), supported: onlyModern })).toBe("400 -32022")
+  })
+
   it("2026-07-28 · names the supported versions in the error to initialize on a server of modern versions only", () => {
     expect(classify({ message: initialize, supported: onlyModern })).toMatchObject({
       status: 400,

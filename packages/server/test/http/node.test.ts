@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import fastify from "fastify"
 import { createServer, type RequestListener, type Server } from "node:http"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, connect } from "node:net"
 import { logged } from "../kit.ts"
 import * as fixtures from "./fixtures.ts"
 import * as kit from "./kit.ts"
@@ -254,6 +254,31 @@ describe("its own server", () => {
       const tunnel = yield* kit.raw(at)
       tunnel.write("CONNECT evil.com:443 HTTP/1.1\r\nhost: localhost\r\n\r\n")
       expect((yield* tunnel.closed).text).not.toContain("200")
+    })))
+
+  it.live("survives clients that reset their connection after CONNECT, and after bytes that are not HTTP", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const at = yield* kit.serve(server)
+      for (
+        const text of [
+          "CONNECT a:1 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+          "?\r\n\r\n",
+          `${whole}CONNECT a:1 HTTP/1.1\r\n\r\n`
+        ]
+      ) {
+        yield* Effect.promise(() =>
+          Promise.all(Array.from({ length: 50 }, () =>
+            new Promise<void>((resolve) => {
+              const socket = connect(at.port, "127.0.0.1", () => {
+                socket.write(text)
+                socket.resetAndDestroy()
+              })
+              socket.once("close", () => resolve())
+            })))
+        )
+      }
+      // An error without a listener would have ended the process, and fails the run of the tests.
+      expect((yield* kit.send(at, echo)).status).toBe(200)
     })))
 
   it.live("2025-11-25 · compares mirrored headers if they are sent, and requires them with an option", () =>

@@ -217,6 +217,23 @@ describe("2025-11-25 · a requestor", () => {
       expect((yield* asking(form({ task }), odd)).answers()).toEqual(["InvalidResponse"])
     }))
 
+  it.effect("polls at least once a minute, however long a `pollInterval` the client suggests, also in a later response", () =>
+    Effect.gen(function*() {
+      for (const pollInterval of [60_001, 3_600_000, 1e15, Number.MAX_SAFE_INTEGER]) {
+        const receiver = Object.assign(new Receiver(), { pollInterval })
+        const { answers, asked } = yield* asking(form({ task }), receiver)
+        for (const polls of [1, 2, 3]) {
+          yield* pass(59_999)
+          expect(asked()).toHaveLength(polls)
+          yield* pass(1)
+          expect(asked()).toHaveLength(polls + 1)
+        }
+        receiver.status = "completed"
+        yield* pass("1 minute")
+        expect(answers()).toEqual([{ action: "accept", content: { a: "b" } }])
+      }
+    }))
+
   it.effect("polls at most every 100 milliseconds, and every second without a `pollInterval`", () =>
     Effect.gen(function*() {
       for (const [pollInterval, wait] of [[0, 100], [-5, 100], [undefined, 1000]] as const) {

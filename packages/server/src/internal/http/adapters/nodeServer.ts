@@ -95,8 +95,16 @@ const refuseBytes = (error: ParseError, socket: Duplex): void => {
   else refuse(socket, ...statusOf(error, socket))
 }
 
-/** Answers CONNECT, which Node does not pass to the handler. */
-const refuseTunnel = (_request: IncomingMessage, socket: Duplex): void => refuse(socket, 501, "Not Implemented")
+const ignore = (): void => {}
+
+/**
+ * Answers CONNECT, which Node does not pass to the handler. Node has removed its own listeners from the socket, and an
+ * error without a listener, of a client that has reset its connection, would end the process.
+ */
+const refuseTunnel = (_request: IncomingMessage, socket: Duplex): void => {
+  socket.on("error", ignore)
+  refuse(socket, 501, "Not Implemented")
+}
 
 /** Makes a server that is not listening yet, and its connections. */
 export const make = (
@@ -141,7 +149,7 @@ export const listen = (server: Server, port: number, host: string): Effect.Effec
       server.listen(port, host, () => {
         server.off("error", failed)
         // Later errors of the listening socket (no file descriptors left) are temporary, and must not end the process.
-        server.on("error", () => {})
+        server.on("error", ignore)
         resume(Effect.succeed(server.address() as AddressInfo))
       })
     } catch (error) {
