@@ -116,7 +116,7 @@ const openSession = (url: string, revision: Revision.Revision): Effect.Effect<Se
 
 /** Connects to the server at a URL with a revision. */
 export const connect = (url: string, revision: Revision.Revision): Effect.Effect<SendRequest> =>
-  Revision.era(revision) === "request" ? Effect.succeed(stateless(url)) : openSession(url, revision)
+  Revision.era(revision) === "stateless" ? Effect.succeed(stateless(url)) : openSession(url, revision)
 
 /** The revisions that have Streamable HTTP. */
 export const httpRevisions = Revision.all.filter((revision) => revision >= "2025-03-26")

@@ -35,7 +35,7 @@ const everything = (client: Client.Client) =>
     Effect.exit(effect), { concurrency: "unbounded" })
 
 for (const revision of Revision.all) {
-  const modern = Revision.era(revision) === "request"
+  const modern = Revision.era(revision) === "stateless"
 
   describe(`${revision} · requests`, () => {
     it.effect(`${revision} · requests MUST include a string or integer ID, which MUST NOT have been used before`, () =>

@@ -10,7 +10,7 @@ export type Revision = "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25"
  * send requests. In the `request` lifecycle each request of the client carries its own metadata and does not depend on
  * a session.
  */
-export type Era = "session" | "request"
+export type Era = "session" | "stateless"
 
 /** Every revision, oldest first. */
 export const all: ReadonlyArray<Revision> = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
@@ -41,7 +41,7 @@ export const read = (version: unknown): Revision | undefined =>
   version === "2024-10-07" ? all[0] : is(version) ? version : undefined
 
 /** Returns the lifecycle of a revision. */
-export const era = (revision: Revision): Era => stateless.includes(revision) ? "request" : "session"
+export const era = (revision: Revision): Era => stateless.includes(revision) ? "stateless" : "session"
 
 /**
  * Whether a revision is in a range: `since` or newer, and older than `until`. A bound of `undefined` is not checked.

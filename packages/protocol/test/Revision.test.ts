@@ -10,11 +10,11 @@ describe("Revision", () => {
     assert.deepStrictEqual(Revision.all.map(Revision.indexOf), [0, 1, 2, 3, 4])
   })
 
-  it("assigns revisions up to 2025-11-25 to the session era, and 2026-07-28 to the request era", () => {
+  it("assigns revisions up to 2025-11-25 to the session era, and 2026-07-28 to the stateless era", () => {
     assert.deepStrictEqual([...Revision.sessionBased, ...Revision.stateless], [...Revision.all])
     for (const revision of Revision.all) {
-      assert.strictEqual(Revision.era(revision), revision === "2026-07-28" ? "request" : "session")
-      assert.strictEqual(Revision.stateless.includes(revision), Revision.era(revision) === "request")
+      assert.strictEqual(Revision.era(revision), revision === "2026-07-28" ? "stateless" : "session")
+      assert.strictEqual(Revision.stateless.includes(revision), Revision.era(revision) === "stateless")
     }
   })
 
@@ -54,11 +54,11 @@ describe("Revision", () => {
 })
 
 Spec.describeSpec("the official schemas and the eras", () => {
-  it("only the session era defines initialize, and only the request era server/discover", () => {
+  it("only the session era defines initialize, and only the stateless era server/discover", () => {
     for (const revision of Revision.all) {
       const { definitions } = Spec.load(revision)
       assert.strictEqual(definitions["InitializeRequest"] !== undefined, Revision.era(revision) === "session", revision)
-      assert.strictEqual(definitions["DiscoverRequest"] !== undefined, Revision.era(revision) === "request", revision)
+      assert.strictEqual(definitions["DiscoverRequest"] !== undefined, Revision.era(revision) === "stateless", revision)
     }
   })
 })

@@ -7,6 +7,7 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as Revision from "@skein/protocol/Revision"
+import { logValue } from "@skein/protocol/Text"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -25,7 +26,7 @@ import type {
   RequestContext,
   SessionPeer
 } from "./RequestContext.ts"
-import { quoted, RequestRunner } from "./RequestRunner.ts"
+import { RequestRunner } from "./RequestRunner.ts"
 import type { Session, SessionEnd } from "./Session.ts"
 import type { TransportError } from "./TransportError.ts"
 
@@ -371,8 +372,8 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
         yield* Effect.timeoutOption(Effect.andThen(scopeClosed, this.#awaitIdle), this.limits.interruptTimeout)
       }
       const left = [
-        ...Array.from(this.requests, ({ method }) => quoted(method)),
-        ...Array.from(this.#notifications?.running.values() ?? none, quoted)
+        ...Array.from(this.requests, ({ method }) => logValue(method)),
+        ...Array.from<string, string>(this.#notifications?.running.values() ?? none, (method) => logValue(method))
       ]
       if (closing !== undefined && closing.pollUnsafe() === undefined) left.push("a finalizer of the session")
       for (const name of left) {

@@ -17,11 +17,8 @@ import { type Answer, type Dispatcher, McpRequest, type RequestContext } from ".
 /** Whole milliseconds of a clock's monotonic time. Ages and deadlines are measured in it, since it cannot be set. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
 
-// The most characters of a name or reason of a peer in a log line.
-const maxQuotedChars = 256
-
-/** A text of the peer in a log line: shortened, and quoted where it could look like another field or line. */
-export const quoted = (text: string): string => logValue(text, maxQuotedChars)
+// The most characters of the target of a request in a log line. It may be a long URI.
+const maxTargetChars = 256
 
 /** The JSON-RPC error that a request ended with, if there is one. A defect beside the error takes precedence. */
 export const errorOf = (exit: Exit.Exit<Answer, McpError.McpError>): McpError.McpError | undefined => {
@@ -127,7 +124,7 @@ export class RequestRunner<R = never> {
   ): McpError.McpError {
     const reference = globalThis.crypto.randomUUID()
     const target = Conventions.targetOf(method, params)
-    const name = target === undefined ? quoted(method) : `${quoted(method)} ${quote(target, maxQuotedChars)}`
+    const name = target === undefined ? logValue(method) : `${logValue(method)} ${quote(target, maxTargetChars)}`
     this.log(Effect.logError(`${name} failed, reference ${reference}`, cause))
     return McpError.internal(reference)
   }

@@ -88,7 +88,7 @@ export const layer = <R = never>(
     const sink = options.sink ?? log
     const { methods = "all" } = options
     // `Middleware.includes` excludes `subscriptions/listen` from `all` for limits. An audit log should contain it.
-    const counts = methods === "all" ? () => true : Middleware.includes(methods)
+    const appliesTo = methods === "all" ? () => true : Middleware.includes(methods)
     const args = options.arguments === true ? argumentsOf : options.arguments === false ? undefined : options.arguments
     const write = (entry: () => Entry): Effect.Effect<void> =>
       withoutRequest(Effect.catchCause(
@@ -98,7 +98,7 @@ export const layer = <R = never>(
         (cause) => Effect.logError("audit log entry lost: the sink died", cause)
       ))
     return catalog[internals].middleware.add((next) => (request) =>
-      counts(request.method)
+      appliesTo(request.method)
         ? Effect.clockWith((clock) => {
           const start = clock.monotonicTimeNanosUnsafe()
           return Effect.onExit(next(request), (exit) => {

@@ -68,9 +68,9 @@ export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError
     )
     const { methods = ["tools/call"] } = options
     const included = Middleware.includes(methods)
-    const counts = (method: string): boolean => included(method) && !(methods === "all" && method === "tasks/result")
+    const appliesTo = (method: string): boolean => included(method) && !(methods === "all" && method === "tasks/result")
     return catalog[internals].middleware.add((next) => (request) =>
-      counts(request.method)
+      appliesTo(request.method)
         ? limiter.run(key(request, targetOf(catalog, request)), request, next)
         : next(request)
     )

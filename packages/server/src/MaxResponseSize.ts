@@ -41,9 +41,9 @@ export interface Options {
 export const layer = (options: Options = {}): Layer.Layer<never, DefinitionError, Catalog> =>
   registerLayer<never>((catalog) => {
     const maxBytes = Math.max(0, options.maxBytes ?? 4 * 1024 * 1024)
-    const counts = Middleware.includes(options.methods ?? "all")
+    const appliesTo = Middleware.includes(options.methods ?? "all")
     return catalog[internals].middleware.add((next) => (request) =>
-      counts(request.method)
+      appliesTo(request.method)
         ? Effect.flatMap(next(request), (answer) => check(request, answer, maxBytes))
         : next(request)
     )

@@ -118,7 +118,7 @@ const limit = (
   options: StoreOptions
 ): Middleware.Middleware => {
   const key = options.key ?? Middleware.perPrincipalAndTarget
-  const counts = Middleware.includes(options.methods ?? ["tools/call"])
+  const appliesTo = Middleware.includes(options.methods ?? ["tools/call"])
   const prefix = options.prefix ?? ""
   const settings = {
     limit: Math.max(1, Math.floor(options.limit ?? 60)),
@@ -127,7 +127,7 @@ const limit = (
     onExceeded: "fail"
   } as const
   return (next) => (request) =>
-    counts(request.method)
+    appliesTo(request.method)
       ? Effect.matchEffect(consume({ ...settings, key: prefix + key(request, targetOf(catalog, request)) }), {
         onSuccess: () => next(request),
         onFailure: ({ reason }) =>

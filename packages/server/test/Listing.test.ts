@@ -165,9 +165,9 @@ describe("encoded listings", () => {
   class Counting extends MethodTable {
     finished = 0
 
-    override finish: MethodTable["finish"] = (method, result, exchange) => {
+    override encodeResult: MethodTable["encodeResult"] = (method, result, exchange) => {
       this.finished++
-      return MethodTable.prototype.finish.call(this, method, result, exchange) as Answer
+      return MethodTable.prototype.encodeResult.call(this, method, result, exchange) as Answer
     }
   }
 

@@ -80,7 +80,7 @@ for (const revision of Revision.all) {
           expect(logged.map((params) => params.level)).toEqual(expected)
           expect(logged.map(({ data }) => data).slice(level === "debug" ? 1 : 0)).toEqual(levels.slice(i))
         }
-        if (Revision.era(revision) === "request") return
+        if (Revision.era(revision) === "stateless") return
         // "Only sends error level and above": the most recent level applies.
         expect((yield* ask(client, "error")).length).toBe(4)
         expect((yield* ask(client, undefined)).length).toBe(4)

@@ -39,7 +39,7 @@ const both = (revision: Revision.Revision, options: Partial<McpServer.Options> =
     const server = Context.get(context, McpServer.McpServer)
     const enter = (id: string | undefined) =>
       Effect.tap(kit.linkAs(server, id === undefined ? undefined : { id }, revision), (client) =>
-        Revision.era(revision) === "request"
+        Revision.era(revision) === "stateless"
           ? Effect.void
           : Effect.map(client.result("initialize", kit.hello(revision)), () =>
             client.notify("notifications/initialized")))
@@ -123,7 +123,7 @@ for (const revision of Revision.all) {
         for (const id of ["ann", "bob"]) {
           const client = yield* kit.linkAs(server, { id }, revision)
           clients.push(client)
-          if (Revision.era(revision) === "request") {
+          if (Revision.era(revision) === "stateless") {
             client.send("subscriptions/listen", { notifications: { resourceSubscriptions: [uri] } })
             continue
           }

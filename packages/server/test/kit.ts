@@ -247,7 +247,7 @@ export const connect = (
   revision: Revision.Revision = Revision.latest
 ): Effect.Effect<Client, never, McpServer.McpServer | Scope.Scope> =>
   Effect.tap(link(revision), (client) =>
-    Revision.era(revision) === "request"
+    Revision.era(revision) === "stateless"
       ? Effect.void
       : Effect.map(client.result("initialize", hello(revision)), () => client.notify("notifications/initialized")))
 

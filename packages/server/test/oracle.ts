@@ -153,16 +153,16 @@ export const serverMessage = (revision: Revision.Revision, message: Json): void 
     accept(revision, "JSONRPCNotification", message)
     if (message.method === ours) return
     // "Servers MUST NOT send notifications/cancelled for any other purpose" than to end a subscription, which has a result here.
-    if (message.method === "notifications/cancelled" && Revision.era(revision) === "request") {
+    if (message.method === "notifications/cancelled" && Revision.era(revision) === "stateless") {
       throw new Error(`A cancellation: ${JSON.stringify(message)}`)
     }
-    if (message.method === "notifications/tasks" && Revision.era(revision) === "request") {
+    if (message.method === "notifications/tasks" && Revision.era(revision) === "stateless") {
       return accept("tasks", "TaskStatusNotification", message)
     }
     accept(revision, "ServerNotification", message)
   } else {
     // "Servers MUST NOT initiate JSON-RPC requests" (2026-07-28, message patterns).
-    if (Revision.era(revision) === "request") throw new Error(`A request of the server: ${JSON.stringify(message)}`)
+    if (Revision.era(revision) === "stateless") throw new Error(`A request of the server: ${JSON.stringify(message)}`)
     accept(revision, "JSONRPCRequest", message)
     accept(revision, "ServerRequest", message)
   }

@@ -51,7 +51,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
       name: "tasks",
       services: Context.make(TaskService, tasks) as Context.Context<never>,
       capabilities: (caller) =>
-        Revision.era(caller.revision) === "request" ? capabilities : legacy.capabilities(caller),
+        Revision.era(caller.revision) === "stateless" ? capabilities : legacy.capabilities(caller),
       methods: [...extension.methods(tasks), ...legacy.methods ?? []],
       call: handleCall(tasks, (call) => legacy.call(call)),
       listen: extension.subscribe(tasks),

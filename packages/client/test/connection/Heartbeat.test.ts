@@ -16,7 +16,7 @@ const open = (revision: Revision.Revision, options: Client.Options = {}) =>
     const line = ScriptedServer.make(ScriptedServer.handshake(revision, () => ScriptedServer.success({ tools: [] })))
     const client = yield* Client.make(line.transport, { revisions: [revision], heartbeat, ...options })
     yield* client.ping()
-    const method = Revision.era(revision) === "request" ? "server/discover" : "ping"
+    const method = Revision.era(revision) === "stateless" ? "server/discover" : "ping"
     const before = line.requests(method).length
     return { client, line, method, beats: () => line.requests(method).length - before }
   })

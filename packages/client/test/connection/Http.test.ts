@@ -68,7 +68,7 @@ for (
           }
           yield* client.callTool("pay", { n: 6 })
           assert.deepStrictEqual(calls, [1, 2, 3, 4, 5, 6])
-          assert.strictEqual(peerOf(client) === session, Revision.era(revision) === "request")
+          assert.strictEqual(peerOf(client) === session, Revision.era(revision) === "stateless")
         }))
 
       it.live(`${revision} · queues calls while the server is down and makes each once after its restart`, () =>

@@ -110,7 +110,7 @@ describe("a lost connection", () => {
         assert.deepStrictEqual((yield* Fiber.join(listed)).tools, [])
         yield* Fiber.join(pinged)
         assert.strictEqual(line.attempts, 2)
-        const ping = Revision.era(revision) === "request" ? "server/discover" : "ping"
+        const ping = Revision.era(revision) === "stateless" ? "server/discover" : "ping"
         assert.deepStrictEqual(line.methods, [...handshake, ping, ...handshake, "tools/list", ping])
       }))
   }

@@ -4,6 +4,7 @@
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
+import { logValue } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -16,7 +17,7 @@ import {
   RequestContext,
   type ResponseSink
 } from "../RequestContext.ts"
-import { quoted, type RequestRunner } from "../RequestRunner.ts"
+import type { RequestRunner } from "../RequestRunner.ts"
 import type { Session } from "../Session.ts"
 import type { PeerCore } from "./outboundCalls.ts"
 
@@ -296,7 +297,7 @@ export class InboundRequests<R> implements ResponseSink {
     request.cancel()
     // "Both parties SHOULD log cancellation reasons for debugging"
     if (typeof reason === "string") {
-      this.#runner.log(Effect.logDebug(`${quoted(request.method)} was cancelled: ${quoted(reason)}`))
+      this.#runner.log(Effect.logDebug(`${logValue(request.method)} was cancelled: ${logValue(reason)}`))
     }
     return true
   }
@@ -431,7 +432,7 @@ export class RunningNotifications {
     if (this.#dropped++ > 0) return
     const { maxRunningNotifications: max } = this.#peer.limits
     this.#peer.fork(
-      Effect.logWarning(`dropped ${quoted(method)}: ${max} notifications are being handled (maxRunningNotifications)`)
+      Effect.logWarning(`dropped ${logValue(method)}: ${max} notifications are being handled (maxRunningNotifications)`)
     )
   }
 
@@ -453,5 +454,5 @@ export const logFailure = <R>(method: string, handled: Effect.Effect<void, never
   Effect.catchCause(
     handled,
     (cause) =>
-      Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError(`failed to handle ${quoted(method)}`, cause)
+      Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError(`failed to handle ${logValue(method)}`, cause)
   )

@@ -8,13 +8,13 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import { subscriptionId } from "@skein/protocol/RequestMeta"
 import type * as Revision from "@skein/protocol/Revision"
+import { logValue } from "@skein/protocol/Text"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Duration from "effect/Duration"
 import type * as Fiber from "effect/Fiber"
 import type { Connection } from "../Connection.ts"
 import type { Resolved } from "../Limits.ts"
-import { quoted } from "../RequestRunner.ts"
 import type { CallOptions, CallResult, Progress, SessionPeer } from "../RequestContext.ts"
 import {
   Closed,
@@ -219,7 +219,7 @@ export class OutboundCalls {
     try {
       call.onNotification(notification)
     } catch (defect) {
-      this.#peer.fork(Effect.logError(`failed to handle ${quoted(notification.method)}`, Cause.die(defect)))
+      this.#peer.fork(Effect.logError(`failed to handle ${logValue(notification.method)}`, Cause.die(defect)))
     }
   }
 

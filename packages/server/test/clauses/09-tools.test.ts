@@ -12,7 +12,7 @@ const lists = ["tools/list", "resources/list", "resources/templates/list", "prom
 
 for (const [{ connect, name }, revision] of transports.each) {
   describe(`${revision} · ${name}`, () => {
-    if (Revision.era(revision) === "request") {
+    if (Revision.era(revision) === "stateless") {
       it.live(`${revision} · ${name} · lists MUST NOT vary per connection or as a side effect of other requests, in a deterministic order`, () =>
         Effect.gen(function*() {
           const server = Layer.succeedContext(yield* Layer.build(catalog.server))

@@ -161,7 +161,7 @@ const duplex = (
 
 /** Initializes the session in the revisions that have one. */
 const initialized = (client: Client, options: Options): Effect.Effect<Client> =>
-  Revision.era(client.revision) === "request" || options.initialize === false ?
+  Revision.era(client.revision) === "stateless" || options.initialize === false ?
     Effect.succeed(client) :
     client.request("initialize", hello(client.revision, options)).pipe(
       Effect.andThen(client.notify("notifications/initialized")),
@@ -272,7 +272,7 @@ const streamable = (name: string, settings?: NodeHttp.Options): Transport => ({
           : post({ id: message.id, result: options.answer!(message) })
       }
       const asked = (method: string, params: Json, id: JsonRpc.Id): http.Request => {
-        if (Revision.era(revision) === "request") {
+        if (Revision.era(revision) === "stateless") {
           return http.modern(method, whole(revision, params, options), {
             id,
             _meta: whole(revision, params, options)._meta

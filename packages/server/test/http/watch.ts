@@ -92,7 +92,7 @@ export const watch = (
     return typeof found === "string" ? found : undefined
   }
   const stated = versionOf(asked) ?? header("mcp-protocol-version")
-  const modern = (typeof stated === "string" && Revision.is(stated) && Revision.era(stated) === "request") ||
+  const modern = (typeof stated === "string" && Revision.is(stated) && Revision.era(stated) === "stateless") ||
     versionOf(asked) !== undefined
   const sessionId = idOf(path) ?? header("mcp-session-id")
   const lone = new Talk(

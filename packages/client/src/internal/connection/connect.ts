@@ -55,7 +55,7 @@ const settingsOf = (options: Options, answers: InputRequestHandler, transport: T
   return {
     revisions,
     sessions: revisions.filter((revision) => Revision.era(revision) === "session"),
-    stateless: revisions.filter((revision) => Revision.era(revision) === "request"),
+    stateless: revisions.filter((revision) => Revision.era(revision) === "stateless"),
     probeTimeout: options.probeTimeout ?? transport.probeTimeout ?? "3 seconds",
     stamp: (revision) => stamper(options, answers, revision),
     introduction: (protocolVersion) => {
@@ -122,7 +122,7 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
 
   agreed(agreement: Agreement): void {
     this.#agreement = agreement
-    this.isRequestEra = Revision.era(agreement.revision) === "request"
+    this.isRequestEra = Revision.era(agreement.revision) === "stateless"
     this.setLogLevel(undefined)
   }
 

@@ -11,6 +11,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
 import * as Reconnect from "../../Reconnect.ts"
+import { delay } from "../backoff.ts"
 import { mayPollAgain, taskNotFound, taskTimedOut } from "./failures.ts"
 import { type Listener, Listening } from "./taskSubscription.ts"
 import { Memory, Questions } from "./questions.ts"
@@ -44,12 +45,12 @@ const backstopFactor = 10
 const backstopOf = (settings: TaskSettings, interval: number): number =>
   Math.max(interval, Math.min(interval * backstopFactor, settings.maxPollInterval))
 
-// The longest delay after failed polls, in milliseconds.
-const maxDelay = 30_000
+// The delays after failed polls are at least the poll interval, however long it is.
+const backoff = { factor: 2, maxDelay: 30_000, jitter: "none", maxRetryAfter: Infinity } as const
 
-/** The delay after failed polls. */
+/** The delay after failed polls, in milliseconds. */
 const delayOf = (interval: number, failures: number): number =>
-  Math.max(interval, Math.min(interval * 2 ** (failures - 1), maxDelay))
+  delay({ ...backoff, initialDelay: interval }, failures, 0, interval)
 
 /** Follows a task to its end. */
 export class TaskPoller implements Listener {

@@ -30,7 +30,7 @@ export const toMcpError = (error: HandlerError): McpError.McpError => {
  */
 export const toolErrorOf = (error: HandlerError): McpError.McpError | undefined => {
   if (McpError.isMcpError(error)) return error
-  return isMissingCapability(error) && Revision.era(error.revision) === "request"
+  return isMissingCapability(error) && Revision.era(error.revision) === "stateless"
     ? InputError.toMcpError(error)
     : undefined
 }

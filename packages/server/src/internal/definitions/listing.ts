@@ -51,7 +51,7 @@ export const installListing = <R>(
       // Takes precedence over caching hints: a list with entries that only some callers may see must not be shared.
       ...(scoped ? { cacheScope: "private" } : undefined)
     }
-    return methods.finish(method, result as R, request)
+    return methods.encodeResult(method, result as R, request)
   }
 
   const startOf = (sorted: Sorted, cursor: string | undefined): Result.Result<number, McpError.McpError> => {

@@ -74,7 +74,7 @@ const withMiddleware = (
 ): Dispatcher<McpRequest> => {
   const outermost = all.reduceRight((next, wrap) => neverThrowing(wrap(next)), neverThrowing(handle))
   // A middleware may return a result of its own. A stateless revision requires a `resultType` and `serverInfo` in it.
-  const complete = (answer: Answer): Answer => isIncomplete(answer) ? methods.withResultType(answer) : answer
+  const complete = (answer: Answer): Answer => isIncomplete(answer) ? methods.completeResult(answer) : answer
   return (request) =>
     Revision.era(request.caller.revision) === "session"
       ? outermost(request)

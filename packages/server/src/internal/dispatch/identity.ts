@@ -47,7 +47,7 @@ export const make = (supported: ReadonlyArray<Revision.Revision>) => {
     const requested = RequestMeta.versionOf(request.params)
     if (requested !== undefined) {
       const spoken = supported.find((revision) => revision === requested)
-      if (spoken === undefined || Revision.era(spoken) !== "request") return unsupported(requested, Revision.latest)
+      if (spoken === undefined || Revision.era(spoken) !== "stateless") return unsupported(requested, Revision.latest)
     }
     const meta = RequestMeta.read(request.params)
     if (Result.isFailure(meta)) return invalid(meta.failure, Revision.latest)

@@ -12,7 +12,7 @@ import { fromError, type HttpRefusal, invalid, noResponses, noSession } from "./
 /** A stateless request, a message of a session (or `initialize`, which opens one), or a refusal. */
 export type Classified = "stateless" | "session" | HttpRefusal
 
-const isModern = (version: string): boolean => Revision.is(version) && Revision.era(version) === "request"
+const isModern = (version: string): boolean => Revision.is(version) && Revision.era(version) === "stateless"
 
 const unsupported = (supported: ReadonlyArray<string>, requested: string): HttpRefusal =>
   fromError(McpError.unsupportedProtocolVersion({ supported, requested }))

@@ -141,7 +141,7 @@ export class RoundTrips implements RoundOwner {
         Array.from(open, ([key, { request }]) => [key, request])
       ) as InputRequests
       const result = { resultType: "input_required", inputRequests, requestState } as const
-      return this.#methods.finish(supportedMethods.get(request.method)!, result, request)
+      return this.#methods.encodeResult(supportedMethods.get(request.method)!, result, request)
     })
   }
 }

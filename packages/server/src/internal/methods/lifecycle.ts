@@ -17,7 +17,7 @@ export const install = (methods: MethodTable): void => {
   const openSession = (peer: SessionPeer, { capabilities, info, principal, revision }: Caller): ServerSession =>
     subscriptions.openSession(new ServerSession(peer, revision, info, capabilities, principal))
 
-  // Session-based revisions only. `MethodTable.finish` encodes the result.
+  // Session-based revisions only. `MethodTable.encodeResult` encodes the result.
   methods.add(Method.Ping, () => Effect.succeed({}))
   // The params were read when the caller was identified.
   methods.handlers.set(Method.Initialize.name, (request) =>
@@ -29,7 +29,7 @@ export const install = (methods: MethodTable): void => {
       const isSingleRequest = peer !== undefined && subscriptions.singleRequestPeers.has(peer)
       // A client that names its version in another way than this library accepts only that name.
       const requested = request.params?.["protocolVersion"]
-      return Effect.succeed(methods.finish(Method.Initialize, {
+      return Effect.succeed(methods.encodeResult(Method.Initialize, {
         protocolVersion: Revision.read(requested) === caller.revision ? requested as string : caller.revision,
         capabilities: extensions.declared(
           catalog,

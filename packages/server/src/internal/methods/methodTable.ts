@@ -63,16 +63,16 @@ export class MethodTable {
   ): Handler {
     return decoding(
       method,
-      (params, request) => Effect.map(run(params, request), (result) => this.finish(method, result, request)),
+      (params, request) => Effect.map(run(params, request), (result) => this.encodeResult(method, result, request)),
       isValid
     )
   }
 
   /** Encodes a result. A result that the revision cannot carry is a defect. */
-  finish<P, R>(method: Method.RequestMethod<P, R>, result: Codec.Writable<R>, request: RequestContext): Answer {
+  encodeResult<P, R>(method: Method.RequestMethod<P, R>, result: Codec.Writable<R>, request: RequestContext): Answer {
     const { revision } = request.caller
-    const complete = Revision.era(revision) === "request"
-      ? this.withResultType(this.#withHint(method.name, result)) as R
+    const complete = Revision.era(revision) === "stateless"
+      ? this.completeResult(this.#withHint(method.name, result)) as R
       : result
     const encoded = Codec.encodeResult(method, revision, complete)
     if (Result.isSuccess(encoded)) return encoded.success
@@ -85,7 +85,7 @@ export class MethodTable {
   }
 
   /** Adds `resultType` and the description of the server, which every result of the stateless revision has. */
-  withResultType(result: object): JsonObject {
+  completeResult(result: object): JsonObject {
     return {
       resultType: "complete",
       ...result,

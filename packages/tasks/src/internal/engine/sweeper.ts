@@ -162,7 +162,7 @@ const restartUndo = ({ sharding }: SweeperOptions): Visit => (_row, _id, executi
  * Cancels an expired task, and deletes it once its execution has ended and has compensated, or after `undoTimeout`.
  * `onProgress` is called when the task has changed.
  */
-const expire =
+const cancelOrRemove =
   ({ engine: { store, workflowEngine }, storage, undoTimeout }: SweeperOptions, onProgress: () => void): Visit =>
   (row, id, execution) =>
     Effect.gen(function*() {
@@ -202,7 +202,7 @@ export const removeExpired = (sweeper: SweeperOptions, leastMs = minPauseMs.expi
   const { engine: { store }, expiryAlarm, maxInterval } = sweeper
   return Effect.suspend(() => {
     let pause = leastMs
-    const visit = expire(sweeper, () => void (pause = leastMs))
+    const visit = cancelOrRemove(sweeper, () => void (pause = leastMs))
     const check = logFailure(forEachTask(sweeper, (after) => store.findExpired(pageSize, after), visit))
     const sleep = Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
@@ -220,7 +220,7 @@ export const sweep = (sweeper: SweeperOptions, shardGroup: string): Effect.Effec
   const { engine: { store }, interval, maxInterval } = sweeper
   const ofGroup = (visit: Visit): Visit => (row, id, execution) =>
     shardGroupOf(id) === shardGroup ? visit(row, id, execution) : Effect.void
-  const settle = logFailure(
+  const reconcileUnsettled = logFailure(
     forEachTask(sweeper, (after) => store.findUnsettled(quietMs, pageSize, after), ofGroup(reconcile(sweeper)))
   )
   const undo = Effect.suspend(() => {
@@ -235,7 +235,7 @@ export const sweep = (sweeper: SweeperOptions, shardGroup: string): Effect.Effec
   })
   return Effect.raceFirst(
     Effect.raceFirst(
-      Effect.forever(Effect.andThen(Effect.sleep(interval), settle)),
+      Effect.forever(Effect.andThen(Effect.sleep(interval), reconcileUnsettled)),
       undo
     ),
     removeExpired(sweeper)

@@ -46,7 +46,7 @@ export const handleCall = (
 (call, next) => {
   const policy = tasks.policyFor(call.tool)
   const { caller: { revision } } = call.request
-  if (Revision.era(revision) === "request") {
+  if (Revision.era(revision) === "stateless") {
     return policy === undefined ? next(call) : handleRequestEraCall(tasks, policy, call, next)
   }
   const called = callWithTask(call)

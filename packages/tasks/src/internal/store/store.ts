@@ -116,7 +116,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   /** The cancelled tasks that are not settled, however recently they have changed: they may not have compensated. */
   readonly findUndoing: (limit: number, after?: SweepRow) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
   /**
-   * Marks tasks as settled: their executions have ended and have compensated. The sweeper does not compare them again.
+   * Marks tasks as settled: their executions have ended and have compensated, or `undoTimeout` is over. The sweeper
+   * does not compare them with their executions again.
    */
   readonly settle: (ids: string | ReadonlyArray<string>) => Effect.Effect<void, TaskError>
   /**
