@@ -38,7 +38,7 @@ for (const shape of shapes) {
           assert.strictEqual((yield* call.error).reason._tag, "InvalidResponse", what)
           yield* client.listToolsPage()
         }
-        for (const answer of modern ? [{ resultType: "task" }] : [{ task: 7 }, { task: [] }]) {
+        for (const answer of modern ? [{ resultType: "task" }] : [{ task: 7 }, { task: "t1" }, { task: [] }]) {
           const { client, server } = yield* open(shape)
           server.overrides["tools/call"] = () => ScriptedServer.success(answer)
           assert.strictEqual((yield* Effect.flip(client.callTool("t"))).reason._tag, "InvalidResponse")
