@@ -6,26 +6,36 @@
  * when reading.
  */
 import * as Schema from "effect/Schema"
-import { field, only, since, until } from "./Annotate.ts"
+import { fallback, field, only, since, until } from "./Annotate.ts"
 import { isObject, type JsonObject } from "./JsonRpc.ts"
 import { AnyObject } from "./Primitive.ts"
 import type { Revision } from "./Revision.ts"
 
-type Settings = { readonly [extension: string]: JsonObject }
+/** PHP writes an empty object as `[]`, and some peers write `true`: both declare a capability, without settings. */
+const declaresOnly = (value: unknown): boolean => value === true || (Array.isArray(value) && value.length === 0)
+
+const settings = <S extends Schema.Top & { readonly Type: object }>(schema: S): S =>
+  fallback(schema, (value) => declaresOnly(value) ? {} as S["Type"] : undefined)
+
+type Extensions = { readonly [extension: string]: JsonObject }
 
 // A malformed extension does not hide the others.
-const settings = (value: unknown): Settings | undefined =>
+const readExtensions = (value: unknown): Extensions | undefined =>
   !isObject(value)
     ? undefined
     : Object.values(value).every(isObject)
-    ? value as Settings
-    : Object.fromEntries(Object.entries(value).filter((entry): entry is [string, JsonObject] => isObject(entry[1])))
+    ? value as Extensions
+    : Object.fromEntries(
+      Object.entries(value).flatMap(([name, one]) =>
+        isObject(one) ? [[name, one]] : declaresOnly(one) ? [[name, {}]] : []
+      )
+    )
 
-const flag = Schema.optionalKey(AnyObject)
+const flag = Schema.optionalKey(settings(AnyObject))
 const listChanged = { listChanged: Schema.optionalKey(Schema.Boolean) }
 const open = {
-  experimental: Schema.optionalKey(Schema.Record(Schema.String, AnyObject)),
-  extensions: field(Schema.optionalKey(Schema.Record(Schema.String, AnyObject)), { lift: settings })
+  experimental: Schema.optionalKey(Schema.Record(Schema.String, settings(AnyObject))),
+  extensions: field(Schema.optionalKey(Schema.Record(Schema.String, AnyObject)), { lift: readExtensions })
 }
 const taskFlags = { list: flag, cancel: flag }
 
@@ -33,8 +43,8 @@ const taskFlags = { list: flag, cancel: flag }
 export class ClientTasksCapability extends Schema.Opaque<ClientTasksCapability>()(Schema.Struct({
   ...taskFlags,
   requests: Schema.optionalKey(Schema.Struct({
-    sampling: Schema.optionalKey(Schema.Struct({ createMessage: flag })),
-    elicitation: Schema.optionalKey(Schema.Struct({ create: flag }))
+    sampling: Schema.optionalKey(settings(Schema.Struct({ createMessage: flag }))),
+    elicitation: Schema.optionalKey(settings(Schema.Struct({ create: flag })))
   }))
 })) {}
 
@@ -42,7 +52,7 @@ export class ClientTasksCapability extends Schema.Opaque<ClientTasksCapability>(
 export class ServerTasksCapability extends Schema.Opaque<ServerTasksCapability>()(Schema.Struct({
   ...taskFlags,
   requests: Schema.optionalKey(Schema.Struct({
-    tools: Schema.optionalKey(Schema.Struct({ call: flag }))
+    tools: Schema.optionalKey(settings(Schema.Struct({ call: flag })))
   }))
 })) {}
 
@@ -94,8 +104,10 @@ export class ServerCapabilities extends Schema.Opaque<ServerCapabilities>()(Sche
   ...open,
   logging: flag,
   completions: since("2025-03-26", flag),
-  prompts: Schema.optionalKey(Schema.Struct(listChanged)),
-  resources: Schema.optionalKey(Schema.Struct({ subscribe: Schema.optionalKey(Schema.Boolean), ...listChanged })),
-  tools: Schema.optionalKey(Schema.Struct(listChanged)),
-  tasks: only("2025-11-25", Schema.optionalKey(ServerTasksCapability))
+  prompts: Schema.optionalKey(settings(Schema.Struct(listChanged))),
+  resources: Schema.optionalKey(
+    settings(Schema.Struct({ subscribe: Schema.optionalKey(Schema.Boolean), ...listChanged }))
+  ),
+  tools: Schema.optionalKey(settings(Schema.Struct(listChanged))),
+  tasks: only("2025-11-25", Schema.optionalKey(settings(ServerTasksCapability)))
 })) {}

@@ -4,7 +4,7 @@
  * `SamplingMessages` has the rules for tool uses and tool results in a list of messages.
  */
 import * as Schema from "effect/Schema"
-import { essential, member, refuse, since } from "./Annotate.ts"
+import { essential, field, member, refuse, since } from "./Annotate.ts"
 import { AudioContent, ContentBlock, ImageContent, Role, structuredFields, TextContent } from "./Content.ts"
 import { answerFields, Meta } from "./Message.ts"
 import { AnyObject } from "./Primitive.ts"
@@ -31,7 +31,7 @@ export class ToolResultContent extends Schema.Opaque<ToolResultContent>()(member
   Schema.Struct({
     type: Schema.Literal("tool_result"),
     toolUseId: Schema.String,
-    content: Schema.Array(ContentBlock),
+    content: field(Schema.Array(ContentBlock), { absent: [] }),
     ...structuredFields,
     isError: Schema.optionalKey(Schema.Boolean),
     ...messageMeta

@@ -231,10 +231,55 @@ describe("the result of a tool", () => {
     expect(ignored).toHaveLength(3)
   })
 
+  it("without content in a message to a model has an empty list", () => {
+    const params = {
+      messages: [{ role: "user", content: { type: "tool_result", toolUseId: "t" } }],
+      maxTokens: 1
+    }
+    const read = Codec.decodeParams(Method.CreateMessage, "2025-11-25", params)
+    expect(Result.getOrThrow(read)).toMatchObject({ messages: [{ content: { toolUseId: "t", content: [] } }] })
+  })
+
   it("is refused if `isError` is malformed: it would look like a success", () => {
     expect(result(Method.CallTool, "2025-06-18", { content: [], isError: "yes" }).read).toBe(
       "result.isError: Expected boolean"
     )
+  })
+})
+
+describe("capabilities", () => {
+  const serverInfo = { name: "a", version: "1" }
+  const read = (capabilities: JsonObject) => {
+    const raw = { protocolVersion: "2025-11-25", serverInfo, capabilities }
+    return (result(Method.Initialize, "2025-11-25", raw).read as JsonObject)["capabilities"]
+  }
+
+  it("are declared by an empty list, as PHP writes an empty object, and by true", () => {
+    for (const declared of [[], true]) {
+      expect(read({
+        logging: declared,
+        completions: declared,
+        tools: declared,
+        prompts: declared,
+        resources: declared,
+        experimental: { a: declared },
+        extensions: { b: declared },
+        tasks: { list: declared, requests: { tools: { call: declared } } }
+      })).toEqual({
+        logging: {},
+        completions: {},
+        tools: {},
+        prompts: {},
+        resources: {},
+        experimental: { a: {} },
+        extensions: { b: {} },
+        tasks: { list: {}, requests: { tools: { call: {} } } }
+      })
+    }
+  })
+
+  it("are not declared by other values", () => {
+    expect(read({ logging: false, tools: [1], prompts: "yes", resources: null, completions: 0 })).toEqual({})
   })
 })
 

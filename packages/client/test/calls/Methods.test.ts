@@ -235,13 +235,18 @@ describe("permitted calls", () => {
       assert.strictEqual((yield* client.listToolsPage()).tools.length, 1)
     }))
 
-  it.effect("omits a malformed capability from capabilities, and treats it as declared", () =>
+  it.effect("reads true as a capability without settings, and omits a malformed capability", () =>
     Effect.gen(function*() {
       const server = ScriptedServer.make(
-        ScriptedServer.handshake("2025-11-25", full("2025-11-25"), { tools: true, prompts: {}, "x-vendor": 1 })
+        ScriptedServer.handshake("2025-11-25", full("2025-11-25"), {
+          tools: true,
+          prompts: {},
+          resources: 7,
+          "x-vendor": 1
+        })
       )
       const client = yield* Client.make(server.transport)
-      assert.deepStrictEqual(client.capabilities as {}, { prompts: {}, "x-vendor": 1 })
+      assert.deepStrictEqual(client.capabilities as {}, { tools: {}, prompts: {}, "x-vendor": 1 })
       assert.strictEqual((yield* client.listToolsPage()).tools.length, 1)
     }))
 

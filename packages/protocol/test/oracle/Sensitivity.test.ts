@@ -72,7 +72,7 @@ Spec.describeSpec("the oracle", () => {
     /^2026-07-28 · \w*Result\.(ttlMs|cacheScope): (undefined|null|0)$/,
     /^tasks · Result\.resultType: (undefined|null)$/,
     // Servers with structured content alone leave the list out, and a null is an absent list.
-    / · CallToolResult\.content: (undefined|null)$/,
+    / · (CallToolResult|ToolResultContent)\.content: (undefined|null)$/,
     /^2026-07-28 · CallToolResultResponse\.result: \{\}$/,
     // JSON-RPC responds without an id, or with null, where the request's id could not be read; 2025-11-25 allows it.
     /^(2024-11-05|2025-03-26|2025-06-18) · JSONRPCError\.id: (undefined|null)$/,
