@@ -11,6 +11,7 @@ const long = [
   "packages/client/test/{attacks/{Chunks,Processes},browser/Chromium,connection/ManyReconnects,tasks/ManyTasks}.test.ts",
   "packages/server/test/{input/RandomHandlers,http/process,http/attacks/totals,http/attacks/unread}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
+  "packages/protocol/test/hostile/Search.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Takeover}.test.ts",
   "packages/tasks/test/{protocol/Shutdown,hostile/Names}.test.ts",
@@ -27,6 +28,7 @@ const alone = [
   "packages/client/test/attacks/{Cached,Flood,Names,Storms,Wire}.test.ts",
   "packages/client/test/http/{NodeHttp,NodeClient}.test.ts",
   "packages/client/test/legacyTasks/Lifetime.test.ts",
+  "packages/protocol/test/hostile/Cases.test.ts",
   "packages/runtime/test/{Leaks,Ndjson,NodeStreams,Peer,Timeout}.test.ts",
   "packages/server/test/http/{attacks/bodies,attacks/replays,node,session/Memory}.test.ts",
   "packages/tasks/test/hostile/Memory.test.ts"

@@ -14,9 +14,11 @@
  * problems({ sum: 1 }) // []
  * problems({}) // [{ message: "Missing key", path: ["sum"] }]
  */
+import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import { Compiler, type Limits, problemsOf } from "./internal/validation/compiler.ts"
+import { Compiler, type Limits } from "./internal/validation/compiler.ts"
 import { type Dialect, Unusable } from "./internal/validation/schemaNode.ts"
+import { runAll, start } from "./internal/validation/validationRun.ts"
 import type { Problem } from "./internal/validation/validationState.ts"
 import type { JsonObject } from "./JsonRpc.ts"
 import { clip } from "./Text.ts"
@@ -33,10 +35,14 @@ export interface Options {
    */
   readonly maxSchemas?: number | undefined
   /**
-   * The most steps of one validation, about one for each subschema that is applied to a value; 5,000,000 by default,
-   * which takes some tenths of a second. A value that needs more is refused.
+   * The most steps of one validation, about one for each subschema that is applied to a value; 1,000,000 by default, and
+   * `maxStepsPerChar` in addition. A step takes up to 50 ns. A value that needs more is refused.
    */
   readonly maxSteps?: number | undefined
+  /**
+   * The further steps of one validation for each character of the schema and of the value as JSON text; 10 by default.
+   */
+  readonly maxStepsPerChar?: number | undefined
   /**
    * Whether to allow a `pattern` with look-around or a back reference; not by default. The `RegExp` engine of
    * JavaScript runs such a pattern, and can take years for a short text. Allow it only for schemas that you trust.
@@ -56,10 +62,24 @@ export interface Validation {
   /** A copy of the schema as JSON, without members that are `undefined`. */
   readonly schema: unknown
   /**
-   * Validates a value and returns its problems, at most ten; none for a valid value. A validation that exceeds
-   * `maxSteps`, or that nests more than 500 subschemas within each other, stops and returns this as its only problem.
+   * Validates a value and returns its problems, at most ten; none for a valid value. A validation that exceeds its steps
+   * (see `Options`), or that nests more than 500 subschemas within each other, stops. If it has found no problem before,
+   * this is its only problem.
+   *
+   * It does not pause. Use {@link Validation.start} for values of unknown size, or give `maxSteps`, which then are all
+   * steps of this validation.
    */
-  readonly problems: (value: unknown) => ReadonlyArray<Problem>
+  readonly problems: (value: unknown, maxSteps?: number) => ReadonlyArray<Problem>
+  /**
+   * Validates a value as `problems` does, but for at most 10 ms at a time. It returns the problems of a value that needs
+   * no more. For other values it returns an effect, which continues, yields to the event loop as often as needed, and
+   * can be interrupted. Run the effect once.
+   *
+   * @example
+   * const found = validation.start(value)
+   * const problems = Effect.isEffect(found) ? yield* found : found
+   */
+  readonly start: (value: unknown) => ReadonlyArray<Problem> | Effect.Effect<ReadonlyArray<Problem>>
 }
 
 /**
@@ -81,11 +101,19 @@ const dialectOf = (schema: unknown): Dialect => {
   )
 }
 
+// `JSON.stringify` writes them as `null`, a different value.
+const refuseInfinite = (_: string, value: unknown): unknown => {
+  if (typeof value !== "number" || Number.isFinite(value)) return value
+  throw new Unusable("The schema has a number without a JSON form (an infinity or NaN)")
+}
+
 const textOf = (given: unknown): string => {
   try {
     const text: string | undefined = JSON.stringify(given)
+    if (text?.includes("null") === true) JSON.stringify(given, refuseInfinite)
     if (text !== undefined) return text
-  } catch {
+  } catch (error) {
+    if (error instanceof Unusable) throw error
     // A cycle, or nesting deeper than the stack.
   }
   throw new Unusable("The schema cannot be written as JSON")
@@ -105,26 +133,65 @@ const textOf = (given: unknown): string => {
  * const compiled = SchemaValidation.compile(tool.outputSchema, { maxSteps: 100_000 })
  * if (Result.isSuccess(compiled)) console.log(compiled.success.problems(result.structuredContent))
  */
-export const compile = (given: unknown, options: Options = {}): Result.Result<Validation, Unusable> => {
+export const compile = (given: unknown, options: Options = {}): Result.Result<Validation, Unusable> =>
+  Result.try({
+    try: () => {
+      const slices = compileInSlices(given, options)
+      let slice = slices.next()
+      while (slice.done !== true) slice = slices.next()
+      return slice.value
+    },
+    catch: unusable
+  })
+
+/**
+ * Compiles a schema as {@link compile} does, and yields to the event loop while it compiles a large one. Use it for
+ * schemas of a peer.
+ *
+ * @example
+ * const validation = yield* SchemaValidation.compileEffect(tool.outputSchema)
+ */
+export const compileEffect = (given: unknown, options: Options = {}): Effect.Effect<Validation, Unusable> =>
+  Effect.suspend(() => {
+    const slices = compileInSlices(given, options)
+    const next: Effect.Effect<Validation, Unusable> = Effect.flatMap(
+      Effect.suspend(() => Effect.fromResult(Result.try({ try: () => slices.next(), catch: unusable }))),
+      (slice) => slice.done === true ? Effect.succeed(slice.value) : Effect.andThen(Effect.yieldNow, next)
+    )
+    return next
+  })
+
+const unusable = (error: unknown): Unusable => {
+  if (error instanceof Unusable) return error
+  throw error
+}
+
+// The characters of a schema that are read or written in far less than 10 ms.
+const maxCharsAtOnce = 32_768
+
+function* compileInSlices(given: unknown, options: Options): Generator<undefined, Validation> {
   const {
     maxDepth = 64,
     maxSchemaChars = 262_144,
     maxSchemas = 10_000,
-    maxSteps = 5_000_000,
+    maxSteps = 1_000_000,
+    maxStepsPerChar = 10,
     nativePatterns = false
   } = options
-  const limits: Limits = { maxDepth, maxSchemas, maxSteps, nativePatterns }
-  try {
-    const text = textOf(given)
-    if (text.length > maxSchemaChars) {
-      throw new Unusable(`The schema has more than ${maxSchemaChars} characters (maxSchemaChars)`)
-    }
-    // A copy, so that later changes by the caller have no effect, and members that are `undefined` are gone.
-    const schema: unknown = JSON.parse(text)
-    const node = new Compiler(schema, dialectOf(schema), limits).compile()
-    return Result.succeed({ schema, problems: (value) => problemsOf(node, value, limits) })
-  } catch (error) {
-    if (error instanceof Unusable) return Result.fail(error)
-    throw error
+  const limits: Limits = { maxDepth, maxSchemas, nativePatterns }
+  const text = textOf(given)
+  if (text.length > maxSchemaChars) {
+    throw new Unusable(`The schema has more than ${maxSchemaChars} characters (maxSchemaChars)`)
+  }
+  if (text.length > maxCharsAtOnce) yield
+  // A copy, so that later changes by the caller have no effect, and members that are `undefined` are gone.
+  const schema: unknown = JSON.parse(text)
+  if (text.length > maxCharsAtOnce) yield
+  const node = yield* new Compiler(schema, dialectOf(schema), limits).compile()
+  const budget = { steps: maxSteps + maxStepsPerChar * text.length, stepsPerChar: maxStepsPerChar }
+  return {
+    schema,
+    problems: (value, steps) => runAll(node, value, steps === undefined ? budget : { steps, stepsPerChar: 0 }),
+    start: (value) => start(node, value, budget)
   }
 }

@@ -75,29 +75,34 @@ describe("the bounds of a schema", () => {
 })
 
 describe("the bounds of a validation", () => {
-  const tooMany = "The validation takes more than 5000000 steps (maxSteps)"
+  const tooMany = "steps (maxSteps, maxStepsPerChar)"
   const tooDeep = "The value is nested too deep: more than 500 subschemas apply within each other"
 
   it("stop where alternatives multiply with the depth of the value", () => {
     const schema = { items: { allOf: [{ $ref: "#" }, { $ref: "#" }] } }
     expect(check(schema, nested("[", "", "]", 3))).toBe("valid")
-    expect(check(schema, nested("[", "", "]", 100))).toBe(tooMany)
+    expect(check(schema, nested("[", "", "]", 100))).toContain(tooMany)
   })
 
   it("stop for a value nested deeper than the stack", () => {
     const deep = nested("[", "", "]", 100_000)
     expect(check({ items: { $ref: "#" } }, deep)).toBe(tooDeep)
-    expect(check({ items: { uniqueItems: true } }, [deep])).toBe(tooDeep)
+    expect(check({ items: { uniqueItems: true } }, [deep])).toBe("valid")
     expect(check({ const: deep.length }, deep)).toBe("Expected 1")
     expect(check({ items: { $ref: "#" } }, nested("[", "", "]", 200))).toBe("valid")
   })
 
-  it("stop after maxSteps", () => {
+  it("stop after maxSteps, and maxStepsPerChar for each character of the schema and the value", () => {
     const schema = { items: { type: "integer" } }
-    expect(check(schema, many(50, () => 1), { maxSteps: 100 })).toBe("valid")
-    expect(check(schema, many(200, () => 1), { maxSteps: 100 })).toBe(
-      "The validation takes more than 100 steps (maxSteps)"
+    const options = { maxSteps: 100, maxStepsPerChar: 0 }
+    expect(check(schema, many(50, () => 1), options)).toBe("valid")
+    expect(check(schema, many(200, () => 1), options)).toBe(
+      "The validation takes more than 100 steps (maxSteps, maxStepsPerChar)"
     )
+    expect(check(schema, many(200, () => 1), { maxSteps: 100, maxStepsPerChar: 1 })).toBe("valid")
+    const twice = { items: { allOf: [{}, {}, {}, {}] } }
+    expect(check(twice, many(200, () => 1), { maxSteps: 100, maxStepsPerChar: 1 })).toContain(tooMany)
+    expect(check(twice, many(200, () => 1), { maxSteps: 100, maxStepsPerChar: 3 })).toBe("valid")
   })
 
   it("allow a million valid or invalid items", () => {
@@ -121,7 +126,9 @@ describe("the bounds of a validation", () => {
       depth === 0 ? { additionalProperties: true } : { allOf: [chain(depth - 1)] }
     const value = Object.fromEntries(many(100_000, (i) => [`k${i}`, 1]))
     expect(check({ ...chain(5) as object, unevaluatedProperties: false }, value)).toBe("valid")
-    expect(check({ ...chain(60) as object, unevaluatedProperties: false }, value)).toBe(tooMany)
+    expect(check({ ...chain(60) as object, unevaluatedProperties: false }, value)).toBe("valid")
+    const merged = { allOf: many(900, () => ({ additionalProperties: true })), unevaluatedProperties: false }
+    expect(check(merged, value)).toContain(tooMany)
   })
 
   it("check uniqueItems in linear time", () => {
@@ -132,12 +139,12 @@ describe("the bounds of a validation", () => {
   it("count the length of long keywords for every item", () => {
     const names = many(9_000, (i) => `a${i}`)
     const list = many(100_000, () => ({ a0: 1 }))
-    expect(check({ items: { not: { required: ["a0", ...names.slice(1)] } } }, list)).toBe(tooMany)
-    expect(check({ items: { enum: [...many(5_000, (i) => ({ a0: -i })), { a0: 1 }] } }, list)).toBe(tooMany)
-    const patternProperties = Object.fromEntries(many(5_000, (i) => [`^x${i}$`, true]))
-    expect(check({ items: { patternProperties } }, list)).toBe(tooMany)
+    expect(check({ items: { not: { required: ["a0", ...names.slice(1)] } } }, list)).toContain(tooMany)
+    expect(check({ items: { enum: [...many(5_000, (i) => ({ a0: -i })), { a0: 1 }] } }, list)).toContain(tooMany)
+    const patternProperties = Object.fromEntries(many(1_000, (i) => [`^x${i}$`, true]))
+    expect(check({ items: { patternProperties } }, list)).toContain(tooMany)
     const dependentSchemas = Object.fromEntries(many(5_000, (i) => [`x${i}`, {}]))
-    expect(check({ items: { dependentSchemas } }, list)).toBe(tooMany)
+    expect(check({ items: { dependentSchemas } }, list)).toContain(tooMany)
   })
 
   for (
@@ -149,7 +156,7 @@ describe("the bounds of a validation", () => {
       ["a+b", "a".repeat(100_000), "Expected a string that matches the pattern"],
       ["\\s+$", `${" ".repeat(100_000)}x`, "Expected a string that matches the pattern"],
       ["^([a-z0-9]+-)*[a-z0-9]+$", `${"a".repeat(5_000)}!`, "Expected a string that matches the pattern"],
-      ["^(a+)+$", `${"a".repeat(4_000_000)}!`, tooMany]
+      ["(a|a|a|a|a|a|a|a)+b", "a".repeat(1_000_000), tooMany]
     ] as const
   ) {
     it(`run the pattern ${pattern} on ${text.length} characters`, () => {

@@ -3,6 +3,9 @@ import { describe, expect, it } from "@effect/vitest"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import * as Result from "effect/Result"
+import { Compiler } from "../src/internal/validation/compiler.ts"
+import type { SchemaNode } from "../src/internal/validation/schemaNode.ts"
+import { begin, ValidationRun } from "../src/internal/validation/validationRun.ts"
 
 /** Seeded random choices: the same in every run. */
 const choices = (seed: number) => {
@@ -104,6 +107,40 @@ describe("the validator", () => {
     }
     // Both outcomes occur often.
     expect(Math.min(counts.valid, counts.invalid)).toBeGreaterThan(3_000)
+  }, 60_000)
+})
+
+describe("a validation that pauses", () => {
+  const limits = { maxDepth: 64, maxSchemas: 10_000, nativePatterns: false }
+
+  /** Validates in slices of a size. Returns the problems and the number of slices. */
+  const validate = (node: SchemaNode, value: unknown, sliceSteps: number) => {
+    const budget = { steps: 1_000_000, stepsPerChar: 0 }
+    let found = begin(node, value, budget, sliceSteps)
+    for (let slices = 1;; slices++) {
+      if (!(found instanceof ValidationRun)) return { found, slices }
+      found = found.next(sliceSteps) ?? found
+    }
+  }
+
+  it("returns the same problems in small slices as in one", () => {
+    let pauses = 0
+    for (let seed = 1; seed <= 600; seed++) {
+      const choose = choices(seed)
+      const schema = { allOf: [schemaOf(choose, 4)], $defs: { leaf: { type: ["integer", "object"] } } }
+      const compiling = new Compiler(schema, "2020-12", limits).compile()
+      let compiled = compiling.next()
+      while (compiled.done !== true) compiled = compiling.next()
+      const node = compiled.value
+      for (let i = 0; i < 8; i++) {
+        const value = valueOf(choose, 4)
+        const { found: expected } = validate(node, value, 1_000_000)
+        const { found, slices } = validate(node, value, 4 + choose.next(4))
+        expect([schema, value, found]).toEqual([schema, value, expected])
+        pauses += slices - 1
+      }
+    }
+    expect(pauses).toBeGreaterThan(1_000)
   }, 60_000)
 })
 

@@ -15,8 +15,10 @@
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
+import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
+import { type Startable, type StartValidation, startValidation } from "./internal/definitions/standardSchema.ts"
 
 /** The bounds of a schema and of the cost of a validation. */
 export type Options = SchemaValidation.Options
@@ -40,7 +42,7 @@ export interface JsonSchema<in out T> {
  * `format` and the `content…` keywords are annotations and not checked (2020-12, "Format-Annotation Vocabulary").
  *
  * An invalid value is refused with its first ten faults. A validation, including patterns and `uniqueItems`, takes
- * linear time in the size of the value.
+ * bounded time, in proportion to the sizes of the schema and the value. For a large value it yields to the event loop.
  *
  * @example
  * const schema = JsonSchema.make<{ readonly id: string }>({
@@ -53,12 +55,20 @@ export const make = <T = JsonObject>(schema: JsonObject | boolean, options: Opti
   let compiled: SchemaValidation.Validation | undefined
   const compile = () => compiled ??= Result.getOrThrow(SchemaValidation.compile(schema, options))
 
-  const validate = (value: unknown): StandardSchemaV1.Result<T> => {
-    const issues = compile().problems(value)
-    return issues.length === 0 ? { value: value as T } : { issues }
+  const resultOf = (value: unknown, issues: ReadonlyArray<SchemaValidation.Problem>): StandardSchemaV1.Result<T> =>
+    issues.length === 0 ? { value: value as T } : { issues }
+  const start: StartValidation<T> = (value) => {
+    const found = compile().start(value)
+    return Effect.isEffect(found) ? Effect.map(found, (issues) => resultOf(value, issues)) : resultOf(value, found)
+  }
+  const validate = (value: unknown): StandardSchemaV1.Result<T> | Promise<StandardSchemaV1.Result<T>> => {
+    const found = start(value)
+    return Effect.isEffect(found) ? Effect.runPromise(found) : found
   }
   const toJsonSchema = () => compile().schema as Record<string, unknown>
-  return {
+  const made: JsonSchema<T> & Startable<T> = {
+    [startValidation]: start,
     "~standard": { version: 1, vendor: "skein", validate, jsonSchema: { input: toJsonSchema, output: toJsonSchema } }
   }
+  return made
 }

@@ -79,9 +79,10 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
    */
   readonly input?: Input | undefined
   /**
-   * The largest number of values in the arguments, nested ones included, if a schema of another library validates them:
-   * 100,000 by default. Arguments with more are refused before validation. Most libraries look for every fault, and
-   * need seconds for a million invalid values.
+   * The largest number of values in the arguments, nested ones included. Arguments with more are refused before
+   * validation. 100,000 by default if a schema of another library validates them: most libraries look for every fault,
+   * and need seconds for a million invalid values. Without a default for the other schemas. An Effect Schema validates
+   * without a pause, a million values in about 0.1 s; `JsonSchema` yields to the event loop.
    */
   readonly maxValues?: number | undefined
   /**
@@ -145,7 +146,7 @@ export const make = <const Name extends string, Input extends AnySchema = {}, Ou
   name: Name,
   options: Options<Input, Output> = {}
 ): Tool<Name, InputOf<Input>, [Output] extends [never] ? never : OutputOf<Output>> => {
-  const { input, maxValues = 100_000, output, ...rest } = options
+  const { input, maxValues, output, ...rest } = options
   return {
     name,
     options: rest,

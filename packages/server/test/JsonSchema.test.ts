@@ -5,6 +5,7 @@ import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as JsonSchema from "@skein/server/JsonSchema"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as kit from "./kit.ts"
 
 type Schema = Parameters<typeof JsonSchema.make>[0]
@@ -294,5 +295,54 @@ describe("as the schema of a tool", () => {
         const error = yield* kit.failure(kit.server(Tool.layer(tool, () => Effect.void)))
         expect((error as DefinitionError).message).toContain("must have \"type\": \"object\" at its root")
       }
+    }))
+})
+
+describe("a value that looks like an effect", () => {
+  it.effect("is returned like any other, with an output schema of each kind", () =>
+    Effect.gen(function*() {
+      const value = { a: { "~effect/Effect": {}, "~effect/Result": {} }, "~effect/Effect": {} }
+      const record = Schema.Record(Schema.String, Schema.Json)
+      const encoded = Tool.make("encoded", { input: record, output: record })
+      const verbatim = Tool.make("verbatim", {
+        input: JsonSchema.make({ type: "object" }),
+        output: JsonSchema.make({ type: "object" })
+      })
+      const client = yield* kit.client(kit.server(
+        Tool.layer(encoded, (given) => Effect.sync(() => given)),
+        Tool.layer(verbatim, (given) => Effect.sync(() => given))
+      ))
+      for (const name of ["encoded", "verbatim"]) {
+        const result = yield* client.call(name, value)
+        expect([name, result.structuredContent]).toEqual([name, value])
+      }
+    }))
+})
+
+describe("a large value", () => {
+  it.effect("does not delay other calls while it is validated, and is validated", () =>
+    Effect.gen(function*() {
+      const input = JsonSchema.make({
+        type: "object",
+        properties: { list: { items: { allOf: Array.from({ length: 5 }, () => ({ type: "integer" })) } } }
+      })
+      const output = JsonSchema.make({ type: "object", properties: { list: { items: { minimum: 1 } } } })
+      const client = yield* kit.client(kit.server(Tool.layer(
+        Tool.make("large", { input, output }),
+        ({ list }) => Effect.succeed({ list })
+      )))
+      const ended: Array<string> = []
+      const call = (name: string, list: ReadonlyArray<unknown>) =>
+        Effect.tap(client.call("large", { list }), () => Effect.sync(() => ended.push(name)))
+      const list = Array.from({ length: 300_000 }, () => 1)
+      const [large, small, wrong] = yield* Effect.all([
+        call("large", list),
+        call("small", [1]),
+        call("wrong", [...list, "x"])
+      ], { concurrency: "unbounded" })
+      expect(ended[0]).toBe("small")
+      expect(large.structuredContent.list).toHaveLength(300_000)
+      expect(small.isError).toBeUndefined()
+      expect(wrong.content[0].text).toContain("Expected integer, got string\n  at [\"list\"][300000]")
     }))
 })

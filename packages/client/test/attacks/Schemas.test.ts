@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ScriptedServer from "@skein/testing/ScriptedServer"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Client from "../../src/Client.ts"
 import * as Elicitation from "../../src/Elicitation.ts"
 import { connect } from "../input/kit.ts"
@@ -139,6 +140,53 @@ describe("the outputSchema of a tool", () => {
         }).pipe(Effect.scoped))
     }
   }
+})
+
+describe("a validation that takes long", () => {
+  const schema = { type: "object", properties: { a: { items: { allOf: many(200, () => ({ minimum: 0 })) } } } }
+  const content = { a: many(500_000, (at) => at % 7) }
+  const connected = Effect.gen(function*() {
+    const server = ScriptedServer.make(
+      ScriptedServer.handshake(
+        "2025-11-25",
+        ({ id, method }: Json, { sendText }: ScriptedServer.ScriptedServer) =>
+          sendText(result(
+            id,
+            JSON.stringify(
+              method === "tools/list"
+                ? { tools: [{ name: "t", inputSchema: { type: "object" }, outputSchema: schema }] }
+                : { content: [], structuredContent: content }
+            )
+          ))
+      )
+    )
+    const client = yield* Client.make(server.transport)
+    yield* client.listTools()
+    return client
+  })
+
+  it.live("yields to timers", () =>
+    Effect.gen(function*() {
+      const client = yield* connected
+      let fired = 0
+      const timer = yield* Effect.forkChild(Effect.forever(Effect.delay(Effect.sync(() => fired++), 1)))
+      const { reason } = yield* Effect.flip(client.callTool("t", {}))
+      yield* Fiber.interrupt(timer)
+      assert.strictEqual(reason._tag, "InvalidResponse")
+      assert.isAbove(fired, 20)
+    }).pipe(Effect.scoped))
+
+  it.live("ends when the call is interrupted", () =>
+    Effect.gen(function*() {
+      const client = yield* connected
+      let fired = 0
+      const call = yield* Effect.forkChild(client.callTool("t", {}))
+      // The validation has started when the timers of the client fire between its parts.
+      for (; fired < 3; fired++) yield* Effect.sleep(1)
+      yield* Fiber.interrupt(call)
+      const [, took] = yield* withCpuTime(Effect.sleep(200))
+      assert.isBelow(took, 100)
+    }).pipe(Effect.scoped))
 })
 
 describe("the requestedSchema of a form", () => {

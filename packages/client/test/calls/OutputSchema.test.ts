@@ -112,10 +112,13 @@ describe("the result of a tool with an outputSchema", () => {
       const free = yield* answering("2025-11-25", schema, { structuredContent })
       assert.isDefined((yield* free.client.callTool("add")).structuredContent)
       const { client } = yield* answering("2025-11-25", schema, { structuredContent }, {
-        validateOutput: { maxSteps: 50 }
+        validateOutput: { maxSteps: 50, maxStepsPerChar: 0 }
       })
       const error = yield* Effect.flip(client.callTool("add"))
-      assert.strictEqual(fieldsOf(error).problems?.[0]?.message, "The validation takes more than 50 steps (maxSteps)")
+      assert.strictEqual(
+        fieldsOf(error).problems?.[0]?.message,
+        "The validation takes more than 50 steps (maxSteps, maxStepsPerChar)"
+      )
     }))
 
   it.effect("list_changed: discards the listed schemas, and uses those of the next listing", () =>
@@ -247,7 +250,7 @@ describe("a hostile outputSchema", () => {
       const error = yield* Effect.flip(client.callTool("add"))
       assert.strictEqual(
         fieldsOf(error).problems?.[0]?.message,
-        "The validation takes more than 5000000 steps (maxSteps)"
+        "The validation takes more than 1002470 steps (maxSteps, maxStepsPerChar)"
       )
     }))
 })

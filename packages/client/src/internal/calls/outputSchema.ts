@@ -8,7 +8,6 @@ import { clip, quote } from "@skein/protocol/Text"
 import type * as SchemaValidation from "@skein/protocol/SchemaValidation"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import { ClientError, InvalidResponse } from "../../ClientError.ts"
 import type { Configured } from "../options.ts"
 
@@ -36,8 +35,12 @@ const textOf = (schema: unknown): string => {
   }
 }
 
+// More keys do not fit into a message.
+const maxKeys = 64
+
 const problemText = ({ message, path }: SchemaValidation.Problem): string => {
-  const at = path.map((key) => JSON.stringify(key)).join("][")
+  // Each key is shortened: together they may be as long as the value.
+  const at = path.slice(0, maxKeys).map((key) => typeof key === "string" ? quote(key) : key).join("][")
   return path.length === 0 ? message : `${message} at [${clip(at)}]`
 }
 
@@ -74,13 +77,9 @@ export class OutputCheck {
       const text = schema instanceof Unkept ? schema.why : textOf(schema)
       if (this.#compiled?.text === text) return Effect.succeed(this.#keep(this.#compiled))
       if (schema instanceof Unkept) return Effect.succeed(this.#unchecked(text, schema.why))
-      return Effect.match(load, {
-        onSuccess: ({ compile }) => {
-          const compiled = compile(schema, this.#compiling.limits)
-          return Result.isSuccess(compiled)
-            ? this.#keep({ text, validation: compiled.success })
-            : this.#unchecked(text, compiled.failure.message)
-        },
+      const compiled = Effect.flatMap(load, ({ compileEffect }) => compileEffect(schema, this.#compiling.limits))
+      return Effect.match(compiled, {
+        onSuccess: (validation) => this.#keep({ text, validation }),
         onFailure: ({ message }) => this.#unchecked(text, message)
       })
     })
@@ -110,7 +109,16 @@ export class OutputCheck {
     if (structuredContent === undefined) {
       return this.#refuse("returned no structured content, although it has an outputSchema", result, [])
     }
-    const problems = validation.problems(structuredContent)
+    const problems = validation.start(structuredContent)
+    return Effect.isEffect(problems)
+      ? Effect.flatMap(problems, (problems) => this.#settle(result, problems))
+      : this.#settle(result, problems)
+  }
+
+  #settle(
+    result: CallToolResult,
+    problems: ReadonlyArray<SchemaValidation.Problem>
+  ): Effect.Effect<CallToolResult, ClientError> {
     return problems.length === 0
       ? Effect.succeed(result)
       : this.#refuse(

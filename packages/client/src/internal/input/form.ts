@@ -27,12 +27,14 @@ export interface Form {
 }
 
 /** Describes why a value of a field is not valid; `undefined` if it is. */
-type Check = (value: unknown) => string | undefined
+type Check = (value: unknown, stepsPerChar: number) => string | undefined
 
-// The validation steps for all forms of one result together, and the minimum for a single field. A form and its
-// defaults are validated synchronously.
-const maxSteps = 5_000_000
-const leastSteps = 10_000
+// A form and its defaults are validated without a pause, so all of them together are bounded: the characters of the
+// properties as JSON, and the steps, which a field gets by its share, its schema and its value.
+const maxFormChars = 131_072
+const sharedSteps = 100_000
+const stepsPerDefaultChar = 4
+const stepsPerContentChar = 20
 
 // The formats of text fields. All of these expressions take linear time.
 
@@ -59,22 +61,36 @@ const formats: { readonly [format: string]: (text: string) => boolean } = {
 const hasFormat = (format: string, value: unknown): boolean =>
   typeof value !== "string" || !Object.hasOwn(formats, format) || formats[format]!(value)
 
-const fieldOf = (schema: RequestedSchema["properties"][string], steps: number): Result.Result<Check, string> => {
+/** The characters of a value, without those that JSON adds. */
+const charsOf = (value: unknown): number =>
+  typeof value === "string"
+    ? value.length
+    : Array.isArray(value)
+    ? value.reduce((sum, item) => sum + charsOf(item), 2)
+    : 8
+
+const fieldOf = (
+  { problems }: SchemaValidation.Validation,
+  name: string,
+  schema: RequestedSchema["properties"][string],
+  steps: number
+): Check => {
   const format = "format" in schema ? schema.format : undefined
-  return Result.mapBoth(SchemaValidation.compile(schema, { maxSteps: steps }), {
-    onFailure: ({ message }) => message,
-    onSuccess: ({ problems }) => (value: unknown) => {
-      // `NaN` and the infinities have no JSON form.
-      if (typeof value === "number" && !Number.isFinite(value)) return "is not a finite number"
-      if (problems(value).length > 0) return "does not match the schema of the field"
-      return format === undefined || hasFormat(format, value) ? undefined : `is not in the format ${format}`
+  return (value, stepsPerChar) => {
+    // `NaN` and the infinities have no JSON form.
+    if (typeof value === "number" && !Number.isFinite(value)) return "is not a finite number"
+    // Entries define own members, so that a field may be called `__proto__`.
+    const content = Object.fromEntries([[name, value]])
+    if (problems(content, steps + stepsPerChar * charsOf(value)).length > 0) {
+      return "does not match the schema of the field"
     }
-  })
+    return format === undefined || hasFormat(format, value) ? undefined : `is not in the format ${format}`
+  }
 }
 
 /**
- * Reads a form. `forms` is the number of forms that share the validation steps. Fails with a one-line reason if the
- * form cannot be used.
+ * Reads a form. `forms` is the number of forms that share the bounds. Fails with a one-line reason if the form cannot
+ * be used.
  */
 export const readForm = (
   { properties, required = [] }: RequestedSchema,
@@ -85,14 +101,16 @@ export const readForm = (
   const defaults = new Map<string, ElicitValue>()
   const given = Object.entries(properties)
   if (given.length > maxFields) return Result.fail(`The form has ${given.length} fields, more than ${maxFields}`)
-  const steps = Math.floor(Math.max(leastSteps, maxSteps / given.length) / forms)
+  const maxSchemaChars = Math.floor(maxFormChars / forms)
+  const compiled = SchemaValidation.compile({ properties }, { maxSchemaChars })
+  if (Result.isFailure(compiled)) return Result.fail(`The form cannot be used: ${compiled.failure.message}`)
+  const share = Math.floor(sharedSteps / (forms * given.length))
   for (const [name, schema] of given) {
-    const field = fieldOf(schema, steps)
-    if (Result.isFailure(field)) return Result.fail(`The field ${quote(name)} cannot be used: ${field.failure}`)
-    fields.set(name, field.success)
+    const check = fieldOf(compiled.success, name, schema, share + JSON.stringify(schema).length)
+    fields.set(name, check)
     const { default: value } = schema
     // A default that its own schema refuses is ignored.
-    if (value !== undefined && field.success(value) === undefined) defaults.set(name, value)
+    if (value !== undefined && check(value, stepsPerDefaultChar) === undefined) defaults.set(name, value)
   }
   const unknown = required.find((name) => !fields.has(name))
   if (unknown !== undefined) return Result.fail(`The form requires ${quote(unknown)}, and has no such field`)
@@ -103,7 +121,7 @@ export const readForm = (
     for (const [name, check] of fields) {
       const value = Object.hasOwn(content, name) ? content[name] : defaults.get(name)
       if (value === undefined) continue
-      const wrong = check(value)
+      const wrong = check(value, stepsPerContentChar)
       if (wrong !== undefined) return Result.fail(`the value of ${quote(name)} ${wrong}`)
       settled.push([name, value])
     }

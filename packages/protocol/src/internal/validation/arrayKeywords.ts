@@ -1,11 +1,10 @@
 /**
  * The keywords for arrays.
  */
-import { isBoolean, isList, type Keyword, type KeywordReader } from "./keywordReader.ts"
+import { isBoolean, isList, type Keyword, type KeywordReader, type NamedKeyword } from "./keywordReader.ts"
 import type { SchemaNode } from "./schemaNode.ts"
 import { countRule } from "./scalarKeywords.ts"
-import { areUnique } from "./values.ts"
-import type { ValidationState } from "./validationState.ts"
+import { areUnique } from "./uniqueItems.ts"
 
 const itemCount: Keyword = (keywords) =>
   countRule((value) => isList(value) ? value.length : undefined, keywords, "minItems", "maxItems", "items")
@@ -15,30 +14,37 @@ const unique: Keyword = (keywords) => {
   return (value, state) => !isList(value) || areUnique(value, state) || state.report("Expected unique items")
 }
 
-/** Checks the items from an index on. Stops at the first problem if only the outcome counts. */
-const eachItem = (node: SchemaNode, value: ReadonlyArray<unknown>, from: number, state: ValidationState): boolean => {
-  let ok = true
-  for (let index = from; index < value.length && (ok || !state.stopAtFirst); index++) {
-    if (!node.checkAt(index, value[index], state)) ok = false
-  }
-  return ok
+/** Where a loop over items continues after a pause. */
+interface Position {
+  readonly index: number
+  readonly ok: boolean
 }
 
 const items: Keyword = (keywords) => {
   const old = keywords.document.dialect === "draft-07"
   const isTuple = old && isList(keywords.schema["items"])
-  const first = isTuple ? tuple(keywords) : old ? undefined : keywords.list("prefixItems")
+  const first = (isTuple ? tuple(keywords) : old ? undefined : keywords.list("prefixItems")) ?? []
   const rest = keywords.schemaAt(isTuple ? "additionalItems" : "items")
-  if (first === undefined && rest === undefined) return undefined
-  const length = first?.length ?? 0
+  if (first.length === 0 && rest === undefined) return undefined
   return (value, state, evaluated) => {
     if (!isList(value)) return true
+    const end = rest === undefined ? Math.min(first.length, value.length) : value.length
+    let index = 0
     let ok = true
-    for (let index = 0; index < Math.min(length, value.length) && (ok || !state.stopAtFirst); index++) {
-      if (!first![index]!.checkAt(index, value[index], state)) ok = false
+    if (state.isResuming) ({ index, ok } = state.resume<Position>())
+    try {
+      for (; index < end && (ok || !state.stopAtFirst); index++) {
+        const node = index < first.length ? first[index]! : rest!
+        if (!node.checkAt(index, value[index], state)) ok = false
+      }
+    } catch (error) {
+      throw state.save(error, { index, ok } satisfies Position)
     }
-    if (rest !== undefined && (ok || !state.stopAtFirst) && !eachItem(rest, value, length, state)) ok = false
-    if (evaluated !== undefined) evaluated.items = rest === undefined ? Math.max(evaluated.items, length) : Infinity
+    if (evaluated !== undefined) {
+      evaluated.items = rest === undefined
+        ? Math.max(evaluated.items, first.length)
+        : Infinity
+    }
     return ok
   }
 }
@@ -55,16 +61,22 @@ const contains: Keyword = (keywords) => {
   if (node === undefined) return undefined
   return (value, state, evaluated) => {
     if (!isList(value)) return true
+    let index = 0
     let count = 0
-    state.withoutProblems(() => {
-      for (let index = 0; index < value.length; index++) {
+    if (state.isResuming) ({ count, index } = state.resume<{ readonly count: number; readonly index: number }>())
+    const { stopAtFirst } = state
+    state.stopAtFirst = true
+    try {
+      for (; index < value.length; index++) {
         if (evaluated === undefined && max === undefined && count >= min) break
         if (!node.check(value[index], state)) continue
         count++
-        evaluated?.indices.add(index)
+        evaluated?.add(index, value.length, state)
       }
-      return true
-    })
+    } catch (error) {
+      throw state.save(error, { count, index })
+    }
+    state.stopAtFirst = stopAtFirst
     if (count < min) return state.report(`Expected at least ${min} items that match the schema in \`contains\``)
     return max === undefined || count <= max ||
       state.report(`Expected at most ${max} items that match the schema in \`contains\``)
@@ -78,14 +90,16 @@ export const unevaluatedItems: Keyword = (keywords) => {
   keywords.node.tracksEvaluation = true
   return (value, state, evaluated) => {
     if (!isList(value)) return true
+    let index = Math.min(evaluated!.items, value.length)
     let ok = true
-    for (
-      let index = Math.min(evaluated!.items, value.length);
-      index < value.length && (ok || !state.stopAtFirst);
-      index++
-    ) {
-      state.spend(1)
-      if (!evaluated!.indices.has(index) && !node.checkAt(index, value[index], state)) ok = false
+    if (state.isResuming) ({ index, ok } = state.resume<Position>())
+    try {
+      for (; index < value.length && (ok || !state.stopAtFirst); index++) {
+        state.spend(1)
+        if (!evaluated!.has(index) && !node.checkAt(index, value[index], state)) ok = false
+      }
+    } catch (error) {
+      throw state.save(error, { index, ok } satisfies Position)
     }
     if (ok) evaluated!.items = Infinity
     return ok
@@ -93,4 +107,9 @@ export const unevaluatedItems: Keyword = (keywords) => {
 }
 
 /** The keywords of this module except `unevaluatedItems`. */
-export const arrayKeywords: ReadonlyArray<Keyword> = [itemCount, unique, items, contains]
+export const arrayKeywords: ReadonlyArray<NamedKeyword> = [
+  [["minItems", "maxItems"], itemCount],
+  [["uniqueItems"], unique],
+  [["items", "prefixItems", "additionalItems"], items],
+  [["contains", "minContains", "maxContains"], contains]
+]

@@ -6,64 +6,131 @@ import { isObject, type JsonObject } from "../../JsonRpc.ts"
 import { clip, quote } from "../../Text.ts"
 import { arrayKeywords, unevaluatedItems } from "./arrayKeywords.ts"
 import { compositionKeywords, definitions, reference } from "./compositionKeywords.ts"
-import { type Keyword, KeywordReader } from "./keywordReader.ts"
+import { type Keyword, KeywordReader, type NamedKeyword } from "./keywordReader.ts"
+import { Patterns } from "./pattern.ts"
 import { objectKeywords, unevaluatedProperties } from "./objectKeywords.ts"
 import { scalarKeywords } from "./scalarKeywords.ts"
-import { type Dialect, type Rule, type SchemaDocument, SchemaNode, type SchemaPath, Unusable } from "./schemaNode.ts"
-import { BudgetExceeded, type Problem, ValidationState } from "./validationState.ts"
+import { hashable } from "./values.ts"
+import {
+  type Dialect,
+  rootPath,
+  type Rule,
+  type SchemaDocument,
+  SchemaNode,
+  type SchemaPath,
+  Unusable
+} from "./schemaNode.ts"
 
-/** The bounds of a schema and of one validation; `SchemaValidation.Options` describes them. */
+/** The bounds of a schema; `SchemaValidation.Options` describes them. */
 export interface Limits {
   readonly maxDepth: number
   readonly maxSchemas: number
-  readonly maxSteps: number
   readonly nativePatterns: boolean
 }
 
 /** Describes the position of a problem in the schema, as a JSON Pointer of at most 128 characters. */
 const positionOf = (path: SchemaPath): string => {
-  const pointer = path.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("")
+  let pointer = ""
+  for (let at = path; at.parent !== undefined; at = at.parent) {
+    pointer = `/${at.key.replaceAll("~", "~0").replaceAll("/", "~1")}${pointer}`
+  }
   return pointer === "" ? "" : ` at #${clip(pointer)}`
 }
 
-/** The only keywords beside a `$ref` in draft-07, which ignores all others. */
-const besideReference = [definitions, reference("$ref")]
-
-const shared = [...besideReference, ...scalarKeywords, ...objectKeywords, ...arrayKeywords, ...compositionKeywords]
-
-const keywordsOf: { readonly [D in Dialect]: ReadonlyArray<Keyword> } = {
-  "draft-07": shared,
-  "2020-12": [...shared, reference("$dynamicRef"), unevaluatedItems, unevaluatedProperties]
+/** The keywords of a dialect in the order in which they apply, and their positions in it by their names. */
+interface Vocabulary {
+  readonly keywords: ReadonlyArray<Keyword>
+  readonly positions: ReadonlyMap<string, ReadonlyArray<number>>
 }
+
+const vocabulary = (named: ReadonlyArray<NamedKeyword>): Vocabulary => {
+  const positions = new Map<string, Array<number>>()
+  for (const [position, [names]] of named.entries()) {
+    for (const name of names) positions.set(name, [...positions.get(name) ?? [], position])
+  }
+  return { keywords: named.map(([, keyword]) => keyword), positions }
+}
+
+const shared: ReadonlyArray<NamedKeyword> = [
+  definitions,
+  reference("$ref"),
+  ...scalarKeywords,
+  ...objectKeywords,
+  ...arrayKeywords,
+  ...compositionKeywords
+]
+
+const vocabularies: { readonly [D in Dialect]: Vocabulary } = {
+  "draft-07": vocabulary(shared),
+  "2020-12": vocabulary([
+    ...shared,
+    reference("$dynamicRef"),
+    [["unevaluatedItems"], unevaluatedItems],
+    [["unevaluatedProperties"], unevaluatedProperties]
+  ])
+}
+
+/** In draft-07 all other keywords beside a `$ref` are ignored. */
+const besideReference = vocabulary([definitions, reference("$ref")])
+
+const none: ReadonlyArray<number> = []
 
 const acceptAll: SchemaNode = new SchemaNode()
 const refuseAll: SchemaNode = new SchemaNode([(_, state) => state.report("Unexpected value")])
 
+/** A schema whose rules are not compiled yet. */
+interface Pending {
+  readonly node: SchemaNode
+  readonly path: SchemaPath
+  readonly schema: JsonObject
+}
+
+// This many subschemas take a few milliseconds.
+const nodesPerSlice = 500
+
 /** Compiles the schemas of one document. */
 export class Compiler implements SchemaDocument {
   readonly dialect: Dialect
-  readonly nativePatterns: boolean
-  propertyEscapes = 0
+  readonly patterns: Patterns
   readonly #root: unknown
   readonly #limits: Limits
   readonly #nodes = new Map<object, SchemaNode>()
-  readonly #anchors = new Map<string, JsonObject>()
+  readonly #anchors = new Map<unknown, JsonObject>()
+  readonly #pending: Array<Pending> = []
+  #compiled = 0
   readonly #references: Array<() => void> = []
 
   constructor(root: unknown, dialect: Dialect, limits: Limits) {
     this.#root = root
     this.dialect = dialect
     this.#limits = limits
-    this.nativePatterns = limits.nativePatterns
+    this.patterns = new Patterns(limits.nativePatterns)
   }
 
-  compile(): SchemaNode {
-    const root = this.node(this.#root, [])
+  /** Compiles the schema. It yields when it has worked for some milliseconds. */
+  *compile(): Generator<undefined, SchemaNode> {
+    const root = this.node(this.#root, rootPath)
+    yield* this.#compilePending()
     // All anchors are known now. A reference can lead to an object that is not a subschema elsewhere, with references
     // of its own.
-    for (let next = this.#references.shift(); next !== undefined; next = this.#references.shift()) next()
+    for (const resolve of this.#references) {
+      resolve()
+      yield* this.#compilePending()
+    }
     this.#count(root)
     return root
+  }
+
+  *#compilePending(): Generator<undefined, void> {
+    for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) {
+      const before = this.#nodes.size
+      this.#compileRules(next)
+      // A keyword makes all nodes of its subschemas at once.
+      this.#compiled += 1 + ((this.#nodes.size - before) >> 3)
+      if (this.#compiled < nodesPerSlice) continue
+      this.#compiled = 0
+      yield
+    }
   }
 
   refuse(problem: string, path: SchemaPath): never {
@@ -83,13 +150,24 @@ export class Compiler implements SchemaDocument {
     }
     const node = new SchemaNode()
     this.#nodes.set(schema, node)
-    this.#identify(schema, path)
-    const keywords = new KeywordReader(schema, node, this, path)
-    const all = this.dialect === "draft-07" && Object.hasOwn(schema, "$ref")
-      ? besideReference
-      : keywordsOf[this.dialect]
-    node.rules = all.map((keyword) => keyword(keywords)).filter((rule) => rule !== undefined)
+    this.#pending.push({ node, path, schema })
     return node
+  }
+
+  #compileRules({ node, path, schema }: Pending): void {
+    this.#identify(schema, path)
+    const reader = new KeywordReader(schema, node, this, path)
+    const { keywords, positions } = this.dialect === "draft-07" && Object.hasOwn(schema, "$ref")
+      ? besideReference
+      : vocabularies[this.dialect]
+    const present = new Set<number>()
+    for (const name of Object.keys(schema)) for (const position of positions.get(name) ?? none) present.add(position)
+    const rules: Array<Rule> = []
+    for (const position of present.size > 1 ? [...present].sort((a, b) => a - b) : present) {
+      const rule = keywords[position]!(reader)
+      if (rule !== undefined) rules.push(rule)
+    }
+    node.rules = rules
   }
 
   // "Implementations MUST NOT automatically dereference `$ref` values that resolve to a network URI" (2026-07-28).
@@ -120,8 +198,8 @@ export class Compiler implements SchemaDocument {
 
   #anchor(name: unknown, schema: JsonObject, path: SchemaPath): void {
     if (typeof name !== "string") this.refuse("An anchor must be a string", path)
-    else if (this.#anchors.has(name)) this.refuse(`The anchor ${quote(name)} occurs twice`, path)
-    else this.#anchors.set(name, schema)
+    else if (this.#anchors.has(hashable(name))) this.refuse(`The anchor ${quote(name)} occurs twice`, path)
+    else this.#anchors.set(hashable(name), schema)
   }
 
   #resolve(reference: string, path: SchemaPath): unknown {
@@ -133,7 +211,7 @@ export class Compiler implements SchemaDocument {
     }
     const missing = () => this.refuse(`The target of the reference ${quote(reference)} does not exist`, path)
     if (fragment === "") return this.#root
-    if (!fragment.startsWith("/")) return this.#anchors.get(fragment) ?? missing()
+    if (!fragment.startsWith("/")) return this.#anchors.get(hashable(fragment)) ?? missing()
     let at: unknown = this.#root
     for (const step of fragment.slice(1).split("/")) {
       const key = step.replaceAll("~1", "/").replaceAll("~0", "~")
@@ -154,8 +232,10 @@ export class Compiler implements SchemaDocument {
     const visit = (node: SchemaNode): number => {
       const known = counts.get(node)
       if (known !== undefined) return known
-      if (open.has(node)) return this.refuse("A cycle of references applies a schema to the same value", [])
-      if (open.size > maxChain) return this.refuse(`A chain has more than ${maxChain} references`, [])
+      if (open.has(node)) {
+        return this.refuse("A cycle of references applies a schema to the same value", rootPath)
+      }
+      if (open.size > maxChain) return this.refuse(`A chain has more than ${maxChain} references`, rootPath)
       open.add(node)
       const count = node.inPlace.reduce((sum, other) => sum + visit(other), 1)
       open.delete(node)
@@ -164,7 +244,10 @@ export class Compiler implements SchemaDocument {
     }
     for (const node of [root, ...this.#nodes.values()]) {
       if (visit(node) > this.#limits.maxSchemas) {
-        this.refuse(`More than ${this.#limits.maxSchemas} subschemas apply to the same value (maxSchemas)`, [])
+        this.refuse(
+          `More than ${this.#limits.maxSchemas} subschemas apply to the same value (maxSchemas)`,
+          rootPath
+        )
       }
     }
   }
@@ -172,17 +255,3 @@ export class Compiler implements SchemaDocument {
 
 // Less than the nesting that a validation allows (`maxDepth` of `validationState`).
 const maxChain = 200
-
-/** Validates a value and returns its problems. If the validation exceeds its budget, that is the only problem. */
-export const problemsOf = (node: SchemaNode, value: unknown, { maxSteps }: Limits): ReadonlyArray<Problem> => {
-  try {
-    if (node.check(value, new ValidationState(maxSteps, true))) return []
-    // The second run collects the problems. The first one only decides, and needs no messages.
-    const state = new ValidationState(maxSteps, false)
-    node.check(value, state)
-    return state.problems
-  } catch (error) {
-    if (error instanceof BudgetExceeded) return [{ message: error.message, path: [] }]
-    throw error
-  }
-}

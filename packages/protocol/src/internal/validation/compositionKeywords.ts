@@ -1,8 +1,8 @@
 /**
  * The keywords that apply other schemas to the same value: `allOf`, `anyOf`, `oneOf`, `not`, `if` and references.
  */
-import type { Keyword } from "./keywordReader.ts"
-import type { SchemaNode } from "./schemaNode.ts"
+import type { Keyword, NamedKeyword } from "./keywordReader.ts"
+import { pathTo, type SchemaNode } from "./schemaNode.ts"
 import type { ValidationState } from "./validationState.ts"
 
 const allOf: Keyword = (keywords) => {
@@ -11,20 +11,33 @@ const allOf: Keyword = (keywords) => {
   return (value, state, evaluated) => state.every(nodes, (node) => node.check(value, state, evaluated))
 }
 
+/** Where a loop over alternatives continues after a pause. */
+interface Position {
+  readonly index: number
+  /** The number of alternatives that the value matches. */
+  readonly count: number
+}
+
 const anyOf: Keyword = (keywords) => {
   const nodes = keywords.list("anyOf")?.map((node) => keywords.inPlace(node))
   if (nodes === undefined) return undefined
   return (value, state, evaluated) => {
-    let ok = false
-    state.withoutProblems(() => {
-      for (const node of nodes) {
-        if (node.check(value, state, evaluated)) ok = true
-        // The other schemas evaluate members and items too, which counts where evaluation is tracked.
-        if (ok && evaluated === undefined) break
+    let index = 0
+    let count = 0
+    if (state.isResuming) ({ count, index } = state.resume<Position>())
+    const { stopAtFirst } = state
+    state.stopAtFirst = true
+    try {
+      // Where evaluation is tracked, the schemas after the first match evaluate members and items too.
+      for (; index < nodes.length && (count === 0 || evaluated !== undefined); index++) {
+        if (nodes[index]!.check(value, state, evaluated)) count++
       }
-      return ok
-    })
-    return ok || reportNone(nodes, value, state, "Expected a value that matches at least one schema in `anyOf`")
+      state.stopAtFirst = stopAtFirst
+      return count > 0 ||
+        reportNone(nodes, value, state, "Expected a value that matches at least one schema in `anyOf`")
+    } catch (error) {
+      throw state.save(error, { count, index } satisfies Position)
+    }
   }
 }
 
@@ -32,15 +45,21 @@ const oneOf: Keyword = (keywords) => {
   const nodes = keywords.list("oneOf")?.map((node) => keywords.inPlace(node))
   if (nodes === undefined) return undefined
   return (value, state, evaluated) => {
+    let index = 0
     let count = 0
-    state.withoutProblems(() => {
-      for (const node of nodes) if (count < 2 && node.check(value, state, evaluated)) count++
-      return true
-    })
-    if (count === 1) return true
-    return count > 1
-      ? state.report("Expected a value that matches only one schema in `oneOf`")
-      : reportNone(nodes, value, state, "Expected a value that matches one schema in `oneOf`")
+    if (state.isResuming) ({ count, index } = state.resume<Position>())
+    const { stopAtFirst } = state
+    state.stopAtFirst = true
+    try {
+      for (; index < nodes.length && count < 2; index++) if (nodes[index]!.check(value, state, evaluated)) count++
+      state.stopAtFirst = stopAtFirst
+      if (count === 1) return true
+      return count > 1
+        ? state.report("Expected a value that matches only one schema in `oneOf`")
+        : reportNone(nodes, value, state, "Expected a value that matches one schema in `oneOf`")
+    } catch (error) {
+      throw state.save(error, { count, index } satisfies Position)
+    }
   }
 }
 
@@ -73,27 +92,41 @@ const conditional: Keyword = (keywords) => {
   if (condition === undefined) return undefined
   for (const node of [condition, then, otherwise]) if (node !== undefined) keywords.inPlace(node)
   return (value, state, evaluated) => {
-    const branch = state.withoutProblems(() => condition.check(value, state, evaluated)) ? then : otherwise
-    return branch === undefined || branch.check(value, state, evaluated)
+    let holds = state.isResuming ? state.resume<boolean | undefined>() : undefined
+    try {
+      holds ??= state.withoutProblems(() => condition.check(value, state, evaluated))
+      const branch = holds ? then : otherwise
+      return branch === undefined || branch.check(value, state, evaluated)
+    } catch (error) {
+      throw state.save(error, holds)
+    }
   }
 }
 
 /** `$ref` and `$dynamicRef`. */
-export const reference = (keyword: "$ref" | "$dynamicRef"): Keyword => (keywords) => {
-  const { document, node, path, schema } = keywords
-  if (!Object.hasOwn(schema, keyword)) return undefined
-  // A document is a single resource, so a dynamic reference has the same target as a plain one.
-  return document.reference(schema[keyword], node, [...path, keyword])
+export const reference = (name: "$ref" | "$dynamicRef"): NamedKeyword => {
+  const keyword: Keyword = ({ document, node, path, schema }) => {
+    if (!Object.hasOwn(schema, name)) return undefined
+    // A document is a single resource, so a dynamic reference has the same target as a plain one.
+    return document.reference(schema[name], node, pathTo(path, name))
+  }
+  return [[name], keyword]
 }
 
 /**
  * `$defs` and `definitions`. Their schemas are compiled although nothing may refer to them, because they must be valid.
  */
-export const definitions: Keyword = (keywords) => {
-  keywords.map("$defs")
-  keywords.map("definitions")
+export const definitions: NamedKeyword = [["$defs", "definitions"], (keywords) => {
+  keywords.entries("$defs")
+  keywords.entries("definitions")
   return undefined
-}
+}]
 
 /** The keywords of this module except references and definitions. */
-export const compositionKeywords: ReadonlyArray<Keyword> = [allOf, anyOf, oneOf, not, conditional]
+export const compositionKeywords: ReadonlyArray<NamedKeyword> = [
+  [["allOf"], allOf],
+  [["anyOf"], anyOf],
+  [["oneOf"], oneOf],
+  [["not"], not],
+  [["if", "then", "else"], conditional]
+]

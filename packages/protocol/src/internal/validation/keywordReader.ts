@@ -4,14 +4,17 @@
  */
 import { isObject, type JsonObject } from "../../JsonRpc.ts"
 import { clip } from "../../Text.ts"
-import type { Rule, SchemaDocument, SchemaNode, SchemaPath } from "./schemaNode.ts"
-import { compilePattern, type Test } from "./pattern.ts"
+import { pathTo, type Rule, type SchemaDocument, type SchemaNode, type SchemaPath } from "./schemaNode.ts"
+import type { Test } from "./automaton.ts"
 
 /**
  * Compiles one keyword, or several that depend on each other, to a rule. Returns `undefined` if the schema does not
  * have the keyword.
  */
 export type Keyword = (keywords: KeywordReader) => Rule | undefined
+
+/** A keyword with the names that it reads. It is compiled for the schemas that have one of the names. */
+export type NamedKeyword = readonly [names: ReadonlyArray<string>, keyword: Keyword]
 
 /** The keywords of one schema. */
 export class KeywordReader {
@@ -49,7 +52,7 @@ export class KeywordReader {
 
   schemaAt(keyword: string): SchemaNode | undefined {
     if (!Object.hasOwn(this.schema, keyword)) return undefined
-    return this.document.node(this.schema[keyword], [...this.path, keyword])
+    return this.document.node(this.schema[keyword], pathTo(this.path, keyword))
   }
 
   /** Records that a schema applies to the same value as this one, and returns it. */
@@ -60,36 +63,26 @@ export class KeywordReader {
 
   list(keyword: string): ReadonlyArray<SchemaNode> | undefined {
     const schemas = this.read(keyword, isFilled, "a list of schemas that is not empty")
-    return schemas?.map((schema, index) => this.document.node(schema, [...this.path, keyword, String(index)]))
+    const path = pathTo(this.path, keyword)
+    return schemas?.map((schema, index) => this.document.node(schema, pathTo(path, String(index))))
   }
 
-  map(keyword: string): ReadonlyMap<string, SchemaNode> | undefined {
+  entries(keyword: string): ReadonlyArray<readonly [key: string, node: SchemaNode]> | undefined {
     const schemas = this.read(keyword, isObject, "an object of schemas")
     if (schemas === undefined) return undefined
-    return new Map(
-      Object.entries(schemas).map(([key, schema]) => [key, this.document.node(schema, [...this.path, keyword, key])])
-    )
+    const path = pathTo(this.path, keyword)
+    return Object.entries(schemas).map(([key, schema]) => [key, this.document.node(schema, pathTo(path, key))])
   }
 
   pattern(source: string): Test {
-    this.document.propertyEscapes += source.split(/\\p/i).length - 1
-    if (this.document.propertyEscapes > maxPropertyEscapes && !this.document.nativePatterns) {
-      return this.document.refuse(
-        `The patterns have more than ${maxPropertyEscapes} Unicode property escapes`,
-        this.path
-      )
-    }
     try {
-      return compilePattern(source, this.document.nativePatterns)
+      return this.document.patterns.compile(source)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       return this.document.refuse(`The pattern ${quote(source)} cannot be used (${reason})`, this.path)
     }
   }
 }
-
-// For each Unicode property escape, `RegExp` takes as long as for a hundred letters or more.
-const maxPropertyEscapes = 256
 
 export const areTexts = (value: unknown): value is ReadonlyArray<string> =>
   Array.isArray(value) && value.every((item) => typeof item === "string")
@@ -98,5 +91,29 @@ export const isList = (value: unknown): value is ReadonlyArray<unknown> => Array
 export const isText = (value: unknown): value is string => typeof value === "string"
 export const isBoolean = (value: unknown): value is boolean => typeof value === "boolean"
 
-/** Writes a value of the schema for an error message, as JSON of at most 200 characters. */
-export const quote = (value: unknown): string => clip(JSON.stringify(value), 200)
+// The most characters of a value of the schema in an error message.
+const maxQuoted = 200
+
+/**
+ * Writes a value of the schema for an error message, as JSON of at most 200 characters. It reads only as much of the
+ * value: a large value may occur in many messages.
+ */
+export const quote = (value: unknown): string => clip(write(value, maxQuoted + 1), maxQuoted)
+
+const write = (value: unknown, room: number): string => {
+  if (typeof value === "string") return JSON.stringify(value.length > room ? value.slice(0, room) : value)
+  if (typeof value !== "object" || value === null) return String(value)
+  // `for … in` would list all indices of an array.
+  const keys = Array.isArray(value) ? undefined : Object.keys(value)
+  const parts = keys ?? value as ReadonlyArray<unknown>
+  let text = keys === undefined ? "[" : "{"
+  for (let index = 0; index < parts.length && text.length <= room; index++) {
+    if (index > 0) text += ","
+    if (keys === undefined) text += write(parts[index], room - text.length)
+    else {
+      text += `${write(keys[index], room - text.length)}:`
+      text += write((value as JsonObject)[keys[index]!], room - text.length)
+    }
+  }
+  return text + (keys === undefined ? "]" : "}")
+}

@@ -1,9 +1,18 @@
 /**
  * The keywords for values of any type (`type`, `const`, `enum`), for numbers and for strings.
  */
-import { isFilled, isList, isText, type Keyword, type KeywordReader, quote } from "./keywordReader.ts"
+import {
+  isFilled,
+  isList,
+  isText,
+  type Keyword,
+  type KeywordReader,
+  type NamedKeyword,
+  quote
+} from "./keywordReader.ts"
 import type { Rule } from "./schemaNode.ts"
-import { isMultipleOf, isSame, kindOf, lengthOf } from "./values.ts"
+import { maxSetText } from "./uniqueItems.ts"
+import { hashable, isMultipleOf, isSame, kindOf, lengthOf } from "./values.ts"
 import type { ValidationState } from "./validationState.ts"
 
 const kinds: ReadonlySet<unknown> = new Set(["null", "boolean", "object", "array", "number", "string", "integer"])
@@ -32,14 +41,35 @@ const constant: Keyword = ({ schema }) => {
 const enumeration: Keyword = (keywords) => {
   const values = keywords.read("enum", isList, "a list")
   if (values === undefined) return undefined
-  const plain = new Set(values.filter((value) => typeof value !== "object" || value === null))
-  const others = values.filter((value) => typeof value === "object" && value !== null)
-  const expected = `Expected one of ${quote(values)}`
-  const isOther = (value: unknown, state: ValidationState): boolean => {
-    state.spend(others.length)
-    return others.some((other) => isSame(other, value, state))
+  const scalars = new Set<unknown>()
+  const others: Array<unknown> = []
+  let longTexts = 0
+  for (const value of values) {
+    if (typeof value === "object" && value !== null) others.push(value)
+    else scalars.add(hashable(value))
+    if (isText(value) && value.length > maxSetText) longTexts++
   }
-  return (value, state) => plain.has(value) || isOther(value, state) || state.report(expected)
+  const expected = `Expected one of ${quote(values)}`
+  return (value, state) => {
+    if (typeof value !== "object" || value === null) {
+      if (isText(value) && value.length > maxSetText) state.count((1 + longTexts) * (value.length >> 6))
+      return scalars.has(hashable(value)) || state.report(expected)
+    }
+    return isOneOf(others, value, state) || state.report(expected)
+  }
+}
+
+const isOneOf = (values: ReadonlyArray<unknown>, value: unknown, state: ValidationState): boolean => {
+  let index = state.isResuming ? state.resume<number>() : 0
+  try {
+    for (; index < values.length; index++) {
+      state.spend(1)
+      if (isSame(values[index], value, state)) return true
+    }
+  } catch (error) {
+    throw state.save(error, index)
+  }
+  return false
 }
 
 /** Makes a rule for numbers. Other values are valid. */
@@ -69,10 +99,16 @@ const multipleOf: Keyword = (keywords) => {
 const text: Keyword = (keywords) => {
   const of = (value: unknown, state: ValidationState): number | undefined => {
     if (!isText(value)) return undefined
-    state.spend(value.length >> 6)
+    state.count(value.length >> 4)
     return lengthOf(value)
   }
-  return countRule(of, keywords, "minLength", "maxLength", "characters")
+  const exact = countRule(of, keywords, "minLength", "maxLength", "characters")
+  if (exact === undefined) return undefined
+  const least = (keywords.count("minLength") ?? 0) * 2
+  const most = keywords.count("maxLength") ?? Infinity
+  // A character has one or two units.
+  return (value, state, evaluated) =>
+    (isText(value) && value.length >= least && value.length <= most) || exact(value, state, evaluated)
 }
 
 const pattern: Keyword = (keywords) => {
@@ -103,12 +139,12 @@ export const countRule = (
 }
 
 /** The keywords of this module. */
-export const scalarKeywords: ReadonlyArray<Keyword> = [
-  type,
-  constant,
-  enumeration,
-  ...comparisons.map(comparison),
-  multipleOf,
-  text,
-  pattern
+export const scalarKeywords: ReadonlyArray<NamedKeyword> = [
+  [["type"], type],
+  [["const"], constant],
+  [["enum"], enumeration],
+  ...comparisons.map((one): NamedKeyword => [[one[0]], comparison(one)]),
+  [["multipleOf"], multipleOf],
+  [["minLength", "maxLength"], text],
+  [["pattern"], pattern]
 ]

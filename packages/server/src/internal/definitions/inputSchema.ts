@@ -4,35 +4,37 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
 import type { ObjectSchema } from "@skein/protocol/Tool"
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
 import * as jsonSchema from "./jsonSchema.ts"
 import * as standardSchema from "./standardSchema.ts"
 
-/** A value, or a promise of it. */
-export type MaybePromise<A> = A | PromiseLike<A>
-
 /** Reads the arguments of a call. */
 export interface Reader<out A> {
   /** Makes the JSON Schema for clients. Throws if the schema has none. */
   readonly jsonSchema: () => ObjectSchema
   /** Compiles the function that decodes the arguments, or returns a message about their faults. */
-  readonly compile: () => (value: unknown) => MaybePromise<Result.Result<A, string>>
+  readonly compile: () => (value: unknown) => standardSchema.Later<Result.Result<A, string>>
 }
 
 /** Writes the structured content of a result. */
-export interface Writer<in A> {
+export type Writer<A> = Encoder<A> | Validator<A>
+
+interface Encoder<in A> {
+  readonly foreign: false
   /** Makes the JSON Schema for clients. Throws if the schema has none. */
   readonly jsonSchema: () => JsonObject
-  /** Whether the schema is of another library and may validate asynchronously. */
-  readonly foreign: boolean
-  /**
-   * Compiles the function that encodes a value. The function throws, or its promise rejects, if the value does not
-   * match.
-   */
-  readonly compile: () => (value: A) => MaybePromise<unknown>
+  /** Compiles the function that encodes a value. The function throws if the value does not match. */
+  readonly compile: () => (value: A) => unknown
+}
+
+/** The writer for a schema of another library or JSON Schema, which may validate asynchronously. */
+interface Validator<in A> {
+  readonly foreign: true
+  readonly jsonSchema: () => JsonObject
+  /** Compiles the function that validates a value. It returns the value to send, or a message about its faults. */
+  readonly compile: () => (value: A) => standardSchema.Later<Result.Result<unknown, string>>
 }
 
 /** An Effect Schema that reads or writes JSON and needs no services. */
@@ -67,27 +69,36 @@ const schemaOf = (schema: Exclude<AnySchema, StandardSchemaV1>): Codec => {
 const isForeign = (schema: AnySchema): schema is StandardSchemaV1 =>
   !Schema.isSchema(schema) && standardSchema.isStandardSchema(schema)
 
-/**
- * Makes the reader of arguments. Other libraries look for every fault before they return, so arguments with more than
- * `maxValues` values are refused before validation.
- */
-export const reader = (schema: AnySchema, maxValues: number): Reader<unknown> => {
-  if (isForeign(schema)) {
-    const bound = standardSchema.isVerbatim(schema) ? Infinity : maxValues
+// Other libraries look for every fault before they return.
+const maxValuesOfOthers = 100_000
+
+/** Makes the reader of arguments. Arguments with more than `maxValues` values are refused before validation. */
+export const reader = (schema: AnySchema, maxValues: number | undefined): Reader<unknown> => {
+  if (!isForeign(schema)) {
     return {
-      jsonSchema: () =>
-        jsonSchema.objectOf(standardSchema.jsonSchemaOf(schema, "input"), standardSchema.isVerbatim(schema)),
-      compile: () => (value) =>
-        bound === Infinity || holdsAtMost(value, bound)
-          ? standardSchema.validateStandard(schema, value)
-          : Result.fail(`the arguments have more than ${bound} values`)
+      jsonSchema: () => jsonSchema.input(schemaOf(schema)),
+      compile: () => bounded(decoder(Schema.toCodecJson(schemaOf(schema))), maxValues)
     }
   }
+  const isVerbatim = standardSchema.isVerbatim(schema)
   return {
-    jsonSchema: () => jsonSchema.input(schemaOf(schema)),
-    compile: () => decoder(Schema.toCodecJson(schemaOf(schema)))
+    jsonSchema: () => jsonSchema.objectOf(standardSchema.jsonSchemaOf(schema, "input"), isVerbatim),
+    compile: () =>
+      bounded(
+        (value) => standardSchema.validateStandard(schema, value),
+        isVerbatim ? maxValues : maxValues ?? maxValuesOfOthers
+      )
   }
 }
+
+const bounded = <A>(
+  read: (value: unknown) => standardSchema.Later<Result.Result<A, string>>,
+  maxValues: number | undefined
+): typeof read =>
+  maxValues === undefined ? read : (value) =>
+    holdsAtMost(value, maxValues)
+      ? read(value)
+      : Result.fail(`the arguments have more than ${maxValues} values`)
 
 export const writer = (schema: AnySchema): Writer<unknown> => {
   if (isForeign(schema)) {
@@ -95,10 +106,7 @@ export const writer = (schema: AnySchema): Writer<unknown> => {
       foreign: true,
       jsonSchema: () =>
         jsonSchema.anyOf(standardSchema.jsonSchemaOf(schema, "output"), standardSchema.isVerbatim(schema)),
-      compile: () => (value) => {
-        const validated = standardSchema.validateStandard(schema, value)
-        return Predicate.isPromiseLike(validated) ? validated.then(orThrow) : orThrow(validated)
-      }
+      compile: () => (value) => standardSchema.validateStandard(schema, value)
     }
   }
   return {
@@ -106,12 +114,6 @@ export const writer = (schema: AnySchema): Writer<unknown> => {
     jsonSchema: () => jsonSchema.output(schemaOf(schema)),
     compile: () => Schema.encodeUnknownSync(Schema.toCodecJson(schemaOf(schema)))
   }
-}
-
-const orThrow = (result: Result.Result<unknown, string>): unknown => {
-  if (Result.isFailure(result)) throw new Error(result.failure)
-  if (result.success === undefined) throw new Error("the structured content is undefined, which has no JSON form")
-  return result.success
 }
 
 /**

@@ -3,6 +3,8 @@
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
+import { quote } from "@skein/protocol/Text"
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSchema"
@@ -10,11 +12,20 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "effect/StandardSche
 /** The number of problems in one message. */
 const maxProblems = 10
 
+/** The number of keys in the path of one problem. */
+const maxKeys = 64
+
+/** A value, a promise of it, or an effect that computes it. */
+export type Later<A> = A | PromiseLike<A> | Effect.Effect<A>
+
 const formatIssue = ({ message, path = [] }: StandardSchemaV1.Issue): string => {
   if (path.length === 0) return message
-  const at = path.map((segment) => JSON.stringify(keyOf(segment))).join("][")
+  // Each key is shortened: together they may be as long as the value.
+  const at = path.slice(0, maxKeys).map((segment) => writeKey(keyOf(segment))).join("][")
   return `${message}\n  at [${at}]`
 }
+
+const writeKey = (key: string | number): string => typeof key === "string" ? quote(key) : String(key)
 
 const keyOf = (segment: PropertyKey | StandardSchemaV1.PathSegment): string | number => {
   const key = typeof segment === "object" ? segment.key : segment
@@ -32,11 +43,29 @@ const refuseDepth = (error: unknown): Result.Result<never, string> => {
   throw error
 }
 
-/** Validates a value: synchronously, or with a promise if the schema does so. */
-export const validateStandard = <A>(
-  schema: StandardSchemaV1<unknown, A>,
+/** Starts the validation of a value. Returns an effect if the value is so large that the validation must pause. */
+export type StartValidation<A> = (
   value: unknown
-): Result.Result<A, string> | PromiseLike<Result.Result<A, string>> => {
+) => StandardSchemaV1.Result<A> | Effect.Effect<StandardSchemaV1.Result<A>>
+
+/** The member of a schema from `JsonSchema.make` whose validation can be interrupted, unlike a promise. */
+export const startValidation: unique symbol = Symbol.for("@skein/server/JsonSchema/startValidation")
+
+/** A schema from `JsonSchema.make`. */
+export interface Startable<A> {
+  readonly [startValidation]: StartValidation<A>
+}
+
+/** Validates a value: synchronously, with a promise if the schema does so, or with an effect for `JsonSchema`. */
+export const validateStandard = <A>(
+  schema: StandardSchemaV1<unknown, A> & Partial<Startable<A>>,
+  value: unknown
+): Later<Result.Result<A, string>> => {
+  const start = schema[startValidation]
+  if (start !== undefined) {
+    const result = start(value)
+    return Effect.isEffect(result) ? Effect.map(result, toResult) : toResult(result)
+  }
   try {
     const result = schema["~standard"].validate(value)
     return Predicate.isPromiseLike(result) ? result.then(toResult, refuseDepth) : toResult(result)

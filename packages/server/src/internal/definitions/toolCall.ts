@@ -15,9 +15,10 @@ import type { Handled, ToolEntry } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import { checkBlocks } from "./validateDefinition.ts"
-import type { MaybePromise, Reader, Writer } from "./inputSchema.ts"
+import type { Reader, Writer } from "./inputSchema.ts"
 import { messageOf, toolErrorOf } from "./handlerError.ts"
 import { maxProblemChars } from "./jsonSchema.ts"
+import type { Later } from "./standardSchema.ts"
 
 /** The members of a result besides structured content. */
 export interface ResultOptions {
@@ -71,28 +72,48 @@ const toWire = ({ _meta, content, isError }: ResultOptions, structuredContent: u
 })
 
 /**
- * Compiles the function that turns the value of a handler into the result. It returns a promise if the output schema
- * does.
+ * Compiles the function that turns the value of a handler into the result. It returns a promise or an effect if the
+ * output schema does.
  */
 const compileResult = <Output>(
   output: Writer<Output> | undefined
-): (value: unknown) => MaybePromise<Wire.CallToolResult> => {
+): (value: unknown) => Later<Wire.CallToolResult> => {
   const withoutSchema = (value: unknown): Wire.CallToolResult =>
     value instanceof ToolResult
       ? toWire(value.parts, (value as ToolResult<unknown>).parts.structured)
       : { content: value === undefined ? [] : checkBlocks(Content.blocks(value as Content.Input)) }
   if (output === undefined) return withoutSchema
-  const write = output.compile()
+  const write = compileWrite(output)
   return (value) => {
     const parts: Parts<unknown> = value instanceof ToolResult ? value.parts : { structured: value }
     // "If an output schema is provided: servers MUST provide structured results that conform to this schema." A failure
     // need not.
     if (parts.structured === undefined && parts.isError === true) return toWire(parts, undefined)
-    const written = write(parts.structured as Output)
-    return Predicate.isPromiseLike(written)
-      ? written.then((structured) => toWire(parts, structured))
-      : toWire(parts, written)
+    return write(parts, parts.structured as Output)
   }
+}
+
+const compileWrite = <Output>(
+  output: Writer<Output>
+): (parts: Parts<unknown>, value: Output) => Later<Wire.CallToolResult> => {
+  // The encoded value may look like an effect, if it comes from a client. A `Result` cannot.
+  if (!output.foreign) {
+    const encode = output.compile()
+    return (parts, value) => toWire(parts, encode(value))
+  }
+  const validate = output.compile()
+  return (parts, value) => {
+    const toResult = (validated: Result.Result<unknown, string>) => toWire(parts, orThrow(validated))
+    const validated = validate(value)
+    if (Effect.isEffect(validated)) return Effect.map(validated, toResult)
+    return Predicate.isPromiseLike(validated) ? validated.then(toResult) : toResult(validated)
+  }
+}
+
+const orThrow = (result: Result.Result<unknown, string>): unknown => {
+  if (Result.isFailure(result)) throw new Error(result.failure)
+  if (result.success === undefined) throw new Error("the structured content is undefined, which has no JSON form")
+  return result.success
 }
 
 /** Makes the function that runs a tool's calls. Compiles the schemas of the tool once. */
@@ -124,12 +145,16 @@ export const make = <Input, Output, E extends HandlerError>(
   return (args: JsonObject, { caller }) => {
     if (read === undefined) return run({} as Input)
     const input = read(args)
-    return Predicate.isPromiseLike(input)
-      ? Effect.flatMap(resolve(input), (input) => enter(input, caller.revision))
-      : enter(input, caller.revision)
+    return Result.isResult(input)
+      ? enter(input, caller.revision)
+      : Effect.flatMap(resolve(input), (input) => enter(input, caller.revision))
   }
 }
 
 /** Waits for a value. A rejection is a defect. */
-const resolve = <A>(value: MaybePromise<A>): Effect.Effect<A> =>
-  Predicate.isPromiseLike(value) ? Effect.promise(() => value as Promise<A>) : Effect.succeed(value)
+const resolve = <A>(value: Later<A>): Effect.Effect<A> =>
+  Effect.isEffect(value)
+    ? value as Effect.Effect<A>
+    : Predicate.isPromiseLike(value)
+    ? Effect.promise(() => value as Promise<A>)
+    : Effect.succeed(value)
