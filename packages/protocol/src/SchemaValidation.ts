@@ -36,7 +36,7 @@ export interface Options {
   readonly maxSchemas?: number | undefined
   /**
    * The most steps of one validation, about one for each subschema that is applied to a value; 1,000,000 by default, and
-   * `maxStepsPerChar` in addition. A step takes up to 50 ns. A value that needs more is refused.
+   * `maxStepsPerChar` in addition. A step takes up to 120 ns. A value that needs more is refused.
    */
   readonly maxSteps?: number | undefined
   /**
