@@ -236,7 +236,7 @@ const exchange = (random: Random, port: number, report: Report) =>
     for (let count = 1 + random.below(4); count > 0; count--) {
       const bytes = request(random, revision, sessions)
       sent.push(bytes)
-      writeSplit(socket, split(random, bytes), "keep")
+      writeSplit(socket, split(random, bytes), random.chance(0.9) ? "keep" : random.pick(["end", "destroy", "reset"]))
       yield* Effect.promise(() => new Promise<void>((resolve) => void setTimeout(resolve, random.pick([0, 2, 10]))))
     }
     if (random.chance(0.5)) socket.end()

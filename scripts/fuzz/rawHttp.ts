@@ -63,11 +63,14 @@ export class MessageReader {
   }
 }
 
-/** Writes bytes in pieces, in several turns of the event loop. Ends the connection afterwards if `isLast`. */
+/** What happens to a connection after a message. */
+export type Afterwards = "keep" | "end" | "destroy" | "reset"
+
+/** Writes bytes in pieces, in several turns of the event loop. */
 export const writeSplit = (
   socket: Net.Socket,
   pieces: ReadonlyArray<Buffer>,
-  end: "keep" | "end" | "destroy"
+  end: Afterwards
 ): void => {
   let at = 0
   const next = (): void => {
@@ -77,6 +80,7 @@ export const writeSplit = (
     if (at < pieces.length) return void setImmediate(next)
     if (end === "end") socket.end()
     if (end === "destroy") setImmediate(() => socket.destroy())
+    if (end === "reset") socket.resetAndDestroy()
   }
   next()
 }

@@ -14,7 +14,7 @@ import * as RandomNumbers from "../../packages/protocol/test/oracle/Random.ts"
 import { checked } from "./clientTarget.ts"
 import { hostileBytes, split } from "./framesTarget.ts"
 import * as Hostile from "./hostileJson.ts"
-import { MessageReader, oddly, oddValues, writeSplit } from "./rawHttp.ts"
+import { type Afterwards, MessageReader, oddly, oddValues, writeSplit } from "./rawHttp.ts"
 import * as Samples from "./samples.ts"
 import { printableLogger, type Report, type Target } from "./target.ts"
 
@@ -107,7 +107,7 @@ const chunked = (random: Random, body: Buffer): Buffer =>
   ])
 
 /** A response with odd parts. */
-const hostileResponse = (random: Random, message: Json): readonly [Buffer, "keep" | "end" | "destroy"] => {
+const hostileResponse = (random: Random, message: Json): readonly [Buffer, Afterwards] => {
   const [type, body] = bodyOf(random, message)
   const status = random.chance(0.7) ? statuses[0]! : random.pick(statuses)
   const lines = [
@@ -151,7 +151,7 @@ const hostileResponse = (random: Random, message: Json): readonly [Buffer, "keep
   const bytes = Buffer.concat([head, sent])
   if (random.chance(0.1)) bytes[random.below(bytes.length)] = random.below(256)
   const cut = random.chance(0.1) ? bytes.subarray(0, random.below(bytes.length)) : bytes
-  return [cut, random.pick(["keep", "keep", "end", "destroy"])]
+  return [cut, random.pick(["keep", "keep", "keep", "end", "destroy", "reset"])]
 }
 
 const honest = (message: Json | undefined, headers = ""): Buffer => {
