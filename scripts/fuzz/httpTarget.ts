@@ -2,15 +2,14 @@
 import * as Method from "@skein/protocol/Method"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
+import type * as Http from "@skein/server/Http"
 import * as LegacySse from "@skein/server/LegacySse"
-import * as NodeHttp from "@skein/server/NodeHttp"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Net from "node:net"
 import * as RandomNumbers from "../../packages/protocol/test/oracle/Random.ts"
+import { adapters } from "../../packages/server/test/http/adapters.ts"
 import { hostileBytes, split } from "./framesTarget.ts"
 import * as Hostile from "./hostileJson.ts"
 import { MessageReader, oddly, oddValues, writeSplit } from "./rawHttp.ts"
@@ -195,21 +194,23 @@ const close = Effect.suspend(() => {
   return scope === undefined ? Effect.void : Scope.close(scope, Exit.void)
 })
 
-const options: NodeHttp.Options = {
-  port: 0,
+const options: Http.Options = {
   shutdownTimeout: 0,
   allowedHosts: ["localhost", "127.0.0.1"],
   sessions: { maxSessions: 20_000 },
   legacySse: LegacySse.make()
 }
 
+// The adapter for `fetch` needs a server around it, whose reading of requests is its own.
+const served = adapters.filter(({ name }) => name !== "web")
+let made = 0
+
 const portOf = Effect.gen(function*() {
-  if (built !== undefined && built.uses++ < 300) return built.port
+  if (built !== undefined && built.uses++ < 100) return built.port
   yield* close
   const scope = Scope.makeUnsafe()
-  const layer = Layer.provide(NodeHttp.layer(options), Server.make(logger))
-  const context: Context.Context<NodeHttp.Server> = yield* Effect.orDie(Layer.buildWithScope(layer, scope))
-  const { port } = yield* Effect.provideContext(NodeHttp.Server, context)
+  const { serve } = served[made++ % served.length]!
+  const { port } = yield* Scope.provide(serve(Server.make(logger), options), scope)
   built = { scope, port, uses: 0 }
   return port
 })
