@@ -98,6 +98,32 @@ describe("a request", () => {
       expect(yield* ask("https://mcp.example.com/mcp", { host: "evil.example" })).toBe(403)
     }))
 
+  it.live("checks the host of the URL beside the Host header", () =>
+    Effect.gen(function*() {
+      const options = { allowedHosts: ["mcp.example.com", "internal:3000"] }
+      const handler = yield* handlerOf((yield* make).server, options)
+      const ask = (request: Request) =>
+        Effect.gen(function*() {
+          const reply = yield* Effect.promise(() => handler(request))
+          return [reply.status, ((yield* Effect.promise(() => reply.json())) as kit.Json).error.message as string]
+        })
+      const to = (url: string) => new Request(url, { method: "PUT", headers: { host: "mcp.example.com" } })
+      const notAllowed = [405, "Method Not Allowed"]
+      expect(yield* ask(to("http://mcp.example.com/mcp"))).toEqual(notAllowed)
+      expect(yield* ask(to("http://internal:3000/mcp"))).toEqual(notAllowed)
+      for (
+        const url of ["http://evil.example/mcp", "http://evil.example/mcp#mcp.example.com", "https://internal.evil/"]
+      ) {
+        expect(yield* ask(to(url))).toEqual([
+          403,
+          "Forbidden: the host of this URL is not among the allowedHosts of the server"
+        ])
+      }
+      // Next.js writes the host that it listens on into the URL.
+      const next = Object.assign(to("http://0.0.0.0:3000/mcp"), { nextUrl: {} })
+      expect(yield* ask(next)).toEqual(notAllowed)
+    }))
+
   it.live("takes the principal and the services of handlers from the application", () =>
     Effect.gen(function*() {
       const handler = yield* handlerOf((yield* make).server)
