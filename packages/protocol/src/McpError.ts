@@ -257,4 +257,4 @@ export const fromErrorObject = (object: JsonRpc.ErrorObject, revision: Revision.
  * Whether only a peer of the stateless revision sends the error: `-32020` to `-32022`. After such an error, a client
  * that probes a server must not fall back to `initialize` (2026-07-28, versioning, backward compatibility).
  */
-export const isRequestEra = ({ code }: JsonRpc.ErrorObject): boolean => code <= -32020 && code >= -32022
+export const isStateless = ({ code }: JsonRpc.ErrorObject): boolean => code <= -32020 && code >= -32022

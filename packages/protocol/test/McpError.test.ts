@@ -242,7 +242,7 @@ describe("reading", () => {
       if (code === -32002) continue
       for (const data of [undefined, { requiredCapabilities: {} }, { supported: [], requested: "x" }, { uri: "a:b" }]) {
         for (const revision of Revision.all) assert.strictEqual(reason(at(code, data), revision), "Other")
-        assert.isFalse(McpError.isRequestEra({ ...at(code, data), message: "Header mismatch: x" }))
+        assert.isFalse(McpError.isStateless({ ...at(code, data), message: "Header mismatch: x" }))
       }
     }
   })
@@ -282,8 +282,8 @@ describe("reading", () => {
 
   it("2026-07-28 · recognizes the errors after which a probing client must not fall back to initialize", () => {
     for (const reason of ["HeaderMismatch", "MissingRequiredClientCapability", "UnsupportedProtocolVersion"] as const) {
-      assert.isTrue(McpError.isRequestEra(McpError.toErrorObject(one[reason], newest)))
+      assert.isTrue(McpError.isStateless(McpError.toErrorObject(one[reason], newest)))
     }
-    for (const code of [-32000, -32002, -32019, -32023, -32600, -32602]) assert.isFalse(McpError.isRequestEra(at(code)))
+    for (const code of [-32000, -32002, -32019, -32023, -32600, -32602]) assert.isFalse(McpError.isStateless(at(code)))
   })
 })

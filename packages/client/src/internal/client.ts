@@ -218,7 +218,7 @@ export class ClientImpl {
   ping(options?: PingOptions): Effect.Effect<void, ClientError> {
     return Effect.suspend(() =>
       Effect.asVoid(
-        this.#client.call(this.#last.isRequestEra ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" })
+        this.#client.call(this.#last.isStateless ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" })
       )
     )
   }

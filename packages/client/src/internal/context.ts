@@ -186,8 +186,8 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     if (last?.agreement.silence !== undefined) return serverProfileOf(last) ?? this.options.serverProfile
     // "Clients SHOULD cache the result for the lifetime of […] origin (HTTP)": the next session is opened without a
     // probe. In the stateless revision, only the probe shows whether the server is reachable again.
-    if (last?.isRequestEra === false && last.connection.httpMode !== undefined) return serverProfileOf(last)
-    return last?.isRequestEra === true && last.isAssumed !== true ? undefined : this.options.serverProfile
+    if (last?.isStateless === false && last.connection.httpMode !== undefined) return serverProfileOf(last)
+    return last?.isStateless === true && last.isAssumed !== true ? undefined : this.options.serverProfile
   }
 
   opened(connection: NegotiatedConnection): Effect.Effect<void, never, Scope.Scope> {

@@ -31,7 +31,7 @@ export class LogLevel {
       const set = Effect.sync(() => {
         this.#wanted = level
       })
-      if (!last.isRequestEra) return Effect.andThen(this.#client.call(Method.SetLevel, { level }, options), set)
+      if (!last.isStateless) return Effect.andThen(this.#client.call(Method.SetLevel, { level }, options), set)
       const refused = closedFor(supervisor, Method.SetLevel.name) ?? unsupportedOn(this.#client, last, timeless)
       if (refused !== undefined) return Effect.fail(refused)
       last.setLogLevel(level)
@@ -42,7 +42,7 @@ export class LogLevel {
   #again(connection: NegotiatedConnection): Effect.Effect<void> {
     const level = this.#wanted
     if (level === undefined || unsupportedOn(this.#client, connection, timeless) !== undefined) return Effect.void
-    if (connection.isRequestEra) return Effect.sync(() => connection.setLogLevel(level))
+    if (connection.isStateless) return Effect.sync(() => connection.setLogLevel(level))
     return Effect.match(send(connection, Method.SetLevel.name, { level }, {}), {
       onFailure: (error) =>
         this.#client.warn("The level of the server's log messages was not set again:", error.message),

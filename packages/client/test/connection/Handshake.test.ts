@@ -43,7 +43,7 @@ describe("the handshake", () => {
       const server = ScriptedServer.make(ScriptedServer.handshake("2026-07-28"))
       const client = yield* Client.make(server.transport, { info: { name: "host", version: "7" } })
       assert.strictEqual(client.revision, "2026-07-28")
-      assert.strictEqual(client.era, "request")
+      assert.strictEqual(client.era, "stateless")
       assert.deepStrictEqual(client.server, { name: "scripted", version: "1.0.0" })
       assert.strictEqual(client.instructions, "Read the script.")
       assert.deepStrictEqual(Object.keys(client.capabilities), [

@@ -148,7 +148,7 @@ describe("a lost connection", () => {
       const waiting = yield* Effect.forkChild(Effect.flip(client.listToolsPage()), { startImmediately: true })
       yield* TestClock.adjust(500)
       assert.strictEqual((yield* Fiber.join(waiting)).reason._tag, "Unsupported")
-      assert.deepStrictEqual([client.revision, client.era, client.capabilities], ["2026-07-28", "request", {}])
+      assert.deepStrictEqual([client.revision, client.era, client.capabilities], ["2026-07-28", "stateless", {}])
       assert.strictEqual(line.requests("tools/list").length, 1)
     }))
 

@@ -94,7 +94,10 @@ describe("a stored server profile", () => {
       yield* client.ping()
       assert.deepStrictEqual(session.methods, ["initialize", "notifications/initialized", "ping"])
       const request = ScriptedServer.make(ScriptedServer.handshake("2026-07-28"))
-      assert.strictEqual((yield* Client.make(request.transport, { serverProfile: kept("2026-07-28") })).era, "request")
+      assert.strictEqual(
+        (yield* Client.make(request.transport, { serverProfile: kept("2026-07-28") })).era,
+        "stateless"
+      )
       assert.deepStrictEqual(request.methods, [])
     }))
 })

@@ -98,7 +98,7 @@ export const walk = <P extends { readonly nextCursor?: string | undefined }, A>(
         const known = new Set(all.slice(0, before).map(keyOf))
         return all.filter((item, index) => index < before || !known.has(keyOf(item)))
       }
-      if (cursor === "" && !client.supervisor.last.isRequestEra) {
+      if (cursor === "" && !client.supervisor.last.isStateless) {
         endAt("an empty cursor")
         return all
       }

@@ -36,7 +36,7 @@ const withHeaders = (next: CallHandler, call: CallContext): ReturnType<CallHandl
  */
 export const sendParamHeaders: CallLayer = (next) => (call) => {
   const { client: { toolCatalog, supervisor, toolListRefresh }, connection, method, options, params, sentAt } = call
-  if (method.name !== "tools/call" || connection.connection.sendsHeaders !== true || !connection.isRequestEra) {
+  if (method.name !== "tools/call" || connection.connection.sendsHeaders !== true || !connection.isStateless) {
     return next(call)
   }
   const { name } = params as CallToolRequestParams

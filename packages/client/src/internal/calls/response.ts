@@ -51,7 +51,7 @@ export const readResponse: CallLayer = onResponse(({ client, method, rounds }, r
   if (answer._tag === "Complete") {
     response.result = withSafeIcons(method.name, answer.result, client)
     // A result that depends on input of the user is not cached.
-    response.keep = connection.isRequestEra && rounds === 0
+    response.keep = connection.isStateless && rounds === 0
   }
   return undefined
 })
@@ -83,7 +83,7 @@ export const cacheResponses: CallLayer = (next) => (call) => {
       ? client.toolCatalog.read(client.supervisor.last, result as ListToolsResult) as R
       : result
   // Only results of the stateless revision have a time for which they may be cached.
-  const mode = method.cacheable && connection.isRequestEra ? options.cache ?? "use" : "bypass"
+  const mode = method.cacheable && connection.isStateless ? options.cache ?? "use" : "bypass"
   if (mode !== "bypass") {
     return Effect.map(
       client.cache.through(method, params, mode, next(call), readResult),

@@ -30,11 +30,11 @@ const early: ReadonlySet<number> = new Set([408, 425])
  * exist (404). In the session-based revisions, 404 means that the session is gone, and the next session accepts the
  * request.
  */
-const isPassing = ({ reason, undelivered }: ClientError, { isRequestEra }: NegotiatedConnection): boolean => {
+const isPassing = ({ reason, undelivered }: ClientError, { isStateless }: NegotiatedConnection): boolean => {
   if (reason._tag !== "HttpError") return reason._tag === "Closed"
   const { status } = reason
   return busy.has(status) ||
-    (undelivered === true && (status === undefined || early.has(status) || (status === 404 && !isRequestEra)))
+    (undelivered === true && (status === undefined || early.has(status) || (status === 404 && !isStateless)))
 }
 
 /** The same failure of a request that may have reached the server at an earlier attempt. */

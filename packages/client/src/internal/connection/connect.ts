@@ -97,7 +97,7 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
   readonly peer: Peer.Peer
   isAssumed: boolean | undefined = undefined
   streamError: TransportError | undefined = undefined
-  isRequestEra = false
+  isStateless = false
   stamp: NegotiatedConnection["stamp"] = asItIs
   readonly #shared: ConnectContext
   readonly #mayInitialize: boolean
@@ -122,7 +122,7 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
 
   agreed(agreement: Agreement): void {
     this.#agreement = agreement
-    this.isRequestEra = Revision.era(agreement.revision) === "stateless"
+    this.isStateless = Revision.era(agreement.revision) === "stateless"
     this.setLogLevel(undefined)
   }
 
@@ -150,7 +150,7 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
 
   setLogLevel(level: LoggingLevel | undefined): void {
     const { answers, options } = this.#shared
-    if (this.isRequestEra) this.stamp = stamper(options, answers, this.revision, level)
+    if (this.isStateless) this.stamp = stamper(options, answers, this.revision, level)
   }
 
   onEnd(owner: ConnectionOwner): void {
@@ -286,7 +286,7 @@ export const connect = (
   const { httpMode } = serverProfile
   const connecting = httpMode === undefined ? transport.connect : transport.connectWith?.(httpMode)
   const assumed = Effect.map(attempt(resume(serverProfile), connecting), (connection): NegotiatedConnection => {
-    connection.isAssumed = connection.isRequestEra
+    connection.isAssumed = connection.isStateless
     return connection
   })
   return Effect.catchIf(assumed, isRefuted, () => negotiated)

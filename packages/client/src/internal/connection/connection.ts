@@ -34,7 +34,7 @@ export interface NegotiatedConnection {
   readonly onEnd: (owner: ConnectionOwner) => void
   readonly revision: Revision.Revision
   /** Whether the revision is stateless: no session, and self-contained requests. */
-  readonly isRequestEra: boolean
+  readonly isStateless: boolean
   /** The capabilities of the server, as it declared them. */
   readonly capabilities: JsonObject
   /** Adds the `_meta` that each request has in the stateless revision. Adds nothing in the session-based ones. */

@@ -91,7 +91,7 @@ const readFailure = (error: McpError.McpError | RequestError): Effect.Effect<Pro
       : Effect.fail(failure)
   }
   const { code, message, data } = error
-  if (code === undefined || !McpError.isRequestEra({ code, message, data })) {
+  if (code === undefined || !McpError.isStateless({ code, message, data })) {
     return Effect.succeed({ _tag: "Legacy", why: quotedMessage(message) })
   }
   const versions = JsonRpc.isObject(data) ? data["supported"] : undefined
@@ -212,7 +212,7 @@ const conclude = (
 /** Whether `initialize` was refused with an error that only a server of the stateless revision sends. */
 const isFromStatelessServer = (failure: ClientError): boolean => {
   const error = serverErrorOf(failure)
-  return error?.code !== undefined && McpError.isRequestEra({ code: error.code, message: error.message })
+  return error?.code !== undefined && McpError.isStateless({ code: error.code, message: error.message })
 }
 
 /** Whether a probe found a server of the stateless revision. */

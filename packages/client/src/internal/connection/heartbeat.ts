@@ -34,7 +34,7 @@ export const heartbeat = (
   { interval, timeout }: Heartbeat,
   connection: NegotiatedConnection
 ): Effect.Effect<void, never, Scope.Scope> => {
-  const method = connection.isRequestEra ? "server/discover" : "ping"
+  const method = connection.isStateless ? "server/discover" : "ping"
   // It also runs during input requests of the server, when the timeouts of other requests are paused.
   const beat = Effect.suspend(() =>
     connection.peer.request(method, connection.stamp({}), { timeout, maxTimeout: timeout })

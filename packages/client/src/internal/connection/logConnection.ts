@@ -26,7 +26,7 @@ const textOf = (
     : `${printable(server.name, maxName)} ${printable(server.version, maxName)}`
   // In the stateless revision, the capabilities that each request declares. In the others those of the newest revision,
   // except that only one revision has tasks.
-  const own = connection.isRequestEra
+  const own = connection.isStateless
     ? (connection.stamp({})["_meta"] as JsonObject | undefined)?.[RequestMeta.clientCapabilities]
     : tasks !== undefined && revision === "2025-11-25"
     ? { ...declared, tasks }

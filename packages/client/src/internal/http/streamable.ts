@@ -225,7 +225,7 @@ export class Streamable implements HttpProtocol {
     if (stateless) return answered
     if (request.method === initialize) {
       // "If the body contains a recognized modern JSON-RPC error, the server speaks a modern version of MCP."
-      const recognized = failure !== undefined && (named || McpError.isRequestEra(failure.error))
+      const recognized = failure !== undefined && (named || McpError.isStateless(failure.error))
       if (recognized || !legacyStatuses.has(status)) return answered
       // This exchange must end before the stream is requested.
       return Effect.succeed(

@@ -37,7 +37,7 @@ import { capabilityOf, concernsTasks, type Ready, Receiving } from "../legacyTas
 import { quote } from "@skein/protocol/Text"
 
 /** The members of a connection that input is requested on. */
-type InputConnection = Pick<NegotiatedConnection, "agreement" | "isRequestEra" | "peer" | "revision">
+type InputConnection = Pick<NegotiatedConnection, "agreement" | "isStateless" | "peer" | "revision">
 
 const inputMethods: ReadonlyMap<string, Method.AnyRequest> = new Map(
   [Method.CreateMessage, Method.ListRoots, Method.Elicit].map((method) => [method.name, method as Method.AnyRequest])
@@ -257,9 +257,9 @@ export class InputRequestHandler {
   /**
    * Runs for each connection after the handshake. It notifies the server of changed roots while the connection is open.
    */
-  opened({ isRequestEra, peer }: InputConnection): Effect.Effect<void, never, Scope.Scope> {
+  opened({ isStateless, peer }: InputConnection): Effect.Effect<void, never, Scope.Scope> {
     const { changes } = this.#services.roots ?? {}
-    return isRequestEra || changes === undefined
+    return isStateless || changes === undefined
       ? Effect.void
       : Effect.asVoid(Effect.forkScoped(
         Stream.runForEach(changes, () => peer.notify(Method.RootsListChanged.name)),

@@ -62,7 +62,7 @@ const follow = (
       connection = yield* confirmed(run.client, connection)
       const startedAt = supervisor.now()
       let isActive = false
-      const subscribe = connection.isRequestEra ? listen(run) : sessionChanges.watch(run)
+      const subscribe = connection.isStateless ? listen(run) : sessionChanges.watch(run)
       const subscription = yield* Effect.result(subscribe(connection, (honoured) => {
         isActive = wasActive = true
         queue.offer({ _tag: "Subscribed", honoured })

@@ -37,7 +37,7 @@ const foreign = (id: string): ClientError =>
 export const look = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus, ClientError> =>
   Effect.suspend(() => {
     const { client, handle: { taskId } } = asked
-    const looked: Effect.Effect<TaskStatus, ClientError> = client.supervisor.last.isRequestEra
+    const looked: Effect.Effect<TaskStatus, ClientError> = client.supervisor.last.isStateless
       ? request(asked, Method.GetTask, { taskId }, atMost)
       : Effect.map(request(asked, Method.LegacyGetTask, { taskId }, atMost), bare)
     return looked.pipe(
@@ -50,7 +50,7 @@ export const look = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus, C
 export const cancel = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus | undefined, ClientError> =>
   Effect.suspend(() => {
     const { client, handle: { taskId }, timeout } = asked
-    return client.supervisor.last.isRequestEra
+    return client.supervisor.last.isStateless
       ? Effect.as(request(asked, Method.CancelTask, { taskId }, atMost), undefined)
       : Effect.map(client.call(Method.LegacyCancelTask, { taskId }, { timeout, maxTimeout: atMost }), bare)
   })

@@ -37,7 +37,7 @@ const follow = (
   }
   const settings = { client, handle, deadline, reports, timeout: options.timeout }
   // In the stateless revision only `tasks/get` returns the details of a status.
-  const unseen = connection.isRequestEra && seed.status !== "working"
+  const unseen = connection.isStateless && seed.status !== "working"
   const follower = new TaskFollower(
     { ...settings, unseen, leaveRunning: options.task?.leaveRunning ?? leaveRunning },
     unseen ? { ...bare(seed), status: "working" } : bare(seed)

@@ -68,7 +68,7 @@ export class Listening {
   join(listener: Listener): Effect.Effect<void, never, Scope.Scope> {
     return Effect.suspend(() => {
       const { last } = this.#client.supervisor
-      if (!last.isRequestEra || this.#refusedBy === last || this.#most <= 0) return Effect.void
+      if (!last.isStateless || this.#refusedBy === last || this.#most <= 0) return Effect.void
       return Effect.acquireRelease(this.#enter(listener), () => Effect.sync(() => this.#leave(listener)))
     })
   }
