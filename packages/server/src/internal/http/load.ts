@@ -55,7 +55,8 @@ export class Load {
   streams = 0
   /** Sessions, except those of single requests. */
   sessions = 0
-  readonly #maxBytes: number
+  /** The most bytes that are retained. */
+  readonly maxBytes: number
   readonly #events: Pick<Store, "size" | "trim">
   readonly #shares = new Map<string, Share>()
   #bytes = 0
@@ -63,7 +64,7 @@ export class Load {
 
   /** `events` are the stored events, which are given up before anything else. */
   constructor(maxBytes: number, events: Pick<Store, "size" | "trim">) {
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
     this.#events = events
   }
 
@@ -124,12 +125,12 @@ export class Load {
 
   /** Whether this many bytes more can be retained, for any client. */
   hasRoom(bytes: number): boolean {
-    return this.bytes + bytes <= this.#maxBytes
+    return this.bytes + bytes <= this.maxBytes
   }
 
   /** Gives up claims if more bytes are retained than allowed. `client` is the one whose claim has grown. */
   relieve(client: string): void {
-    if (this.bytes > this.#maxBytes) this.makeRoom(client, 0)
+    if (this.bytes > this.maxBytes) this.makeRoom(client, 0)
   }
 
   /**
@@ -142,13 +143,13 @@ export class Load {
     this.#isRelieving = true
     try {
       // More than necessary, so that this is rarely repeated.
-      const ample = this.#maxBytes - (this.#maxBytes >> 3) - bytes
+      const ample = this.maxBytes - (this.maxBytes >> 3) - bytes
       if (!this.hasRoom(bytes)) this.#events.trim?.(Math.max(0, ample - this.#bytes))
       if (this.hasRoom(bytes)) return true
       const isAmple = () => this.bytes <= ample
       const hasRoom = () => this.hasRoom(bytes)
       // Giving up a smaller claim would free too little.
-      const minBytes = Math.min(1_024, this.#maxBytes >> 10)
+      const minBytes = Math.min(1_024, this.maxBytes >> 10)
       const own = (this.#shares.get(client)?.bytes ?? 0) + bytes
       for (const share of Array.from(this.#shares.values()).sort(byBytes)) {
         if (share.client !== client && share.bytes < own) break

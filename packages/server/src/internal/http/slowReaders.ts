@@ -23,12 +23,14 @@ class UnsentAnswer implements Claim {
   since: number
   taken: number
   readonly #load: Load
+  readonly #log: (event: Effect.Effect<void>) => void
 
-  constructor(answer: HttpAnswer, load: Load, now: number) {
+  constructor(answer: HttpAnswer, load: Load, now: number, log: (event: Effect.Effect<void>) => void) {
     this.answer = answer
     this.since = now
     this.taken = answer.taken ?? 0
     this.#load = load
+    this.#log = log
   }
 
   /** Closes the connection. Sessions continue, and their clients can resume the stream. */
@@ -38,6 +40,11 @@ class UnsentAnswer implements Claim {
     if (unsent < this.bytes / 2) return this.#load.charge(this, unsent - this.bytes)
     this.#load.remove(this)
     this.answer.abort()
+    const message =
+      `closed a connection: ${unsent} bytes of its answers are unsent, and too much is retained (maxRetainedBytes)`
+    // An answer that can never be sent is a fault of the server.
+    const isTooLarge = unsent > this.#load.maxBytes
+    this.#log(isTooLarge ? Effect.logWarning(message) : Effect.logDebug(message))
   }
 }
 
@@ -79,7 +86,7 @@ export class SlowReaders implements AnswerWatcher {
     const bytes = answer.unsent ?? 0
     if (known !== undefined) return this.#load.charge(known, bytes - known.bytes)
     if (bytes === 0) return
-    const added = new UnsentAnswer(answer, this.#load, this.#now())
+    const added = new UnsentAnswer(answer, this.#load, this.#now(), this.#log)
     this.#answers.set(answer, added)
     this.#fiber ??= Effect.runForkWith(this.#context)(this.#checks)
     this.#load.add(added, clientOf(request), bytes)
@@ -92,6 +99,8 @@ export class SlowReaders implements AnswerWatcher {
     this.#load.remove(known)
     this.#rest()
   }
+
+  readonly #log = (event: Effect.Effect<void>): void => void Effect.runForkWith(this.#context)(event)
 
   get #checks(): Effect.Effect<never> {
     const check = Effect.sync(() => this.#check(this.#now()))
@@ -127,6 +136,6 @@ export class SlowReaders implements AnswerWatcher {
     claim.answer.abort()
     const message = `closed a connection: its client reads less than ${this.#rate} bytes per second ` +
       `(minReadBytesPerSecond, sendTimeout), and ${unsent} bytes are unsent`
-    Effect.runForkWith(this.#context)(Effect.logDebug(message))
+    this.#log(Effect.logDebug(message))
   }
 }

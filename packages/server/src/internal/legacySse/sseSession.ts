@@ -94,17 +94,19 @@ export class SseSession extends HttpSessionBase {
       return this.owner.endpoint.refuse(answer, malformed(message))
     }
     answer.reply(202, {}, "")
+    if (message._tag === "Request" && assumeInitialized) this.#assumeSession(message, request)
+    this.arrived(request)
     if (message._tag === "Request") {
-      if (assumeInitialized) this.#assumeSession(message, request)
       if (this.#inFlight.has(message.id)) this.#isDuplicate = true
       else {
         const claim = new SseRequest(this, message.id)
         this.#inFlight.set(message.id, claim)
         this.owner.endpoint.load.add(claim, this.client, memoryOf(message.params))
+        // Answered already: it was too large.
+        if (claim.share === undefined) return
       }
       if (isOpening(message) && this.bytes === 0) this.owner.endpoint.load.charge(this, memoryOf(message.params))
     }
-    this.arrived(request)
     this.receiver.message(message, request)
     this.#isDuplicate = false
   }

@@ -5,6 +5,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import { connect } from "node:net"
 import { adapters } from "../adapters.ts"
 import * as fixtures from "../fixtures.ts"
@@ -65,6 +67,19 @@ describe("unsent answers", () => {
       20_000
     )
   }
+
+  it.live("logs an answer that is larger than maxRetainedBytes", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const logged: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ logLevel, message }) => void logged.push(`${logLevel} ${message}`))
+      const answer = Tool.layer(Tool.make("large"), () => Effect.succeed("x".repeat(20_000_000)))
+      const server = Layer.provideMerge(fixtures.server(answer), Logger.layer([logger]))
+      const at = yield* kit.serve(server, { maxRetainedBytes: mebibyte })
+      const raw = yield* kit.raw(at)
+      raw.socket.pause()
+      raw.write(ask)
+      yield* fixtures.until(() => logged.some((line) => line.startsWith("Warn closed a connection")))
+    })))
 
   it.live(
     "bounds 200 answers of 5 MB, of which each client reads a little now and then",

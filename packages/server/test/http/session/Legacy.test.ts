@@ -53,6 +53,19 @@ describe("HTTP+SSE", () => {
       expect(yield* stream.message).toMatchObject({ id: 2, result: { content: [{ text: "q accept" }] } })
     }))
 
+  it.effect("answers a request that is too large in memory with an error, and does not handle it", () =>
+    Effect.gen(function*() {
+      const server = yield* serve({ ...legacy, maxRetainedBytes: 100_000 })
+      const { say, stream } = yield* listen(server)
+      yield* say(initialize("2024-11-05"))
+      yield* stream.message
+      yield* say(call(1, "hold", { key: "a", padding: Array.from({ length: 5_000 }, () => []) }))
+      expect((yield* stream.message).error.code).toBe(-32603)
+      yield* say(call(2, "echo", { text: "hi" }))
+      expect((yield* stream.message).id).toBe(2)
+      expect(server.control.started).toEqual([])
+    }))
+
   it.effect("serves a client that opens a new stream and goes on without initialize, as the oldest revision", () =>
     Effect.gen(function*() {
       const server = yield* serve(legacy)
