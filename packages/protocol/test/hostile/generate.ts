@@ -232,7 +232,7 @@ const repetitions: Readonly<Record<string, (schema: Json, count: number, choices
   oneOf: (schema, count) => ({ oneOf: many(count, () => ({ not: schema })) }),
   references: (schema, count) => ({
     $defs: { s: schema },
-    allOf: many(Math.min(count, 3_000), () => ({ $ref: "#/$defs/s" }))
+    allOf: many(count, () => ({ $ref: "#/$defs/s" }))
   }),
   "a tower": (schema, _, choices) => nest(1 + choices.next(40), (inner) => ({ allOf: [inner, true] }), schema),
   unevaluated: (schema, count) => ({
@@ -256,10 +256,11 @@ export const generate = (seed: number, size: number): Case => {
   const repetition = choices.of(keysOf(repetitions))
   const value = sources[on][kind]!(choices, size >> choices.of([0, 0, 3, 8]))
   const room = choices.of([240_000, 20_000, 100])
-  const isOne = repetition === "once" || repetition === "a recursion" || repetition === "references" ||
-    repetition === "a tower"
-  const schema = make(choices, value, isOne ? room : choices.of([20, 500]))
-  const count = Math.min(9_000, Math.floor(room / (JSON.stringify(schema).length + 30)))
+  const isOne = repetition === "once" || repetition === "a recursion" || repetition === "a tower"
+  const isShared = repetition === "references"
+  const schema = make(choices, value, isOne ? room : isShared ? room >> 1 : choices.of([20, 500]))
+  const each = isShared ? 24 : JSON.stringify(schema).length + 30
+  const count = Math.min(9_000, Math.floor((isShared ? room >> 1 : room) / each))
   return {
     name: `seed ${seed}: ${keyword}, ${repetition}, on ${kind}`,
     schema: repetitions[repetition]!(schema, Math.max(1, count), choices),

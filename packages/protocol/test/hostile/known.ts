@@ -121,5 +121,48 @@ export const known: ReadonlyArray<Case> = [
     name: "9,000 times uniqueItems on texts of 16,000 digits",
     schema: { allOf: many(9_000, () => ({ uniqueItems: true })) },
     value: many(60, (index) => `${1_000 + index}`.repeat(4_000))
+  },
+  {
+    name: "5,000 references to a const of 100,000 characters, for 20 texts",
+    schema: {
+      $defs: { c: { const: "x".repeat(100_000) } },
+      items: { allOf: many(5_000, () => ({ $ref: "#/$defs/c" })) }
+    },
+    value: many(20, () => "x".repeat(100_000))
+  },
+  {
+    name: "5,000 references to a const of 50,000 numbers",
+    schema: { $defs: { c: { const: many(50_000, () => 0) } }, allOf: many(5_000, () => ({ $ref: "#/$defs/c" })) },
+    value: many(50_000, () => 0)
+  },
+  {
+    name: "9,000 times uniqueItems on a list of a list",
+    schema: { allOf: many(9_000, () => ({ uniqueItems: true })) },
+    value: [many(50_000, (index) => index)]
+  },
+  {
+    name: "5,000 times minLength on 400,000 characters",
+    schema: { allOf: many(5_000, () => ({ minLength: 399_999 })) },
+    value: "a".repeat(400_000)
+  },
+  {
+    name: "5,000 times a pattern for RegExp on 250,000 characters",
+    schema: { allOf: many(5_000, () => ({ pattern: "^a*$" })) },
+    value: "a".repeat(250_000)
+  },
+  {
+    name: "90 times required of 100 names on 1,000 objects",
+    schema: { items: { allOf: many(90, () => ({ required: many(100, (at) => `k${at}`) })) } },
+    value: many(1_000, () => members(100, (at) => [`k${at}`, at]))
+  },
+  {
+    name: "50 times multipleOf with large integers on 5,000 numbers",
+    schema: { items: { allOf: many(50, () => ({ multipleOf: 1e-308 })) } },
+    value: many(5_000, (index) => 1e308 / (index + 1))
+  },
+  {
+    name: "90 classes with a Unicode property escape each",
+    schema: { pattern: `(?:${many(90, (at) => `[\\p{L}${String.fromCodePoint(0x4e00 + at)}]`).join("|")})+x` },
+    value: "一".repeat(100)
   }
 ]
