@@ -116,12 +116,12 @@ const prepare = (
     const input = typeof more === "function" ? undefined : more
     const answer = new adapter.NodeAnswer(response, shared)
     const request = new adapter.NodeRequest(message, response, shared, input)
-    const start = (): void => handle(endpoint, options.principal, context, message, request, answer)
-    if (request.headFault !== "Framing") return start()
+    const { principal } = options
+    if (request.headFault !== "Framing") return handle(endpoint, principal, context, message, request, answer)
     // Requests after this one would be a part of its body to another server.
     endConnection(message)
     // Node's parser may refuse the body next. Its answer would be lost after the first bytes of another.
-    setImmediate(start)
+    setImmediate(() => handle(endpoint, principal, context, message, request, answer))
   }
   return { handler, shared }
 }
