@@ -232,7 +232,7 @@ const repetitions: Readonly<Record<string, (schema: Json, count: number, choices
   oneOf: (schema, count) => ({ oneOf: many(count, () => ({ not: schema })) }),
   references: (schema, count) => ({
     $defs: { s: schema },
-    allOf: many(count, () => ({ $ref: "#/$defs/s" }))
+    allOf: many(Math.min(count, 4_500), () => ({ $ref: "#/$defs/s" }))
   }),
   "a tower": (schema, _, choices) => nest(1 + choices.next(40), (inner) => ({ allOf: [inner, true] }), schema),
   unevaluated: (schema, count) => ({

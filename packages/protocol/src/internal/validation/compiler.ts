@@ -88,6 +88,9 @@ interface Pending {
 // This many subschemas take a few milliseconds.
 const nodesPerSlice = 500
 
+// The work to compile a pattern that takes as long as a subschema.
+const workPerNode = 50
+
 /** Compiles the schemas of one document. */
 export class Compiler implements SchemaDocument {
   readonly dialect: Dialect
@@ -116,7 +119,9 @@ export class Compiler implements SchemaDocument {
     for (const resolve of this.#references) {
       resolve()
       yield* this.#compilePending()
+      if (this.#addWork(1)) yield
     }
+    if (this.#nodes.size >= nodesPerSlice) yield
     this.#count(root)
     return root
   }
@@ -124,13 +129,19 @@ export class Compiler implements SchemaDocument {
   *#compilePending(): Generator<undefined, void> {
     for (let next = this.#pending.pop(); next !== undefined; next = this.#pending.pop()) {
       const before = this.#nodes.size
+      const { work } = this.patterns
       this.#compileRules(next)
       // A keyword makes all nodes of its subschemas at once.
-      this.#compiled += 1 + ((this.#nodes.size - before) >> 3)
-      if (this.#compiled < nodesPerSlice) continue
-      this.#compiled = 0
-      yield
+      if (this.#addWork(1 + ((this.#nodes.size - before) >> 3) + (this.patterns.work - work) / workPerNode)) yield
     }
+  }
+
+  /** Adds work, in subschemas. Returns whether it is time for a pause. */
+  #addWork(nodes: number): boolean {
+    this.#compiled += nodes
+    if (this.#compiled < nodesPerSlice) return false
+    this.#compiled = 0
+    return true
   }
 
   refuse(problem: string, path: SchemaPath): never {
@@ -227,19 +238,17 @@ export class Compiler implements SchemaDocument {
    * would not end.
    */
   #count(root: SchemaNode): void {
-    const counts = new Map<SchemaNode, number>()
-    const open = new Set<SchemaNode>()
+    let depth = 0
     const visit = (node: SchemaNode): number => {
-      const known = counts.get(node)
-      if (known !== undefined) return known
-      if (open.has(node)) {
-        return this.refuse("A cycle of references applies a schema to the same value", rootPath)
-      }
-      if (open.size > maxChain) return this.refuse(`A chain has more than ${maxChain} references`, rootPath)
-      open.add(node)
-      const count = node.inPlace.reduce((sum, other) => sum + visit(other), 1)
-      open.delete(node)
-      counts.set(node, count)
+      if (node.applied > 0) return node.applied
+      if (node.applied < 0) return this.refuse("A cycle of references applies a schema to the same value", rootPath)
+      if (depth > maxChain) return this.refuse(`A chain has more than ${maxChain} references`, rootPath)
+      depth++
+      node.applied = -1
+      let count = 1
+      for (const other of node.inPlace) count += visit(other)
+      depth--
+      node.applied = count
       return count
     }
     for (const node of [root, ...this.#nodes.values()]) {

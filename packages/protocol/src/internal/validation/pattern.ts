@@ -351,6 +351,11 @@ export class Patterns {
     return matches
   }
 
+  /** The work so far. */
+  get work(): number {
+    return this.#work
+  }
+
   #spend(work: number): void {
     if ((this.#work += work) > maxWork) throw new TypeError("the patterns of the schema are too large together")
   }

@@ -76,6 +76,8 @@ export class SchemaNode {
   tracksEvaluation = false
   /** The schemas that it applies to the same value ("in-place applicators"). */
   readonly inPlace: Array<SchemaNode> = []
+  /** The number of schemas that apply to the same value, with this one; 0 until it is counted, -1 while it is. */
+  applied = 0
 
   constructor(rules: ReadonlyArray<Rule> = []) {
     this.rules = rules
