@@ -80,6 +80,11 @@ export abstract class HttpSessionBase implements Connection, Claim {
     return this.peer.session?.revision
   }
 
+  /** Whether a request to the client waits for its answer. */
+  get isAsking(): boolean {
+    return this.peer.calls[Symbol.iterator]().next().done !== true
+  }
+
   /** Whether the client has not completed the handshake, or has left the session idle. */
   get isWaiting(): boolean {
     if (!this.#isInitialized) return true

@@ -39,7 +39,6 @@ type Reply = JsonRpc.Success | JsonRpc.Failure | JsonRpc.Batch
  */
 class Post implements Claim {
   readonly kind = "requests"
-  readonly isWaiting = false
   share: Share | undefined = undefined
   bytes = 0
   /** The id of its request, or those of all requests of a batch. */
@@ -71,6 +70,11 @@ class Post implements Claim {
     this.isOpening = isOpening
     this.#answer = answer
     this.#pending = typeof id === "object" ? id.length : 1
+  }
+
+  /** Whether its session waits for an answer of the client. */
+  get isWaiting(): boolean {
+    return this.#session.isAsking
   }
 
   evict(): void {

@@ -19,7 +19,6 @@ import * as sse from "../http/sse.ts"
 /** A request in flight. */
 class SseRequest implements Claim {
   readonly kind = "requests"
-  readonly isWaiting = false
   share: Share | undefined = undefined
   bytes = 0
   readonly #session: SseSession
@@ -28,6 +27,11 @@ class SseRequest implements Claim {
   constructor(session: SseSession, id: JsonRpc.Id) {
     this.#session = session
     this.#id = id
+  }
+
+  /** Whether its session waits for an answer of the client. */
+  get isWaiting(): boolean {
+    return this.#session.isAsking
   }
 
   evict(): void {

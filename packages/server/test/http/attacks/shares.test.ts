@@ -318,29 +318,31 @@ describe("principals", () => {
 })
 
 describe("input requests", () => {
-  it.live("serves others while a client leaves the questions of its calls unanswered", () =>
-    Effect.scoped(Effect.gen(function*() {
-      let asked = 0
-      const ask = Tool.layer(Tool.make("ask"), () =>
-        Effect.andThen(
-          Effect.sync(() => void asked++),
-          Effect.as(Effect.ignore(Elicitation.form("Who are you?", { name: Schema.String })), "asked")
-        ))
-      const at = yield* kit.serve(fixtures.server(fixtures.echo, ask), {
-        maxConcurrentRequests: 20,
-        shutdownTimeout: 0
-      })
-      for (let session = 0; session < 4; session++) {
-        const id = yield* enter(at, "127.0.0.1", true, {}, { elicitation: {} })
-        for (let n = 0; n < 5; n++) {
-          yield* Effect.forkChild(kit.send(at, inSession(id, call(n, "ask"))), { startImmediately: true })
+  for (const [who, other] of [["others", polite], ["others of the same address", "127.0.0.1"]] as const) {
+    it.live(`serves ${who} while a client leaves the questions of its calls unanswered`, () =>
+      Effect.scoped(Effect.gen(function*() {
+        let asked = 0
+        const ask = Tool.layer(Tool.make("ask"), () =>
+          Effect.andThen(
+            Effect.sync(() => void asked++),
+            Effect.as(Effect.ignore(Elicitation.form("Who are you?", { name: Schema.String })), "asked")
+          ))
+        const at = yield* kit.serve(fixtures.server(fixtures.echo, ask), {
+          maxConcurrentRequests: 20,
+          shutdownTimeout: 0
+        })
+        for (let session = 0; session < 4; session++) {
+          const id = yield* enter(at, "127.0.0.1", true, {}, { elicitation: {} })
+          for (let n = 0; n < 5; n++) {
+            yield* Effect.forkChild(kit.send(at, inSession(id, call(n, "ask"))), { startImmediately: true })
+          }
         }
-      }
-      yield* fixtures.until(() => asked === 20)
-      const own = yield* enter(at, polite, true, {}, { elicitation: {} })
-      yield* served(at, inSession(own, call(1, "echo", { text: "hi" }), polite))
-      yield* served(at)
-    })))
+        yield* fixtures.until(() => asked === 20)
+        const own = yield* enter(at, other, true, {}, { elicitation: {} })
+        yield* served(at, inSession(own, call(1, "echo", { text: "hi" }), other))
+        yield* served(at, { ...hello, localAddress: other })
+      })))
+  }
 })
 
 describe("stored events", () => {
