@@ -44,8 +44,8 @@ export const featureTests = (
   { progress = true }: { readonly progress?: boolean } = {}
 ): void => {
   const { agreed } = pairing
-  // Skein neither sends nor reads members that the revision does not have.
-  const structured = agreed >= "2025-06-18" || (pairing.client !== "skein" && pairing.server !== "skein")
+  // The SDKs send members that the revision does not have. Skein reads them.
+  const structured = agreed >= "2025-06-18" || !followsRevision(pairing)
 
   it("negotiates the revision, and receives the server's name and instructions", () => {
     const client = connected()

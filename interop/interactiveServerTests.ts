@@ -87,8 +87,8 @@ export const interactiveServerTests = ({ agreed, connected, missing, state }: Se
           return
         }
         const entered: unknown = JSON.parse(String(await call("form")))
-        // 2025-06-18 has defaults of booleans only. The SDKs send the others too.
-        const defaults = agreed === "2025-06-18" ? { keep: true } : { city: "Oslo", age: 36, keep: true, size: "m" }
+        // 2025-06-18 has defaults of booleans only. The SDKs send the others too, and they are read.
+        const defaults = { city: "Oslo", age: 36, keep: true, size: "m" }
         expect(entered).toEqual({ name: "Ada", ...defaults })
         expect(connected().defaults).toEqual([defaults])
         expect(asked()).toEqual(["form"])
