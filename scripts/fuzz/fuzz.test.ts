@@ -3,7 +3,7 @@ import { expect, it } from "vitest"
 import { fuzz, targets } from "./fuzz.ts"
 
 for (const { name } of targets) {
-  it(`${name} · reads or refuses hostile messages without a defect`, { timeout: 60_000 }, async () => {
+  it(`${name} · reads or refuses hostile messages without a defect`, { timeout: 180_000 }, async () => {
     const lines: Array<string> = []
     const faults = await fuzz({ seed: 1, only: name, milliseconds: 10_000, print: (line) => lines.push(line) })
     // The lines describe the faults.
