@@ -5,8 +5,17 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as kit from "./testKit.ts"
 
+/** Runs a script of npm. Closing the scope ends npm and the program: after SIGKILL, npm would leave the program behind. */
 const npm = (script: string, ...args: ReadonlyArray<string>) =>
-  kit.start({ command: "npm", args: ["run", "-s", script, "--", ...args] })
+  Effect.tap(
+    kit.start({ command: "npm", args: ["run", "-s", script, "--", ...args] }),
+    ({ ended, kill }) =>
+      Effect.addFinalizer(() => {
+        kill("SIGTERM")
+        // The program shares the stdout of npm, which ends with both.
+        return Effect.promise(() => ended)
+      })
+  )
 
 const refuses = (url: string): Promise<boolean> => fetch(url).then(() => false, () => true)
 
@@ -18,7 +27,6 @@ describe("a server that npm started", () => {
         const url = yield* Effect.promise(() => server.until(/http:\/\/127\.0\.0\.1:\d+\/\S*/))
         expect(yield* Effect.promise(() => refuses(url))).toBe(false)
         server.kill("SIGTERM")
-        // The server shares the stdout of npm.
         yield* Effect.promise(() => server.ended)
         expect(yield* Effect.promise(() => refuses(url))).toBe(true)
         expect(server.out() + server.err()).not.toContain("Warning")
