@@ -2,7 +2,7 @@
  * The keywords that apply other schemas to the same value: `allOf`, `anyOf`, `oneOf`, `not`, `if` and references.
  */
 import type { Keyword, NamedKeyword } from "./keywordReader.ts"
-import { pathTo, type SchemaNode } from "./schemaNode.ts"
+import { pathTo, type Rule, type SchemaNode } from "./schemaNode.ts"
 import type { ValidationState } from "./validationState.ts"
 
 const allOf: Keyword = (keywords) => {
@@ -18,49 +18,52 @@ interface Position {
   readonly count: number
 }
 
+/**
+ * Counts the alternatives that a value matches, until there are enough. `report` decides by the count, and reports the
+ * problems of the value.
+ */
+const counting = (
+  nodes: ReadonlyArray<SchemaNode>,
+  enough: (isTracked: boolean) => number,
+  report: (count: number, value: unknown, state: ValidationState) => boolean
+): Rule =>
+(value, state, evaluated) => {
+  let index = 0
+  let count = 0
+  if (state.isResuming) ({ count, index } = state.resume<Position>())
+  const { stopAtFirst } = state
+  state.stopAtFirst = true
+  try {
+    const most = enough(evaluated !== undefined)
+    for (; index < nodes.length && count < most; index++) if (nodes[index]!.check(value, state, evaluated)) count++
+    state.stopAtFirst = stopAtFirst
+    return report(count, value, state)
+  } catch (error) {
+    throw state.save(error, { count, index } satisfies Position)
+  }
+}
+
 const anyOf: Keyword = (keywords) => {
   const nodes = keywords.list("anyOf")?.map((node) => keywords.inPlace(node))
   if (nodes === undefined) return undefined
-  return (value, state, evaluated) => {
-    let index = 0
-    let count = 0
-    if (state.isResuming) ({ count, index } = state.resume<Position>())
-    const { stopAtFirst } = state
-    state.stopAtFirst = true
-    try {
-      // Where evaluation is tracked, the schemas after the first match evaluate members and items too.
-      for (; index < nodes.length && (count === 0 || evaluated !== undefined); index++) {
-        if (nodes[index]!.check(value, state, evaluated)) count++
-      }
-      state.stopAtFirst = stopAtFirst
-      return count > 0 ||
-        reportNone(nodes, value, state, "Expected a value that matches at least one schema in `anyOf`")
-    } catch (error) {
-      throw state.save(error, { count, index } satisfies Position)
-    }
-  }
+  // Where evaluation is tracked, the schemas after the first match evaluate members and items too.
+  return counting(
+    nodes,
+    (isTracked) => isTracked ? Infinity : 1,
+    (count, value, state) =>
+      count > 0 || reportNone(nodes, value, state, "Expected a value that matches at least one schema in `anyOf`")
+  )
 }
 
 const oneOf: Keyword = (keywords) => {
   const nodes = keywords.list("oneOf")?.map((node) => keywords.inPlace(node))
   if (nodes === undefined) return undefined
-  return (value, state, evaluated) => {
-    let index = 0
-    let count = 0
-    if (state.isResuming) ({ count, index } = state.resume<Position>())
-    const { stopAtFirst } = state
-    state.stopAtFirst = true
-    try {
-      for (; index < nodes.length && count < 2; index++) if (nodes[index]!.check(value, state, evaluated)) count++
-      state.stopAtFirst = stopAtFirst
-      if (count === 1) return true
-      return count > 1
-        ? state.report("Expected a value that matches only one schema in `oneOf`")
-        : reportNone(nodes, value, state, "Expected a value that matches one schema in `oneOf`")
-    } catch (error) {
-      throw state.save(error, { count, index } satisfies Position)
-    }
-  }
+  return counting(nodes, () => 2, (count, value, state) => {
+    if (count === 1) return true
+    return count > 1
+      ? state.report("Expected a value that matches only one schema in `oneOf`")
+      : reportNone(nodes, value, state, "Expected a value that matches one schema in `oneOf`")
+  })
 }
 
 /** Reports that the value matches no alternative. If there is only one alternative, its own problems are reported. */
