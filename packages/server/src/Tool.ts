@@ -81,7 +81,7 @@ export interface Options<Input extends AnySchema, Output extends AnySchema> {
   /**
    * The largest number of values in the arguments, nested ones included. Arguments with more are refused before
    * validation. 100,000 by default if a schema of another library validates them: most libraries look for every fault,
-   * and need seconds for a million invalid values. Without a default for the other schemas. An Effect Schema validates
+   * and need seconds for a million invalid values. For other schemas there is no default. An Effect Schema validates
    * without a pause, a million values in about 0.1 s; `JsonSchema` yields to the event loop.
    */
   readonly maxValues?: number | undefined

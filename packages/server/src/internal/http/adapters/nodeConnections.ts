@@ -3,15 +3,19 @@
  */
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import type { Duplex } from "node:stream"
 import { KeyedCounter, largestBeside, networkOf } from "../../limits/client.ts"
+
+/** The oldest answer of a connection that is not complete. There is no public API; Node's own listener reads it too. */
+export const answerOf = (socket: Duplex): ServerResponse | undefined =>
+  (socket as { readonly _httpMessage?: ServerResponse | null | undefined })._httpMessage ?? undefined
 
 /**
  * Whether a connection waits for its client: no request is being answered, or the body of the request has not arrived.
- * Node's own listener reads the same field; there is no public API.
  */
 const isIdle = (socket: Socket): boolean => {
-  const { _httpMessage: answer } = socket as { readonly _httpMessage?: ServerResponse | null | undefined }
-  return answer === null || answer === undefined || (!answer.req.complete && !answer.headersSent)
+  const answer = answerOf(socket)
+  return answer === undefined || (!answer.req.complete && !answer.headersSent)
 }
 
 export class Connections {

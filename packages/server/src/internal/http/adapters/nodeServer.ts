@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { Connections } from "./nodeConnections.ts"
+import { answerOf, Connections } from "./nodeConnections.ts"
 
 /** The bounds of the server, in milliseconds; the defaults are documented at the public options. */
 export interface Bounds {
@@ -21,10 +21,6 @@ const flushTimeout = 2_000
 
 /** The connections with a refusal that waits for earlier answers. */
 const refusing = /* @__PURE__ */ new WeakSet<Duplex>()
-
-/** The oldest answer of a connection that is not complete. There is no public API; Node's own listener reads it too. */
-const answerOf = (socket: Duplex): ServerResponse | undefined =>
-  (socket as { readonly _httpMessage?: ServerResponse | null | undefined })._httpMessage ?? undefined
 
 /**
  * Sends a JSON-RPC error for bytes that are not passed to the handler, and closes the connection. The answers to earlier
