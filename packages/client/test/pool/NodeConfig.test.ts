@@ -19,27 +19,11 @@ import * as Client from "../../src/Client.ts"
 import * as ClientPool from "../../src/ClientPool.ts"
 import * as NodeConfig from "../../src/NodeConfig.ts"
 import type { Json } from "../http/support/connection.ts"
-
-/** A server whose only tool is named after its first argument, and returns facts about its process. */
-const script = `
-  const answer = (id, body) => console.log(JSON.stringify({ jsonrpc: "2.0", id, ...body }))
-  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
-    const { id, method } = JSON.parse(line)
-    const serverInfo = { name: "s", version: "1" }
-    if (method === "initialize") {
-      answer(id, { result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo } })
-    } else if (method === "tools/list") {
-      answer(id, { result: { tools: [{ name: process.argv[1], inputSchema: { type: "object" } }] } })
-    } else if (method === "tools/call") {
-      const { A, B, C } = process.env
-      const facts = { pid: process.pid, args: process.argv.slice(1), cwd: process.cwd(), env: { A, B, C } }
-      answer(id, { result: { content: [], structuredContent: facts } })
-    } else if (id !== undefined) answer(id, { error: { code: -32601, message: "no" } })
-  })`
+import { toolServer } from "./toolServer.ts"
 
 const server = (tool: string, more: object = {}, ...args: ReadonlyArray<string>) => ({
   command: process.execPath,
-  args: ["-e", script, tool, ...args],
+  args: ["-e", toolServer(), tool, ...args],
   ...more
 })
 

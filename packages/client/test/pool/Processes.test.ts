@@ -7,20 +7,11 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as ClientPool from "../../src/ClientPool.ts"
 import * as Stdio from "../../src/Stdio.ts"
+import { toolServer } from "./toolServer.ts"
 
 /** A server with one tool. The stubborn variant ignores both the end of its stdin and SIGTERM. */
-const script = (stubborn: boolean) => `
-  ${stubborn ? "process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6)" : ""}
-  const answer = (id, body) => console.log(JSON.stringify({ jsonrpc: "2.0", id, ...body }))
-  require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
-    const { id, method } = JSON.parse(line)
-    const serverInfo = { name: "s", version: "1" }
-    if (method === "initialize") {
-      answer(id, { result: { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo } })
-    } else if (method === "tools/list") {
-      answer(id, { result: { tools: [{ name: "t", inputSchema: { type: "object" } }] } })
-    } else if (id !== undefined) answer(id, { error: { code: -32601, message: "no" } })
-  })`
+const script = (stubborn: boolean): string =>
+  toolServer(stubborn ? "process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6)" : "")
 
 /** A process, and the ids of all its starts. */
 const server = (stubborn = false) => {

@@ -6,7 +6,7 @@ import type * as PoolError from "../../src/PoolError.ts"
 import * as ServerConfig from "../../src/ServerConfig.ts"
 
 const env = { TOKEN: "secret", EMPTY: "", HOME_URL: "https://example.com", NAME: "${TOKEN}" }
-const options = { env, workspaceFolder: "/work/tea", userHome: "/home/ada" }
+const options = { env, workspaceFolder: "/projects/tea", userHome: "/home/ada" }
 
 const read = (config: unknown, more: ServerConfig.Options = {}) =>
   Effect.runSync(ServerConfig.read(config, { ...options, ...more }))
@@ -67,7 +67,7 @@ describe("the configuration of a host", () => {
     const servers = { a: { type: "stdio", command: "x", envFile: "${workspaceFolder}/.env", cwd: "${userHome}" } }
     for (const config of [{ servers }, { "editor.tabSize": 2, mcp: { servers, inputs: [] } }]) {
       const { raw: _, ...entry } = read(config).entries[0]!
-      assert.deepStrictEqual(entry, { ...process, envFile: "/work/tea/.env", cwd: "/home/ada" } as object)
+      assert.deepStrictEqual(entry, { ...process, envFile: "/projects/tea/.env", cwd: "/home/ada" } as object)
     }
   })
 
@@ -240,7 +240,7 @@ describe("variables", () => {
         command: "secret",
         args: ["--t=secret", "${TOKEN}"],
         env: { A: "secret-secret" },
-        cwd: "/work/tea/x"
+        cwd: "/projects/tea/x"
       }
     )
     const entry = entryOf({ url: "${HOME_URL}/mcp", headers: { Authorization: "Bearer ${TOKEN}" } })
