@@ -15,8 +15,48 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   testing: ["protocol", "runtime", "server", "client"],
   sql: [],
   tasks: ["protocol", "runtime", "server", "sql"],
-  cli: ["protocol", "runtime", "client"]
+  auth: ["protocol", "runtime", "server", "client"],
+  cli: ["protocol", "runtime", "client", "auth"]
 }
+
+/** The modules of a package that may import fewer packages than the rest of it. */
+const mayImportLess: ReadonlyArray<{
+  readonly name: string
+  readonly files: ReadonlyArray<string>
+  readonly packages: ReadonlyArray<string>
+  /** Whether they may use Node. */
+  readonly node: boolean
+}> = [
+  // A client that signs in does not load a server, and a protected server does not load a client.
+  {
+    name: "auth",
+    files: [
+      "{OAuth,OAuthError,Grant,SignIn,WebSignIn,Outbound}.ts",
+      "{TokenStore,SqlTokenStore,KeyValueTokenStore,BrowserTokenStore,EncryptedTokenStore}.ts",
+      "internal/oauth/**/*.ts"
+    ],
+    packages: ["protocol", "runtime", "client"],
+    node: false
+  },
+  {
+    name: "auth",
+    files: ["{Loopback,PasteSignIn,FileTokenStore}.ts", "internal/node/**/*.ts"],
+    packages: ["protocol", "runtime", "client"],
+    node: true
+  },
+  {
+    name: "auth",
+    files: ["{Protect,Scopes,TokenVerifier,RequestVerifier,ReplayStore}.ts", "internal/protect/**/*.ts"],
+    packages: ["protocol", "runtime", "server"],
+    node: false
+  },
+  {
+    name: "auth",
+    files: ["{Proxy,ProxyStore,UpstreamToken}.ts", "internal/proxy/**/*.ts"],
+    packages: ["protocol", "runtime", "server"],
+    node: true
+  }
+]
 
 /**
  * The modules under `src` that may import `node:` modules and use `process` and `Buffer`. A package that is not named
@@ -28,6 +68,7 @@ const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
   testing: ["**/*.ts"],
   sql: ["**/*.ts"],
   tasks: ["{Memory,Sqlite,Postgres}Tasks.ts", "internal/**/node*.ts"],
+  auth: ["DevServer.ts", "internal/testing/**/*.ts"],
   cli: ["bin/*.ts", "internal/**/node*.ts"]
 }
 
@@ -74,11 +115,16 @@ const node: Pattern = {
   message: "Only the modules that oxlint.config.ts lists in mayUseNode may import Node's modules."
 }
 
-const restrict = (name: string, files: ReadonlyArray<string>, more: ReadonlyArray<Pattern>): OxlintOverride => ({
+const restrict = (
+  name: string,
+  files: ReadonlyArray<string>,
+  more: ReadonlyArray<Pattern>,
+  allowed = mayImport[name] ?? []
+): OxlintOverride => ({
   files: files.map((file) => `packages/${name}/src/${file}`),
   rules: {
     "no-restricted-imports": ["error", {
-      patterns: [...barrels, byPath, otherPackages(mayImport[name] ?? []), ...more]
+      patterns: [...barrels, byPath, otherPackages(allowed), ...more]
     }],
     ...(more.length === 0 ? { "no-restricted-globals": "off" } : {})
   }
@@ -89,7 +135,10 @@ const importRules = Object.keys(mayImport).flatMap((name) => {
   return [
     restrict(name, ["**/*.ts"], [node]),
     ...(withTypes === undefined ? [] : [restrict(name, withTypes, [{ ...node, allowTypeImports: true }])]),
-    ...(withNode === undefined ? [] : [restrict(name, withNode, [])])
+    ...(withNode === undefined ? [] : [restrict(name, withNode, [])]),
+    ...mayImportLess.filter((less) => less.name === name).map(({ files, node: mayUseNode, packages }) =>
+      restrict(name, files, mayUseNode ? [] : [node], packages)
+    )
   ]
 })
 

@@ -19,6 +19,7 @@ export const packages: ReadonlyArray<string> = [
   "runtime",
   "server",
   "client",
+  "auth",
   "cli",
   "testing",
   "sql",

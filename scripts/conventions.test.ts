@@ -67,12 +67,27 @@ describe("the linter", () => {
       ["testing", ["tasks", "sql", "cli", "interop"]],
       ["tasks", ["client", "testing", "cli"]],
       ["sql", ["protocol", "runtime", "server", "client", "tasks", "testing", "cli"]],
+      ["auth", ["tasks", "testing", "sql", "cli"]],
       ["cli", ["server", "tasks", "testing", "sql"]]
     ] as const
     for (const [name, others] of direction) {
       const text = others.map((other) => uses(`@skein/${other}/A`)).join("")
       expect(broken(`packages/${name}/src/A.ts`, text), `${name}`).toEqual(others.map(() => imports[0]))
     }
+  })
+
+  it("rejects an import of a server in the client side of auth, and of a client in its server side", () => {
+    for (const module of ["OAuth", "FileTokenStore", "internal/oauth/a", "internal/node/a"]) {
+      expect(broken(`packages/auth/src/${module}.ts`, uses("@skein/client/A")), `${module}`).toEqual([])
+      expect(broken(`packages/auth/src/${module}.ts`, uses("@skein/server/A")), `${module}`).toEqual(imports)
+    }
+    for (const module of ["Protect", "Proxy", "internal/protect/a", "internal/proxy/a"]) {
+      expect(broken(`packages/auth/src/${module}.ts`, uses("@skein/server/A")), `${module}`).toEqual([])
+      expect(broken(`packages/auth/src/${module}.ts`, uses("@skein/client/A")), `${module}`).toEqual(imports)
+    }
+    expect(broken("packages/auth/src/internal/node/a.ts", uses("node:fs"))).toEqual([])
+    expect(broken("packages/auth/src/internal/oauth/a.ts", uses("node:fs"))).toEqual(imports)
+    expect(broken("packages/auth/src/DevServer.ts", uses("@skein/server/A") + uses("@skein/client/A"))).toEqual([])
   })
 
   it("allows an import of a module of a package below", () => {
@@ -84,7 +99,7 @@ describe("the linter", () => {
     expect(broken("packages/testing/src/A.ts", below + uses("node:fs"))).toEqual([])
     const engine = ["protocol", "runtime", "server", "sql"].map((name) => uses(`@skein/${name}/A`)).join("")
     expect(broken("packages/tasks/src/A.ts", engine)).toEqual([])
-    const program = ["protocol", "runtime", "client"].map((name) => uses(`@skein/${name}/A`)).join("")
+    const program = ["protocol", "runtime", "client", "auth"].map((name) => uses(`@skein/${name}/A`)).join("")
     expect(broken("packages/cli/src/A.ts", program)).toEqual([])
     expect(broken("packages/sql/src/A.ts", uses("node:sqlite") + uses("pg"))).toEqual([])
   })
@@ -105,7 +120,7 @@ describe("the linter", () => {
   })
 
   it("rejects Node's modules and globals outside the modules that are listed for them", () => {
-    for (const name of ["protocol", "runtime", "server", "client", "tasks", "cli"]) {
+    for (const name of ["protocol", "runtime", "server", "client", "auth", "tasks", "cli"]) {
       expect(broken(`packages/${name}/src/A.ts`, `${uses("node:fs")}export const a = process.argv\n`).toSorted())
         .toEqual(["eslint(no-restricted-globals)", ...imports])
     }
@@ -218,7 +233,7 @@ describe("the build", () => {
     expect(build("client", "@skein/server/Module")).toEqual(refused)
     expect(build("client", "@skein/testing/Module")).toEqual(refused)
     expect(build("client", "@skein/cli/Module")).toEqual(refused)
-    expect(build("cli", "@skein/server/Module")).toEqual(refused)
+    expect(build("cli", "@skein/tasks/Module")).toEqual(refused)
     expect(build("tasks", "@skein/client/Module")).toEqual(refused)
     expect(build("server", "@skein/tasks/Module")).toEqual(refused)
     const fine = { ok: true, emitted: [], unlisted: false }

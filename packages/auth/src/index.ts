@@ -1,0 +1,2 @@
+export * as SignIn from "./SignIn.ts"
+export * as TokenStore from "./TokenStore.ts"
