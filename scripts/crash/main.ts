@@ -6,13 +6,19 @@
  * SQLite: the server is killed at random moments, and before every commit to its database. PostgreSQL: workers, front
  * servers and the database are killed, stopped and terminated, at random and at chosen moments, while workers join and
  * leave. It also measures how long tasks pause meanwhile.
+ *
+ * Each part has a deadline, five minutes after its start. A part that misses it fails with the state of its tasks, of
+ * the database and of the processes, and ends the run on its store.
  */
 import { parseArgs } from "node:util"
 import { crash, line, type Plan, type Report } from "../../packages/tasks/test/crash/crash.ts"
+import { describeChildren, killChildren } from "../../packages/tasks/test/crash/child.ts"
+import type { Staged } from "../../packages/tasks/test/crash/clients.ts"
 import { everywhere } from "../../packages/tasks/test/crash/killAtCommits.ts"
 import { kindOf } from "../../packages/tasks/test/crash/orders.ts"
 import { run } from "../../packages/tasks/test/crash/postgres/run.ts"
 import { unavailable } from "../../packages/sql/test/postgres.ts"
+import { withDeadline } from "../deadline.ts"
 
 const { positionals, values } = parseArgs({
   options: { quick: { type: "boolean", default: false }, seed: { type: "string" } },
@@ -32,11 +38,19 @@ const ineffective = ({ kills, repeated, survived }: Report): ReadonlyArray<strin
       `answered after a kill; try another --seed`
     ]
 
+/** Milliseconds in which each part on SQLite must end. The longest takes a little more than a minute. */
+const partMillis = 300_000
+
 let failed = false
-const timed = async (title: string, run: () => Promise<readonly [string, ReadonlyArray<string>]>): Promise<void> => {
+const timed = async (
+  title: string,
+  run: (staged: Staged) => Promise<readonly [string, ReadonlyArray<string>]>
+): Promise<void> => {
   const start = performance.now()
   console.log(title)
-  const [report, problems] = await run()
+  const staged = { describeStage: () => "" }
+  const describe = async () => `${staged.describeStage()}\n${await describeChildren()}`
+  const [report, problems] = await withDeadline(title, { milliseconds: partMillis, describe }, () => run(staged))
   console.log(`  ${report}; ${((performance.now() - start) / 1000).toFixed(1)} s`)
   for (const problem of problems) console.error(`  ${problem}`)
   failed ||= problems.length > 0
@@ -45,8 +59,8 @@ const timed = async (title: string, run: () => Promise<readonly [string, Readonl
 const sqlite = async (): Promise<void> => {
   await timed(
     `SQLite, ${values.quick ? 40 : 200} tasks, SIGKILL and SIGTERM at random moments: --seed ${seed}`,
-    async () => {
-      const report = await crash(values.quick ? quick : thorough)
+    async (staged) => {
+      const report = await crash(values.quick ? quick : thorough, staged)
       return [line(report), values.quick ? report.problems : [...report.problems, ...ineffective(report)]]
     }
   )
@@ -73,6 +87,15 @@ const postgres = async (): Promise<void> => {
   failed ||= problems.length > 0
 }
 
-if (isSelected("sqlite")) await sqlite()
-if (isSelected("postgres")) await postgres()
-process.exitCode = failed ? 1 : 0
+for (const [store, check] of [["sqlite", sqlite], ["postgres", postgres]] as const) {
+  if (!isSelected(store)) continue
+  try {
+    await check()
+  } catch (error) {
+    console.error(error)
+    failed = true
+  }
+}
+killChildren()
+// After a missed deadline, the part that missed it still runs, and would keep the process alive.
+process.exit(failed ? 1 : 0)

@@ -25,6 +25,7 @@ import { basename, dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { pathToFileURL } from "node:url"
 import { Client } from "pg"
+import { withDeadline } from "../../../scripts/deadline.ts"
 
 export interface Postgres {
   readonly port: number
@@ -39,6 +40,12 @@ export interface Postgres {
   /** Stops the server and removes its folder. */
   readonly stop: () => Promise<void>
 }
+
+/** The time limits of a client of the tests, in milliseconds: for the connection, and for each statement. */
+export const timeLimits = { connectionTimeoutMillis: 10_000, query_timeout: 60_000 }
+
+/** Milliseconds in which the server must start, and end. */
+const maxMillis = 60_000
 
 interface Binaries {
   readonly initdb: string
@@ -93,17 +100,26 @@ export const startPostgres = async (options: { readonly durable?: boolean } = {}
   const pipes = [shell.stdin, shell.stdout, shell.stderr] as unknown as ReadonlyArray<Socket>
   for (const pipe of pipes) pipe.unref()
   const say = (command: string) => shell.stdin.write(`${command}\n`)
+  const exited = new Promise<void>((resolve) => shell.once("exit", () => resolve()))
+  const limit = { milliseconds: maxMillis, describe: () => log }
   const end = async (signal: "QUIT" | "KILL") => {
     for (const pipe of pipes) pipe.ref()
-    await new Promise<void>((resolve) => {
-      ended.push(resolve)
-      say(signal)
-    })
-    for (const pipe of pipes) pipe.unref()
+    try {
+      await withDeadline(`the end of PostgreSQL after ${signal}`, limit, () => {
+        const gone = exited.then(() => Promise.reject(new Error(`the shell of PostgreSQL has ended: ${log}`)))
+        const answered = new Promise<void>((resolve) => {
+          ended.push(resolve)
+          say(signal)
+        })
+        return Promise.race([answered, gone])
+      })
+    } finally {
+      for (const pipe of pipes) pipe.unref()
+    }
   }
 
   const query = async (sql: string) => {
-    const client = new Client({ host: "127.0.0.1", port, user: "postgres", database: "postgres" })
+    const client = new Client({ host: "127.0.0.1", port, user: "postgres", database: "postgres", ...timeLimits })
     client.on("error", () => {})
     try {
       await client.connect()
@@ -114,11 +130,12 @@ export const startPostgres = async (options: { readonly durable?: boolean } = {}
   }
   const start = async () => {
     say("start")
+    const end = performance.now() + maxMillis
     for (let tries = 0;; tries++) {
       try {
         return await query("SELECT 1")
       } catch (cause) {
-        if (tries === 1000) throw new Error(`PostgreSQL does not start: ${log}`, { cause })
+        if (performance.now() > end) throw new Error(`PostgreSQL does not start: ${log}`, { cause })
         await sleep(20)
         // After a kill the children of the server take a moment to end; until then a new server cannot start.
         if (tries % 10 === 9) say("start")
@@ -141,11 +158,15 @@ export const startPostgres = async (options: { readonly durable?: boolean } = {}
     },
     kill: () => end("KILL"),
     stop: async () => {
-      if (shell.exitCode !== null) return
-      const gone = new Promise((resolve) => shell.once("exit", resolve))
       shell.ref()
       shell.stdin.end()
-      await gone
+      try {
+        await withDeadline("the end of PostgreSQL", limit, () => exited)
+      } catch (error) {
+        // The shell leads the group of all its processes.
+        process.kill(-shell.pid!, "SIGKILL")
+        throw error
+      }
     }
   }
 }

@@ -4,8 +4,12 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 
 const flags = ["--conditions=@skein/source", "--disable-warning=ExperimentalWarning"]
+
+/** The processes that have not ended. */
+const running = new Set<Child>()
 
 export class Child {
   readonly process: ChildProcess
@@ -21,7 +25,11 @@ export class Child {
       stdio: ["ignore", "ignore", "pipe", "ipc"]
     })
     this.process.stderr!.setEncoding("utf8").on("data", (text: string) => void (this.#err += text))
-    this.ended = once(this.process, "close").then(([code, signal]) => code ?? signal)
+    running.add(this)
+    this.ended = once(this.process, "close").then(([code, signal]) => {
+      running.delete(this)
+      return code ?? signal
+    })
   }
 
   /** The stderr output of the process. */
@@ -39,4 +47,29 @@ export class Child {
     this.process.kill(signal)
     return this.ended
   }
+}
+
+/** Milliseconds in which a process writes its fibers. */
+const describeMillis = 5000
+
+/** The most characters of the stderr output of a process in a description. */
+const maxOutput = 30_000
+
+/**
+ * Describes all processes that have not ended: their stderr output, at whose end they write their fibers
+ * (`describeFibersOnSignal`).
+ */
+export const describeChildren = async (): Promise<string> => {
+  const children = [...running]
+  for (const child of children) child.process.kill("SIGUSR2")
+  await sleep(describeMillis)
+  return children.map(({ err, process: { exitCode, pid, signalCode, spawnargs } }) => {
+    const state = exitCode ?? signalCode ?? "running"
+    return `process ${pid} (${state}): ${spawnargs.slice(1).join(" ")}\n${err.slice(-maxOutput)}`
+  }).join("\n")
+}
+
+/** Kills all processes that have not ended. */
+export const killChildren = (): void => {
+  for (const child of running) child.process.kill("SIGKILL")
 }

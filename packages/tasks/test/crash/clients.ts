@@ -31,6 +31,13 @@ export interface Options {
 
 const again = Schedule.spaced("150 millis")
 
+/**
+ * A part of a check that can be described while it runs. `describeStage` returns the step at which it is.
+ */
+export interface Staged {
+  describeStage: () => string
+}
+
 /** The request may have been lost with the server, or not. */
 const passes = ({ reason }: ClientError.ClientError): boolean =>
   reason._tag !== "TaskCancelled" && reason._tag !== "ToolFailed" && reason._tag !== "TaskNotFound" &&
@@ -44,6 +51,8 @@ const Census = Schema.Struct({ live: Schema.Array(Schema.Struct({ id: Schema.Str
 
 export interface Clients {
   readonly reported: Reported
+  /** Describes the orders that have not ended, and what each of them waits for. */
+  readonly describeUnfinished: () => string
   /** Submits an order, and waits for its end: its result, or its cancellation. */
   readonly order: (order: number) => Effect.Effect<void, ClientError.ClientError>
   /** Tasks that have not ended, including those whose id no client received. */
@@ -56,6 +65,7 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
   Effect.gen(function*() {
     const { life, random, url } = options
     const reported: Reported = { acknowledged: new Set(), cancelled: new Set(), survived: 0 }
+    const unfinished = new Map<number, string>()
     const asked = new Map<string, number>()
     /** Whether the only remaining tasks are those whose id no client received. No client can cancel them. */
     let adopted = false
@@ -88,16 +98,24 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
 
     return {
       reported,
+      describeUnfinished: () =>
+        [...unfinished].map(([order, waitsFor]) => `order ${order} (${kindOf(order)}) waits for ${waitsFor}`).join(
+          "\n"
+        ),
       order: (order) =>
         Effect.gen(function*() {
+          unfinished.set(order, "the response to its submission")
           const started = yield* retrying(client.startTask("order", { order }))
           if (started._tag !== "RemoteTask") return yield* Effect.die(new Error("An order is no task"))
           reported.acknowledged.add(started.id)
           if (cancelled(kindOf(order))) {
             yield* Effect.sleep(random() * 1000)
+            unfinished.set(order, `the response to its cancellation (${started.id})`)
             yield* retrying(started.cancel)
           }
+          unfinished.set(order, `its end (${started.id})`)
           yield* ended(started.handle)
+          unfinished.delete(order)
         }),
       live: retrying(Effect.map(client.callTool("census", {}, { output: Census }), ({ live }) => live)),
       adopt: (taskId) =>

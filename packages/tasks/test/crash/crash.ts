@@ -53,10 +53,11 @@ export interface Report extends Summary {
  */
 const patience = 120_000
 
-export const crash = async (plan: Plan): Promise<Report> => {
+/** Runs the orders. `staged` receives the description of the stage at which they are. */
+export const crash = async (plan: Plan, staged?: Clients.Staged): Promise<Report> => {
   const folder = mkdtempSync(join(tmpdir(), "skein-crash-"))
   try {
-    return await run(plan, folder)
+    return await run(plan, folder, staged)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -64,7 +65,8 @@ export const crash = async (plan: Plan): Promise<Report> => {
 
 const run = async (
   { concurrency, kills: maxKills, later, life, orders, pace, seed }: Plan,
-  folder: string
+  folder: string,
+  staged: Clients.Staged | undefined
 ): Promise<Report> => {
   const file = join(folder, "tasks.db")
   const outside = join(folder, "outside")
@@ -105,6 +107,10 @@ const run = async (
     const customers = Effect.runFork(Effect.forEach(numbers, clients.order, { concurrency, discard: true }))
     let over = false
     customers.addObserver(() => void (over = true))
+    if (staged !== undefined) {
+      staged.describeStage = () =>
+        `${over ? "all orders have ended" : clients.describeUnfinished()}; ${lives} processes`
+    }
 
     while (!over && kills + stops < maxKills) {
       const early = random() < 0.2

@@ -13,6 +13,7 @@ import { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { parseArgs } from "node:util"
 import { commits, dieAt } from "./commits.ts"
+import { describeFibersOnSignal } from "./fibers.ts"
 import { passAMinute } from "./passTime.ts"
 import { asks, cancelled, kindOf, orders, tables } from "./orders.ts"
 import { inFile } from "./outsideLog.ts"
@@ -83,6 +84,7 @@ const customer = Effect.gen(function*() {
   }
 })
 
+describeFibersOnSignal()
 process.on("disconnect", () => process.exit(1))
 await Effect.runPromise(Effect.scoped(Effect.provide(customer, Orders)))
 process.send?.({ commits }, () => process.exit(0))

@@ -9,6 +9,7 @@ import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { parseArgs } from "node:util"
+import { describeFibersOnSignal } from "./fibers.ts"
 import { census } from "./unfinishedTasks.ts"
 import { passAMinute } from "./passTime.ts"
 import { orders, tables } from "./orders.ts"
@@ -34,6 +35,7 @@ const server = McpServer.layer(
   Tasks.layer()
 ).pipe(Layer.provide(SqliteTasks.layer({ filename: values.file, sweepInterval: "500 millis" })))
 
+describeFibersOnSignal()
 // It ends with its parent.
 process.on("disconnect", () => process.exit(1))
 NodeHttp.runMain(server, {

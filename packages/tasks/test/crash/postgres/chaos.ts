@@ -132,17 +132,27 @@ export const chaos = async (
     Scope.provide(Clients.make({ url: fleet.serverUrl, random, life: () => mishaps }), scope)
   )
   const numbers = Array.from({ length: orders }, (_, order) => order)
-  const customers = Effect.runFork(Effect.forEach(numbers, clients.order, { concurrency, discard: true }))
+  const customers = Effect.runFork(Effect.forEach(numbers, clients.order, { concurrency, discard: true }), {
+    signal: fleet.signal
+  })
   let over = false
   customers.addObserver(() => void (over = true))
+  const waitFor = (what: string) => {
+    fleet.describeStage = () => `${what} after ${mishaps} incidents\n${clients.describeUnfinished()}`
+  }
   while (!over && mishaps < most) {
+    waitFor("waits for the next incident")
     await sleep(random() * pause)
     if (over) break
-    await plan.mishaps[mishaps++ % plan.mishaps.length]!(fleet, random)
+    const mishap = plan.mishaps[mishaps++ % plan.mishaps.length]!
+    waitFor("waits for the end of an incident")
+    await mishap(fleet, random)
   }
+  waitFor("waits for the orders")
   const ended = await Effect.runPromise(Fiber.await(customers))
   if (Exit.isFailure(ended)) throw new Error(`The clients failed: ${ended.cause}\n${fleet.output}`)
   if (plan.later) await fleet.query("UPDATE skein_tasks SET updated_at = updated_at - 60000 WHERE settled = 0")
+  waitFor("waits for the tasks that no client knows")
   const left = await Effect.runPromise(settled(clients))
   await Effect.runPromise(Scope.close(scope, Exit.void))
   const { acknowledged, cancelled, survived } = clients.reported

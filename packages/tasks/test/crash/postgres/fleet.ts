@@ -1,12 +1,14 @@
 /**
  * The processes on one database: workers that come and go, and the front server.
  */
-import { type Postgres, startPostgres } from "../../../../sql/test/postgres.ts"
+import { type Postgres, startPostgres, timeLimits } from "../../../../sql/test/postgres.ts"
 import * as PgClient from "@skein/sql/PgClient"
 import * as Effect from "effect/Effect"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
-import { Child } from "../child.ts"
+import { Child, describeChildren } from "../child.ts"
+import type { Staged } from "../clients.ts"
+import { describeFibers } from "../fibers.ts"
 import { tables } from "../orders.ts"
 import { Outside } from "./outsideServer.ts"
 import type { Given } from "./process.ts"
@@ -20,7 +22,7 @@ export interface Options extends Omit<Given, "role" | "url" | "outside" | "port"
 export type Traces = Readonly<Record<string, string>>
 
 /** The processes on one database. */
-export class Fleet {
+export class Fleet implements Staged {
   readonly postgres: Postgres
   readonly url: string
   readonly outside: Outside
@@ -31,6 +33,7 @@ export class Fleet {
   readonly problems: Array<string> = []
   readonly #options: Options
   readonly #all = new Set<Child>()
+  readonly #closing = new AbortController()
   readonly #end = () => {
     for (const child of this.#all) child.process.kill("SIGKILL")
   }
@@ -52,6 +55,11 @@ export class Fleet {
     await fleet.query("ALTER TABLE ledger ADD COLUMN worker TEXT DEFAULT current_setting('application_name')")
     await Promise.all([fleet.openDoor(), ...Array.from({ length: options.workers }, () => fleet.join())])
     return fleet
+  }
+
+  /** Aborted when the processes end. */
+  get signal(): AbortSignal {
+    return this.#closing.signal
   }
 
   async #spawn(role: Given["role"], port = 0): Promise<readonly [Child, { readonly url?: string }]> {
@@ -107,7 +115,7 @@ export class Fleet {
 
   /** Runs a query on the database. */
   async query<Row>(sql: string, parameters: ReadonlyArray<unknown> = []): Promise<ReadonlyArray<Row>> {
-    const client = new Client({ connectionString: this.url })
+    const client = new Client({ connectionString: this.url, ...timeLimits })
     client.on("error", () => {})
     await client.connect()
     try {
@@ -119,7 +127,7 @@ export class Fleet {
 
   /** Locks a table against writes. The returned function unlocks it. */
   async lock(table: string): Promise<() => Promise<void>> {
-    const client = new Client({ connectionString: this.url })
+    const client = new Client({ connectionString: this.url, ...timeLimits })
     await client.connect()
     await client.query(`BEGIN; LOCK TABLE ${table} IN SHARE MODE`)
     return () => client.end()
@@ -176,12 +184,51 @@ export class Fleet {
     return traces
   }
 
+  /** Describes the step at which a part of the run is. */
+  describeStage = (): string => "the stage is unknown"
+
+  /**
+   * Describes the state of a part of the run that does not end: its stage, the database, and the processes with their
+   * fibers.
+   */
+  async describe(): Promise<string> {
+    const parts = [`stage: ${this.describeStage()}`]
+    const tables: ReadonlyArray<readonly [string, string]> = [
+      [
+        "connections",
+        `SELECT pid, application_name, state, wait_event_type, wait_event, now() - query_start AS since, left(query, 150) AS query
+         FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY 2, 1`
+      ],
+      [
+        "tasks that are not settled",
+        `SELECT id, tool, status, args, to_timestamp(updated_at / 1000.0) AS updated FROM skein_tasks WHERE settled = 0`
+      ],
+      [
+        "messages that are not processed",
+        `SELECT id, entity_type, entity_id, tag, kind, shard_id, deliver_at, last_read FROM cluster_messages
+         WHERE NOT processed ORDER BY entity_id, id`
+      ],
+      ["runners", "SELECT *, now() AS now FROM cluster_runners"],
+      [
+        "shard locks by connection",
+        "SELECT pid, count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted GROUP BY pid"
+      ]
+    ]
+    for (const [title, sql] of tables) {
+      const rows = await this.query(sql).catch((error: unknown) => [String(error)])
+      parts.push(`${title}: ${rows.length}`, ...rows.map((row) => `  ${JSON.stringify(row)}`))
+    }
+    parts.push(await describeChildren(), `fibers of ${process.pid}, the clients:\n${describeFibers()}`)
+    return parts.join("\n")
+  }
+
   /** The stderr output of the running processes. */
   get output(): string {
     return [...this.#all].map(({ err, process }) => `${process.pid}:\n${err}`).join("\n")
   }
 
   async close(): Promise<void> {
+    this.#closing.abort()
     this.#end()
     await Promise.all([...this.#all].map(({ ended }) => ended))
     process.off("exit", this.#end)

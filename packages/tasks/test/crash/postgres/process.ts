@@ -10,6 +10,7 @@ import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import { describeFibersOnSignal } from "../fibers.ts"
 import { census } from "../unfinishedTasks.ts"
 import { orders } from "../orders.ts"
 import { world } from "./outsideServer.ts"
@@ -45,6 +46,7 @@ const server = McpServer.layer(
 
 const say = (message: object) => Effect.sync(() => void process.send?.(message))
 
+describeFibersOnSignal()
 // It ends with its parent.
 process.on("disconnect", () => process.exit(1))
 if (role === "front") NodeHttp.runMain(server, { port, onListening: say })

@@ -1,9 +1,11 @@
 /**
  * The whole run: `npm run crash -- postgres`.
  */
+import { DeadlineError, withDeadline } from "../../../../../scripts/deadline.ts"
+import { describeChildren } from "../child.ts"
 import { randomFrom } from "../seededRandom.ts"
 import * as chaos from "./chaos.ts"
-import { Fleet } from "./fleet.ts"
+import { Fleet, type Options } from "./fleet.ts"
 import { formatMillis, type Going, pauses } from "./pauses.ts"
 import { scenes } from "./scenarios.ts"
 
@@ -33,66 +35,122 @@ const goings: ReadonlyArray<readonly [Going, string]> = [
   ["join", "a worker joins"]
 ]
 
-/** Runs, prints the results, and returns the problems. `quick`: only the scenarios, and one round of orders. */
+/** Milliseconds in which each part of a run must end by default. The longest takes less than a minute. */
+const partMillis = 300_000
+
+/** Milliseconds in which the processes must start, or end. */
+const startMillis = 120_000
+
+/**
+ * The parts of a run, and their processes. After a part that has failed, the next one has new processes. A part that
+ * misses its deadline fails the run.
+ */
+export class Parts {
+  readonly problems: Array<string> = []
+  readonly #options: Options
+  readonly #print: (line: string) => void
+  readonly #milliseconds: number
+  #fleet: Fleet | undefined
+
+  /** `milliseconds` is the deadline of each part. */
+  constructor(options: Options, print: (line: string) => void, milliseconds = partMillis) {
+    this.#options = options
+    this.#print = print
+    this.#milliseconds = milliseconds
+  }
+
+  /** Runs a part, and prints its result. */
+  async run(what: string, part: (fleet: Fleet) => Promise<string>): Promise<void> {
+    const begun = performance.now()
+    const result = await this.#result(what, part).catch(async (error: unknown) => {
+      const output = this.#fleet?.output.slice(-4000) ?? ""
+      this.problems.push(`${what}: ${error instanceof Error ? error.stack : String(error)}\n${output}`)
+      await this.close()
+      if (error instanceof DeadlineError) throw error
+      return "failed"
+    })
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1)
+    this.#print(`  ${what}: ${[result, `${seconds} s`].filter((text) => text !== "").join("; ")}`)
+  }
+
+  async #result(what: string, part: (fleet: Fleet) => Promise<string>): Promise<string> {
+    const open = () => Fleet.open(this.#options)
+    const fleet = this.#fleet ??= await withDeadline("the start of the processes", {
+      milliseconds: startMillis,
+      describe: describeChildren
+    }, open)
+    const limit = { milliseconds: this.#milliseconds, describe: () => fleet.describe() }
+    const result = await withDeadline(what, limit, () => part(fleet))
+    this.problems.push(...fleet.problems.splice(0).map((problem) => `${what}: ${problem}`))
+    return result
+  }
+
+  /** Ends the processes. */
+  async close(): Promise<void> {
+    const fleet = this.#fleet
+    this.#fleet = undefined
+    if (fleet !== undefined) {
+      await withDeadline("the end of the processes", { milliseconds: startMillis }, () => fleet.close())
+    }
+  }
+}
+
+/**
+ * Runs, prints the results, and returns the problems. A part that misses its deadline ends the run, with the state of
+ * the part among the problems. `quick`: only the scenarios, and one round of orders.
+ */
 export const run = async (
   { quick, seed }: { readonly quick: boolean; readonly seed: number },
   print: (line: string) => void
 ): Promise<ReadonlyArray<string>> => {
-  const problems: Array<string> = []
   const random = randomFrom(seed)
-  const timed = async (what: string, run: () => Promise<string>, fleet: Fleet): Promise<void> => {
-    const begun = performance.now()
-    const found = await run().catch((error: unknown) => {
-      fleet.problems.push(`${error instanceof Error ? error.stack : String(error)}\n${fleet.output.slice(-4000)}`)
-      return "failed"
+  const groups: Array<Parts> = []
+  const group = async (options: Options, run: (parts: Parts) => Promise<void>): Promise<void> => {
+    const parts = new Parts(options, print)
+    groups.push(parts)
+    try {
+      await run(parts)
+    } finally {
+      await parts.close()
+    }
+  }
+
+  try {
+    await group(short, async (parts) => {
+      for (const { run, says } of scenes) {
+        await parts.run(says, async (fleet) => {
+          await run(fleet)
+          return ""
+        })
+      }
+      for (const [what, mishap] of mishaps) {
+        const plan = { orders: quick ? 20 : 60, concurrency: 20, mishaps: [mishap], most: quick ? 3 : 8, pause: 1500 }
+        await parts.run(`orders: ${what}`, async (fleet) => {
+          const report = await chaos.chaos(fleet, { ...plan, random, later: true })
+          fleet.problems.push(...report.problems)
+          return chaos.line(report)
+        })
+      }
     })
-    const wrong = fleet.problems.splice(0)
-    problems.push(...wrong.map((problem) => `${what}: ${problem}`))
-    print(
-      `  ${what}: ${
-        [found, `${((performance.now() - begun) / 1000).toFixed(1)} s`].filter((part) => part !== "").join("; ")
-      }`
-    )
-  }
+    if (quick) return groups.flatMap(({ problems }) => problems)
 
-  const fleet = await Fleet.open(short)
-  try {
-    for (const { run, says } of scenes) {
-      await timed(says, async () => {
-        await run(fleet)
-        return ""
-      }, fleet)
-    }
-    for (const [what, mishap] of mishaps) {
-      const plan = { orders: quick ? 20 : 60, concurrency: 20, mishaps: [mishap], most: quick ? 3 : 8, pause: 1500 }
-      await timed(`orders: ${what}`, async () => {
-        const report = await chaos.chaos(fleet, { ...plan, random, later: true })
-        fleet.problems.push(...report.problems)
-        return chaos.line(report)
-      }, fleet)
-    }
-  } finally {
-    await fleet.close()
+    // The default.
+    await group({ workers: 3, pace: 100 }, async (parts) => {
+      for (const [going, says] of goings) {
+        await parts.run(`${says}, p50 / p95 / max`, async (fleet) => {
+          const { others, pause, takeover } = await pauses(fleet, going, 4)
+          return [
+            `pause ${formatMillis(pause)}`,
+            `takeover ${formatMillis(takeover)}`,
+            `longest gap of the others ${formatMillis(others)}`
+          ].join("; ")
+        })
+      }
+    })
+  } catch (error) {
+    // The message of a missed deadline is long, and already among the problems of its part.
+    const ended = `the run ended early: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`
+    return [...groups.flatMap(({ problems }) => problems), ended]
   }
-  if (quick) return problems
-
-  // The default.
-  const plain = await Fleet.open({ workers: 3, pace: 100 })
-  try {
-    for (const [going, says] of goings) {
-      await timed(`${says}, p50 / p95 / max`, async () => {
-        const { others, pause, takeover } = await pauses(plain, going, 4)
-        return [
-          `pause ${formatMillis(pause)}`,
-          `takeover ${formatMillis(takeover)}`,
-          `longest gap of the others ${formatMillis(others)}`
-        ].join(
-          "; "
-        )
-      }, plain)
-    }
-  } finally {
-    await plain.close()
-  }
-  return problems
+  return groups.flatMap(({ problems }) => problems)
 }
