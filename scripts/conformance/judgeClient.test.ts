@@ -1,9 +1,13 @@
 import { execFile } from "node:child_process"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import { scenarios } from "../../examples/everything-client/scenarios.ts"
 import { planSelection, quoted, runOne, selections } from "./judgeClient.ts"
+import { runSuite } from "./suite.ts"
 import { type Check, isPassed, type Scenario } from "./report.ts"
 
 const run = promisify(execFile)
@@ -68,6 +72,25 @@ describe("judging the client", () => {
     expect(errors(scenario)).toEqual([expect.stringMatching(/Client exited with code 7[^]*exiting with an error/)])
     expect(isPassed(scenario)).toBe(false)
   })
+
+  it("kills the suite after its time limit, together with the client that it has started", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "skein-conformance-"))
+    try {
+      const pidFile = join(folder, "pid")
+      const command = `echo $$ > ${quoted(pidFile)}; exec sleep 1000 #`
+      const args = ["--command", command, "--scenario", one.name, "--spec-version", "2026-07-28", "-o", folder]
+      const { code, stderr } = await runSuite(["client", ...args, "--timeout", "600000"], {}, 5000)
+      expect(code).toBe(null)
+      expect(stderr).toContain("the conformance suite was killed after 5000 ms (SIGKILL)")
+      const pid = Number(await readFile(pidFile, "utf8"))
+      expect(pid).toBeGreaterThan(0)
+      // A killed process has no state, or is a zombie until its new parent notices its end.
+      const state = () => run("ps", ["-o", "stat=", "-p", String(pid)]).then(({ stdout }) => stdout, () => "")
+      await expect.poll(state, { timeout: 20_000 }).toMatch(/^(Z.*\s*)?$/)
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }, 60_000)
 
   it("quotes a path with spaces and quotes for the suite's shell", async () => {
     const odd = "/Ada's  programs $HOME/node"

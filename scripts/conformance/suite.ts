@@ -37,23 +37,46 @@ export const scenarioTimeout = 20_000
 
 /**
  * Runs the suite with additional environment variables. The results of its scenarios are in its files, see
- * `readChecks`.
+ * `readChecks`. After `timeout` milliseconds the suite is killed with its clients.
  */
-export const runSuite = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}): Promise<Output> =>
+export const runSuite = (
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {},
+  timeout = suiteTimeout
+): Promise<Output> =>
   new Promise((resolve, reject) => {
+    // The suite leads a process group, which contains the clients that it starts: a client that outlives the suite would
+    // keep its pipes open, and this promise would wait for them.
     const child = spawn(process.execPath, [join(dirname(manifest), "dist", "index.js"), ...args], {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: suiteTimeout,
-      killSignal: "SIGKILL"
+      detached: true
     })
+    const killGroup = () => {
+      try {
+        process.kill(-child.pid!, "SIGKILL")
+      } catch {
+        // The group has ended.
+      }
+    }
+    const timer = setTimeout(killGroup, timeout)
+    process.once("exit", killGroup)
     let stdout = ""
     let stderr = ""
     child.stdout.setEncoding("utf8").on("data", (text: string) => stdout += text)
     child.stderr.setEncoding("utf8").on("data", (text: string) => stderr += text)
-    child.on("error", reject)
+    const release = () => {
+      clearTimeout(timer)
+      process.off("exit", killGroup)
+    }
+    child.on("error", (error) => {
+      release()
+      reject(error)
+    })
+    child.on("exit", killGroup)
     child.on("close", (code, signal) => {
-      if (signal !== null) stderr += `\nthe conformance suite was killed after ${suiteTimeout} ms (${signal})`
+      release()
+      if (signal !== null) stderr += `\nthe conformance suite was killed after ${timeout} ms (${signal})`
       resolve({ stdout, stderr, code })
     })
   })

@@ -2,9 +2,9 @@
  * Counts the resources of the current process: fibers, sockets, timers, heap, and the state of a server under test.
  */
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Metric from "effect/Metric"
 import { queryObjects, writeHeapSnapshot } from "node:v8"
+import { FiberClass } from "../fibers.ts"
 
 /** The state of the server, as it reports it. Each number is zero while no client is connected. */
 export interface ServerState {
@@ -52,13 +52,6 @@ export const sumMetric = (id: string): number =>
   Effect.runSync(Metric.snapshot)
     .filter((metric) => metric.id === id)
     .reduce((sum, { state }) => sum + Number("count" in state ? state.count : 0), 0)
-
-/** The class of fibers, which Effect does not export. */
-const FiberClass = (() => {
-  const fiber = Effect.runFork(Effect.never)
-  Effect.runFork(Fiber.interrupt(fiber))
-  return fiber.constructor
-})()
 
 /** Counts the fibers on the heap. */
 export const countFibers = (): number => queryObjects(FiberClass, { format: "count" })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { DeadlineError } from "../deadline.ts"
 import { soakClient } from "./client/soakClient.ts"
 import { growth } from "./server/heapSnapshot.ts"
 import { type Plan, soakServer } from "./server/soakServer.ts"
@@ -42,6 +43,23 @@ describe("soak", () => {
     const problems = await soakClient(0.0001, () => {}, ["--leak"])
     const found = problems.map((problem) => /^ {2}clients in memory: (\w+): \d+ instead of \d+$/.exec(problem)?.[1])
     expect(found).toEqual(["fibers", "servers", "timers", "listeners"])
+  })
+
+  it("fails when the load does not end, with the running scenarios", { timeout: 120_000 }, async () => {
+    const failure = await soakServer({ ...plan, maxSliceMillis: 1 }, () => {}).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(DeadlineError)
+    expect(failure).toHaveProperty(
+      "message",
+      expect.stringMatching(
+        /^the warm-up has not ended within 1 ms\nrunning scenarios:\n[^]*the state of the server: \{"/
+      )
+    )
+  })
+
+  it("fails when the program of the client half does not end, with its fibers", { timeout: 120_000 }, async () => {
+    const failure = await soakClient(1, () => {}, [], 10_000).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(DeadlineError)
+    expect(failure).toHaveProperty("message", expect.stringMatching(/within 10000 ms\nfibers of \d+:/))
   })
 
   it("lists the classes that have grown, the largest growth in bytes first", () => {

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { createServer } from "node:net"
 import { parseArgs } from "node:util"
+import { describeFibersOnSignal } from "../../fibers.ts"
 import { collectGarbage, countActive, countFibers } from "../resourceCounts.ts"
 import { type Workload, workloads } from "./workloads.ts"
 
@@ -69,6 +70,7 @@ const leakResources = (): void => {
   leaked.push(createServer().listen(0, "127.0.0.1"), Effect.runFork(Effect.never))
 }
 
+describeFibersOnSignal()
 let failed = false
 for (const workload of leak ? workloads.slice(0, 1) : workloads) {
   const factor = Number(scale)

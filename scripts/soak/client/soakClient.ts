@@ -5,6 +5,14 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
+import { setTimeout as sleep } from "node:timers/promises"
+import { withDeadline } from "../../deadline.ts"
+
+/** Milliseconds in which the program must end by default. A full run takes three minutes on an idle machine. */
+const programMillis = 1_200_000
+
+/** Milliseconds in which the program writes its fibers. A busy program takes long to notice the signal. */
+const describeMillis = 30_000
 
 /**
  * Runs all workloads, each scaled by `scale`, prints their table, and returns the problems that the program reported.
@@ -12,7 +20,8 @@ import { createInterface } from "node:readline"
 export const soakClient = async (
   scale: number,
   print: (line: string) => void,
-  more: ReadonlyArray<string> = []
+  more: ReadonlyArray<string> = [],
+  milliseconds = programMillis
 ): Promise<ReadonlyArray<string>> => {
   const flags = [
     "--expose-gc",
@@ -25,7 +34,15 @@ export const soakClient = async (
   const problems: Array<string> = []
   createInterface({ input: child.stdout }).on("line", print)
   createInterface({ input: child.stderr }).on("line", (line) => problems.push(line))
-  const [code, signal] = await once(child, "close")
+  const describe = async () => {
+    child.kill("SIGUSR2")
+    const end = performance.now() + describeMillis
+    while (performance.now() < end && !problems.some((line) => line.startsWith("fibers of "))) await sleep(500)
+    return problems.join("\n")
+  }
+  const limit = { milliseconds, describe }
+  const ended = withDeadline("the soak of the client", limit, () => once(child, "close"))
+  const [code, signal] = await ended.finally(() => child.kill("SIGKILL"))
   if (code !== 0 && problems.length === 0) problems.push(`the client program exited with ${code ?? signal}`)
   return problems
 }

@@ -14,6 +14,7 @@ export class Load {
   /** Failures by message, with the number of times each occurred. */
   readonly failures = new Map<string, number>()
   readonly runs = new Map<Scenario, number>(scenarios.map((scenario) => [scenario, 0]))
+  readonly #running = new Map<RawClient, Scenario>()
   readonly #port: number
   #clients = 0
   #round = 0
@@ -42,6 +43,12 @@ export class Load {
     await Promise.all(Array.from({ length: concurrency }, worker))
   }
 
+  /** Describes the scenarios that are running. */
+  describe(): string {
+    const counts = Map.groupBy(this.#running.values(), ({ name }) => name)
+    return [...counts].map(([name, running]) => `${running.length} × ${name}`).join("\n")
+  }
+
   #nextScenario(): Scenario {
     for (;;) {
       if (this.#next === scenarios.length) {
@@ -59,6 +66,7 @@ export class Load {
     this.sessions += scenario.sessions
     this.streams += scenario.streams
     this.runs.set(scenario, this.runs.get(scenario)! + 1)
+    this.#running.set(client, scenario)
     try {
       await runScenario(scenario, client)
     } catch (error) {
@@ -66,5 +74,6 @@ export class Load {
       this.failures.set(failure, (this.failures.get(failure) ?? 0) + 1)
     }
     await client.close()
+    this.#running.delete(client)
   }
 }

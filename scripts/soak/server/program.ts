@@ -23,12 +23,14 @@ import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
+import { describeFibersOnSignal } from "../../fibers.ts"
 import { countActive, countResources, type ServerState, sumMetric } from "../resourceCounts.ts"
 import { internals } from "../../../packages/server/src/internal/catalogState.ts"
 
 const echo = Tool.layer(Tool.make("echo", { description: "Returns immediately." }), () => Effect.succeed("done"))
 
 const noop = (): void => {}
+describeFibersOnSignal()
 
 /** With `--leak` each call leaves a timer behind. A test uses it to check that leaks are found. */
 const leak = process.argv.includes("--leak")

@@ -4,10 +4,14 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
 import type { ResourceCounts, ServerState } from "../resourceCounts.ts"
 
-/** How long the process may take to reply, in milliseconds. */
+/** How long the process may take to reply, and to stop, in milliseconds. */
 const replyTimeout = 60_000
+
+/** Milliseconds in which the process writes its fibers. */
+const describeMillis = 5000
 
 export class ServerProcess {
   readonly port: number
@@ -48,10 +52,19 @@ export class ServerProcess {
     return nextMessage<A>(this.#child)
   }
 
-  /** Sends SIGTERM, and returns the exit code or signal. */
+  /** Describes the state of the server. The server writes its fibers to stderr. */
+  async describe(): Promise<string> {
+    this.#child.kill("SIGUSR2")
+    await sleep(describeMillis)
+    return `the state of the server: ${JSON.stringify(await this.state())}`
+  }
+
+  /** Sends SIGTERM, and returns the exit code or signal: SIGKILL if the process did not stop in time. */
   async stop(): Promise<number | string> {
+    const timer = setTimeout(() => this.kill(), replyTimeout)
     this.#child.kill("SIGTERM")
     const [code, signal] = await once(this.#child, "exit")
+    clearTimeout(timer)
     return code ?? signal
   }
 

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { withDeadline } from "../../deadline.ts"
 import type { ResourceCounts, ServerState } from "../resourceCounts.ts"
 import { growth, readHeapSnapshot } from "./heapSnapshot.ts"
 import { Load } from "./load.ts"
@@ -23,9 +24,14 @@ export interface Plan {
   readonly maxGrowth: number
   /** How many more objects of one class than in the baseline there may be at the end. */
   readonly maxObjects: number
+  /** Milliseconds in which the warm-up, and each slice, must end. */
+  readonly maxSliceMillis?: number
   /** Command line arguments for the server program. */
   readonly args?: ReadonlyArray<string>
 }
+
+/** Milliseconds in which each slice of the load must end by default. A slice takes less than a minute on an idle machine. */
+const sliceMillis = 600_000
 
 /** How long abandoned sessions and streams may take to expire, in milliseconds. */
 const expiryTimeout = 30_000
@@ -117,8 +123,14 @@ export const soakServer = async (plan: Plan, print: (line: string) => void): Pro
 
     // The first count allocates memory that stays, and makes V8 drop memory that it allocated at the start.
     await server.count(files[0])
-    await load.openManyConnections()
-    await load.run(plan.warmUp, plan.warmUp)
+    const limit = {
+      milliseconds: plan.maxSliceMillis ?? sliceMillis,
+      describe: async () => `running scenarios:\n${load.describe()}\n${await server.describe()}`
+    }
+    await withDeadline("the warm-up", limit, async () => {
+      await load.openManyConnections()
+      await load.run(plan.warmUp, plan.warmUp)
+    })
     await untilIdle(server)
     const before = await server.count(files[0])
     print(row("sessions + streams", columns))
@@ -129,7 +141,7 @@ export const soakServer = async (plan: Plan, print: (line: string) => void): Pro
     let after = before
     for (let slice = 1; slice <= plan.slices; slice++) {
       const goal = plan.warmUp + plan.goal * slice / plan.slices
-      await load.run(goal, goal)
+      await withDeadline(`slice ${slice} of the load`, limit, () => load.run(goal, goal))
       await untilIdle(server)
       after = await server.count(slice === plan.slices ? files[1] : undefined)
       points.push([load.sessions, after.heap])

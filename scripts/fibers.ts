@@ -7,7 +7,7 @@ import { type Debugger, type Runtime, Session } from "node:inspector"
 import { fileURLToPath } from "node:url"
 
 /** The class of fibers, which Effect does not export. */
-const FiberClass = (() => {
+export const FiberClass = (() => {
   const fiber = Effect.runFork(Effect.never)
   Effect.runFork(Fiber.interrupt(fiber))
   return fiber.constructor
