@@ -13,8 +13,8 @@
  * - When the server goes away, statements on open connections fail with `ConnectionError`. These connections are
  *   discarded, and the next statement opens a new one. No statement is retried: whether a running one was executed is
  *   unknown.
- * - An interrupted statement is cancelled on the server, through another connection. If that fails, the statement's
- *   connection is closed.
+ * - An interrupted statement is cancelled on the server, through another connection. If that fails, or if the statement
+ *   has not ended after `connectTimeout`, the statement's connection is closed.
  * - `stream` reads all rows first.
  *
  * @example
@@ -65,7 +65,8 @@ export interface Options {
   readonly maxConnections?: number | undefined
   /**
    * The longest wait for a connection to open or to become free: 10 seconds by default. Then the statement fails with
-   * `ConnectionError`.
+   * `ConnectionError`. It also bounds the wait for a server that does not react: when a statement has not ended for this
+   * long after `statementTimeout` or after its cancellation, the client closes its connection.
    */
   readonly connectTimeout?: Duration.Input | undefined
   /** The time after which an unused connection is closed: 30 seconds by default. */
@@ -128,9 +129,12 @@ export const make = (options: Options): Effect.Effect<Client, SqlError, Scope.Sc
   Effect.gen(function*() {
     const { default: { Client, Pool, types } } = yield* Effect.promise(() => import("pg"))
     const config = clientConfig(options)
+    const connectMillis = millis(options.connectTimeout ?? "10 seconds")
+    const statementMillis = millis(options.statementTimeout ?? "30 seconds")
 
+    /** Makes a client for short statements: to listen, and to cancel. */
     const connect = (): pg.Client => {
-      const client = new Client(config)
+      const client = new Client({ ...config, query_timeout: connectMillis })
       // Without a listener, an error on an idle connection would end the process.
       client.on("error", ignore)
       return client
@@ -138,7 +142,9 @@ export const make = (options: Options): Effect.Effect<Client, SqlError, Scope.Sc
     const shared = {
       types: makeTypes(types.getTypeParser),
       nameOf: makeNames(options.maxPreparedStatements ?? 200),
-      cancel: (client: pg.ClientBase) => Effect.promise(() => cancelStatement(connect(), client as pg.Client))
+      cancel: (client: pg.ClientBase) => Effect.promise(() => cancelStatement(connect(), client as pg.Client)),
+      maxCancelMillis: connectMillis,
+      maxSilenceMillis: connectMillis === 0 || statementMillis === 0 ? 0 : connectMillis + statementMillis
     }
 
     const pool = yield* Effect.acquireRelease(

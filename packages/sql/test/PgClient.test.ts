@@ -32,6 +32,14 @@ const until = (sql: PgClient.Client, condition: string): Effect.Effect<void, Sql
     ([row]) => row?.yes === true ? Effect.void : until(sql, condition)
   )
 
+/** Runs an effect while a process of the server is stopped. */
+const stopped = <A, E, R>(pid: number, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => process.kill(pid, "SIGSTOP")),
+    () => effect,
+    () => Effect.sync(() => process.kill(pid, "SIGCONT"))
+  )
+
 describePostgres("PgClient", (postgres) => {
   it.live("runs templates, helpers, values and streams", () =>
     on(postgres(), (sql) =>
@@ -143,6 +151,28 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* reasonOf(sql`SELECT pg_sleep(60)`)).toBe("StatementTimeoutError")
         expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
       }), { statementTimeout: "50 millis" }))
+
+  it.live("fails a statement that a stopped server does not end, and uses another connection next", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        const [row] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
+        const { message, reason } = yield* stopped(row!.pid, Effect.flip(sql`SELECT 1`))
+        expect(reason._tag).toBe("ConnectionError")
+        expect(message).toBe("PostgreSQL: the server has not answered a statement for 3500 ms")
+        expect(yield* sql`SELECT 2 AS two`).toEqual([{ two: 2 }])
+      }), { maxConnections: 1, statementTimeout: 500, connectTimeout: 3000 }))
+
+  it.live("ends an interrupted statement that a stopped server does not end", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        const sleep = sql`SELECT pg_backend_pid(), pg_sleep(1000)`
+        const fiber = yield* Effect.forkChild(sleep)
+        const running = "pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(1000)'"
+        yield* until(sql, `EXISTS (SELECT ${running} AND pid <> pg_backend_pid())`)
+        const [row] = yield* sql.unsafe<{ readonly pid: number }>(`SELECT ${running} AND pid <> pg_backend_pid()`)
+        yield* stopped(row!.pid, Fiber.interrupt(fiber))
+        expect(yield* sql`SELECT 2 AS two`).toEqual([{ two: 2 }])
+      }), { statementTimeout: "Infinity", connectTimeout: 3000 }))
 
   it.live("ends the connection of a transaction after idleInTransactionTimeout, and uses another one next", () =>
     on(postgres(), (sql, url) =>
@@ -338,6 +368,19 @@ describePostgres("PgClient.listen", (postgres) => {
         expect(yield* Stream.runHead(Stream.filter(Stream.fromQueue(late), (payload) => payload === "here")))
           .toMatchObject({ value: "here" })
       }))))
+
+  it.live("listens on another connection where a stopped server does not answer", () =>
+    on(postgres(), (sql) =>
+      Effect.scoped(Effect.gen(function*() {
+        const received = yield* Queue.make<string>()
+        const ignore = () => {}
+        yield* sql.listen("first", ignore, ignore)
+        const [row] = yield* sql<{ readonly pid: number }>`
+          SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`
+        yield* stopped(row!.pid, sql.listen("second", (text) => Queue.offerUnsafe(received, text), ignore))
+        yield* sql`SELECT pg_notify('second', 'hello')`
+        expect(yield* Queue.take(received)).toBe("hello")
+      })), { connectTimeout: 3000 }))
 
   it.live("fails for the first listener where the server cannot be reached", () =>
     on(postgres(), (sql) =>

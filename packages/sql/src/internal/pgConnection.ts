@@ -4,6 +4,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
+import type { Socket } from "node:net"
 import type { ClientBase, CustomTypesConfig, QueryArrayResult, QueryConfig, QueryResult } from "pg"
 import { isConnectionError, pgError, sqlState } from "./pgError.ts"
 
@@ -23,7 +24,21 @@ export interface Shared {
   readonly nameOf: (sql: string) => string | undefined
   /** Asks the server to cancel the running statement of a client. */
   readonly cancel: (client: ClientBase) => Effect.Effect<void>
+  /** Milliseconds in which the server must end a cancelled statement; 0 for no bound. */
+  readonly maxCancelMillis: number
+  /**
+   * Milliseconds for which the server may send nothing while a statement runs; 0 for no bound. The server itself ends a
+   * statement earlier, unless its process for the connection is stopped or its machine has disappeared.
+   */
+  readonly maxSilenceMillis: number
 }
+
+/** Milliseconds in which bytes that have arrived are read. */
+const readMillis = 100
+
+/** The socket of a client, which the types of `pg` do not declare. */
+const socketOf = (client: ClientBase): Socket =>
+  (client as ClientBase & { readonly connection: { readonly stream: Socket } }).connection.stream
 
 /**
  * Makes a connection of one client of `pg`. A semaphore runs one statement at a time: in a transaction, concurrent
@@ -31,14 +46,29 @@ export interface Shared {
  */
 export const makeConnection = (client: ClientBase, shared: Shared): Connection => {
   const turn = Semaphore.makeUnsafe(1)
+  const socket = socketOf(client)
+  const { maxCancelMillis, maxSilenceMillis } = shared
   let namesAreValid = true
+  let isRunning = false
+  // The socket restarts this time with each byte. `pg` fails the statement when the connection is closed.
+  socket.setTimeout(maxSilenceMillis, () => {
+    if (!isRunning) return
+    const { bytesRead } = socket
+    // If this process was stopped meanwhile, the answer may be there, but is read after this timer.
+    setTimeout(() => {
+      if (!isRunning || socket.bytesRead !== bytesRead) return
+      socket.destroy(new Error(`the server has not answered a statement for ${maxSilenceMillis} ms`))
+    }, readMillis)
+  })
 
   const send = (config: QueryConfig): Effect.Effect<Result, SqlError> =>
     Effect.callback((resume) => {
       let isDone = false
       let onDone: (() => void) | undefined
+      isRunning = true
       client.query(config, (error: unknown, result: Result) => {
         isDone = true
+        isRunning = false
         onDone?.()
         resume(error == null ? Effect.succeed(result) : Effect.fail(pgError(error, "execute")))
       })
@@ -47,7 +77,16 @@ export const makeConnection = (client: ClientBase, shared: Shared): Connection =
         if (isDone) resume(Effect.void)
         else onDone = () => resume(Effect.void)
       })
-      return Effect.suspend(() => isDone ? Effect.void : Effect.andThen(shared.cancel(client), done))
+      const ended = maxCancelMillis === 0
+        ? done
+        : Effect.timeoutOrElse(done, {
+          duration: maxCancelMillis,
+          orElse: () => {
+            socket.destroy(new Error(`the server has not ended a cancelled statement within ${maxCancelMillis} ms`))
+            return done
+          }
+        })
+      return Effect.suspend(() => isDone ? Effect.void : Effect.andThen(shared.cancel(client), ended))
     })
 
   const run = <A>(

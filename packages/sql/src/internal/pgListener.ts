@@ -83,11 +83,7 @@ export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
       return current === undefined || listeners.size > 1
         ? Effect.void
         // If the connection is lost, the next one listens to the channel.
-        : Effect.catchTag(
-          run(current, `LISTEN ${current.escapeIdentifier(channel)}`),
-          "SqlError",
-          (error) => isConnectionError(error) ? Effect.void : Effect.fail(error)
-        )
+        : runOrClose(current, `LISTEN ${current.escapeIdentifier(channel)}`)
     }))
 
   const remove = (channel: string, listener: Listener): Effect.Effect<void> =>
@@ -97,7 +93,7 @@ export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
       channels.delete(channel)
       return current === undefined
         ? Effect.void
-        : Effect.ignore(run(current, `UNLISTEN ${current.escapeIdentifier(channel)}`))
+        : Effect.ignore(runOrClose(current, `UNLISTEN ${current.escapeIdentifier(channel)}`))
     }))
 
   return (
@@ -117,6 +113,14 @@ const attempt = <A>(operation: string, run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: (cause) => pgError(cause, operation) })
 
 const run = (client: Client, sql: string) => attempt("listen", () => client.query(sql))
+
+/** Runs a statement. If the server does not answer it in time, or the connection is lost, the connection is closed. */
+const runOrClose = (client: Client, sql: string): Effect.Effect<unknown, SqlError> =>
+  Effect.catchTag(
+    run(client, sql),
+    "SqlError",
+    (error) => isConnectionError(error) ? close(client) : Effect.fail(error)
+  )
 
 /** Closes a connection. Waits at most 2 seconds for the server. */
 const close = (client: Client) => Effect.ignoreCause(Effect.timeout(attempt("close", () => client.end()), "2 seconds"))
