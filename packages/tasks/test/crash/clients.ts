@@ -87,14 +87,15 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
     }).pipe(Effect.provide(Answering))
 
     const ended = (handle: Handle): Effect.Effect<void, ClientError.ClientError> =>
-      retrying(Effect.flatMap(client.resumeTask(handle), ({ result }) => result)).pipe(
-        Effect.asVoid,
-        Effect.catchReason(
-          "ClientError",
-          "TaskCancelled",
-          () => Effect.sync(() => void reported.cancelled.add(handle.taskId))
+      retrying(Effect.flatMap(client.resumeTask(handle), ({ result }) =>
+        // The task has failed, and stays failed: `check` reports it.
+        Effect.catchReason(Effect.asVoid(result), "ClientError", "ProtocolError", () => Effect.void))).pipe(
+          Effect.catchReason(
+            "ClientError",
+            "TaskCancelled",
+            () => Effect.sync(() => void reported.cancelled.add(handle.taskId))
+          )
         )
-      )
 
     return {
       reported,
