@@ -180,6 +180,27 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       for (const { id } of ids) expect(textOf(yield* common.in(ended(id)))).toBe("all")
     }).pipe(Effect.scoped), 30_000)
 
+  it.live("a transactional step that the database ends because of a deadlock runs again", () =>
+    Effect.gen(function*() {
+      const start = yield* database
+      let runs = 0
+      const own: { sql?: SqlClient } = {}
+      const pay = Effect.gen(function*() {
+        const sql = own.sql!
+        yield* sql`INSERT INTO paid VALUES (${++runs})`
+        const deadlock = sql`DO $$ BEGIN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END $$`
+        if (runs < 3) yield* deadlock
+      })
+      const worker = yield* start({
+        pay: durable(() => Effect.as(Step.run("pay", { transactional: true }, () => Effect.orDie(pay)), "paid"))
+      })
+      own.sql = worker.sql
+      yield* worker.sql`CREATE TABLE paid (run INTEGER)`
+      const { id } = yield* worker.in(submit("pay"))
+      expect(textOf(yield* worker.in(ended(id)))).toBe("paid")
+      expect(yield* worker.sql`SELECT run FROM paid`).toEqual([{ run: 3 }])
+    }).pipe(Effect.scoped), 30_000)
+
   it.live("a transactional step's own SQL is committed with the step", () =>
     Effect.gen(function*() {
       const start = yield* database

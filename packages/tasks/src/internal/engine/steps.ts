@@ -10,6 +10,7 @@ import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import { isSqlError } from "effect/sql/SqlError"
 import type { StepOptions } from "../../CurrentTask.ts"
 import { awaitStore, fingerprint, maxMemoryPauseMs } from "./engineContext.ts"
 import { claimName, CurrentStep, misplacedInStep, type Restore, type Run } from "./run.ts"
@@ -114,6 +115,7 @@ const attemptStep = <A, E, R>(
   })
   const recorded = (restore: Restore) =>
     Effect.flatMap(exitOf(run, executed, restore), (exit) => {
+      if (transactional && Exit.isFailure(exit) && isConflict(exit.cause)) return Effect.die(Cause.squash(exit.cause))
       if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) defect = exit.cause as Cause.Cause<never>
       return Effect.flatMap(
         codec.encode(exit),
@@ -134,8 +136,21 @@ const attemptStep = <A, E, R>(
 }
 
 /**
+ * Whether the database has ended a transaction for the sake of another one. Two workers that run the same step for a
+ * moment after a takeover can deadlock.
+ */
+const isConflict = ({ reasons }: Cause.Cause<unknown>): boolean =>
+  reasons.some((reason) =>
+    Cause.isDieReason(reason) && isSqlError(reason.defect) &&
+    (reason.defect.reason._tag === "DeadlockError" || reason.defect.reason._tag === "SerializationError")
+  )
+
+/**
  * Rolls the writes of a transactional step back if it is interrupted: the workflow engine does not record an
  * interrupted step, even one that came to its end, but commits its transaction.
+ *
+ * After a conflict of transactions, this fails the whole transaction instead, with the locks that the other one may wait
+ * for. The workflow engine cannot record the step then, and runs it again as after a lost connection.
  */
 const rollbackOnInterrupt = <A, E, R>(
   { engine: { sql } }: Run,
@@ -143,6 +158,7 @@ const rollbackOnInterrupt = <A, E, R>(
   restore: Restore
 ): Effect.Effect<A, E, R> => {
   const execute = (statement: string) => Effect.orDie(Effect.withTracerEnabled(sql.unsafe(statement), false))
+  const failTransaction = Effect.withTracerEnabled(sql.unsafe("SELECT 1 / 0"), false)
   // Fails if the fiber has been interrupted meanwhile. It takes no time, so no interruption can come between it and the
   // end.
   const unlessInterrupted = restore(Effect.void)
@@ -150,7 +166,11 @@ const rollbackOnInterrupt = <A, E, R>(
     execute("SAVEPOINT skein_step"),
     Effect.catchCause(
       Effect.tap(effect, () => unlessInterrupted),
-      (cause) => Effect.andThen(execute("ROLLBACK TO SAVEPOINT skein_step"), Effect.failCause(cause))
+      (cause) =>
+        Effect.andThen(
+          isConflict(cause) ? Effect.ignore(failTransaction) : execute("ROLLBACK TO SAVEPOINT skein_step"),
+          Effect.failCause(cause)
+        )
     )
   )
 }

@@ -90,7 +90,7 @@ export const whileEnded = async (fleet: Fleet): Promise<void> => {
   const pid = await fleet.outside.until(() => fleet.outside.at(gate)[0], what)
   const worker = fleet.workerOf(pid)
   const unlock = await fleet.lock("cluster_replies")
-  fleet.outside.open(gate)
+  fleet.outside.openForGood(gate)
   await status(fleet, task.id, "completed")
   await fleet.stuck(pid, /"cluster_replies"/)
   await fell(fleet, pid, fleet.leave(worker, "SIGKILL"))

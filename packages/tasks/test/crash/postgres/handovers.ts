@@ -16,7 +16,7 @@ export const gently = async (fleet: Fleet, where: "outside" | "between" | "insid
   const old = await outside.until(() => outside.at(gate)[0], what)
   const left = fleet.leave(fleet.workerOf(old), "SIGTERM")
   await outside.until(() => outside.at(gate).find((pid) => pid !== old), `${what}: an heir`)
-  outside.open(gate)
+  outside.openForGood(gate)
   fleet.same(`${what}: its end`, await endOf(task), "Let go")
   fleet.same(`${what}: its traces`, await fleet.traces(task.id), whole)
   await left
@@ -36,7 +36,7 @@ export const whileUndoing = async (fleet: Fleet, signal: "SIGTERM" | "SIGKILL"):
   const old = await outside.until(() => outside.at(gate)[0], what)
   const left = fleet.leave(fleet.workerOf(old), signal)
   await outside.until(() => outside.at(gate).find((pid) => pid !== old), `${what}: an heir`)
-  outside.open(gate)
+  outside.openForGood(gate)
   await left
   fleet.same(`${what}: its end`, await endOf(task), "TaskCancelled")
   await fleet.eventually(`${what}: undone`, async () => "inside out" in await fleet.traces(task.id))
@@ -87,7 +87,7 @@ export const waiting = async (fleet: Fleet): Promise<void> => {
   const gates = await outside.until(() => outside.gates.length === 2 && outside.gates, what)
   await fleet.front!.kill("SIGKILL")
   fleet.same(`${what}: the response without tasks`, await lost, "Closed")
-  for (const gate of gates) outside.open(gate)
+  for (const gate of gates) outside.openForGood(gate)
   await fleet.openDoor()
   fleet.same(`${what}: the response with tasks`, await end, "Let go")
   for (const gate of gates) {
