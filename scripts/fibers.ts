@@ -104,7 +104,13 @@ export const describeFibers = (): string => {
   }
 }
 
+/** The line after the fibers of a process, by which a reader knows that it has them all. */
+export const endOfFibers = (pid: number): string => `end of the fibers of ${pid}`
+
 /** Writes the fibers of this process to stderr at each SIGUSR2. */
 export const describeFibersOnSignal = (): void => {
-  process.on("SIGUSR2", () => process.stderr.write(`fibers of ${process.pid}:\n${describeFibers()}\n`))
+  process.on(
+    "SIGUSR2",
+    () => process.stderr.write(`fibers of ${process.pid}:\n${describeFibers()}\n${endOfFibers(process.pid)}\n`)
+  )
 }

@@ -5,6 +5,7 @@ import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
+import { endOfFibers } from "../../../../scripts/fibers.ts"
 
 const flags = ["--conditions=@skein/source", "--disable-warning=ExperimentalWarning"]
 
@@ -49,8 +50,8 @@ export class Child {
   }
 }
 
-/** Milliseconds in which a process writes its fibers. */
-const describeMillis = 5000
+/** Milliseconds in which a process writes its fibers, unless it is blocked. */
+const describeMillis = 60_000
 
 /** The most characters of the stderr output of a process in a description. */
 const maxOutput = 30_000
@@ -62,7 +63,10 @@ const maxOutput = 30_000
 export const describeChildren = async (): Promise<string> => {
   const children = [...running]
   for (const child of children) child.process.kill("SIGUSR2")
-  await sleep(describeMillis)
+  const end = performance.now() + describeMillis
+  const isDescribed = ({ err, process: { exitCode, pid, signalCode } }: Child): boolean =>
+    exitCode !== null || signalCode !== null || err.includes(endOfFibers(pid!))
+  while (performance.now() < end && !children.every(isDescribed)) await sleep(50)
   return children.map(({ err, process: { exitCode, pid, signalCode, spawnargs } }) => {
     const state = exitCode ?? signalCode ?? "running"
     return `process ${pid} (${state}): ${spawnargs.slice(1).join(" ")}\n${err.slice(-maxOutput)}`
