@@ -3,7 +3,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import type { ChildProcess } from "node:child_process"
 import { type Debugger, type Runtime, Session } from "node:inspector"
+import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 
 /** The class of fibers, which Effect does not export. */
@@ -104,13 +106,26 @@ export const describeFibers = (): string => {
   }
 }
 
-/** The line after the fibers of a process, by which a reader knows that it has them all. */
-export const endOfFibers = (pid: number): string => `end of the fibers of ${pid}`
+const endOfFibers = (pid: number | undefined): string => `end of the fibers of ${pid}`
 
-/** Writes the fibers of this process to stderr at each SIGUSR2. */
+/** Writes the fibers of this process to stderr at each SIGUSR2, and a line after them. */
 export const describeFibersOnSignal = (): void => {
   process.on(
     "SIGUSR2",
     () => process.stderr.write(`fibers of ${process.pid}:\n${describeFibers()}\n${endOfFibers(process.pid)}\n`)
   )
+}
+
+/** Milliseconds in which a process writes its fibers. A busy one takes long to notice the signal. */
+const describeMillis = 30_000
+
+/**
+ * Asks a process for its fibers (`describeFibersOnSignal`), and waits until it has written all of them or has ended.
+ * `stderr` returns what it has written.
+ */
+export const requestFibers = async (child: ChildProcess, stderr: () => string): Promise<void> => {
+  child.kill("SIGUSR2")
+  const end = performance.now() + describeMillis
+  const isDone = () => child.exitCode !== null || child.signalCode !== null || stderr().includes(endOfFibers(child.pid))
+  while (performance.now() < end && !isDone()) await sleep(50)
 }

@@ -5,14 +5,11 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { setTimeout as sleep } from "node:timers/promises"
 import { withDeadline } from "../../deadline.ts"
+import { requestFibers } from "../../fibers.ts"
 
 /** Milliseconds in which the program must end by default. A full run takes three minutes on an idle machine. */
 const programMillis = 1_200_000
-
-/** Milliseconds in which the program writes its fibers. A busy program takes long to notice the signal. */
-const describeMillis = 30_000
 
 /**
  * Runs all workloads, each scaled by `scale`, prints their table, and returns the problems that the program reported.
@@ -35,9 +32,7 @@ export const soakClient = async (
   createInterface({ input: child.stdout }).on("line", print)
   createInterface({ input: child.stderr }).on("line", (line) => problems.push(line))
   const describe = async () => {
-    child.kill("SIGUSR2")
-    const end = performance.now() + describeMillis
-    while (performance.now() < end && !problems.some((line) => line.startsWith("fibers of "))) await sleep(500)
+    await requestFibers(child, () => problems.join("\n"))
     return problems.join("\n")
   }
   const limit = { milliseconds, describe }

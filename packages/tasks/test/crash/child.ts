@@ -4,8 +4,7 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
-import { endOfFibers } from "../../../../scripts/fibers.ts"
+import { requestFibers } from "../../../../scripts/fibers.ts"
 
 const flags = ["--conditions=@skein/source", "--disable-warning=ExperimentalWarning"]
 
@@ -50,9 +49,6 @@ export class Child {
   }
 }
 
-/** Milliseconds in which a process writes its fibers, unless it is blocked. */
-const describeMillis = 60_000
-
 /** The most characters of the stderr output of a process in a description. */
 const maxOutput = 30_000
 
@@ -62,11 +58,7 @@ const maxOutput = 30_000
  */
 export const describeChildren = async (): Promise<string> => {
   const children = [...running]
-  for (const child of children) child.process.kill("SIGUSR2")
-  const end = performance.now() + describeMillis
-  const isDescribed = ({ err, process: { exitCode, pid, signalCode } }: Child): boolean =>
-    exitCode !== null || signalCode !== null || err.includes(endOfFibers(pid!))
-  while (performance.now() < end && !children.every(isDescribed)) await sleep(50)
+  await Promise.all(children.map((child) => requestFibers(child.process, () => child.err)))
   return children.map(({ err, process: { exitCode, pid, signalCode, spawnargs } }) => {
     const state = exitCode ?? signalCode ?? "running"
     return `process ${pid} (${state}): ${spawnargs.slice(1).join(" ")}\n${err.slice(-maxOutput)}`
