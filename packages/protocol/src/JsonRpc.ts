@@ -53,6 +53,14 @@ export interface ErrorObject {
   readonly code: number
   readonly message: string
   readonly data?: unknown
+  /** The HTTP response, if it is not 200. Not enumerable, so it is never a part of the message. */
+  readonly http?: HttpError | undefined
+}
+
+/** The HTTP status and the headers of an error response, where the transport is HTTP and nothing was sent before. */
+export interface HttpError {
+  readonly status: number
+  readonly headers?: { readonly [name: string]: string } | undefined
 }
 
 /** One JSON-RPC message. */

@@ -39,6 +39,8 @@ export class McpError extends Data.TaggedError("McpError")<{
   readonly data?: unknown
   /** The code as received, or as given to {@link other}. It is written only where the reason is `Other`. */
   readonly code?: number | undefined
+  /** The HTTP response, if it is not 200: see {@link withHttp}. */
+  readonly http?: JsonRpc.HttpError | undefined
 }> {
   static {
     // An error without a captured stack needs one for logs.
@@ -54,7 +56,7 @@ export class McpError extends Data.TaggedError("McpError")<{
   }
 }
 
-type Fields = Types.Mutable<Pick<McpError, "_tag" | "reason" | "message" | "data" | "code">>
+type Fields = Types.Mutable<Pick<McpError, "_tag" | "reason" | "message" | "data" | "code" | "http">>
 
 const make = (reason: Reason, message: string, data?: unknown, code?: number): McpError => {
   const error = Object.create(McpError.prototype) as Fields
@@ -150,6 +152,21 @@ export const unsupportedProtocolVersion = (options: {
  */
 export const other = (code: number, message: string, data?: unknown): McpError => make("Other", message, data, code)
 
+/**
+ * Gives an error an HTTP status and headers, such as 403 with `WWW-Authenticate`. Over HTTP they are those of the
+ * response, if the error is the first message that is sent about its request. After a message, in a batch, over HTTP+SSE
+ * and over stdio only the JSON-RPC error is sent, so its `data` should have what the client needs. They are not a part
+ * of the JSON-RPC message.
+ *
+ * @example
+ * McpError.withHttp(McpError.invalidRequest("Forbidden: the shop is closed"), { status: 403 })
+ */
+export const withHttp = ({ code, data, message, reason }: McpError, http: JsonRpc.HttpError): McpError => {
+  const error = make(reason, message, data, code) as Fields
+  error.http = http
+  return error as unknown as McpError
+}
+
 // Before 2026-07-28 the lifecycle pages show -32602 for an unsupported version. Headers and capabilities had no code;
 // -32600 is the code for a request that is not allowed.
 const codes: Partial<Record<Reason, readonly [session: number, stateless: number]>> = {
@@ -192,16 +209,18 @@ export const codeOf = (error: McpError, revision: Revision.Revision): number => 
 }
 
 /**
- * Makes the JSON-RPC error for a peer of `revision`. {@link codeOf} chooses the code; the message and the data stay.
+ * Makes the JSON-RPC error for a peer of `revision`. {@link codeOf} chooses the code; the message and the data stay, and
+ * the HTTP response as a member that is not enumerable.
  *
  * @example
  * JsonRpc.failure(1, McpError.toErrorObject(McpError.resourceNotFound("file:///a"), "2025-11-25"))
  */
 export const toErrorObject = (error: McpError, revision: Revision.Revision): JsonRpc.ErrorObject => {
   const code = codeOf(error, revision)
-  return error.data === undefined
+  const object = error.data === undefined
     ? { code, message: error.message }
     : { code, message: error.message, data: error.data }
+  return error.http === undefined ? object : Object.defineProperty(object, "http", { value: error.http })
 }
 
 const member = (data: unknown, key: string): unknown =>

@@ -24,6 +24,11 @@ export type End =
 export interface Principal {
   /** Unique and unchanging. Sessions, and the responses to input requests, belong to it. */
   readonly id: string
+  /**
+   * When the credentials of the request expire, in seconds since 1970, as in the `exp` of a token. Streams that are open
+   * then end: see `expiredStreams` of `Http.Options`.
+   */
+  readonly expiresAt?: number | undefined
   /** Any other claims: a name, scopes, a tenant. */
   readonly [claim: string]: unknown
 }
@@ -106,6 +111,11 @@ export interface Connection {
    * and a second `initialize` is refused. On any other connection it opens a new session in place of the old one.
    */
   readonly hasSessionId?: boolean | undefined
+  /**
+   * Extensions that the transport itself supports, by their identifiers: those of its credentials. A client declares
+   * them in its capabilities.
+   */
+  readonly extensions?: Readonly<Record<string, JsonRpc.JsonObject>> | undefined
   /** Whether the `headers` given to `send` reach the peer: HTTP. Elsewhere they are ignored. */
   readonly sendsHeaders?: boolean | undefined
   /**

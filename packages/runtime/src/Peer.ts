@@ -64,6 +64,12 @@ export interface BaseOptions<R> {
    * Off by default.
    */
   readonly pauseTimeoutsWhileHandling?: boolean | undefined
+  /**
+   * Returns a time of the monotonic clock, in milliseconds, without the time for which the timeouts of outbound calls
+   * have stood still. It never decreases. A client stops it while credentials are being obtained. By default it
+   * returns its argument.
+   */
+  readonly callTimeAt?: ((now: number) => number) | undefined
   /** Whether this side handles something other than a request for the peer. That pauses timeouts too. */
   readonly handlingOther?: boolean | undefined
   readonly limits?: Limits.Limits | undefined
@@ -297,6 +303,10 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
 
   now(): number {
     return this.#runner.now()
+  }
+
+  callTimeAt(now: number): number {
+    return this.#options.callTimeAt === undefined ? now : this.#options.callTimeAt(now)
   }
 
   fork<A, E>(effect: Effect.Effect<A, E, R>): Fiber.Fiber<A, E> {

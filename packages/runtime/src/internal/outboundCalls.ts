@@ -34,6 +34,8 @@ export interface PeerCore extends SessionPeer {
   readonly limits: Resolved
   /** Milliseconds of the monotonic clock. */
   readonly now: () => number
+  /** A time of that clock without the time for which the timeouts of outbound calls have stood still. */
+  readonly callTimeAt: (now: number) => number
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   /** The revision of messages that belong to no request: that of the session, or the latest. */
   readonly revision: Revision.Revision
@@ -70,6 +72,8 @@ interface Call extends Pick<CallOptions, "onProgress" | "onNotification"> {
   /** The inbound request on whose behalf it is made. */
   readonly about: JsonRpc.Id | undefined
   readonly startedAt: number
+  /** When it began, in the time of `PeerCore.callTimeAt`, as is the deadline. */
+  readonly begunAt: number
   readonly resume: (result: CallResult) => void
   deadline: number
   progress: number
@@ -88,12 +92,15 @@ export const readProgress = ({ message, progress, total }: JsonRpc.JsonObject): 
 // last response.
 const maxSleep = 5_000
 
+// How long the timer sleeps at least while timeouts stand still, in milliseconds. A timeout is late by this much at most.
+const minSleepWhilePaused = 100
+
 // How many cancelled calls are remembered for their late results.
 const maxCancelledCalls = 1_000
 
 /** The option that a call's deadline comes from. */
-const boundOf = ({ deadline, maxTimeout, startedAt, timeout }: Call): string =>
-  deadline === startedAt + maxTimeout && maxTimeout !== timeout ? "maxTimeout" : "timeout"
+const boundOf = ({ begunAt, deadline, maxTimeout, timeout }: Call): string =>
+  deadline === begunAt + maxTimeout && maxTimeout !== timeout ? "maxTimeout" : "timeout"
 
 export class OutboundCalls {
   readonly #peer: PeerCore
@@ -103,6 +110,7 @@ export class OutboundCalls {
   #nextId = 1
   #timer: Fiber.Fiber<void> | undefined = undefined
   #wakeAt = Infinity
+  #armedAt = 0
 
   constructor(peer: PeerCore) {
     this.#peer = peer
@@ -129,9 +137,10 @@ export class OutboundCalls {
     }
     const id = this.#nextId++
     const startedAt = this.#peer.now()
+    const begunAt = this.#peer.callTimeAt(startedAt)
     const timeout = Duration.toMillis(options.timeout ?? this.#peer.limits.timeout)
     const maxTimeout = Duration.toMillis(options.maxTimeout ?? this.#peer.limits.maxTimeout)
-    const deadline = startedAt + Math.min(timeout, maxTimeout)
+    const deadline = begunAt + Math.min(timeout, maxTimeout)
     const { headers, onNotification, onProgress } = options
     const call = {
       id,
@@ -142,6 +151,7 @@ export class OutboundCalls {
       onNotification,
       about,
       startedAt,
+      begunAt,
       resume,
       deadline,
       progress: -Infinity
@@ -233,8 +243,8 @@ export class OutboundCalls {
     const report = readProgress(params)
     if (call.onProgress === undefined || report === undefined || report.progress <= call.progress) return true
     call.progress = report.progress
-    const now = this.#peer.now()
-    call.deadline = Math.min(now + call.timeout, call.startedAt + call.maxTimeout)
+    const now = this.#now
+    call.deadline = Math.min(now + call.timeout, call.begunAt + call.maxTimeout)
     try {
       call.onProgress(report)
     } catch (defect) {
@@ -257,9 +267,9 @@ export class OutboundCalls {
 
   /** Restarts the timeouts: the peer was waiting for this side. */
   restartTimeouts(): void {
-    const now = this.#peer.now()
+    const now = this.#now
     for (const call of this.#pending.values()) {
-      call.deadline = Math.min(Math.max(call.deadline, now + call.timeout), call.startedAt + call.maxTimeout)
+      call.deadline = Math.min(Math.max(call.deadline, now + call.timeout), call.begunAt + call.maxTimeout)
     }
   }
 
@@ -271,6 +281,10 @@ export class OutboundCalls {
     this.#timer = undefined
     this.#wakeAt = Infinity
     for (const { method, resume } of calls) resume(Effect.fail(closedError(method, end)))
+  }
+
+  get #now(): number {
+    return this.#peer.callTimeAt(this.#peer.now())
   }
 
   #remove(id: number): boolean {
@@ -289,12 +303,13 @@ export class OutboundCalls {
     this.#peer.connection.send(JsonRpc.notification("notifications/cancelled", params), call.about)
   }
 
-  /** Wakes the timer no later than at the deadline. */
-  #arm(deadline: number): void {
+  /** Wakes the timer no later than at the deadline, but after `minSleep` milliseconds at the earliest. */
+  #arm(deadline: number, minSleep = 0): void {
     if (deadline >= this.#wakeAt) return
     this.#timer?.interruptUnsafe()
-    const now = this.#peer.now()
-    this.#wakeAt = Math.min(deadline, now + maxSleep)
+    const now = this.#now
+    this.#armedAt = now
+    this.#wakeAt = Math.max(Math.min(deadline, now + maxSleep), now + minSleep)
     const wait = Duration.millis(this.#wakeAt - now)
     this.#timer = this.#peer.fork(Effect.andThen(Effect.sleep(wait), Effect.sync(() => this.#expire())))
   }
@@ -302,7 +317,7 @@ export class OutboundCalls {
   #expire(): void {
     this.#timer = undefined
     this.#wakeAt = Infinity
-    const now = this.#peer.now()
+    const now = this.#now
     let next = Infinity
     if (this.#peer.pausesTimeouts) this.restartTimeouts()
     for (const call of [...this.#pending.values()]) {
@@ -312,7 +327,7 @@ export class OutboundCalls {
       }
       // Resuming an earlier caller may have ended this call.
       if (!this.#remove(call.id)) continue
-      const message = `No response to ${call.method} within ${now - call.startedAt} ms`
+      const message = `No response to ${call.method} within ${now - call.begunAt} ms`
       this.#cancel(call, message)
       const error = new RequestError({
         reason: new Timeout({ message: `${message} (${boundOf(call)})` }),
@@ -320,7 +335,7 @@ export class OutboundCalls {
       })
       call.resume(Effect.fail(error))
     }
-    if (this.#pending.size > 0 && next !== Infinity) this.#arm(next)
+    if (this.#pending.size > 0 && next !== Infinity) this.#arm(next, now === this.#armedAt ? minSleepWhilePaused : 0)
   }
 }
 
