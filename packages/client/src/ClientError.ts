@@ -43,7 +43,12 @@ export class Closed extends PrintableError.tagged("Closed")<
  */
 export class HttpError extends PrintableError.tagged("HttpError")<HttpDetails> {}
 
-/** The server requires authorization (status 401), or denies access (403). */
+/**
+ * The server requires authorization (status 401), or denies access (403).
+ *
+ * If the credentials failed to handle the refusal, the `cause` is their failure: `OAuthError` of `@skein/auth`, for
+ * example, in which a web application finds the URL to redirect its user to. Otherwise it is the `TransportError`.
+ */
 export class Unauthorized extends PrintableError.tagged("Unauthorized")<HttpDetails> {}
 
 /** No response came within the timeout of the call. The server was notified that the request is cancelled. */

@@ -12,6 +12,7 @@
  * @example
  * Http.transport({ url, credentials: Credentials.bearer(Redacted.make(token)) })
  */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Headers } from "@skein/runtime/Connection"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -20,16 +21,37 @@ import * as Redacted from "effect/Redacted"
 /** The request that credentials are for. */
 export interface CredentialsRequest {
   readonly method: "GET" | "POST" | "DELETE"
+  /** The URL of this request. After a redirect and in HTTP+SSE it is not the URL of the server. */
   readonly url: URL
+  /**
+   * The URL that the transport was given, which identifies the server: the same for all its requests. Transports of this
+   * package always set it; without it, `url` counts.
+   */
+  readonly server?: URL | undefined
+}
+
+/** A response of a server. */
+export interface CredentialsReply {
+  /** The URL of the request. */
+  readonly url: URL
+  /** The URL of the server, as in `CredentialsRequest`. */
+  readonly server?: URL | undefined
+  readonly status: number
+  /** Reads a header of the response. */
+  readonly header: (name: string) => string | undefined
 }
 
 /** A request that a server refused with status 401 or 403. */
-export interface Challenge {
+export interface Challenge extends CredentialsReply {
   /** 401: credentials are missing or not accepted. 403: these credentials do not allow the request. */
   readonly status: 401 | 403
   /** The header `WWW-Authenticate` as it was received. */
   readonly wwwAuthenticate: string | undefined
-  readonly url: URL
+  /**
+   * The header `Authorization` of the refused request, as `headers` returned it: which token was refused. It is not an
+   * own property of the object, so a log of the object does not contain it.
+   */
+  readonly authorization: string | undefined
   /** How often this request has been refused with 401 or 403, from 1. */
   readonly attempt: number
 }
@@ -38,17 +60,36 @@ export interface Challenge {
 export class Credentials extends Context.Service<Credentials, {
   /**
    * Returns the headers to add. It runs for each request. A failure fails the request with `HttpError`, and nothing is
-   * sent.
+   * sent. The timeouts of calls stand still while it runs, up to `credentialsTimeout`.
    */
   readonly headers: (request: CredentialsRequest) => Effect.Effect<Headers, unknown>
   /**
    * Runs when a request is refused. `true` means that `headers` returns other credentials now: the transport sends the
-   * request again, at most `maxChallenges` times. A failure counts as `false`.
+   * request again, at most `maxChallenges` times. With `false` the request fails with `Unauthorized`, and so it does
+   * after a failure, which is then the `cause` of the error.
+   *
+   * It may take as long as a person needs to sign in: the timeouts of calls stand still meanwhile, up to
+   * `credentialsTimeout`. It does not end when the request is cancelled, but when the last client that waits for it is
+   * closed.
    *
    * Refusals are reported one at a time. A request whose credentials were replaced while it was in flight is sent again
-   * without a report, so that many refused requests renew a token once.
+   * without a report, and requests that are refused with the same status and `WWW-Authenticate` during a report share
+   * its outcome, so that many refused requests renew a token once. A refused DELETE is not reported.
    */
   readonly refused: (challenge: Challenge) => Effect.Effect<boolean, unknown>
+  /**
+   * Receives the status and the headers of each response: a server may send a nonce for the next request with any of
+   * them (RFC 9449, 8.2). It must not throw.
+   */
+  readonly replied?: ((reply: CredentialsReply) => void) | undefined
+  /**
+   * Extensions for authorization that these credentials implement, by their identifiers, with their settings. The
+   * client declares them in its capabilities.
+   *
+   * @example
+   * const extensions = { "io.modelcontextprotocol/oauth-client-credentials": {} }
+   */
+  readonly extensions?: Readonly<Record<string, JsonObject>> | undefined
 }>()("@skein/client/Credentials") {}
 
 /** A token, or an effect that returns the current one. */

@@ -8,7 +8,7 @@ import type { Transport } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type { Progress } from "@skein/runtime/RequestContext"
 import type { Peer } from "@skein/runtime/Peer"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
@@ -19,6 +19,7 @@ import type { Call, Handler } from "../Middleware.ts"
 import type { Notification } from "../Notification.ts"
 import type { Resolved } from "../Reconnect.ts"
 import { InputRequestHandler } from "./input/inputRequests.ts"
+import { CallClock, CurrentCallClock } from "./callClock.ts"
 import type { Options } from "./options.ts"
 import * as Cache from "./cache/cache.ts"
 import type { ClientContext, InternalOptions } from "./calls/context.ts"
@@ -50,6 +51,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
   readonly options: Options
   readonly policy: Resolved | undefined
   readonly timeouts: Timeouts
+  readonly callClock: CallClock
   readonly #transport: Transport
   /** The scope of effects that outlive the call that started them. */
   readonly scope: Scope.Scope
@@ -73,6 +75,7 @@ export class ClientContextImpl implements ClientContext, ConnectContext, Supervi
     this.options = options
     this.answers = new InputRequestHandler(context, options)
     this.context = context
+    this.callClock = Context.getOrUndefined(context, CurrentCallClock) ?? new CallClock()
     this.scope = scope
     this.policy = policy
     this.timeouts = timeouts

@@ -7,6 +7,7 @@ import { ConnectionLost, MessageRejected, OpenFailed, TransportError } from "@sk
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { ClientError, type Reason, Timeout } from "../ClientError.ts"
+import type { CallClock } from "./callClock.ts"
 
 /** Makes the failure of a method with a reason that has a message, and perhaps a cause, alone. */
 export const clientError = (
@@ -16,14 +17,15 @@ export const clientError = (
   cause?: unknown
 ): ClientError => new ClientError({ reason: new Reason({ message, cause }), method })
 
-/** Fails with `Timeout` and this message if an effect takes longer than `duration`. */
+/** Fails with `Timeout` and this message if an effect takes longer than `duration` on a clock. */
 export const within = <A, E, R>(
+  clock: CallClock,
   effect: Effect.Effect<A, E, R>,
   duration: Duration.Input,
   message: string,
   method?: string
 ): Effect.Effect<A, E | ClientError, R> =>
-  Effect.timeoutOrElse(effect, { duration, orElse: () => Effect.fail(clientError(Timeout, message, method)) })
+  clock.timeoutOrElse(effect, duration, () => Effect.fail(clientError(Timeout, message, method)))
 
 /** The error of a connection that broke, or of a message that may have been handled. */
 export const connectionLost = (

@@ -35,6 +35,7 @@ const flags = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-breakpad",
+  "--disable-popup-blocking",
   "--no-first-run",
   "--no-default-browser-check"
 ]

@@ -8,6 +8,7 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { ClientError } from "../../src/ClientError.ts"
+import { CallClock } from "../../src/internal/callClock.ts"
 import * as Supervisor from "../../src/internal/connection/supervisor.ts"
 import type { ConnectionOwner, NegotiatedConnection } from "../../src/internal/connection/connection.ts"
 import * as Reconnect from "../../src/Reconnect.ts"
@@ -43,6 +44,7 @@ const keeping = (settings: Partial<Supervisor.SupervisorOptions> = {}) =>
       },
       opened: () => Effect.sync(() => void log.push("opened")),
       policy,
+      callClock: new CallClock(),
       timeouts: { timeout: 60_000, maxTimeout: 3_600_000, maxRetries: 3, backoff: policy },
       ...settings
     })

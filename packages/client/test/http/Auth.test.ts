@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Redacted from "effect/Redacted"
+import { inspect } from "node:util"
 import * as Client from "../../src/Client.ts"
 import * as Credentials from "../../src/Credentials.ts"
 import * as Http from "../../src/Http.ts"
@@ -51,9 +52,12 @@ describe("credentials", () => {
       const { request, received } = yield* connected({ url: server.url, credentials: renewing(1, challenges) })
       request(1, "tools/list", modern())
       yield* until(() => received.answer(1) !== undefined)
-      expect(challenges).toEqual([
+      expect(challenges).toMatchObject([
         { status: 401, wwwAuthenticate: "Bearer scope=\"a\"", url: server.url, attempt: 1 }
       ])
+      const [{ authorization, header }] = challenges as [Credentials.Challenge]
+      expect([header("Content-Type"), header("none"), authorization]).toEqual(["text/plain", undefined, "Bearer t0"])
+      expect(inspect(challenges, { depth: 9 })).not.toContain("t0")
     }))
 
   it.effect("are renewed once for many requests challenged at the same time, which are all retried", () =>

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { CallClock } from "../../src/internal/callClock.ts"
 import type { HttpChannel, HttpProtocol } from "../../src/internal/http/protocol.ts"
 import * as LegacySse from "../../src/internal/legacySse/legacySse.ts"
 import * as NodeClient from "../../src/internal/http/nodeClient.ts"
@@ -35,6 +36,7 @@ const channelWith = (settings: Resolved) =>
     yield* Effect.addFinalizer(() => Fiber.interruptAll(fibers))
     const made: HttpChannel = {
       settings,
+      callClock: new CallClock(),
       exchange: (request, use) => client.exchange(request, use),
       fork: (effect) => {
         const fiber = Effect.runFork(effect)

@@ -74,6 +74,8 @@ const reasonOf = (error: RequestError): Reason => {
 /** The reason for a message that the other side's transport rejected. */
 export const fromRejection = (cause: TransportError): HttpError | Unauthorized => {
   const { message, status } = cause
-  const fields = { message, status, cause }
-  return status === 401 || status === 403 ? new Unauthorized(fields) : new HttpError(fields)
+  return status === 401 || status === 403
+    // The cause of a refusal is the failure of the credentials.
+    ? new Unauthorized({ message, status, cause: cause.cause ?? cause })
+    : new HttpError({ message, status, cause })
 }

@@ -14,7 +14,7 @@ import type { TaskOptions } from "../../RemoteTask.ts"
  * Both timeouts include the time that a lost connection costs: waiting for the next connection, and repeating the
  * request. A request with `onProgress` has its full `timeout` at each attempt, and `maxTimeout` for all attempts. The
  * same applies to the rounds of a request that is answered with input requests (`input_required`); the time in which
- * the host answers them counts for neither timeout.
+ * the host answers them counts for neither timeout. Nor does the time in which credentials are obtained.
  */
 export interface RequestOptions extends Pick<CallOptions, "timeout" | "maxTimeout" | "onProgress" | "onNotification"> {
   /**

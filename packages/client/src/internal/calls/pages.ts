@@ -4,8 +4,8 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Result from "effect/Result"
-import { type ClientError, LimitExceeded } from "../../ClientError.ts"
-import { clientError, serverErrorOf, within } from "../errors.ts"
+import { type ClientError, LimitExceeded, Timeout } from "../../ClientError.ts"
+import { clientError, serverErrorOf } from "../errors.ts"
 import type { ClientContext } from "./context.ts"
 
 /** The bounds of a list. */
@@ -118,8 +118,7 @@ export const listResult = <A>(
   timeout: Duration.Input,
   message: string
 ): Effect.Effect<Result.Result<ReadonlyArray<A>, ClientError>> =>
-  Effect.result(within(
-    Effect.catchReason(list, "ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])),
-    timeout,
-    message
-  ))
+  Effect.catchReason(list, "ClientError", "Unsupported", () => Effect.succeed<ReadonlyArray<A>>([])).pipe(
+    Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(clientError(Timeout, message)) }),
+    Effect.result
+  )

@@ -49,7 +49,7 @@ export const sendParamHeaders: CallLayer = (next) => (call) => {
         : Effect.fail(error)
     })
   if (toolCatalog.outdated(name)) {
-    return Effect.andThen(refreshed(toolListRefresh, left()), again(refreshTimedOut(name)))
+    return Effect.andThen(refreshed(call.client, left()), again(refreshTimedOut(name)))
   }
   const { count } = toolListRefresh
   return Effect.catchIf(
@@ -57,6 +57,6 @@ export const sendParamHeaders: CallLayer = (next) => (call) => {
     isMismatch,
     // Another call may have listed the tools again since this one was sent.
     (error) =>
-      toolListRefresh.count === count ? Effect.andThen(refreshed(toolListRefresh, left()), again(error)) : again(error)
+      toolListRefresh.count === count ? Effect.andThen(refreshed(call.client, left()), again(error)) : again(error)
   )
 }

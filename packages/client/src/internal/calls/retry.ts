@@ -151,18 +151,16 @@ class RetryLoop {
       new ClientError({ reason, method, undelivered: this.#delivered ? undefined : true })
     return Effect.suspend(() => {
       const since = this.#supervisor.now()
-      return Effect.timeoutOrElse(
+      return this.#supervisor.callClock.timeoutOrElse(
         Effect.mapError(connection, (error) => {
           const message = `${method} was not sent${before === undefined ? "" : " again"}: ${error.message}`
           return failure(new Closed({ message, end: endOf(error), cause: error.cause }))
         }),
-        {
-          duration: this.#deadline - since,
-          orElse: () => {
-            const waited = this.#supervisor.now() - since
-            const message = `${method} has waited for a connection for ${waited} ms (${this.#bound})`
-            return Effect.fail(failure(new Timeout({ message, cause: before })))
-          }
+        this.#deadline - since,
+        () => {
+          const waited = this.#supervisor.now() - since
+          const message = `${method} has waited for a connection for ${waited} ms (${this.#bound})`
+          return Effect.fail(failure(new Timeout({ message, cause: before })))
         }
       )
     })

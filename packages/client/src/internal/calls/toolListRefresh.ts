@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { ClientError } from "../../ClientError.ts"
+import type { CallClock } from "../callClock.ts"
 import type { RemainingTime } from "./options.ts"
 
 /** The part of a client that lists the tools again. */
@@ -54,6 +55,14 @@ export class ToolListRefresh {
   }
 }
 
+/** The part of a client that calls use to list the tools again. */
+interface RefreshingClient {
+  readonly supervisor: { readonly callClock: CallClock }
+  readonly toolListRefresh: ToolListRefresh
+}
+
 /** Lists the tools again, within the time of a call. */
-export const refreshed = ({ run }: ToolListRefresh, { maxTimeout, timeout }: RemainingTime): Effect.Effect<unknown> =>
-  Effect.timeoutOption(run, Math.max(0, Math.min(timeout, maxTimeout)))
+export const refreshed = (
+  { supervisor: { callClock }, toolListRefresh: { run } }: RefreshingClient,
+  { maxTimeout, timeout }: RemainingTime
+): Effect.Effect<unknown> => callClock.timeoutOption(run, Math.max(0, Math.min(timeout, maxTimeout)))

@@ -17,20 +17,21 @@ import { refreshed } from "./toolListRefresh.ts"
  * validate.
  */
 export const checkToolResult = (
-  { toolCatalog, supervisor, toolListRefresh }: ClientContext,
+  client: ClientContext,
   connection: NegotiatedConnection,
   name: string,
   result: CallToolResult,
   options: Pick<RequestOptions, "timeout" | "maxTimeout">,
   startedAt: number
 ): Effect.Effect<CallToolResult, ClientError> | undefined => {
+  const { supervisor, toolCatalog } = client
   const check = toolCatalog.check(connection, name, result)
   if (check === undefined) return undefined
   const again = Effect.suspend(() => toolCatalog.check(connection, name, result) ?? Effect.succeed(result))
   return Effect.catchIf(check, () => toolCatalog.doubt(name), () => {
     const { timeout } = remainingTime(supervisor.timeouts, options, 0)
     const { maxTimeout } = remainingTime(supervisor.timeouts, options, supervisor.now() - startedAt)
-    return Effect.andThen(refreshed(toolListRefresh, { timeout, maxTimeout }), again)
+    return Effect.andThen(refreshed(client, { timeout, maxTimeout }), again)
   })
 }
 

@@ -22,6 +22,7 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { type ClientError, NegotiationFailed } from "../../ClientError.ts"
+import { type CallClock, CurrentCallClock } from "../callClock.ts"
 import { clientError } from "../errors.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
 import type { Notification } from "../../Notification.ts"
@@ -43,23 +44,31 @@ const stamper = (
   { info: clientInfo = defaultInfo, tasks }: Pick<Options, "info" | "tasks">,
   { capabilities }: InputRequestHandler,
   protocolVersion: Revision.Revision,
+  ofTransport: Connection["extensions"],
   logLevel?: LoggingLevel
 ) => {
-  const extensions = { ...capabilities.extensions, ...(tasks === false ? undefined : { [Task.extension]: {} }) }
+  const extensions = {
+    ...capabilities.extensions,
+    ...ofTransport,
+    ...(tasks === false ? undefined : { [Task.extension]: {} })
+  }
   const clientCapabilities = { ...capabilities, ...(Object.keys(extensions).length === 0 ? undefined : { extensions }) }
   return RequestMeta.stamper({ protocolVersion, clientInfo, clientCapabilities, logLevel })
 }
 
-const settingsOf = (options: Options, answers: InputRequestHandler, transport: Transport): Settings => {
+const settingsOf = (options: Options, { answers, callClock }: ConnectContext, transport: Transport): Settings => {
   const revisions = Revision.all.filter((revision) => options.revisions?.includes(revision) ?? true)
   return {
     revisions,
     sessions: revisions.filter((revision) => Revision.era(revision) === "session"),
     stateless: revisions.filter((revision) => Revision.era(revision) === "stateless"),
     probeTimeout: options.probeTimeout ?? transport.probeTimeout ?? "3 seconds",
-    stamp: (revision) => stamper(options, answers, revision),
-    introduction: (protocolVersion) => {
-      const params = { protocolVersion, capabilities: answers.capabilities, clientInfo: options.info ?? defaultInfo }
+    callClock,
+    stamp: (revision, extensions) => stamper(options, answers, revision, extensions),
+    introduction: (protocolVersion, extensions) => {
+      const own = answers.capabilities
+      const capabilities = extensions === undefined ? own : { ...own, extensions: { ...own.extensions, ...extensions } }
+      const params = { protocolVersion, capabilities, clientInfo: options.info ?? defaultInfo }
       return Result.getOrElse(Codec.encodeParams(Method.Initialize, protocolVersion, params), () => params)
     }
   }
@@ -70,6 +79,8 @@ type Handshake = (peer: Peer.Peer, settings: Settings) => Effect.Effect<Agreemen
 /** The state that all connections of a client share. */
 export interface ConnectContext extends Configured {
   readonly answers: InputRequestHandler
+  /** The clock of the timeouts of calls, which connections stop. */
+  readonly callClock: CallClock
   readonly notifications: Broadcast<Notification>
   /** Whether `notifications` has readers. */
   readonly hasListeners: boolean
@@ -150,7 +161,7 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
 
   setLogLevel(level: LoggingLevel | undefined): void {
     const { answers, options } = this.#shared
-    if (this.isStateless) this.stamp = stamper(options, answers, this.revision, level)
+    if (this.isStateless) this.stamp = stamper(options, answers, this.revision, this.extensions, level)
   }
 
   onEnd(owner: ConnectionOwner): void {
@@ -172,6 +183,10 @@ class Connected extends InboundFilter implements NegotiatedConnection, Peer.Opti
 
   get limits(): Limits.Limits | undefined {
     return this.#shared.options.limits
+  }
+
+  callTimeAt(now: number): number {
+    return this.#shared.callClock.at(now)
   }
 
   get pauseTimeoutsWhileHandling(): boolean {
@@ -247,7 +262,7 @@ export const connect = (
   shared: ConnectContext,
   owned: ScopeListener
 ): Effect.Effect<NegotiatedConnection, ClientError> => {
-  const settings = settingsOf(options, shared.answers, transport)
+  const settings = settingsOf(options, shared, transport)
   if (settings.revisions.length === 0) {
     return Effect.fail(clientError(NegotiationFailed, "The option `revisions` names no revision"))
   }
@@ -257,12 +272,16 @@ export const connect = (
       const scope = Scope.makeUnsafe()
       owned(scope)
       const opening = Effect.gen(function*() {
-        const opened = yield* Effect.mapError(connecting, fromConnect)
+        const opened = yield* Effect.provideService(
+          Effect.mapError(connecting, fromConnect),
+          CurrentCallClock,
+          shared.callClock
+        )
         const connection = yield* Effect.uninterruptible(Effect.suspend(() => {
           const connection = new Connected(opened, shared, settings)
           return Effect.as(connection.closeWith(scope), connection)
         }))
-        connection.agreed(yield* handshake(connection.peer, settings))
+        connection.agreed(yield* handshake(connection.peer, { ...settings, extensions: opened.extensions }))
         return connection
       })
       return opening.pipe(

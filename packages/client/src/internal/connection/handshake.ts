@@ -12,6 +12,7 @@ import * as McpError from "@skein/protocol/McpError"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import { TransportError } from "@skein/runtime/TransportError"
+import type { Connection } from "@skein/runtime/Connection"
 import type { Peer } from "@skein/runtime/Peer"
 import type { RequestError } from "@skein/runtime/RequestError"
 import type * as Duration from "effect/Duration"
@@ -22,6 +23,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { ClientError, InvalidResponse, NegotiationFailed } from "../../ClientError.ts"
 import type { ServerProfile } from "../../ServerProfile.ts"
+import type { CallClock } from "../callClock.ts"
 import type { Agreement } from "./connection.ts"
 import { fromHandshake, revealsRevision } from "./handshakeFailure.ts"
 import { fromRequest, quotedMessage } from "../calls/failure.ts"
@@ -33,10 +35,17 @@ export interface Settings {
   readonly sessions: ReadonlyArray<Revision.Revision>
   readonly stateless: ReadonlyArray<Revision.Revision>
   readonly probeTimeout: Duration.Input
+  /** The clock of the timeouts of calls. */
+  readonly callClock: CallClock
+  /** The extensions of the connection, which its client declares. Undefined before the connection is open. */
+  readonly extensions?: Connection["extensions"]
   /** Makes the function that adds the `_meta` of the stateless revision to a request. */
-  readonly stamp: (revision: Revision.Revision) => (params: JsonRpc.JsonObject) => JsonRpc.JsonObject
+  readonly stamp: (
+    revision: Revision.Revision,
+    extensions: Connection["extensions"]
+  ) => (params: JsonRpc.JsonObject) => JsonRpc.JsonObject
   /** The params of `initialize`. */
-  readonly introduction: (revision: Revision.Revision) => JsonRpc.JsonObject
+  readonly introduction: (revision: Revision.Revision, extensions: Connection["extensions"]) => JsonRpc.JsonObject
 }
 
 const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
@@ -115,7 +124,7 @@ const ask = (peer: Peer, method: string, params: JsonRpc.JsonObject) => {
 }
 
 const discover = (peer: Peer, settings: Settings, revision: Revision.Revision): Effect.Effect<Probed, ClientError> =>
-  Effect.matchEffect(ask(peer, "server/discover", settings.stamp(revision)({})), {
+  Effect.matchEffect(ask(peer, "server/discover", settings.stamp(revision, settings.extensions)({})), {
     onSuccess: (result) => Effect.succeed(discovered(revision, result)),
     onFailure: readFailure
   })
@@ -135,7 +144,7 @@ export const initialize = (
   Effect.gen(function*() {
     const method = "initialize"
     const result = yield* Effect.mapError(
-      ask(peer, method, settings.introduction(revision)),
+      ask(peer, method, settings.introduction(revision, settings.extensions)),
       (failure) => {
         if (!McpError.isMcpError(failure)) return fromHandshake(method, failure)
         // The peer decoded the error before a revision was negotiated. Only here is it known which lifecycle defines
@@ -237,7 +246,7 @@ export const probe = (peer: Peer, settings: Settings): Effect.Effect<Agreement, 
     if (settings.sessions.length === 0) {
       return yield* conclude(peer, settings, [first], yield* Fiber.join(fiber))
     }
-    const early = yield* Effect.timeoutOption(Fiber.join(fiber), settings.probeTimeout)
+    const early = yield* settings.callClock.timeoutOption(Fiber.join(fiber), settings.probeTimeout)
     if (early._tag === "Some") return yield* conclude(peer, settings, [first], early.value)
     const opened = yield* Effect.result(initialize(peer, settings))
     const awaited = Result.isFailure(opened) && isFromStatelessServer(opened.failure)

@@ -53,6 +53,10 @@ export abstract class InboundFilter implements Connection, Receiver {
     return this.#connection.sendsHeaders
   }
 
+  get extensions(): Connection["extensions"] {
+    return this.#connection.extensions
+  }
+
   get httpMode(): string | undefined {
     return this.#connection.httpMode
   }

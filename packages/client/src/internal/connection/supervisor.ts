@@ -21,6 +21,7 @@ import * as Reconnect from "../../Reconnect.ts"
 import type { Status } from "../../Status.ts"
 import { delayAfter } from "../backoff.ts"
 import { Broadcast } from "../broadcast.ts"
+import { type CallClock, monotonicMillis } from "../callClock.ts"
 import { connectionLost } from "../errors.ts"
 import { type ConnectionOwner, type NegotiatedConnection, serverOf } from "./connection.ts"
 
@@ -54,6 +55,8 @@ export interface SupervisorOptions {
   /** How a lost connection is reopened. Without it, a lost connection ends the client. */
   readonly policy: Reconnect.Resolved | undefined
   readonly timeouts: Timeouts
+  /** The clock of the timeouts of calls. */
+  readonly callClock: CallClock
 }
 
 // Statuses that wait for a slow reader. Older ones are dropped, since the latest one matters.
@@ -143,9 +146,13 @@ export class ConnectionSupervisor implements ConnectionOwner {
     return this.#settings.policy !== undefined || this.refuted === connection
   }
 
-  /** Milliseconds of the monotonic clock. */
+  get callClock(): CallClock {
+    return this.#settings.callClock
+  }
+
+  /** Milliseconds of the clock of the timeouts of calls. */
   now(): number {
-    return Number(this.#clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+    return this.#settings.callClock.at(monotonicMillis(this.#clock))
   }
 
   /**

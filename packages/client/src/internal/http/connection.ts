@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import { CallClock, CurrentCallClock } from "../callClock.ts"
 import * as LegacySse from "../legacySse/legacySse.ts"
 import { Exchanger } from "./exchange.ts"
 import type { HttpProtocol } from "./protocol.ts"
@@ -41,12 +42,16 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
   readonly #pending: Array<(receiver: Receiver) => void> = []
 
   constructor(client: HttpClient, settings: Resolved, context: Context.Context<never>) {
-    super(client, settings)
+    super(client, settings, Context.getOrUndefined(context, CurrentCallClock) ?? new CallClock())
     this.#context = context
     this.#protocol = new Streamable(this)
   }
 
   // ---- for the peer
+
+  get extensions(): Connection["extensions"] {
+    return this.settings.credentials?.extensions
+  }
 
   open(receiver: Receiver): void {
     this.#receiver = receiver
@@ -71,7 +76,7 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
   /** Closes the connection, after ending the session on the server within `closeTimeout`. */
   get close(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      this.#closing ??= this.#run(Effect.andThen(
+      this.#closing ??= this.runDetached(Effect.andThen(
         this.#end === undefined && this.settings.closeTimeout > 0
           ? Effect.timeoutOption(this.#protocol.close, this.settings.closeTimeout)
           : Effect.void,
@@ -84,7 +89,7 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
   // ---- for the protocol
 
   fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
-    const fiber = this.#run(Effect.onExitPrimitive(effect, logDefect))
+    const fiber = this.runDetached(Effect.onExitPrimitive(effect, logDefect))
     if (fiber.pollUnsafe() !== undefined) return fiber
     // The fiber itself may have ended the connection.
     if (this.#end !== undefined) fiber.interruptUnsafe()
@@ -109,6 +114,7 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
   end(end: End): void {
     if (this.#end !== undefined) return
     this.#end = end
+    this.releaseCredentials(end._tag === "ClosedByUs")
     for (const fiber of this.#fibers ?? []) fiber.interruptUnsafe()
     this.#deliverNext((receiver) => receiver.end(end))
   }
@@ -123,17 +129,18 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
     })
   }
 
-  /** Sends a refused `initialize` again over HTTP+SSE. Returns whether the server has that transport. */
-  fallBackToSse(initialize: JsonRpc.Request): Effect.Effect<boolean> {
+  /** Sends a refused `initialize` again over HTTP+SSE. Returns the error if the server does not have that transport. */
+  fallBackToSse(initialize: JsonRpc.Request): Effect.Effect<TransportError | undefined> {
     return Effect.matchEffect(this.switchToSse, {
-      onFailure: ({ message, status }) => {
+      onFailure: (error) => {
+        const { message, status } = error
         // A 4xx is the usual response of a server without that stream. Anything else is a fault worth a warning.
         const log = status !== undefined && status >= 400 ? Effect.logDebug : Effect.logWarning
-        return Effect.as(log(`HTTP+SSE failed as well: ${message}`), false)
+        return Effect.as(log(`HTTP+SSE failed as well: ${message}`), error)
       },
       onSuccess: () => {
         this.#protocol.send(initialize, undefined)
-        return Effect.succeed(true)
+        return Effect.undefined
       }
     })
   }
@@ -153,7 +160,7 @@ export class HttpConnection extends Exchanger implements Connection, StreamableC
     }
   }
 
-  #run(effect: Effect.Effect<void>): Fiber.Fiber<void> {
+  runDetached<A>(effect: Effect.Effect<A>): Fiber.Fiber<A> {
     return Effect.runForkWith(this.#context)(effect)
   }
 }

@@ -1,16 +1,19 @@
 /**
- * One HTTP exchange of a transport: adds the headers of the options and of the credentials, reports refusals to the
- * credentials, and follows redirects.
+ * One HTTP exchange of a transport: adds the headers of the options and of the credentials, passes responses and
+ * refusals to the credentials, and follows redirects.
  */
 import type { Headers } from "@skein/runtime/Connection"
 import { TransportError } from "@skein/runtime/TransportError"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Semaphore from "effect/Semaphore"
-import type { Challenge, Credentials } from "../../Credentials.ts"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import type { Challenge, CredentialsReply, CredentialsRequest } from "../../Credentials.ts"
+import type { CallClock } from "../callClock.ts"
 import { notDelivered } from "../errors.ts"
-import { customHeaders, invalidHeader, type Resolved } from "./settings.ts"
+import { type Outcome, release, report, type ReportOwner } from "./challenges.ts"
+import { customHeaders, headersConflict, invalidHeader, type Resolved } from "./settings.ts"
 import type { HttpClient, HttpRequest, HttpResponse } from "./httpClient.ts"
 
 /** The request must be sent again, after a redirect or with other credentials. */
@@ -71,17 +74,64 @@ const redirectTarget = (
   return url
 }
 
-/** Makes the HTTP exchanges of one connection. It is its base class, which saves an object for each idle client. */
-export class Exchanger {
-  readonly settings: Resolved
-  protected readonly client: HttpClient
-  // How often the credentials were replaced. The lock ensures that one refusal at a time is reported to them.
-  #renewals = 0
-  #challengeLock: Semaphore.Semaphore | undefined = undefined
+/** The report of a refused request. Its secret is private, so that a log of the object does not contain it. */
+class RefusedRequest implements Challenge {
+  readonly status: 401 | 403
+  readonly wwwAuthenticate: string | undefined
+  readonly url: URL
+  readonly server: URL
+  readonly attempt: number
+  readonly #reply: HttpResponse
 
-  constructor(client: HttpClient, settings: Resolved) {
+  constructor(reply: HttpResponse, status: 401 | 403, url: URL, server: URL, attempt: number) {
+    this.#reply = reply
+    this.status = status
+    this.wwwAuthenticate = reply.header("www-authenticate")
+    this.url = url
+    this.server = server
+    this.attempt = attempt
+  }
+
+  get authorization(): string | undefined {
+    return this.#reply.sentHeaders?.["authorization"]
+  }
+
+  get header(): (name: string) => string | undefined {
+    return (name) => this.#reply.header(name.toLowerCase())
+  }
+}
+
+const replyOf = (url: URL, server: URL, reply: HttpResponse): CredentialsReply => ({
+  url,
+  server,
+  status: reply.status,
+  header: (name) => reply.header(name.toLowerCase())
+})
+
+/** Makes the HTTP exchanges of one connection. It is its base class, which saves an object for each idle client. */
+export abstract class Exchanger implements ReportOwner {
+  readonly settings: Resolved
+  readonly callClock: CallClock
+  protected readonly client: HttpClient
+  // How often the credentials were renewed.
+  #renewals = 0
+
+  constructor(client: HttpClient, settings: Resolved, callClock: CallClock) {
     this.client = client
     this.settings = settings
+    this.callClock = callClock
+  }
+
+  abstract runDetached<A>(effect: Effect.Effect<A>): Fiber.Fiber<A>
+
+  renewed(): void {
+    this.#renewals++
+  }
+
+  /** Requests of this connection no longer wait for credentials. */
+  protected releaseCredentials(isClosedByUs: boolean): void {
+    const { settings } = this
+    if (settings.credentials !== undefined) release(this, settings.credentials, settings, isClosedByUs)
   }
 
   /**
@@ -99,19 +149,25 @@ export class Exchanger {
     const onResponse = (reply: HttpResponse, sent?: Headers): Effect.Effect<A | Repeat, E | TransportError> => {
       const { status } = reply
       if (sent !== undefined) reply.sentHeaders = sent
+      if (credentials?.replied !== undefined) credentials.replied(replyOf(request.url, this.settings.url, reply))
       if (status >= 300 && status < 400) {
         const url = redirectTarget(request, reply, redirects, maxRedirects)
         if (url instanceof TransportError) return Effect.fail(url)
         return Effect.succeed(new Repeat({ request: { ...request, url }, redirects: redirects + 1, challenges }))
       }
-      if ((status === 401 || status === 403) && credentials !== undefined && challenges < maxChallenges) {
+      // A DELETE ends the session: nobody is asked to sign in for it.
+      const isReported = credentials !== undefined && request.method !== "DELETE" && challenges < maxChallenges
+      if (isReported && (status === 401 || status === 403)) {
         const attempt = challenges + 1
-        const wwwAuthenticate = reply.header("www-authenticate")
-        const challenge = { status, wwwAuthenticate, url: request.url, attempt } as const
+        const challenge = new RefusedRequest(reply, status, request.url, this.settings.url, attempt)
+        const reported = report(this, credentials, challenge, this.settings, () => this.#renewals !== renewals)
         return Effect.flatMap(
-          this.#answerChallenge(credentials, renewals, challenge),
-          (again): Effect.Effect<A | Repeat, E> =>
-            again ? Effect.succeed(new Repeat({ request, redirects, challenges: attempt })) : use(reply)
+          this.callClock.stoppedDuring(reported),
+          ({ failure, isRenewed }: Outcome): Effect.Effect<A | Repeat, E> => {
+            if (isRenewed) return Effect.succeed(new Repeat({ request, redirects, challenges: attempt }))
+            reply.credentialsFailure = failure
+            return use(reply)
+          }
         )
       }
       return use(reply)
@@ -127,23 +183,17 @@ export class Exchanger {
         : Effect.succeed(done))
   }
 
-  /**
-   * Reports a refusal to the credentials and returns whether to send the request again. Refusals are reported one at a
-   * time. If the credentials were replaced since the request was sent, there is no report.
-   */
-  #answerChallenge(
-    credentials: Credentials["Service"],
-    renewals: number,
-    challenge: Challenge
-  ): Effect.Effect<boolean> {
-    return (this.#challengeLock ??= Semaphore.makeUnsafe(1)).withPermit(Effect.suspend(() =>
-      this.#renewals !== renewals
-        ? Effect.succeed(true)
-        : Effect.suspend(() => credentials.refused(challenge)).pipe(
-          Effect.tap((again) => Effect.sync(() => again && this.#renewals++)),
-          Effect.catchCause(() => Effect.as(Effect.logWarning("credentials failed to handle a refused request"), false))
-        )
-    ))
+  /** The headers of the credentials. While they are being obtained, the timeouts of calls stand still. */
+  #credentialsHeaders(request: CredentialsRequest): Effect.Effect<Headers, unknown> {
+    const { credentials, credentialsTimeout } = this.settings
+    return Effect.suspend(() => {
+      const headers = credentials!.headers(request)
+      if (Exit.isExit(headers)) return headers
+      const orElse = () => Effect.fail(notDelivered(`No headers within ${credentialsTimeout} ms (credentialsTimeout)`))
+      return this.callClock.stoppedDuring(
+        Effect.timeoutOrElse(headers, { duration: credentialsTimeout, orElse })
+      )
+    })
   }
 
   /** Adds the headers of the options and of the credentials to a request. */
@@ -154,7 +204,13 @@ export class Exchanger {
     const more = dynamic === undefined ? Effect.succeed(base) : addHeaders(base, "The headers", dynamic)
     if (credentials === undefined) return more
     const { method, url } = request
-    const own = Effect.suspend(() => credentials.headers({ method, url }))
+    const own = this.#credentialsHeaders({ method, url, server: this.settings.url })
+    if (dynamic !== undefined) {
+      return Effect.flatMap(more, (request) =>
+        "authorization" in request.headers
+          ? Effect.fail(notDelivered(headersConflict))
+          : addHeaders(request, "The credentials", own))
+    }
     // Added last: the headers of the credentials take precedence over those of the transport.
     return Effect.flatMap(more, (request) => addHeaders(request, "The credentials", own))
   }

@@ -25,6 +25,8 @@ export interface HttpResponse {
    * the exchange.
    */
   sentHeaders?: Headers | undefined
+  /** The failure of the credentials, if the response is a refusal that they failed to handle. Set by the exchange. */
+  credentialsFailure?: { readonly cause: unknown } | undefined
   /** A header, by its name in lower case. */
   readonly header: (name: string) => string | undefined
   /** Reads the whole body. A body of more than `maxBytes` fails with `ConnectionLost`. */

@@ -7,6 +7,7 @@ import type { End, Headers } from "@skein/runtime/Connection"
 import type { TransportError } from "@skein/runtime/TransportError"
 import type * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import type { CallClock } from "../callClock.ts"
 import type { Resolved } from "./settings.ts"
 import type { HttpRequest, HttpResponse } from "./httpClient.ts"
 
@@ -23,6 +24,8 @@ export interface HttpProtocol {
 /** The connection as its protocol uses it. */
 export interface HttpChannel {
   readonly settings: Resolved
+  /** The clock of timeouts that must not pass while credentials are being obtained. */
+  readonly callClock: CallClock
   /**
    * Makes a request with the headers and the credentials of the transport, and follows redirects. `use` receives any
    * other response.

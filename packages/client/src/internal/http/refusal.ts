@@ -74,13 +74,16 @@ export const refusal = (
 ): Effect.Effect<TransportError> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const after = retryAfter(reply.header("retry-after"), now)
+    const { credentialsFailure, status } = reply
+    const failed = credentialsFailure === undefined ? "" : ", and the credentials failed (see the cause)"
     return new TransportError({
       reason: new MessageRejected({
-        message: `The server answered with status ${reply.status}${quote(failure?.error.message ?? text, reply)}`,
-        status: reply.status
+        message: `The server answered with status ${status}${failed}${quote(failure?.error.message ?? text, reply)}`,
+        status,
+        cause: credentialsFailure?.cause
       }),
       retryAfter: after,
-      undelivered: isUnhandledStatus(reply.status, after) || undefined
+      undelivered: isUnhandledStatus(status, after) || undefined
     })
   })
 

@@ -116,11 +116,11 @@ export class SendQueue {
 
   #deliver(request: HttpRequest, tries: number, attempt: number): Effect.Effect<void, TransportError> {
     const { postTimeout, resumption } = this.#channel.settings
-    const once = Effect.timeoutOrElse(this.#channel.exchange(request, (reply) => this.#accepted(reply)), {
-      duration: postTimeout,
-      orElse: () =>
-        Effect.fail(connectionLost(`The server did not accept a message within ${postTimeout} ms (postTimeout)`))
-    })
+    const once = this.#channel.callClock.timeoutOrElse(
+      this.#channel.exchange(request, (reply) => this.#accepted(reply)),
+      postTimeout,
+      () => Effect.fail(connectionLost(`The server did not accept a message within ${postTimeout} ms (postTimeout)`))
+    )
     if (attempt >= tries) return once
     return Effect.catchIf(once, ({ reason }) => reason._tag !== "MessageRejected", (error) =>
       Effect.flatMap(

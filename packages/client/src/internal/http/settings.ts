@@ -62,7 +62,8 @@ export interface Settings {
   readonly url: string | URL
   /**
    * Headers for every request, or an effect that returns them and runs for each request. The headers of the protocol
-   * (`Accept`, `Content-Type`, `Last-Event-ID`, `MCP-Protocol-Version`, `Mcp-*`) are ignored here.
+   * (`Accept`, `Content-Type`, `Last-Event-ID`, `MCP-Protocol-Version`, `Mcp-*`) are ignored here. `Authorization` here
+   * together with `credentials` fails with `ConnectionFailed`, or with `HttpError` if an effect returns it.
    */
   readonly headers?: Headers | Effect.Effect<Headers, unknown> | undefined
   /** The credentials of the requests. By default the service `Credentials`, if there is one. */
@@ -71,6 +72,12 @@ export interface Settings {
    * How often one request is sent again with other credentials: 3 times by default. Then it fails with `Unauthorized`.
    */
   readonly maxChallenges?: number | undefined
+  /**
+   * How long the credentials may take to return headers or to handle a refused request: 15 minutes by default. Longer
+   * headers fail their request with `HttpError`, and a longer refusal with `Unauthorized`. Until then the timeouts of
+   * calls, of the handshake and of a pool stand still, because a person may be signing in.
+   */
+  readonly credentialsTimeout?: Duration.Input | undefined
   /**
    * How many redirects of one request are followed: 3 by default, 0 for none. Only redirects with status 307 or 308 to
    * the same origin are followed. Any other fails with `HttpError`.
@@ -162,6 +169,10 @@ const value = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-
 export const invalidHeader = (headers: Headers): string | undefined =>
   Object.keys(headers).find((name) => !token.test(name) || !value.test(headers[name]!))
 
+/** The error of a transport with two sources of credentials. Which of them the host meant is not known. */
+export const headersConflict =
+  "The option `headers` contains Authorization, and the transport has credentials, which set it too: use one of them"
+
 const resolveResumption = (resumption: Resumption): Resolved["resumption"] => ({
   ...Options.resolve(resumption, { factor: 2, maxAttempts: 10, maxReconnects: 1_000, maxEventIds: 1_024 }, {
     initialDelay: 1_000,
@@ -195,6 +206,8 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
   const fixed = given === undefined || Effect.isEffect(given) ? undefined : customHeaders(given)
   const wrong = fixed === undefined ? undefined : invalidHeader(fixed)
   if (wrong !== undefined) return openFailed(`The header ${JSON.stringify(wrong)} cannot be sent`)
+  const credentials = settings.credentials ?? Option.getOrUndefined(Context.getOption(context, Credentials))
+  if (credentials !== undefined && fixed !== undefined && "authorization" in fixed) return openFailed(headersConflict)
   const options = Options.resolve<Bounds>(settings, {
     maxChallenges: 3,
     maxRedirects: 3,
@@ -204,6 +217,7 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     maxAnswerTries: 3,
     standaloneStream: true
   }, {
+    credentialsTimeout: 900_000,
     refusalTimeout: 5_000,
     closeTimeout: 1_000,
     postTimeout: 30_000,
@@ -214,7 +228,7 @@ export const resolve = (settings: Settings, context: Context.Context<never>): Re
     url,
     headers: fixed,
     dynamic: Effect.isEffect(given) ? given as Effect.Effect<Headers, unknown> : undefined,
-    credentials: settings.credentials ?? Option.getOrUndefined(Context.getOption(context, Credentials)),
+    credentials,
     resumption: settings.resumption === undefined ? defaultResumption : resolveResumption(settings.resumption)
   }
 }

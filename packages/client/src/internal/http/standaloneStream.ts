@@ -44,7 +44,10 @@ export const resumeRequestStream = (
   onNotFound: () => void
 ): Effect.Effect<void, TransportError> => {
   const permanent = (error: TransportError) =>
-    connectionLost(`The stream could not be resumed: ${error.message}`, error, error.status)
+    // A sign-in failed: the caller gets its failure. The request itself was delivered.
+    error.reason._tag === "MessageRejected" && error.cause !== undefined
+      ? new TransportError({ reason: error.reason })
+      : connectionLost(`The stream could not be resumed: ${error.message}`, error, error.status)
   return follow(streamRequest(session, following, onNotFound, permanent), outcome)
 }
 

@@ -47,10 +47,12 @@ const gatewayStatuses = new Set([401, 403, 429, 503])
 // The responses of a server of 2024-11-05 to a POST at the URL of its stream.
 const legacyStatuses = new Set([400, 404, 405])
 
+const isDenied = ({ status }: TransportError): boolean => status === 401 || status === 403
+
 /** The connection, which can fall back to HTTP+SSE. */
 export interface StreamableChannel extends HttpChannel {
-  /** Sends a refused `initialize` again over HTTP+SSE. Returns whether the server has that transport. */
-  readonly fallBackToSse: (initialize: JsonRpc.Request) => Effect.Effect<boolean>
+  /** Sends a refused `initialize` again over HTTP+SSE. Returns the error if the server does not have that transport. */
+  readonly fallBackToSse: (initialize: JsonRpc.Request) => Effect.Effect<TransportError | undefined>
 }
 
 /** Sends requests by POST, each with a stream or a body as its response. */
@@ -219,7 +221,8 @@ export class Streamable implements HttpProtocol {
     const failure = failureIn(text)
     const named = failure !== undefined && JsonRpc.ownId(failure.id) === request.id
     const answer = named || (failure !== undefined && failure.id === undefined && !gatewayStatuses.has(status))
-    const answered: Effect.Effect<undefined, TransportError> = answer && status !== 401
+    const answered: Effect.Effect<undefined, TransportError> = answer && status !== 401 &&
+        reply.credentialsFailure === undefined
       ? Effect.as(Effect.sync(() => this.#deliver(failure!, pending)), undefined)
       : Effect.flip(refusal(reply, text, failure))
     if (stateless) return answered
@@ -229,7 +232,13 @@ export class Streamable implements HttpProtocol {
       if (recognized || !legacyStatuses.has(status)) return answered
       // This exchange must end before the stream is requested.
       return Effect.succeed(
-        Effect.flatMap(this.#channel.fallBackToSse(request), (isOpen) => isOpen ? Effect.void : answered)
+        Effect.flatMap(this.#channel.fallBackToSse(request), (error): Remainder & {} =>
+          // The server has that transport, but the credentials failed to open it.
+          error === undefined
+            ? Effect.void
+            : error.cause !== undefined && isDenied(error)
+            ? Effect.fail(error)
+            : answered)
       )
     }
     // An error with the id of this request does not concern the session.
@@ -260,7 +269,7 @@ export class Streamable implements HttpProtocol {
     if (unaccepted.length === 0) return end()
     const { closeTimeout } = this.#channel.settings
     this.#channel.fork(
-      Effect.map(Effect.timeoutOption(Effect.all(unaccepted, { discard: true }), closeTimeout), end)
+      Effect.map(this.#channel.callClock.timeoutOption(Effect.all(unaccepted, { discard: true }), closeTimeout), end)
     )
   }
 

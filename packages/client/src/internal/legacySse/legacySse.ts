@@ -210,14 +210,9 @@ export const open = (channel: HttpChannel): Effect.Effect<HttpProtocol, Transpor
         onSuccess: () => over(connectionLost("The server ended the stream"))
       }))
     })
-    return opened.pipe(
-      Effect.timeoutOrElse({
-        duration: endpointTimeout,
-        orElse: () =>
-          Effect.fail(
-            connectionLost(`The server sent no endpoint event within ${endpointTimeout} ms (endpointTimeout)`)
-          )
-      }),
+    const tooSlow = () =>
+      Effect.fail(connectionLost(`The server sent no endpoint event within ${endpointTimeout} ms (endpointTimeout)`))
+    return channel.callClock.timeoutOrElse(opened, endpointTimeout, tooSlow).pipe(
       Effect.onError(() => stream === undefined ? Effect.void : Fiber.interrupt(stream))
     )
   })

@@ -144,7 +144,7 @@ export const retryAsTask: CallLayer = (next) => (call) => {
     if (toolCatalog.taskSupport(name) !== undefined || !toolCatalog.doubt(`task ${name}`)) return otherwise
     const { timeout } = remainingTime(supervisor.timeouts, options, 0)
     return Effect.flatMap(
-      Effect.timeoutOption(toolListRefresh.run, timeout),
+      supervisor.callClock.timeoutOption(toolListRefresh.run, timeout),
       () => {
         if (toolCatalog.taskSupport(name) !== "required") return otherwise
         const now = supervisor.now()

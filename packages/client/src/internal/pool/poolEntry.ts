@@ -19,6 +19,7 @@ import type * as Reconnect from "../../Reconnect.ts"
 import { delayAfter } from "../backoff.ts"
 import type { Middleware } from "../../Middleware.ts"
 import { quotedMessage } from "../calls/failure.ts"
+import { CallClock, CurrentCallClock } from "../callClock.ts"
 import { clientError, within } from "../errors.ts"
 import type { Aspect } from "./poolChanges.ts"
 import { type Items, type Kind, request, ServerLists } from "./serverLists.ts"
@@ -249,11 +250,17 @@ export class PoolEntry {
     const { name } = this
     const { options, timeout = this.#shared.timeout, transport } = this.#server
     const middleware = [...this.#shared.middleware, ...options?.middleware ?? []]
+    // The clock of the client, which stands still while a person signs in.
+    const callClock = new CallClock()
     const opening = Effect.catchDefect(
-      Client.make(transport, { label: name, ...options, middleware }),
+      Effect.provideService(
+        Client.make(transport, { label: name, ...options, middleware }),
+        CurrentCallClock,
+        callClock
+      ),
       (cause) => Effect.fail(clientError(ConnectionFailed, `The transport of ${name} failed`, undefined, cause))
     )
-    return this.#withPermit(within(opening, timeout, `${name} did not open within timeout`))
+    return this.#withPermit(within(callClock, opening, timeout, `${name} did not open within timeout`))
   }
 
   /** Holds one of the permits until the server is open, and for `maxPermitTime` at most. */

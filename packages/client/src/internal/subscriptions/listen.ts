@@ -23,7 +23,7 @@ const missing = (error: ClientError): ClientError =>
  * server "MUST NOT send any notification on the subscription before it" (2026-07-28, subscriptions). Interrupting it
  * cancels the request.
  */
-export const listen = ({ queue, timeout, wanted }: Run): Subscribe<void> => (connection, onActive) =>
+export const listen = ({ client, queue, timeout, wanted }: Run): Subscribe<void> => (connection, onActive) =>
   Effect.suspend(() => {
     let isActive = false
     const begun = Deferred.makeUnsafe<void, ClientError>()
@@ -51,6 +51,7 @@ export const listen = ({ queue, timeout, wanted }: Run): Subscribe<void> => (con
       maxTimeout: Infinity,
       onNotification
     })
-    const begins = within(Deferred.await(begun), timeout, `The server did not acknowledge ${name}`, name)
+    const { callClock } = client.supervisor
+    const begins = within(callClock, Deferred.await(begun), timeout, `The server did not acknowledge ${name}`, name)
     return Effect.mapError(Effect.raceFirst(Effect.asVoid(listening), Effect.andThen(begins, Effect.never)), missing)
   })

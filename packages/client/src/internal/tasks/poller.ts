@@ -242,7 +242,8 @@ export class TaskPoller implements Listener {
       const blocked = this.#blocked
       // The request for the result is on its way, if it was sent.
       if (blocked !== undefined) {
-        yield* Effect.timeoutOption(Fiber.await(blocked), this.#client.supervisor.timeouts.timeout)
+        const { callClock, timeouts } = this.#client.supervisor
+        yield* callClock.timeoutOption(Fiber.await(blocked), timeouts.timeout)
       }
       return this.#arrived ?? (yield* this.#fetched)
     })

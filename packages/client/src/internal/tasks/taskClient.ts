@@ -92,7 +92,10 @@ export const start = (
     // Only for listed tools is it known whether they support tasks.
     const unknown = tasks.enabled && mayAugment(last) && toolCatalog.taskSupport(name) === undefined
     return unknown
-      ? Effect.andThen(Effect.timeoutOption(toolListRefresh.run, client.supervisor.timeouts.timeout), started)
+      ? Effect.andThen(
+        client.supervisor.callClock.timeoutOption(toolListRefresh.run, client.supervisor.timeouts.timeout),
+        started
+      )
       : started
   })
 
