@@ -31,7 +31,7 @@ import {
   type TemplateEntry,
   type ToolEntry
 } from "./internal/catalogState.ts"
-import { type Entry, Registry, type Terms } from "./Registry.ts"
+import { type Entry, type Guard, Registry, type Terms } from "./Registry.ts"
 
 // The entries that extensions see. They are declared beside the state of the catalog.
 export type {
@@ -213,6 +213,21 @@ export const visibleTo = <const L extends ReadonlyArray<Layer.Layer<never, unkno
   ...definitions: L
 ): Layer.Layer<never, Layer.Error<L[number]>, Layer.Services<L[number]> | Catalog> =>
   withTerms({ visible }, definitions)
+
+/**
+ * Refuses the requests of some callers for definitions that all callers see in lists: calls, reads, subscriptions to a
+ * resource, and completion. The guard returns the error, such as one of `McpError.withHttp`. It runs for each request,
+ * before its arguments are decoded, so it must be fast. An exception in it is a defect of the request. Of nested guards
+ * the inner one is asked first. `subscriptions/listen` leaves the resources out that it refuses.
+ *
+ * @example
+ * const closed = McpError.withHttp(McpError.invalidRequest("Forbidden: members only"), { status: 403 })
+ * const members = Catalog.guarded(({ principal }) => principal === undefined ? closed : undefined, Tool.layer(order, doIt))
+ */
+export const guarded = <const L extends ReadonlyArray<Layer.Layer<never, unknown, unknown>>>(
+  guard: Guard,
+  ...definitions: L
+): Layer.Layer<never, Layer.Error<L[number]>, Layer.Services<L[number]> | Catalog> => withTerms({ guard }, definitions)
 
 /**
  * Registers definitions that stay disabled until `enable` or `setEnabled`.

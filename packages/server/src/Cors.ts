@@ -22,7 +22,10 @@ export interface Options {
   readonly credentials?: boolean | undefined
   /** Allowed request headers in addition to those of MCP, OAuth and trace context. */
   readonly allowedHeaders?: ReadonlyArray<string> | undefined
-  /** Response headers that pages may read, in addition to `Mcp-Session-Id`, `WWW-Authenticate` and `Retry-After`. */
+  /**
+   * Response headers that pages may read, in addition to `Mcp-Session-Id`, `WWW-Authenticate`, `DPoP-Nonce` and
+   * `Retry-After`.
+   */
   readonly exposedHeaders?: ReadonlyArray<string> | undefined
   /**
    * How many seconds a browser may cache the answer to a preflight: 7,200 by default, the maximum of Chromium. 0
@@ -45,6 +48,7 @@ const requestHeaders: ReadonlyArray<string> = [
   "baggage",
   "cache-control",
   "content-type",
+  "dpop",
   "last-event-id",
   "mcp-method",
   "mcp-name",
@@ -54,7 +58,7 @@ const requestHeaders: ReadonlyArray<string> = [
   "tracestate"
 ]
 
-const answerHeaders: ReadonlyArray<string> = ["mcp-session-id", "www-authenticate", "retry-after"]
+const answerHeaders: ReadonlyArray<string> = ["mcp-session-id", "www-authenticate", "dpop-nonce", "retry-after"]
 
 // The headers of `x-mcp-header` parameters cannot be listed in advance. The rest of such a name is an HTTP token.
 const parameter = /^mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+$/

@@ -17,19 +17,22 @@ import type { HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
 import { adapterContext } from "./internal/http/adapters/principal.ts"
 import * as http from "./internal/http/endpoint.ts"
 import { type Options, resolve } from "./internal/http/options.ts"
+import type { FindPrincipal, Protection } from "./internal/http/protection.ts"
 import { McpServer } from "./McpServer.ts"
 
 export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
 export type { Options, SessionOptions } from "./internal/http/options.ts"
+export { networkOf } from "./internal/limits/client.ts"
+export { type FindPrincipal, type PageRequest, type Protection, Refusal } from "./internal/http/protection.ts"
 
 /** Handles the HTTP requests of one adapter. */
 export interface Endpoint {
   /**
-   * Handles a request and answers it. Never throws. `identify` is called after the checks of Host, Origin and path, so
-   * that refused requests cost no authentication. It sets the `principal` of the request and calls `then`, or it
-   * answers the request without calling `then`.
+   * Handles a request and answers it. Never throws. `findPrincipal` is called after the checks of Host, Origin and path,
+   * so that refused requests cost no authentication. The option `protection` is asked for the principal that it does not
+   * find.
    */
-  readonly handle: (request: HttpRequest, answer: HttpAnswer, identify?: (then: () => void) => void) => void
+  readonly handle: (request: HttpRequest, answer: HttpAnswer, findPrincipal?: FindPrincipal) => void
   /** The stateless requests in progress, without those that end synchronously. */
   readonly requests: Iterable<RequestContext>
   /** The number of sessions. */
@@ -45,6 +48,16 @@ export interface Endpoint {
   readonly close: Effect.Effect<void>
 }
 
+/** Makes the protection of the options, if that is an effect. */
+export const withProtection = <O extends Options>(
+  options: O | undefined
+): Effect.Effect<O & { readonly protection?: Protection | undefined }> => {
+  const protection = options?.protection
+  return Effect.isEffect(protection)
+    ? Effect.map(protection, (protection) => ({ ...options!, protection }))
+    : Effect.succeed({ ...options!, protection })
+}
+
 /**
  * Makes the endpoint of a server. It is closed with the scope.
  *
@@ -55,9 +68,26 @@ export const make = (options?: Options): Effect.Effect<Endpoint, never, McpServe
   Effect.acquireRelease(
     Effect.gen(function*() {
       const core = (yield* McpServer)[internals]
-      const endpoint = new http.Endpoint(core, resolve(options), yield* adapterContext)
+      const endpoint = new http.Endpoint(core, resolve(yield* withProtection(options)), yield* adapterContext)
       core.endpoints.add(endpoint)
       return endpoint
     }),
     (endpoint) => endpoint.close
   )
+
+/**
+ * The paths that an endpoint answers: its own, those of HTTP+SSE, and those of the pages of its protection. A router
+ * that passes single paths must pass all of these, or clients do not find the metadata. A path that ends with `/*`
+ * stands for all paths below it.
+ *
+ * @example
+ * const { handler } = await NodeHttp.mount(Server, options)
+ * app.all(Http.paths(options), handler)
+ */
+export const paths = (
+  { legacySse, path = "/mcp", protection }: Options & { readonly protection?: Protection | undefined }
+): Array<string> => [
+  path,
+  ...(legacySse === undefined ? [] : [legacySse.path, legacySse.messages]),
+  ...(protection?.paths ?? [])
+]

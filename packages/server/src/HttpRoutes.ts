@@ -17,6 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
 import * as adapter from "./internal/http/adapters/router.ts"
+import { credentialHeaders } from "./internal/http/protection.ts"
 import type { McpServer } from "./McpServer.ts"
 
 /**
@@ -49,8 +50,8 @@ const Open = /* @__PURE__ */ Context.Reference(
 )
 
 /**
- * Adds the route of the endpoint to the router, for all HTTP methods, and those of `legacySse`. The router answers all
- * other paths.
+ * Adds the route of the endpoint to the router, for all HTTP methods, and those of `legacySse` and of the pages of
+ * `protection`, which have no prefix of a router either. The router answers all other paths.
  *
  * Handlers have the services that the middleware of the route provides per request. Read a service that only some
  * requests have with `Effect.serviceOption`, or define it as a `Context.Reference`. In a session-based revision
@@ -63,35 +64,49 @@ const Open = /* @__PURE__ */ Context.Reference(
  * @example
  * const Mcp = HttpRoutes.layer({ path: "/mcp", allowedHosts: ["mcp.example.com"] })
  */
-export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | McpServer> =>
+export const layer = (given: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | McpServer> =>
   Layer.effectDiscard(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
+    const options = yield* Http.withProtection(given)
     // Closed by the HTTP server or by the layer, whichever ends first.
     const scope = yield* Scope.fork(yield* Effect.scope)
     const endpoint = yield* Scope.provide(Http.make({ ...options, path: "*" }), scope)
     const open = yield* Open
     open?.add(scope)
-    const { legacySse, path = "/mcp" } = options
-    const legacy = legacySse === undefined ? [] : [legacySse.path, legacySse.messages]
-    for (const one of [path, ...legacy]) {
-      yield* router.add("*", one as HttpRouter.PathInput, route(endpoint, options.trustedProxies ?? 0))
+    const pages = options.protection?.paths ?? []
+    for (const path of Http.paths({ ...options, protection: undefined })) {
+      yield* router.add("*", path as HttpRouter.PathInput, route(endpoint, options))
+    }
+    for (const path of pages) {
+      yield* router.add("*", path as HttpRouter.PathInput, route(endpoint, options, notPage))
     }
   }))
 
+// The router takes a path for that of a page if it has a slash at its end, for example, and the page does not. Such a
+// request must not reach the endpoint: proxies may let everybody use the paths of pages.
+const notPage: Http.FindPrincipal = () => notFound
+const notFound = /* @__PURE__ */ Effect.fail(
+  /* @__PURE__ */ new Http.Refusal({ status: 404, message: "Not Found: there is no such page here" })
+)
+
 const route = (
   endpoint: Http.Endpoint,
-  trustedProxies: number
-): Effect.Effect<HttpServerResponse, never, HttpServerRequest | Scope.Scope> =>
-  Effect.withFiber((fiber) => {
+  { protection, trustedProxies = 0 }: Options & { readonly protection?: Http.Protection | undefined },
+  find?: Http.FindPrincipal
+): Effect.Effect<HttpServerResponse, never, HttpServerRequest | Scope.Scope> => {
+  const withheld = protection && credentialHeaders(protection)
+  return Effect.withFiber((fiber) => {
     const context = fiber.context as Context.Context<HttpServerRequest | Scope.Scope>
     return Effect.callback((settle) => {
       const request = Context.get(context, HttpServerRequest)
       const answer = new adapter.RouterAnswer(request, Context.get(context, Scope.Scope), settle)
       const principal = Context.get(context, CurrentPrincipal)
-      endpoint.handle(new adapter.RouterRequest(request, answer, context, principal, trustedProxies), answer)
+      const wrapped = new adapter.RouterRequest(request, answer, context, principal, trustedProxies, withheld)
+      endpoint.handle(wrapped, answer, find)
       return Effect.sync(() => answer.left())
     })
   })
+}
 
 /**
  * `HttpRouter.serve` for an application with endpoints. When its scope closes, the endpoints end first, within their

@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as Http from "./Http.ts"
-import { adapterContext, handle } from "./internal/http/adapters/principal.ts"
+import { handle } from "./internal/http/adapters/principal.ts"
 import { endConnection, isAfterEnd } from "./internal/http/adapters/head.ts"
 import { loopback } from "./internal/http/options.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
@@ -40,8 +40,9 @@ export interface HandlerOptions extends Http.Options {
   /**
    * Resolves the principal of a request that the handler receives without one. It reads a property that the framework's
    * middleware has set (`(request: express.Request) => request.user`), or authenticates the request. It runs after the
-   * checks of Host, Origin and path. A failure or exception is logged, and the request is answered with 500. It is
-   * interrupted when the client disconnects.
+   * checks of Host, Origin and path. It refuses a request by failing with `Http.Refusal`. Any other failure or exception
+   * is logged, and the request is answered with 500. It is interrupted when the client disconnects. The option
+   * `protection` is asked for the principal that it does not find.
    */
   readonly principal?: FindPrincipal | undefined
 }
@@ -107,7 +108,6 @@ export class Server extends Context.Service<Server, {
 const prepare = (
   endpoint: Http.Endpoint,
   options: HandlerOptions,
-  context: Context.Context<never>,
   expects: boolean
 ) => {
   const shared: adapter.Shared = { closing: false, expects, trustedProxies: options.trustedProxies ?? 0 }
@@ -117,11 +117,11 @@ const prepare = (
     const answer = new adapter.NodeAnswer(response, shared)
     const request = new adapter.NodeRequest(message, response, shared, input)
     const { principal } = options
-    if (request.headFault !== "Framing") return handle(endpoint, principal, context, message, request, answer)
+    if (request.headFault !== "Framing") return handle(endpoint, principal, message, request, answer)
     // Requests after this one would be a part of its body to another server.
     endConnection(message)
     // Node's parser may refuse the body next. Its answer would be lost after the first bytes of another.
-    setImmediate(() => handle(endpoint, principal, context, message, request, answer))
+    setImmediate(() => handle(endpoint, principal, message, request, answer))
   }
   return { handler, shared }
 }
@@ -140,8 +140,7 @@ const prepare = (
 export const handler = (options: HandlerOptions = {}): Effect.Effect<Handler, never, McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const endpoint = yield* Http.make(options)
-    const context = yield* adapterContext
-    const { handler, shared } = prepare(endpoint, options, context, false)
+    const { handler, shared } = prepare(endpoint, options, false)
     yield* Effect.addFinalizer(() => Effect.sync(() => void (shared.closing = true)))
     return handler
   })
@@ -166,8 +165,7 @@ export const serve = (
       Http.make({ ...options, allowedHosts: options.allowedHosts ?? [...loopback, ...own] }),
       inner
     )
-    const context = yield* adapterContext
-    const { handler, shared } = prepare(endpoint, options, context, true)
+    const { handler, shared } = prepare(endpoint, options, true)
     const listener = server.make(handler, {
       headersTimeout: Duration.toMillis(options.headersTimeout ?? 15_000),
       requestTimeout: Duration.toMillis(options.requestTimeout ?? 60_000),

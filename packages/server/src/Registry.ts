@@ -5,6 +5,7 @@
  * The registry offers the last one. When the last one is removed, the registry offers the one below it. It offers
  * nothing under a name that is disabled or has no entry.
  */
+import type { McpError } from "@skein/protocol/McpError"
 import { quote } from "@skein/protocol/Text"
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
@@ -18,17 +19,27 @@ import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
  */
 export type Visible = (caller: Caller) => boolean
 
+/**
+ * Returns the error that refuses a caller's request for an entry that the caller may see, or `undefined`. It runs for each
+ * request, before its arguments are decoded, and must return fast. An exception is a defect of the request.
+ */
+export type Guard = (caller: Caller) => McpError | undefined
+
 /** The members that all entries have. */
 export interface Entry<out Definition> {
   readonly definition: Definition
   /** Decides which callers see the entry. Everybody by default. */
   readonly visible?: Visible | undefined
+  /** Refuses the requests of some callers. None by default. */
+  readonly guard?: Guard | undefined
 }
 
 /** Conditions for all entries that are added through one view of a registry. */
 export interface Terms {
   /** Decides which callers see the entries. It applies in addition to the `visible` of each entry. */
   readonly visible?: Visible | undefined
+  /** Refuses the requests of some callers. It applies in addition to the `guard` of each entry, which comes first. */
+  readonly guard?: Guard | undefined
   /** `false` adds the entries in the disabled state. */
   readonly enabled?: boolean | undefined
 }
@@ -111,10 +122,11 @@ export class Registry<A extends Entry<unknown>> {
   }
 
   /** Returns a view of the same registry. The terms apply to all entries that are added through the view. */
-  withTerms({ enabled, visible }: Terms): Registry<A> {
+  withTerms({ enabled, guard, visible }: Terms): Registry<A> {
     const own = this.#terms
     return new Registry(this.#store.kind, this.#store, {
       visible: both(own.visible, visible),
+      guard: first(guard, own.guard),
       enabled: own.enabled === false ? false : enabled
     })
   }
@@ -217,7 +229,9 @@ export class Registry<A extends Entry<unknown>> {
 
   #push(state: Name<A>, entry: A): () => void {
     const visible = both(entry.visible, this.#terms.visible)
-    const slot: Slot<A> = { entry: visible === entry.visible ? entry : { ...entry, visible }, hidden: 0 }
+    const guard = first(entry.guard, this.#terms.guard)
+    const isSame = visible === entry.visible && guard === entry.guard
+    const slot: Slot<A> = { entry: isSame ? entry : { ...entry, visible, guard }, hidden: 0 }
     state.slots.push(slot)
     this.#store.used = true
     const undoSwitch = this.#terms.enabled === false ? toggle(state, false) : undefined
@@ -276,3 +290,6 @@ const setPersistentSwitch = <A>(state: Name<A>, next: Name<A>["persistentSwitch"
 
 const both = (one: Visible | undefined, other: Visible | undefined): Visible | undefined =>
   one === undefined || other === undefined ? one ?? other : (caller) => one(caller) && other(caller)
+
+const first = (one: Guard | undefined, other: Guard | undefined): Guard | undefined =>
+  one === undefined || other === undefined ? one ?? other : (caller) => one(caller) ?? other(caller)

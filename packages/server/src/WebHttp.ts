@@ -29,7 +29,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Http from "./Http.ts"
-import { adapterContext, type FindPrincipal, handle } from "./internal/http/adapters/principal.ts"
+import { handle } from "./internal/http/adapters/principal.ts"
 import * as adapter from "./internal/http/adapters/web.ts"
 import type { RequestInput } from "./internal/http/adapters/web.ts"
 import type { McpServer } from "./McpServer.ts"
@@ -40,10 +40,11 @@ export type { RequestInput } from "./internal/http/adapters/web.ts"
 export interface Options extends Http.Options {
   /**
    * Resolves the principal of a request that the handler receives without one. It runs after the checks of Host, Origin
-   * and path. A failure or exception is logged, and the request is answered with 500. It is interrupted when the client
-   * disconnects.
+   * and path. It refuses a request by failing with `Http.Refusal`. Any other failure or exception is logged, and the
+   * request is answered with 500. It is interrupted when the client disconnects. The option `protection` is asked for the
+   * principal that it does not find.
    */
-  readonly principal?: FindPrincipal<Request> | undefined
+  readonly principal?: Http.FindPrincipal<Request> | undefined
 }
 
 /**
@@ -63,12 +64,11 @@ export type Handler = (request: Request, input?: RequestInput) => Promise<Respon
 export const handler = (options: Options = {}): Effect.Effect<Handler, never, McpServer | Scope.Scope> =>
   Effect.gen(function*() {
     const endpoint = yield* Http.make(options)
-    const context = yield* adapterContext
     return (message, input) =>
       new Promise((settle) => {
         const answer = new adapter.WebAnswer(message, settle)
         const request = new adapter.WebRequest(message, answer, input, options.trustedProxies ?? 0)
-        handle(endpoint, options.principal, context, message, request, answer)
+        handle(endpoint, options.principal, message, request, answer)
       })
   })
 

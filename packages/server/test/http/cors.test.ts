@@ -18,6 +18,7 @@ describe("a preflight", () => {
       "content-type",
       "accept",
       "authorization",
+      "dpop",
       "mcp-session-id",
       "mcp-protocol-version",
       "last-event-id",
@@ -85,7 +86,7 @@ describe("a response", () => {
     expect(headers["access-control-allow-origin"]).toBe(origin)
     expect(headers["vary"]).toBe("Origin")
     expect(list(headers["access-control-expose-headers"]))
-      .toEqual(["mcp-session-id", "www-authenticate", "retry-after", "x-request-id"])
+      .toEqual(["mcp-session-id", "www-authenticate", "dpop-nonce", "retry-after", "x-request-id"])
     expect(headers).not.toHaveProperty("access-control-allow-credentials")
   })
 

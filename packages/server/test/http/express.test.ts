@@ -27,5 +27,9 @@ describe("Express", () => {
       const who = kit.modern("tools/call", { name: "whoami", arguments: {} }, { headers: { "x-user": "bob" } })
       expect(text(yield* kit.send(at, { ...who, path: "/auth" }))).toBe("bob")
       expect(text(yield* kit.send(at, who))).toBe("nobody")
+
+      // `Http.paths` names the paths of an endpoint, with those of the pages beside it.
+      expect((yield* kit.send(at, { ...echo, path: "/protected/mcp" })).status).toBe(401)
+      expect((yield* kit.send(at, { method: "GET", path: "/.well-known/metadata" })).text).toBe("metadata")
     })))
 })

@@ -70,7 +70,12 @@ export class FaultyHttpServer {
   #closing = false
   #port = 0
 
-  constructor(scenario: Scenario, fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>) {
+  /** `guard` sees each request first, and returns whether it answered it. */
+  constructor(
+    scenario: Scenario,
+    fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
+    guard?: (request: IncomingMessage, response: ServerResponse) => boolean
+  ) {
     this.#scenario = scenario
     this.#schedule = new FaultSchedule(scenario.faults)
     this.#handler = new ProtocolHandler(scenario, (call) => void this.calls.push(call))
@@ -78,6 +83,7 @@ export class FaultyHttpServer {
     this.#listener = new Listener((request, response) => {
       this.requestCount++
       response.on("error", () => {})
+      if (guard?.(request, response) === true) return
       fork(
         Effect.catchCause(
           this.#handle(request, response),

@@ -3,12 +3,14 @@
  */
 import type * as Wire from "@skein/protocol/Content"
 import type { ReadResourceResult } from "@skein/protocol/Resource"
+import type { McpError } from "@skein/protocol/McpError"
 import type { Caller, McpRequest } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { Hint } from "../../Caching.ts"
 import type { Catalog, Handled, Reader } from "../../Catalog.ts"
 import * as Content from "../../Content.ts"
 import type { HandlerError } from "../../HandlerError.ts"
+import type { Entry } from "../../Registry.ts"
 import { toMcpError } from "./handlerError.ts"
 import { checkContents } from "./validateDefinition.ts"
 import type { Defined } from "../json.ts"
@@ -44,24 +46,30 @@ export const cacheHint = ({ cacheScope, ttlMs }: Hint): Defined<Hint> => ({
 
 const toWholeMillis = (ttlMs: number): number => Math.min(Math.max(0, Math.floor(ttlMs) || 0), Number.MAX_SAFE_INTEGER)
 
-/** Returns the reader of a URI for a caller: of the resource with that URI, else of the first template that matches. */
+/**
+ * Returns the reader of a URI for a caller: of the resource with that URI, else of the first template that matches. Returns
+ * the error if its guard refuses the caller.
+ */
 export const findReader = (
   { resources, templates }: Catalog["Service"],
   uri: string,
   caller: Caller
-): Reader | undefined => {
+): Reader | McpError | undefined => {
   const resource = resources.seen(uri, caller)
-  if (resource !== undefined) return resource.visible === undefined ? resource.read : privately(resource.read)
+  if (resource !== undefined) return guarded(resource, resource.read, caller)
   for (const [, template] of templates.sorted) {
     if (template.visible?.(caller) === false) continue
     const reading = template.match(uri)
-    if (reading !== undefined) return template.visible === undefined ? reading : privately(reading)
+    if (reading !== undefined) return guarded(template, reading, caller)
   }
   return undefined
 }
 
+const guarded = ({ guard, visible }: Entry<unknown>, read: Reader, caller: Caller): Reader | McpError =>
+  guard === undefined && visible === undefined ? read : guard?.(caller) ?? privately(read)
+
 /**
- * Marks the result as private: an entry that only some callers may see must not be shared, even if its caching hints
+ * Marks the result as private: an entry that only some callers may read must not be shared, even if its caching hints
  * allow it.
  */
 const privately = (read: Reader): Reader => (request) =>

@@ -70,8 +70,8 @@ export interface HttpRequest extends Origin {
    * must be allowed.
    */
   readonly urlHost?: string | undefined
-  /** The authenticated sender. If it must be resolved first, it is set before the request is routed. */
-  readonly principal?: Principal | undefined
+  /** The authenticated sender. If it must be found first, the endpoint sets it before it routes the request. */
+  principal?: Principal | undefined
   readonly method: string
   /** The path without the query, not decoded. */
   readonly path: string
@@ -83,6 +83,16 @@ export interface HttpRequest extends Origin {
   size: number
   /** The network address of the client: behind proxies, that of the client of the outermost trusted one. */
   readonly address?: string | undefined
+  /**
+   * The network address of the other end of the connection: the last proxy, or the client. Unlike `address` it does not
+   * depend on headers, so it tells whether a header was written by a proxy.
+   */
+  readonly peerAddress?: string | undefined
+  /**
+   * The certificate of the client in DER form, if TLS ends in this process and the certificate was verified. Behind a
+   * proxy that ends TLS there is none.
+   */
+  readonly clientCertificate?: Uint8Array | undefined
   /** The services of the fiber that received the request, if there was one. Handlers get them. */
   readonly context?: Context.Context<never> | undefined
   /**
@@ -96,6 +106,71 @@ export interface HttpRequest extends Origin {
    * there are none.
    */
   readonly params: ReadonlyArray<string> | undefined
+}
+
+/** A request with the members of another one, which handlers cannot reach. */
+export class DelegatedRequest implements HttpRequest {
+  readonly #request: HttpRequest
+
+  constructor(request: HttpRequest) {
+    this.#request = request
+  }
+
+  get headFault(): HeadFault | undefined {
+    return this.#request.headFault
+  }
+
+  get urlHost(): string | undefined {
+    return this.#request.urlHost
+  }
+
+  get principal(): Principal | undefined {
+    return this.#request.principal
+  }
+
+  get method(): string {
+    return this.#request.method
+  }
+
+  get path(): string {
+    return this.#request.path
+  }
+
+  get query(): string | undefined {
+    return this.#request.query
+  }
+
+  get size(): number {
+    return this.#request.size
+  }
+
+  get address(): string | undefined {
+    return this.#request.address
+  }
+
+  get peerAddress(): string | undefined {
+    return this.#request.peerAddress
+  }
+
+  get clientCertificate(): Uint8Array | undefined {
+    return this.#request.clientCertificate
+  }
+
+  get context(): Context.Context<never> | undefined {
+    return this.#request.context
+  }
+
+  get params(): ReadonlyArray<string> | undefined {
+    return this.#request.params
+  }
+
+  header(name: string): string | undefined {
+    return this.#request.header(name)
+  }
+
+  read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
+    this.#request.read(limit, done, counter)
+  }
 }
 
 /**
@@ -113,7 +188,7 @@ export interface HttpAnswer {
   readonly taken?: number | undefined
   /** Called once, before anything is sent. An adapter that has `unsent` and `taken` reports to the watcher. */
   readonly watch?: ((watcher: AnswerWatcher, request: HttpRequest) => void) | undefined
-  /** Adds headers to the answer. Called at most once, before anything is sent. */
+  /** Adds headers to the answer. May be called several times before anything is sent. */
   readonly addHeaders: (headers: Headers) => void
   /** Sends the whole answer. */
   readonly reply: (status: number, headers: Headers, body: string) => void

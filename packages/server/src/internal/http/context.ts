@@ -10,6 +10,7 @@ import type { Load } from "./load.ts"
 import type { Store } from "./eventStore.ts"
 import type { Resolved } from "./options.ts"
 import type { Refuse } from "./refusals.ts"
+import type { StreamExpiry } from "./streamExpiry.ts"
 
 export interface EndpointContext {
   /** The server. */
@@ -22,6 +23,8 @@ export interface EndpointContext {
   /** Runs the requests, of sessions and stateless ones. */
   readonly runner: RequestRunner
   readonly keepAlive: KeepAlive
+  /** The streams that end with the credentials of their principals. */
+  readonly streamExpiry: StreamExpiry
   /** What all clients together have of the endpoint, and each of them. */
   readonly load: Load
   /** The events of the streams of sessions: the service `EventStore`, or a store in memory. */

@@ -22,11 +22,13 @@ import type { Body, BodyFault, HttpAnswer, HttpRequest } from "./adapter.ts"
 import { classify, isOpening } from "./classify.ts"
 import type { EndpointContext } from "./context.ts"
 import { describeSource, Guards } from "./guards.ts"
+import { identify } from "./identify.ts"
 import { IncomingBodies } from "./incomingBodies.ts"
 import { KeepAlive } from "./keepAlive.ts"
 import { Load } from "./load.ts"
 import type { Resolved } from "./options.ts"
 import * as paramHeaders from "./paramHeaders.ts"
+import { credentialHeaders, type FindPrincipal, ForPage, WithheldRequest } from "./protection.ts"
 import {
   closing,
   fromError,
@@ -41,6 +43,7 @@ import {
 import { Sessions } from "./sessions.ts"
 import { SlowReaders } from "./slowReaders.ts"
 import { StatelessRequests } from "./stateless.ts"
+import { StreamExpiry } from "./streamExpiry.ts"
 
 const notFound = invalid(404, "Not Found: there is no such endpoint here")
 const bodyTooLarge = invalid(413, "Content Too Large", { connection: "close" })
@@ -54,9 +57,6 @@ const maxValues = 1_000
 // The most different warnings about refused requests. Their values come from clients.
 const maxWarnings = 16
 
-/** Finds the principal of a request, sets it on the request, and calls `then`; or answers the request itself. */
-export type FindPrincipal = (then: () => void) => void
-
 /** An endpoint that answers the requests of its adapters, in all revisions. */
 export class Endpoint {
   readonly options: Resolved
@@ -69,6 +69,8 @@ export class Endpoint {
   readonly #slowReaders: SlowReaders
   readonly #maxBatchMessages: number
   readonly #methods: ReadonlyArray<string>
+  /** The names of the headers that handlers cannot read. */
+  readonly #withheld: ReadonlySet<string> | undefined
   /** The refusals of which a warning was logged. */
   readonly #warned = new Set<string>()
   #isClosing = false
@@ -93,6 +95,7 @@ export class Endpoint {
       context,
       runner,
       keepAlive: new KeepAlive(options.keepAliveInterval, context),
+      streamExpiry: new StreamExpiry(options.expiredStreams, runner, context),
       load,
       eventStore,
       refuse: makeRefuse(core, context)
@@ -104,6 +107,7 @@ export class Endpoint {
     const { legacySse } = options
     this.#legacySse = legacySse && new LegacySseRoutes(legacySse, this.#sessions, this.#guards)
     this.#maxBatchMessages = limits.maxBatchMessages
+    this.#withheld = options.protection && credentialHeaders(options.protection)
     const hasSessions = !options.sessions.stateless && core.revisions.some((one) => Revision.era(one) === "session")
     this.#methods = hasSessions ? ["GET", "POST", "DELETE"] : ["POST"]
   }
@@ -132,9 +136,13 @@ export class Endpoint {
   handle(request: HttpRequest, answer: HttpAnswer, findPrincipal?: FindPrincipal): void {
     try {
       answer.watch?.(this.#slowReaders, request)
-      const refused = this.#guards.source(request)
+      const { cors, path, protection } = this.options
+      const wrongHost = this.#guards.host(request)
+      if (wrongHost === undefined && protection?.pages !== undefined && request.path !== path) {
+        if (protection.pages(new ForPage(request, this.#bodies), answer)) return
+      }
+      const refused = wrongHost ?? this.#guards.origin(request)
       if (refused !== undefined) return this.#refuseSource(request, answer, refused)
-      const { cors, path } = this.options
       const allowed = cors?.headers(request.header("origin"))
       if (allowed !== undefined) answer.addHeaders(allowed)
       const { method } = request
@@ -144,17 +152,18 @@ export class Endpoint {
       if (method === "OPTIONS") return this.#options(request, answer, legacyMethod)
       const isServed = isLegacy ? method === legacyMethod : method === "POST" || method === "GET" || method === "DELETE"
       if (!isServed) return this.#shared.refuse(answer, this.#notAllowed(legacyMethod))
-      if (findPrincipal === undefined) return this.#route(request, answer, isLegacy)
-      findPrincipal(() => {
-        try {
-          this.#route(request, answer, isLegacy)
-        } catch (defect) {
-          this.#fault(answer, defect)
-        }
-      })
+      if (findPrincipal === undefined) return this.#protect(request, answer, isLegacy)
+      identify(findPrincipal, this.#shared, request, answer, () => this.#protect(request, answer, isLegacy))
     } catch (defect) {
       this.#fault(answer, defect)
     }
+  }
+
+  /** Identifies the sender of a request that has no principal yet, and routes the request. Never throws. */
+  #protect(request: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
+    const { protection } = this.options
+    if (protection === undefined || request.principal !== undefined) return this.#route(request, answer, isLegacy)
+    identify(protection.identify, this.#shared, request, answer, () => this.#route(request, answer, isLegacy))
   }
 
   /**
@@ -177,14 +186,19 @@ export class Endpoint {
     })
   }
 
+  /** Routes a request whose head was accepted. Never throws: its principal may have been found later. */
   #route(request: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
-    if (request.method !== "POST" && !isLegacy) return this.#getOrDelete(request, answer)
-    const refused = isLegacy
-      ? this.#legacySse!.refusal(request)
-      : this.#guards.content(request) ?? this.#guards.accept(request)
-    if (refused !== undefined) return this.#shared.refuse(answer, refused)
-    if (request.method !== "POST") return this.#legacySse!.get(request, answer)
-    request.read(this.options.maxBodyBytes, (body) => this.#received(body, request, answer, isLegacy), this.#bodies)
+    try {
+      if (request.method !== "POST" && !isLegacy) return this.#getOrDelete(request, answer)
+      const refused = isLegacy
+        ? this.#legacySse!.refusal(request)
+        : this.#guards.content(request) ?? this.#guards.accept(request)
+      if (refused !== undefined) return this.#shared.refuse(answer, refused)
+      if (request.method !== "POST") return this.#legacySse!.get(request, answer)
+      request.read(this.options.maxBodyBytes, (body) => this.#received(body, request, answer, isLegacy), this.#bodies)
+    } catch (defect) {
+      this.#fault(answer, defect)
+    }
   }
 
   /** "An origin server MUST generate an Allow header field in a 405" (RFC 9110, 15.5.6). */
@@ -221,11 +235,12 @@ export class Endpoint {
   }
 
   /** Handles the body of a POST, once it has been read. */
-  #received(body: Body, request: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
-    this.#bodies.received(request)
+  #received(body: Body, received: HttpRequest, answer: HttpAnswer, isLegacy: boolean): void {
+    this.#bodies.received(received)
     try {
       if ("fault" in body) return this.#refuseBody(body.fault, answer)
-      const size = request.size = body.text.length
+      const size = received.size = body.text.length
+      const request = this.#withheld === undefined ? received : new WithheldRequest(received, this.#withheld)
       const { load } = this.#shared
       if (!load.hasRoom(size) && !load.makeRoom(clientOf(request), size)) {
         return this.#shared.refuse(answer, tooManyBytes)

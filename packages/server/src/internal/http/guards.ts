@@ -118,12 +118,10 @@ export class Guards {
   }
 
   /**
-   * Validates `Host`, which a page after DNS rebinding cannot choose, and `Origin`: "Servers MUST validate the `Origin`
-   * header on all incoming connections"; "if the `Origin` header is present and invalid, servers MUST respond with HTTP
-   * 403". "A server MUST respond with a 400 status code to […] a Host header field with an invalid field value" (RFC
-   * 9112, 3.2).
+   * Validates the head, and `Host`, which a page after DNS rebinding cannot choose. "A server MUST respond with a 400
+   * status code to […] a Host header field with an invalid field value" (RFC 9112, 3.2).
    */
-  source(request: HttpRequest): HttpRefusal | undefined {
+  host(request: HttpRequest): HttpRefusal | undefined {
     const { headFault, urlHost } = request
     if (headFault !== undefined) return headFaults[headFault]
     const host = request.header("host")
@@ -139,6 +137,14 @@ export class Guards {
       if (parts === null || !this.#serves(parts)) return wrongUrl
       this.#urlHost = urlHost
     }
+    return undefined
+  }
+
+  /**
+   * Validates `Origin`: "Servers MUST validate the `Origin` header on all incoming connections"; "if the `Origin` header
+   * is present and invalid, servers MUST respond with HTTP 403".
+   */
+  origin(request: HttpRequest): HttpRefusal | undefined {
     const origin = request.header("origin")
     if (origin === undefined || origin === this.#origin) return undefined
     if (this.#local ? !isLoopback(origin.toLowerCase()) : this.#origins?.has(origin.toLowerCase()) === false) {

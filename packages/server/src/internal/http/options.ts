@@ -3,6 +3,8 @@
  */
 import * as Defaults from "@skein/runtime/Options"
 import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import type { Protection } from "./protection.ts"
 
 /** Options of an endpoint. Every member is optional. */
 export interface Options {
@@ -94,6 +96,21 @@ export interface Options {
   readonly requireMcpHeaders?: boolean | undefined
   /** Allows the web pages of `allowedOrigins` to read the answers: `Cors.make()`. Off by default. */
   readonly cors?: Cors | undefined
+  /**
+   * Authenticates the requests of all revisions and of HTTP+SSE, and answers the pages beside the endpoint, such as the
+   * metadata of RFC 9728: `Protect.make` of `@skein/auth` makes a protection. An effect is run when the endpoint is made.
+   * Handlers then cannot read the credentials
+   * of a request. Requests that the application passes with a principal of its own are not authenticated again. Off by
+   * default.
+   */
+  readonly protection?: Protection | Effect.Effect<Protection> | undefined
+  /**
+   * What happens to the streams of GET, `subscriptions/listen` and HTTP+SSE when the credentials that they were opened
+   * with expire (`expiresAt` of the principal). `"end"`, the default, ends them up to two seconds later, and clients
+   * reconnect with their next credentials. An HTTP+SSE session, which ends with its stream, continues if a message with
+   * later credentials has arrived. `"keep"` leaves them open. Responses of requests in progress are not affected.
+   */
+  readonly expiredStreams?: "end" | "keep" | undefined
   /** The bounds and timeouts of sessions. */
   readonly sessions?: SessionOptions | undefined
   /** Serves clients of 2024-11-05 as well: `LegacySse.make()`. Off by default. */
@@ -167,13 +184,14 @@ export interface LegacySse {
   readonly assumeInitialized: boolean
 }
 
-type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "sessions">
+type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "protection" | "sessions">
 
 /** The options with their defaults; durations in milliseconds. */
 export interface Resolved extends Defaults.Resolved<Plain> {
   readonly allowedOrigins: ReadonlyArray<string> | "any" | "loopback"
   readonly cors: Cors | undefined
   readonly legacySse: LegacySse | undefined
+  readonly protection: Protection | undefined
   readonly sessions: Defaults.Resolved<SessionOptions>
 }
 
@@ -184,12 +202,17 @@ export const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]
 const isOpen = ({ allowedOrigins, cors }: Options): boolean =>
   allowedOrigins === "any" && cors?.headers("null")?.["access-control-allow-credentials"] === "true"
 
+/** The options with a protection that was made. */
+export interface ReadyOptions extends Options {
+  readonly protection?: Protection | undefined
+}
+
 /** Adds the defaults. Throws if options contradict each other. */
-export const resolve = (options: Options = {}): Resolved => {
+export const resolve = (options: ReadyOptions = {}): Resolved => {
   if (isOpen(options)) {
     throw new Error("CORS with credentials cannot be combined with allowedOrigins \"any\": list the origins")
   }
-  const { allowedOrigins = "loopback", cors, legacySse, sessions = {}, ...plain } = options
+  const { allowedOrigins = "loopback", cors, legacySse, protection, sessions = {}, ...plain } = options
   return {
     ...Defaults.resolve<Plain>(plain, {
       path: "/mcp",
@@ -199,6 +222,7 @@ export const resolve = (options: Options = {}): Resolved => {
       maxRetainedBytes: 128 * 1024 * 1024,
       maxStreams: 10_000,
       alwaysStream: false,
+      expiredStreams: "end",
       requireMcpHeaders: false,
       maxUnsentChars: 1024 * 1024,
       minReadBytesPerSecond: 1_024,
@@ -207,6 +231,7 @@ export const resolve = (options: Options = {}): Resolved => {
     allowedOrigins,
     cors,
     legacySse,
+    protection,
     sessions: Defaults.resolve<SessionOptions>(sessions, {
       maxSessions: 10_000,
       maxSessionsPerPrincipal: 1_000,

@@ -133,8 +133,8 @@ export class Sessions implements SessionOwner {
     const session = this.#sessionOf(request)
     if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session)
     const last = request.header("last-event-id")
-    if (last === undefined || last === "") session.listen(answer)
-    else session.resume(last, answer)
+    if (last === undefined || last === "") session.listen(request, answer)
+    else session.resume(last, request, answer)
   }
 
   /** Handles a DELETE, which ends a session. */

@@ -22,8 +22,8 @@ import * as sse from "./sse.ts"
 const listen = "subscriptions/listen"
 
 /**
- * The HTTP status of an error response. An error of a handler has 200, like a result. The specification has two
- * exceptions: "If the server does not implement the requested RPC method, it MUST respond with `404 Not Found`", and
+ * The HTTP status of an error response. An error of a handler has 200, like a result, unless it was made by
+ * `McpError.withHttp`. The specification has two exceptions: "If the server does not implement the requested RPC method, it MUST respond with `404 Not Found`", and
  * 400 if the client lacks a capability.
  */
 const statusOf = ({ code }: JsonRpc.ErrorObject): number => code === -32601 ? 404 : code === -32021 ? 400 : 200
@@ -159,6 +159,8 @@ class StatelessResponse implements ResponseSink, Claim {
   respond(_request: RequestContext, message: JsonRpc.Success | JsonRpc.Failure): void {
     const text = JsonRpc.encode(message)
     if (this.#stream === undefined) {
+      const http = message._tag === "Success" ? undefined : message.error.http
+      if (http !== undefined) return this.#to.reply(http.status, { ...json, ...http.headers }, text)
       const status = message._tag === "Success" ? 200 : statusOf(message.error)
       if (status !== 200 || this.#endpoint.options.alwaysStream !== true) return this.#to.reply(status, json, text)
       this.#openStream()
@@ -199,7 +201,7 @@ class StatelessResponse implements ResponseSink, Claim {
   }
 
   suspended(request: RequestContext): void {
-    const { keepAlive, load } = this.#endpoint
+    const { keepAlive, load, streamExpiry } = this.#endpoint
     this.request = request
     this.#requests.suspended.add(this)
     if (this.#stream !== undefined) this.#keepAliveSlot = keepAlive.add(this.#to)
@@ -208,12 +210,15 @@ class StatelessResponse implements ResponseSink, Claim {
     if (this.#to.isClosed) request.cancel()
     else this.#to.onClose(() => request.cancel())
     if (this.#requests.isClosing) request.release?.()
-    if (!request.finished) load.add(this, clientOf(this.#from), retainedBytes(request))
+    if (request.finished) return
+    load.add(this, clientOf(this.#from), retainedBytes(request))
+    if (request.method === listen) streamExpiry.add(this, this.#from.principal)
   }
 
   ended(): void {
-    const { keepAlive, load } = this.#endpoint
+    const { keepAlive, load, streamExpiry } = this.#endpoint
     this.#requests.remove(this)
+    streamExpiry.remove(this)
     load.remove(this)
     if (this.#keepAliveSlot !== undefined) keepAlive.remove(this.#to, this.#keepAliveSlot)
   }

@@ -5,6 +5,7 @@
  * it has missed from the log, and then the stream continues on the new connection. The latest connection replaces the
  * earlier one: a broken connection can look alive for minutes, and would lock out its own client.
  */
+import type { Principal } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -52,6 +53,8 @@ export class Stream implements Claim {
   share: Share | undefined = undefined
   bytes = 0
   readonly number: number
+  /** The principal of the latest GET. */
+  principal: Principal | undefined = undefined
   readonly #session: StreamingSession
   #answer: HttpAnswer | undefined
   #keepAliveSlot = 0

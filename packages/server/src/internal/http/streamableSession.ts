@@ -108,7 +108,10 @@ class Post implements Claim {
     if (stream === undefined) {
       const text = JsonRpc.encode(reply)
       this.isOver = true
-      return this.#answer.reply(200, headers, text)
+      const http = reply._tag === "Failure" ? reply.error.http : undefined
+      return http === undefined
+        ? this.#answer.reply(200, headers, text)
+        : this.#answer.reply(http.status, { ...headers, ...http.headers }, text)
     }
     // Clients read one message per event, whether the revision has batches or not.
     const texts = reply._tag !== "Batch" ? [JsonRpc.encode(reply)] : reply.texts ?? reply.members.map(JsonRpc.encode)
@@ -244,17 +247,20 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   }
 
   /** Opens the stream for messages that belong to no request. */
-  listen(answer: HttpAnswer): void {
+  listen({ principal }: HttpRequest, answer: HttpAnswer): void {
     if (this.#isFull(this.#standalone)) return this.owner.endpoint.refuse(answer, tooManyStreams)
-    ;(this.#standalone ??= new Stream(this, 0)).open(answer, true)
+    const stream = this.#standalone ??= new Stream(this, 0)
+    stream.principal = principal
+    stream.open(answer, true)
   }
 
   /** Resumes a stream after an event. */
-  resume(lastEventId: string, answer: HttpAnswer): void {
+  resume(lastEventId: string, { principal }: HttpRequest, answer: HttpAnswer): void {
     const last = parseId(lastEventId)
     if (last === undefined) return this.owner.endpoint.refuse(answer, unknownEvent)
     const stream = this.#streamOf(last.stream)
     if (this.#isFull(stream)) return this.owner.endpoint.refuse(answer, tooManyStreams)
+    stream.principal = principal
     stream.resume(answer, last.event, () => this.owner.endpoint.refuse(answer, unknownEvent))
   }
 
@@ -421,6 +427,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   connected(stream: Stream, longLived: boolean): void {
     this.owner.streamOpened(this.client, longLived ? stream : undefined)
+    if (longLived) this.owner.endpoint.streamExpiry.add(stream, stream.principal)
     if (stream !== this.#standalone || this.#queue === undefined) return
     const queue = this.#queue
     this.#queue = undefined
@@ -430,6 +437,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   disconnected(stream: Stream, longLived: boolean): void {
     this.owner.streamClosed(longLived ? stream : undefined)
+    this.owner.endpoint.streamExpiry.remove(stream)
     this.#rest()
   }
 }

@@ -41,7 +41,7 @@ export class LegacySseRoutes {
     const session = new SseSession(this.#sessions, newId(), request, answer)
     this.#sessions.add(session, 0)
     this.#sessions.expire(session)
-    session.start(this.#options.messages)
+    session.start(this.#options.messages, request.principal)
   }
 
   /** Receives a message to a session. */

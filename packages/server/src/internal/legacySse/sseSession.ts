@@ -6,6 +6,7 @@ import * as Header from "@skein/protocol/Header"
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
+import type { Principal } from "@skein/runtime/Connection"
 import * as Effect from "effect/Effect"
 import { ServerSession } from "../dispatch/session.ts"
 import type { HttpAnswer, HttpRequest } from "../http/adapter.ts"
@@ -82,11 +83,12 @@ export class SseSession extends HttpSessionBase {
    * "When a client connects, the server MUST send an `endpoint` event containing a URI for the client to use for
    * sending messages." It is relative to the origin: clients accept no other.
    */
-  start(messages: string): void {
+  start(messages: string, principal: Principal | undefined): void {
     this.#answer.open(200, sse.headers)
     this.#answer.write(sse.named("endpoint", `${messages}?sessionId=${this.id}`))
     this.#keepAliveSlot = this.owner.endpoint.keepAlive.add(this.#answer)
     this.owner.streamOpened(this.client, this.#stream)
+    this.owner.endpoint.streamExpiry.add(this.#stream, principal)
     const left = () => this.owner.end(this, { _tag: "ClosedByUs" })
     if (this.#answer.isClosed) left()
     else this.#answer.onClose(left)
@@ -98,6 +100,7 @@ export class SseSession extends HttpSessionBase {
       return this.owner.endpoint.refuse(answer, malformed(message))
     }
     answer.reply(202, {}, "")
+    this.owner.endpoint.streamExpiry.postpone(this.#stream, request.principal)
     if (message._tag === "Request" && assumeInitialized) this.#assumeSession(message, request)
     this.arrived(request)
     if (message._tag === "Request") {
@@ -185,6 +188,7 @@ export class SseSession extends HttpSessionBase {
     this.#isClosed = true
     this.owner.endpoint.keepAlive.remove(this.#answer, this.#keepAliveSlot)
     this.owner.streamClosed(this.#stream)
+    this.owner.endpoint.streamExpiry.remove(this.#stream)
     for (const id of this.#inFlight.keys()) this.#requestEnded(id)
     this.#answer.end()
   }

@@ -16,6 +16,8 @@ export const installTools = (methods: MethodTable): void => {
   methods.add(Method.CallTool, (params, request) => {
     const tool = tools.seen(params.name, request.caller)
     if (tool === undefined) return Effect.fail(McpError.invalidParams(`Unknown tool: ${clip(params.name)}`))
+    const refused = tool.guard?.(request.caller)
+    if (refused !== undefined) return Effect.fail(refused)
     const { calling } = methods.catalog[internals].extensions
     return calling.length === 0
       ? tool.call(params.arguments ?? {}, request)
@@ -29,7 +31,8 @@ export const installResources = (methods: MethodTable): void => {
   installListing(methods, Method.ListResourceTemplates, "resourceTemplates", catalog.templates)
   methods.add(Method.ReadResource, ({ uri }, request) => {
     const read = findReader(catalog, uri, request.caller)
-    return read === undefined ? Effect.fail(McpError.resourceNotFound(uri)) : read(request)
+    if (read === undefined) return Effect.fail(McpError.resourceNotFound(uri))
+    return McpError.isMcpError(read) ? Effect.fail(read) : read(request)
   })
 }
 
@@ -38,8 +41,8 @@ export const installPrompts = (methods: MethodTable): void => {
   installListing(methods, Method.ListPrompts, "prompts", prompts)
   methods.add(Method.GetPrompt, (params, request) => {
     const prompt = prompts.seen(params.name, request.caller)
-    return prompt === undefined
-      ? Effect.fail(McpError.invalidParams(`Unknown prompt: ${clip(params.name)}`))
-      : prompt.get(params.arguments ?? {}, request)
+    if (prompt === undefined) return Effect.fail(McpError.invalidParams(`Unknown prompt: ${clip(params.name)}`))
+    const refused = prompt.guard?.(request.caller)
+    return refused === undefined ? prompt.get(params.arguments ?? {}, request) : Effect.fail(refused)
   })
 }

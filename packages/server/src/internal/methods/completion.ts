@@ -12,6 +12,7 @@ import type { Catalog, Completer, Completers, Handled } from "../../Catalog.ts"
 import * as Completion from "../../Completion.ts"
 import type { HandlerError } from "../../HandlerError.ts"
 import { toMcpError } from "../definitions/handlerError.ts"
+import type { Guard } from "../../Registry.ts"
 import type { MethodTable } from "./methodTable.ts"
 
 /** "Maximum 100 items per response". */
@@ -20,6 +21,7 @@ const maxValues = 100
 /** The prompt or template of a reference: its completers, and the names of its arguments or variables. */
 interface Target {
   readonly complete?: Completers | undefined
+  readonly guard?: Guard | undefined
   readonly names: () => ReadonlyArray<string>
 }
 
@@ -34,7 +36,8 @@ const findTarget = (
   if (ref.type === "ref/prompt") {
     const prompt = prompts.seen(ref.name, caller)
     if (prompt === undefined) return undefined
-    return { complete: prompt.complete, names: () => prompt.definition.arguments?.map(({ name }) => name) ?? [] }
+    const { complete, guard } = prompt
+    return { complete, guard, names: () => prompt.definition.arguments?.map(({ name }) => name) ?? [] }
   }
   // "`uri` is a URI or URI template" (2026-07-28). For a URI the first matching template is the target.
   const template = templates.seen(ref.uri, caller)
@@ -43,7 +46,8 @@ const findTarget = (
         ?.[1]
       : undefined)
   if (template === undefined) return resources.seen(ref.uri, caller) === undefined ? undefined : none
-  return { complete: template.complete, names: () => template.names }
+  const { complete, guard } = template
+  return { complete, guard, names: () => template.names }
 }
 
 const result = (all: ReadonlyArray<string>): CompleteResult => ({
@@ -57,6 +61,8 @@ export const install = (methods: MethodTable): void => {
       const what = ref.type === "ref/prompt" ? `prompt: ${clip(ref.name)}` : `resource template: ${clip(ref.uri)}`
       return Effect.fail(McpError.invalidParams(`Unknown ${what}`))
     }
+    const refused = target.guard?.(caller)
+    if (refused !== undefined) return Effect.fail(refused)
     const { name, value } = argument
     const complete = target.complete?.get(name)
     if (complete !== undefined) return Effect.map(complete(value, context?.arguments ?? {}), result)

@@ -18,9 +18,8 @@ export const install = (methods: MethodTable): void => {
     const session = subscriptions.lastingSession(caller)
     // A peer of a single request can receive no notification: the method does not exist for it.
     if (session === undefined) return Effect.fail(McpError.methodNotFound(method))
-    return subscriptions.canRead(caller, uri)
-      ? Effect.as(subscriptions.subscribe(session, uri), {})
-      : Effect.fail(McpError.resourceNotFound(uri))
+    const problem = subscriptions.readProblem(caller, uri)
+    return problem === undefined ? Effect.as(subscriptions.subscribe(session, uri), {}) : Effect.fail(problem)
   })
 
   // A client may unsubscribe from a resource that was removed meanwhile.

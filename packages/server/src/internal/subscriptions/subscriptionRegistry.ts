@@ -335,10 +335,16 @@ export class SubscriptionRegistry implements ChangeListener {
 
   /** Whether the caller can read the URI. */
   canRead(caller: Caller, uri: string): boolean {
+    return this.readProblem(caller, uri) === undefined
+  }
+
+  /** Why the caller cannot read the URI. */
+  readProblem(caller: Caller, uri: string): McpError.McpError | undefined {
     try {
-      return findReader(this.#catalog, uri, caller) !== undefined
+      const read = findReader(this.#catalog, uri, caller)
+      return read === undefined ? McpError.resourceNotFound(uri) : McpError.isMcpError(read) ? read : undefined
     } catch {
-      return false
+      return McpError.resourceNotFound(uri)
     }
   }
 }

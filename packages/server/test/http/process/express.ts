@@ -2,6 +2,7 @@
  * Express with servers at several paths. It runs in its own process, because the conditions of the tests resolve one of
  * Express's dependencies to a module that cannot be loaded.
  */
+import * as Http from "@skein/server/Http"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Principal from "@skein/server/Principal"
@@ -51,6 +52,20 @@ const authenticate = (request: IncomingMessage, _response: unknown, next: () => 
 const principal: NodeHttp.HandlerOptions["principal"] = (request) =>
   (request as { readonly auth?: Principal.Principal }).auth
 app.use("/auth", authenticate, await mount({ path: "/auth", principal }))
+
+const protectedOptions = {
+  path: "/protected/mcp",
+  protection: {
+    identify: () => Effect.fail(new Http.Refusal({ status: 401, message: "Unauthorized" })),
+    pages: (request, answer) => {
+      if (request.path !== "/.well-known/metadata") return false
+      answer.reply(200, {}, "metadata")
+      return true
+    },
+    paths: ["/.well-known/metadata"]
+  }
+} satisfies Http.Options
+app.all(Http.paths(protectedOptions), await mount(protectedOptions))
 
 const listener = app.listen(0, "127.0.0.1", () => {
   console.error(`Listening on http://127.0.0.1:${(listener.address() as AddressInfo).port}/`)

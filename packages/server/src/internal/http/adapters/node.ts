@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import type { TLSSocket } from "node:tls"
 import { forwardedAddress } from "../../limits/client.ts"
 import type {
   AnswerWatcher,
@@ -38,6 +39,9 @@ export interface RequestInput {
   /** The body, if a parser has read it: JSON, text or bytes. Otherwise `request.body` is used, if the body was read. */
   readonly body?: unknown
 }
+
+/** The certificates of connections. Node makes a new object for each call, and parses the certificate again. */
+const certificates = /* @__PURE__ */ new WeakMap<object, Uint8Array>()
 
 /** An `IncomingMessage` as an endpoint reads it. It is the origin of the messages in it. */
 export class NodeRequest implements HttpRequest {
@@ -97,6 +101,20 @@ export class NodeRequest implements HttpRequest {
     const { headers, socket } = this.#message
     const forwarded = headers["x-forwarded-for"] as string | undefined
     return forwardedAddress(forwarded, this.#shared.trustedProxies, socket.remoteAddress)
+  }
+
+  get peerAddress(): string | undefined {
+    return this.#message.socket.remoteAddress
+  }
+
+  get clientCertificate(): Uint8Array | undefined {
+    const socket = this.#message.socket as TLSSocket
+    if (socket.authorized !== true) return undefined
+    const known = certificates.get(socket)
+    if (known !== undefined) return known
+    const { raw } = socket.getPeerCertificate()
+    if (raw !== undefined) certificates.set(socket, raw)
+    return raw
   }
 
   read(limit: number, done: (body: Body) => void, counter: BodyCounter): void {
@@ -256,7 +274,7 @@ export class NodeAnswer implements HttpAnswer {
   }
 
   addHeaders(headers: Headers): void {
-    this.#added = headers
+    this.#added = this.#added === undefined ? headers : { ...this.#added, ...headers }
   }
 
   reply(status: number, headers: Headers, body: string): void {

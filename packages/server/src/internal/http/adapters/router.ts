@@ -10,9 +10,12 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
+import * as HttpHeaders from "effect/http/Headers"
+import * as HttpBody from "effect/http/HttpBody"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type { HttpServerError } from "effect/http/HttpServerError"
-import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import { fromClientRequest, HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -50,10 +53,26 @@ const bodyOf = (exit: Exit.Exit<ArrayBuffer, HttpServerError>): Body => {
 const messageOf = ({ source }: HttpServerRequest): head.Message | undefined =>
   "rawHeaders" in source ? source as head.Message : undefined
 
+/**
+ * A copy of a request without some headers. `modify` would keep the `source` of the platform, which has all of them, and
+ * `toWeb` returns it. The body is empty, because the endpoint has read it.
+ */
+const withoutHeaders = (request: HttpServerRequest, names: ReadonlySet<string>): HttpServerRequest => {
+  const { method, originalUrl, peerAddress, protocol, remoteAddress, url } = request
+  const headers = HttpHeaders.removeMany(request.headers, [...names])
+  const copy = HttpClientRequest.makeWith(method, originalUrl, [], Option.none(), headers, HttpBody.empty)
+  return fromClientRequest(copy).modify({
+    url,
+    remoteAddress,
+    peerAddress,
+    ...(protocol === undefined ? undefined : { protocol })
+  })
+}
+
 /** The request of a route, as an endpoint reads it. */
 export class RouterRequest implements HttpRequest {
   size = 0
-  readonly principal: Principal | undefined
+  principal: Principal | undefined
   /** Ends the reading of the body, while it is read. */
   #done: ((body: Body) => void) | undefined = undefined
   readonly #request: HttpServerRequest
@@ -61,6 +80,8 @@ export class RouterRequest implements HttpRequest {
   readonly #answer: RouterAnswer
   readonly #trustedProxies: number
   readonly #all: Context.Context<never>
+  /** The headers that handlers cannot read, if there is a protection. */
+  readonly #withheld: ReadonlySet<string> | undefined
   #services: Context.Context<never> | undefined
 
   constructor(
@@ -68,8 +89,10 @@ export class RouterRequest implements HttpRequest {
     answer: RouterAnswer,
     context: Context.Context<never>,
     principal: Principal | undefined,
-    trustedProxies: number
+    trustedProxies: number,
+    withheld: ReadonlySet<string> | undefined
   ) {
+    this.#withheld = withheld
     this.principal = principal
     this.#trustedProxies = trustedProxies
     this.#request = request
@@ -111,12 +134,21 @@ export class RouterRequest implements HttpRequest {
    * after that.
    */
   get context(): Context.Context<never> {
-    return this.#services ??= services(this.#all)
+    return this.#services ??= this.#withheld === undefined
+      ? services(this.#all)
+      : Context.add(
+        services(this.#all),
+        HttpServerRequest,
+        withoutHeaders(this.#request, this.#withheld)
+      )
   }
 
   get address(): string | undefined {
-    const { remoteAddress } = this.#request
-    return forwardedAddress(this.header("x-forwarded-for"), this.#trustedProxies, Option.getOrUndefined(remoteAddress))
+    return forwardedAddress(this.header("x-forwarded-for"), this.#trustedProxies, this.peerAddress)
+  }
+
+  get peerAddress(): string | undefined {
+    return Option.getOrUndefined(this.#request.remoteAddress)
   }
 
   header(name: string): string | undefined {

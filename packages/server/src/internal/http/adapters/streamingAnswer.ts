@@ -56,7 +56,7 @@ export abstract class StreamingAnswer {
   }
 
   addHeaders(headers: Headers): void {
-    this.#headers = headers
+    this.#headers = this.#headers === undefined ? headers : { ...this.#headers, ...headers }
   }
 
   protected withAdded(headers: Headers): Headers {

@@ -15,8 +15,10 @@ export interface RequestInput {
   /** The authenticated sender. */
   readonly principal?: Principal | undefined
   /**
-   * The network address of the client. A `Request` does not have it, and without it all clients without a principal share
-   * the bounds. Behind proxies, `trustedProxies` is an alternative.
+   * The network address of the other end of the connection: the client, or the last proxy. A `Request` does not have it,
+   * and without it all clients without a principal share the bounds, unless `trustedProxies` is set. Take it from the
+   * platform, and not from a header that clients can write: `RequestVerifier` of `@skein/auth` decides by it whether a
+   * header was written by a proxy.
    */
   readonly address?: string | undefined
   /**
@@ -94,6 +96,10 @@ export class WebRequest implements HttpRequest {
 
   get address(): string | undefined {
     return forwardedAddress(this.header("x-forwarded-for"), this.#trustedProxies, this.#address)
+  }
+
+  get peerAddress(): string | undefined {
+    return this.#address
   }
 
   /**
