@@ -42,7 +42,8 @@ export interface OpenOptions {
   readonly redirectUris: ReadonlyArray<string>
   /**
    * Whether the redirect URI must be one of `redirectUris`: the client was registered by hand or has a metadata
-   * document. A port of loopback may differ all the same (RFC 8252, 7.3).
+   * document. A loopback URI without a port stands for every port (RFC 8252, 7.3). Without any URI, the options of the
+   * service decide.
    */
   readonly fixed: boolean
   /** The server to sign in at, to name it to the person. */

@@ -4,27 +4,31 @@
  *
  * A store holds text by key. Keys and values are those of `OAuth`; a store of your own neither reads nor changes them.
  * Use `layerMemory` for a program that signs in at each start, and `FileTokenStore`, `SqlTokenStore`,
- * `KeyValueTokenStore` or `BrowserTokenStore` for one that stays signed in.
+ * `KeyValueTokenStore` or `BrowserTokenStore` for one that stays signed in. `EncryptedTokenStore` encrypts the values of
+ * any of them.
+ *
+ * | store                | shared by                                    | a dead holder frees its lock       |
+ * | -------------------- | -------------------------------------------- | ---------------------------------- |
+ * | `layerMemory`        | the fibers of one layer                      | with the process                   |
+ * | `FileTokenStore`     | processes and threads of one user, one disk  | at once                            |
+ * | `SqlTokenStore`      | machines with one database                   | after `leaseDuration`, 15 s        |
+ * | `KeyValueTokenStore` | whom your lock covers                        | as your lock does                  |
+ * | `BrowserTokenStore`  | pages and workers of one origin in a browser | at once                            |
  *
  * @example
  * const program = Effect.provide(main, TokenStore.layerMemory)
  */
-import * as PrintableError from "@skein/protocol/PrintableError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-import * as Semaphore from "effect/Semaphore"
+import { checkSize, makeBounds, type Options } from "./internal/oauth/stores/bounds.ts"
+import { makeLocalLocks, type TokenLock } from "./internal/oauth/stores/localLocks.ts"
+import type { TokenStoreError } from "./TokenStoreError.ts"
 
-/**
- * A store could not read or write, or a lock was not obtained in time. The message names the operation and never a
- * value. Nothing was changed.
- */
-export class TokenStoreError extends PrintableError.tagged("TokenStoreError")<{
-  readonly message: string
-  readonly cause?: unknown
-}> {}
+export type { Options } from "./internal/oauth/stores/bounds.ts"
+export type { LockOptions, TokenLock } from "./internal/oauth/stores/localLocks.ts"
 
 /** The store of a program. */
 export class TokenStore extends Context.Service<TokenStore, {
@@ -37,45 +41,26 @@ export class TokenStore extends Context.Service<TokenStore, {
   readonly set: (key: string, value: Redacted.Redacted) => Effect.Effect<void, TokenStoreError>
   /** Removes a key. A key without a value is no error. */
   readonly remove: (key: string) => Effect.Effect<void, TokenStoreError>
-  /**
-   * Runs an effect while nobody else who shares the store runs one with the same key. The lock is released when the
-   * effect ends, however it ends, and when its process dies. Waiting can be interrupted, and fails with
-   * `TokenStoreError` after the store's `lockTimeout`: the effect does not run without the lock. The lock is not
-   * reentrant.
-   */
-  readonly withLock: <A, E, R>(
-    key: string,
-    effect: Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E | TokenStoreError, R>
+  readonly withLock: TokenLock["withLock"]
 }>()("@skein/auth/TokenStore") {}
 
-interface Lock {
-  readonly semaphore: Semaphore.Semaphore
-  /** How many run or wait. */
-  users: number
-}
-
-const makeMemory = (): TokenStore["Service"] => {
-  const values = new Map<string, Redacted.Redacted>()
-  const locks = new Map<string, Lock>()
-  return {
-    get: (key) => Effect.sync(() => Option.fromUndefinedOr(values.get(key))),
-    set: (key, value) => Effect.sync(() => void values.set(key, value)),
-    remove: (key) => Effect.sync(() => void values.delete(key)),
-    withLock: (key, effect) =>
-      Effect.suspend(() => {
-        const lock = locks.get(key) ?? { semaphore: Semaphore.makeUnsafe(1), users: 0 }
-        locks.set(key, lock)
-        lock.users++
-        return Effect.ensuring(
-          lock.semaphore.withPermit(effect),
-          Effect.sync(() => {
-            if (--lock.users === 0) locks.delete(key)
-          })
-        )
-      })
-  }
-}
+/**
+ * Makes a store in memory.
+ *
+ * @example
+ * const Store = Layer.effect(TokenStore.TokenStore, TokenStore.makeMemory({ lockTimeout: "5 minutes" }))
+ */
+export const makeMemory = (options: Options = {}): Effect.Effect<TokenStore["Service"]> =>
+  Effect.sync(() => {
+    const bounds = makeBounds(options)
+    const values = new Map<string, Redacted.Redacted>()
+    return TokenStore.of({
+      get: (key) => Effect.sync(() => Option.fromUndefinedOr(values.get(key))),
+      set: (key, value) => Effect.andThen(checkSize(bounds, value), Effect.sync(() => void values.set(key, value))),
+      remove: (key) => Effect.sync(() => void values.delete(key)),
+      withLock: makeLocalLocks(bounds)
+    })
+  })
 
 /**
  * A store in the memory of this process. It is gone when its layer is.
@@ -83,4 +68,4 @@ const makeMemory = (): TokenStore["Service"] => {
  * @example
  * const program = Effect.provide(main, TokenStore.layerMemory)
  */
-export const layerMemory: Layer.Layer<TokenStore> = /* @__PURE__ */ Layer.sync(TokenStore, () => makeMemory())
+export const layerMemory: Layer.Layer<TokenStore> = /* @__PURE__ */ Layer.effect(TokenStore, makeMemory())

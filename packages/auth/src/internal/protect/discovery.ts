@@ -1,0 +1,63 @@
+/**
+ * The metadata of an authorization server: RFC 8414, and OpenID Connect Discovery.
+ */
+import * as Effect from "effect/Effect"
+import { fetchDocument, type FetchOptions, unavailable } from "./fetchDocument.ts"
+import type { VerifierUnavailable } from "./verifiedToken.ts"
+
+/** The addresses of the metadata of an issuer, in the order in which they are tried (2025-11-25, authorization). */
+export const metadataAddresses = (issuer: string): ReadonlyArray<string> => {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, "")
+  const oauth = `${origin}/.well-known/oauth-authorization-server${path}`
+  const openid = `${origin}/.well-known/openid-configuration${path}`
+  return path === "" ? [oauth, openid] : [oauth, openid, `${origin}${path}/.well-known/openid-configuration`]
+}
+
+const retryAfterSeconds = 30
+
+type Metadata = { readonly [name: string]: unknown }
+
+/**
+ * Finds the metadata of an issuer that `pick` accepts. The `issuer` of the metadata is compared as text (RFC 8414, 3.3). A
+ * document of another issuer is not used. `wanted` is what the failure says was not found.
+ */
+export const findMetadata = Effect.fnUntraced(function*<A>(
+  issuer: string,
+  wanted: string,
+  pick: (metadata: Metadata) => A | undefined,
+  options: FetchOptions
+) {
+  let other: unknown
+  for (const address of metadataAddresses(issuer)) {
+    const { json, status } = yield* fetchDocument(address, { headers: { accept: "application/json" } }, options)
+    if (status >= 500 || status === 429) {
+      return yield* unavailable(`the metadata of ${issuer} has status ${status}: ${address}`, retryAfterSeconds)
+    }
+    if (status !== 200 || typeof json !== "object" || json === null) continue
+    const metadata = json as Metadata
+    if (metadata["issuer"] !== issuer) {
+      other = metadata["issuer"]
+      continue
+    }
+    const found = pick(metadata)
+    if (found !== undefined) return found
+  }
+  return yield* unavailable(
+    other === undefined
+      ? `no metadata of ${issuer} has ${wanted}`
+      : `the metadata of ${issuer} is that of ${JSON.stringify(other)?.slice(0, 200)}: the option issuer must be equal`,
+    retryAfterSeconds
+  )
+})
+
+/** Finds an endpoint of an issuer in its metadata. */
+export const discover = (
+  issuer: string,
+  member: "jwks_uri" | "introspection_endpoint",
+  options: FetchOptions
+): Effect.Effect<string, VerifierUnavailable> =>
+  findMetadata(issuer, member, (metadata) => {
+    const endpoint = metadata[member]
+    return typeof endpoint === "string" ? endpoint : undefined
+  }, options)

@@ -1,0 +1,127 @@
+/**
+ * The verifier that asks the authorization server about a token (RFC 7662).
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import { type AudienceOptions, audienceProblem } from "./audience.ts"
+import { authenticate, type ClientOptions } from "./clientAuthentication.ts"
+import { discover } from "./discovery.ts"
+import { checkAddress, fetchDocument, type FetchOptions, unavailable } from "./fetchDocument.ts"
+import {
+  defaultMaxTokenChars,
+  invalid,
+  isOtherKind,
+  readJwt,
+  textsOf,
+  timeProblem,
+  tokenOf,
+  tooLong
+} from "./parseToken.ts"
+import { SharedEffects } from "./sharedEffects.ts"
+import type { InvalidToken, TokenVerifier, VerifiedToken, VerifierUnavailable, VerifyContext } from "./verifiedToken.ts"
+
+/** Options of `TokenVerifier.introspection`. */
+export interface IntrospectionOptions extends FetchOptions, ClientOptions, AudienceOptions {
+  /** The authorization server, as in its metadata. It is compared as text. */
+  readonly issuer: string
+  /** The address of the introspection: `introspection_endpoint` of the issuer's metadata by default. */
+  readonly endpoint?: string | undefined
+  /** How much the clock of the issuer may differ, for `exp` and `nbf`: 5 seconds by default. */
+  readonly clockTolerance?: Duration.Input | undefined
+  /** The longest token that is looked at, in characters: 16,384 by default. */
+  readonly maxTokenChars?: number | undefined
+  /** Requests to the authorization server at the same time: 100 by default. At the bound the next token waits. */
+  readonly maxConcurrentRequests?: number | undefined
+}
+
+type Claims = { readonly [claim: string]: unknown }
+
+type Verifying = Effect.Effect<VerifiedToken, InvalidToken | VerifierUnavailable>
+
+const retryAfterSeconds = 5
+
+export const introspection = (options: IntrospectionOptions): TokenVerifier => {
+  const { endpoint, issuer, maxTokenChars = defaultMaxTokenChars } = options
+  checkAddress("issuer", issuer, options)
+  if (endpoint !== undefined) checkAddress("endpoint", endpoint, options)
+  const tolerance = Duration.toMillis(Duration.fromInputUnsafe(options.clockTolerance ?? "5 seconds"))
+  const long = Effect.fail(tooLong(maxTokenChars))
+  const permits = Semaphore.makeUnsafe(options.maxConcurrentRequests ?? 100)
+  const discovering = new SharedEffects<string, VerifierUnavailable>()
+  let address = endpoint
+
+  const findAddress = Effect.suspend(() => {
+    if (address !== undefined) return Effect.succeed(address)
+    return discovering.run(
+      "",
+      Effect.tap(discover(issuer, "introspection_endpoint", options), (found) =>
+        Effect.sync(() => {
+          address = found
+        }))
+    )
+  })
+
+  const ask = Effect.fnUntraced(function*(token: string, now: number) {
+    const url = yield* findAddress
+    const body = new URLSearchParams({ token, token_type_hint: "access_token" })
+    const headers = new Headers({ accept: "application/json", "content-type": "application/x-www-form-urlencoded" })
+    yield* authenticate(options, issuer, now, headers, body)
+    const init = { method: "POST", headers, body: body.toString() }
+    const { json, status } = yield* fetchDocument(url, init, options)
+    if (status === 200 && typeof json === "object" && json !== null && !Array.isArray(json)) return json as Claims
+    // It moved, or its server did.
+    if (status === 404 && endpoint === undefined) address = undefined
+    const fault = status === 200
+      ? "is not a JSON object"
+      : status === 401
+      ? "has status 401: it refuses the client of the verifier"
+      : `has status ${status}`
+    return yield* unavailable(`the response of the introspection ${fault}: ${url}`, retryAfterSeconds)
+  })
+
+  /** A JWT that is obviously not valid costs the authorization server nothing. */
+  const problemOf = (token: string, now: number): InvalidToken | undefined => {
+    const { exp, iss, nbf } = readJwt(token)?.claims ?? {}
+    if (iss !== undefined && iss !== issuer) {
+      return invalid("Issuer", "the token was issued by another authorization server", iss)
+    }
+    return exp === undefined ? undefined : timeProblem({ exp, nbf }, now, tolerance)
+  }
+
+  const verify = (token: string, resource: string, now: number): Verifying => {
+    const problem = problemOf(token, now)
+    return problem === undefined ? verifyByServer(token, resource, now) : Effect.fail(problem)
+  }
+
+  const verifyByServer = Effect.fnUntraced(function*(token: string, resource: string, now: number) {
+    const claims = yield* permits.withPermits(1)(ask(token, now))
+    // "If the introspection call is properly authorized but the token is not active, […] the authorization server MUST
+    // return […] `active` set to false" (RFC 7662, 2.2). Anything but `true` is not active.
+    if (claims["active"] !== true) return yield* invalid("Inactive", "the token is not active")
+    const { aud, exp, iss } = claims
+    if (iss !== undefined && iss !== issuer) {
+      return yield* invalid("Issuer", "the token was issued by another authorization server", iss)
+    }
+    const problem = audienceProblem(claims, resource, options) ?? timeProblem(claims, now, tolerance)
+    if (problem !== undefined) return yield* problem
+    if (isOtherKind(claims)) return yield* invalid("Type", "the token is not an access token")
+    const verified: VerifiedToken = tokenOf(issuer, textsOf(aud) ?? [], exp as number | undefined, tolerance, claims)
+    if (verified.subject === undefined && verified.clientId === undefined) {
+      return yield* invalid("Malformed", "the introspection returned neither a subject nor a client")
+    }
+    return verified
+  })
+
+  return {
+    issuers: [issuer],
+    acceptsOpaque: true,
+    maxTokenChars,
+    verify: (token, { now, resource }: VerifyContext) => {
+      if (token.length > maxTokenChars) return long
+      return now === undefined
+        ? Effect.clockWith((clock) => verify(token, resource, clock.currentTimeMillisUnsafe()))
+        : verify(token, resource, now)
+    }
+  }
+}

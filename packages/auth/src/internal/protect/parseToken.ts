@@ -1,0 +1,164 @@
+/**
+ * Reads tokens and claims before and after their verification. Nothing here looks at a signature.
+ */
+import type * as Types from "effect/Types"
+import { decode } from "jose/base64url"
+import { type Confirmation, InvalidToken, type TokenProblem, type VerifiedToken } from "./verifiedToken.ts"
+
+/** The default of `maxTokenChars`: the most that `node:http` reads of all headers together. */
+export const defaultMaxTokenChars = 16_384
+
+type Claims = { readonly [claim: string]: unknown }
+
+type Fields = Types.Mutable<Pick<InvalidToken, "_tag" | "message" | "problem" | "received">>
+
+/**
+ * Makes an error without a stack, which costs more than the refusal: anyone can send a flood of bad tokens. The message
+ * must be printable.
+ */
+export const invalid = (problem: TokenProblem, message: string, received?: unknown): InvalidToken => {
+  const error = Object.create(InvalidToken.prototype) as Fields
+  error._tag = "InvalidToken"
+  error.message = message
+  error.problem = problem
+  if (received !== undefined) error.received = shortened(received)
+  return error as unknown as InvalidToken
+}
+
+const maxReceivedChars = 200
+
+const shortened = (value: unknown): string =>
+  typeof value === "string" ?
+    JSON.stringify(value.slice(0, maxReceivedChars)).slice(0, maxReceivedChars) :
+    (JSON.stringify(value) ?? "").slice(0, maxReceivedChars)
+
+export const tooLong = (maxTokenChars: number): InvalidToken =>
+  invalid("TooLong", `the token exceeds maxTokenChars (${maxTokenChars})`)
+
+/** Whether a token has the form of a signed JWT: three parts. Tokens of another form are opaque, also encrypted JWTs. */
+export const isJwt = (token: string): boolean => {
+  const first = token.indexOf(".")
+  const second = token.indexOf(".", first + 1)
+  return first > 0 && second > first + 1 && !token.includes(".", second + 1)
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+const base64url = /^[\w-]+$/
+const ascii = /^[\0-\x7f]*$/
+
+const readPart = (part: string): Claims | undefined => {
+  // The decoder would throw: an error with a stack for each bad token of a flood.
+  if (part.length % 4 === 1 || !base64url.test(part)) return undefined
+  // A part is ASCII nearly always. Then its bytes are its text, without a copy of each byte.
+  const bytes = atob(part.replaceAll("-", "+").replaceAll("_", "/"))
+  const value: unknown = JSON.parse(ascii.test(bytes) ? bytes : utf8.decode(decode(part)))
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? value as Claims : undefined
+}
+
+/** The header and the claims of a JWT, not verified. Undefined if it is not a JWT. */
+export const readJwt = (token: string): { readonly header: Claims; readonly claims: Claims } | undefined => {
+  if (!isJwt(token)) return undefined
+  const [first = "", second = ""] = token.split(".")
+  try {
+    const header = readPart(first)
+    const claims = header && readPart(second)
+    return claims && { header, claims }
+  } catch {
+    return undefined
+  }
+}
+
+/** A list of texts that may be written as one text. Undefined if it is neither. */
+export const textsOf = (value: unknown): ReadonlyArray<string> | undefined =>
+  typeof value === "string" ?
+    [value] :
+    Array.isArray(value) && value.every((item) => typeof item === "string")
+    ? value
+    : undefined
+
+/** Whether the time of a token is over or has not come, by `exp` and `nbf`. Times are in milliseconds. */
+export const timeProblem = ({ exp, nbf }: Claims, now: number, tolerance: number): InvalidToken | undefined => {
+  for (const [name, value] of [["exp", exp], ["nbf", nbf]] as const) {
+    if (value !== undefined && !Number.isFinite(value)) {
+      return invalid("Malformed", `${name} of the token is not a number`)
+    }
+  }
+  if (exp !== undefined && (exp as number) * 1000 <= now - tolerance) {
+    return invalid("Expired", "the token has expired")
+  }
+  if (nbf !== undefined && (nbf as number) * 1000 > now + tolerance) {
+    return invalid("NotYetValid", "the token is not valid yet")
+  }
+  return undefined
+}
+
+/** The scopes of `scope` (RFC 8693, 4.2: a text) or `scp` (Entra: a text; Okta: a list). */
+export const scopesOf = ({ scope, scp }: Claims): ReadonlyArray<string> => {
+  const texts = textsOf(scope ?? scp) ?? []
+  return [...new Set(texts.flatMap((text) => text.split(" ")))].filter((one) => one !== "")
+}
+
+const clientOf = (claims: Claims): string | undefined => {
+  // RFC 9068; OpenID; Okta; Entra's tokens of version 1.
+  for (const name of ["client_id", "azp", "cid", "appid"]) {
+    const value = claims[name]
+    if (typeof value === "string" && value !== "") return value
+  }
+  return undefined
+}
+
+const confirmationOf = (cnf: unknown): Confirmation | undefined => {
+  if (cnf === undefined || cnf === null) return undefined
+  if (typeof cnf !== "object" || Array.isArray(cnf)) return { unsupported: "cnf" }
+  const { jkt, "x5t#S256": x5tS256, ...others } = cnf as Claims
+  const [unsupported] = Object.keys(others)
+  if (unsupported !== undefined) return { unsupported }
+  if (jkt === undefined && x5tS256 === undefined) return { unsupported: "cnf" }
+  for (const [name, value] of [["jkt", jkt], ["x5t#S256", x5tS256]] as const) {
+    if (value !== undefined && (typeof value !== "string" || value === "")) return { unsupported: name }
+  }
+  return { jkt: jkt as string | undefined, x5tS256: x5tS256 as string | undefined }
+}
+
+/** The facts in the claims of a verified token. */
+export const tokenOf = (
+  issuer: string,
+  audiences: ReadonlyArray<string>,
+  exp: number | undefined,
+  toleranceMillis: number,
+  claims: Claims
+): VerifiedToken => ({
+  issuer,
+  subject: typeof claims["sub"] === "string" && claims["sub"] !== "" ? claims["sub"] : undefined,
+  clientId: clientOf(claims),
+  scopes: scopesOf(claims),
+  audiences,
+  // A stream that ended at `exp` would be opened again with the same token, and end again, for the whole tolerance.
+  expiresAt: exp === undefined ? undefined : exp + toleranceMillis / 1_000,
+  confirmation: confirmationOf(claims["cnf"]),
+  claims
+})
+
+const accessTokenTypes = new Set(["at+jwt", "application/at+jwt"])
+const plainTypes = new Set(["jwt", "application/jwt"])
+// Members of ID tokens and of logout tokens (OpenID Connect Core, 3.3.2.11; Back-Channel Logout, 2.4).
+const otherMembers = ["at_hash", "c_hash", "s_hash", "events"]
+
+/**
+ * Whether the claims are those of another kind of token. Issuers sign several kinds with one key, and an ID token can have
+ * the audience of a resource, if that is a client as well (RFC 8725, 3.11 and 3.12).
+ */
+export const isOtherKind = (claims: Claims): boolean => {
+  // Cognito has `token_use`. Keycloak has `typ` among the claims.
+  const { token_use: use, typ } = claims
+  return otherMembers.some((name) => claims[name] !== undefined) || use === "id" ||
+    (typeof typ === "string" && /^(id|refresh|offline|logout)$/i.test(typ))
+}
+
+/** Whether the `typ` in the header of a JWT is that of an access token, or says nothing about its kind. */
+export const isAccessTokenType = (typ: unknown, requireType: boolean): boolean => {
+  if (typ === undefined) return !requireType
+  if (typeof typ !== "string") return false
+  const type = typ.toLowerCase()
+  return accessTokenTypes.has(type) || (!requireType && plainTypes.has(type))
+}

@@ -1,0 +1,136 @@
+/**
+ * The tokens that were verified, by their hash.
+ */
+import type * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { sha256, sha256Function } from "./sha256.ts"
+import { SharedEffects } from "./sharedEffects.ts"
+import { tooLong } from "./parseToken.ts"
+import {
+  type CachedTokenVerifier,
+  effectOf,
+  errorOf,
+  type InvalidToken,
+  type TokenVerifier,
+  type Verification,
+  type VerifiedToken,
+  type VerifierUnavailable,
+  type VerifyContext
+} from "./verifiedToken.ts"
+
+/** Options of `TokenVerifier.cached`. */
+export interface CacheOptions {
+  /**
+   * How long a token that was verified is accepted without a verification: 60 seconds by default, and at most until it
+   * expires. A token that its issuer revokes is accepted for this long. 0 verifies each token each time.
+   */
+  readonly trust?: Duration.Input | undefined
+  /** Tokens that are known at the same time: 10,000 by default. At the bound the oldest is forgotten, and verified again. */
+  readonly maxTokens?: number | undefined
+  /**
+   * Characters of all known tokens together, a measure of the memory for their claims: 16 Mi characters by default. At
+   * the bound the oldest are forgotten, and verified again.
+   */
+  readonly maxTotalChars?: number | undefined
+}
+
+interface Entry {
+  readonly verified: VerifiedToken
+  readonly resource: string
+  readonly chars: number
+  /** When the token must be verified again, in milliseconds since 1970. */
+  readonly until: number
+}
+
+class TokenCache implements CachedTokenVerifier {
+  readonly issuers: ReadonlyArray<string>
+  readonly acceptsOpaque: boolean
+  readonly maxTokenChars: number
+  readonly #verifier: TokenVerifier
+  readonly #clock: Clock.Clock
+  readonly #trust: number
+  readonly #maxTokens: number
+  readonly #maxTotalChars: number
+  readonly #hash = sha256Function()
+  // In the order of their verifications.
+  readonly #entries = new Map<string, Entry>()
+  #totalChars = 0
+  readonly #long: Effect.Effect<never, InvalidToken>
+  readonly #pending = new SharedEffects<VerifiedToken, InvalidToken | VerifierUnavailable>()
+
+  constructor(verifier: TokenVerifier, clock: Clock.Clock, options: CacheOptions) {
+    this.issuers = verifier.issuers
+    this.acceptsOpaque = verifier.acceptsOpaque
+    this.maxTokenChars = verifier.maxTokenChars
+    this.#verifier = verifier
+    // An error captures a stack, which costs more than the refusal.
+    this.#long = Effect.fail(tooLong(verifier.maxTokenChars))
+    this.#clock = clock
+    this.#trust = Duration.toMillis(Duration.fromInputUnsafe(options.trust ?? "60 seconds"))
+    this.#maxTokens = options.maxTokens ?? 10_000
+    this.#maxTotalChars = options.maxTotalChars ?? 16 * 1024 * 1024
+  }
+
+  known(token: string, context: VerifyContext): VerifiedToken | undefined {
+    const hash = this.#hash
+    if (hash === undefined || token.length > this.maxTokenChars) return undefined
+    return this.#find(hash(token), context)
+  }
+
+  verify(token: string, context: VerifyContext): Verification {
+    if (token.length > this.maxTokenChars) return this.#long
+    const hash = this.#hash
+    if (hash === undefined) return Effect.flatMap(sha256(token), (key) => effectOf(this.#verify(key, token, context)))
+    return this.#verify(hash(token), token, context)
+  }
+
+  #verify(key: string, token: string, context: VerifyContext): Verification {
+    const known = this.#find(key, context)
+    if (known !== undefined) return known
+    const { address, resource } = context
+    const shared = `${key} ${resource}`
+    const pending = this.#pending.join(shared)
+    if (pending !== undefined) return pending
+    const verification = this.#verifier.verify(token, { resource, address, now: this.#clock.currentTimeMillisUnsafe() })
+    // A failure is not stored: a flood of bad tokens would displace the good ones, and each is cheap to refuse.
+    if (errorOf(verification) !== undefined) return verification
+    return this.#pending.run(
+      shared,
+      Effect.map(effectOf(verification), (verified) => {
+        this.#store(key, verified, resource, token.length)
+        return verified
+      })
+    )
+  }
+
+  #find(key: string, context: VerifyContext): VerifiedToken | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined || entry.resource !== context.resource) return undefined
+    if (entry.until > this.#clock.currentTimeMillisUnsafe()) return entry.verified
+    this.#delete(key, entry)
+    return undefined
+  }
+
+  #store(key: string, verified: VerifiedToken, resource: string, chars: number): void {
+    const now = this.#clock.currentTimeMillisUnsafe()
+    const until = Math.min(now + this.#trust, (verified.expiresAt ?? Infinity) * 1000)
+    if (until <= now) return
+    const before = this.#entries.get(key)
+    if (before !== undefined) this.#delete(key, before)
+    this.#entries.set(key, { verified, resource, chars, until })
+    this.#totalChars += chars
+    for (const [oldest, entry] of this.#entries) {
+      if (this.#entries.size <= this.#maxTokens && this.#totalChars <= this.#maxTotalChars && entry.until > now) return
+      this.#delete(oldest, entry)
+    }
+  }
+
+  #delete(key: string, entry: Entry): void {
+    this.#entries.delete(key)
+    this.#totalChars -= entry.chars
+  }
+}
+
+export const cached = (verifier: TokenVerifier, options: CacheOptions): Effect.Effect<CachedTokenVerifier> =>
+  Effect.clockWith((clock) => Effect.sync(() => new TokenCache(verifier, clock, options)))

@@ -1,0 +1,267 @@
+/**
+ * The authorization server of the proxy and of the development server: `oidc-provider` with what MCP needs switched on,
+ * and without sessions, pages and console output of its own.
+ */
+import type { EventEmitter } from "node:events"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Configuration, errors as Errors, JWKS, Provider } from "oidc-provider"
+import { type AdapterOptions, makeAdapter } from "./adapter.ts"
+import { html, page, pageHeaders } from "./html.ts"
+
+/** Where people answer: `<path>/<interaction>`. */
+export const interactionPath = "/interaction/"
+
+export interface EngineOptions extends AdapterOptions {
+  readonly issuer: string
+  readonly jwks: JWKS
+  readonly alg: "ES256" | "RS256" | "PS256" | "EdDSA"
+  readonly scopes: ReadonlyArray<string>
+  /** What a request without `scope` gets (RFC 6749, 3.3). The engine would refuse it, and MCP clients may omit it. */
+  readonly defaultScopes: ReadonlyArray<string>
+  readonly cookieKeys: ReadonlyArray<string>
+  readonly accessTokenSeconds: number
+  readonly refreshTokenSeconds: number
+  readonly signInSeconds: number
+  /** The resource of a request without `resource` (RFC 8707). */
+  readonly defaultResource: string | undefined
+  readonly isResource: (resource: string) => boolean
+  readonly accessTokenFormat: "jwt" | "opaque"
+  /** Differs from server to server, since cookies do not tell ports apart. */
+  readonly cookiePrefix: string
+  /**
+   * Throws if the metadata of a client is refused, and may correct it. Runs for every client: registered, stored, or of a
+   * document.
+   */
+  readonly checkClient?: ((metadata: Record<string, unknown>) => void) | undefined
+  /** The engine's own options that the two servers choose differently. */
+  readonly configuration: Partial<Configuration> & { readonly features: NonNullable<Configuration["features"]> }
+  /** What went wrong, for the log. `detail` never has a token in it. */
+  readonly onProblem: (event: string, detail: Readonly<Record<string, unknown>>) => void
+}
+
+export interface Engine {
+  readonly provider: Provider
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+}
+
+const problem = (error: unknown): Readonly<Record<string, unknown>> => {
+  const { error: code, error_description: description, error_detail: detail } = error as Errors.OIDCProviderError
+  if (code !== undefined) return { error: code, description, detail }
+  return { error: error instanceof Error ? error.stack ?? error.message : String(error) }
+}
+
+/** The names of the engine's events that report a refusal. */
+const refusals = [
+  "authorization.error",
+  "grant.error",
+  "registration_create.error",
+  "revocation.error",
+  "introspection.error",
+  "userinfo.error",
+  "server_error"
+]
+
+/** The text of an error page. What the request said is escaped, and a description of the engine names no secret. */
+const errorPage = (out: Readonly<Record<string, unknown>>): string => {
+  const described = typeof out["error_description"] === "string" ? out["error_description"] : "no further description"
+  const isUnknown = out["error"] === "invalid_client"
+  return page(
+    "This request cannot be answered",
+    html`<h1>This request cannot be answered</h1>
+<p>The application sent an authorization request that this server refuses. ${
+      isUnknown
+        ? "It is not registered here, or no longer. Cancel the sign-in there, and start it again."
+        : "You can close this page and start again in the application."
+    }</p>
+<dl><dt>Error</dt><dd><code>${String(out["error"])}</code></dd><dt>Description</dt><dd>${described}</dd></dl>`
+  )
+}
+
+/**
+ * Removes the engine's session cookie from a request, so that each authorization request asks the person, and a second
+ * person in the same browser is not taken for the first.
+ */
+const withoutSession = (request: IncomingMessage, name: string): void => {
+  const { cookie } = request.headers
+  if (cookie === undefined) return
+  const rest = cookie.split("; ").filter((pair) => !pair.startsWith(`${name}=`) && !pair.startsWith(`${name}.sig=`))
+  if (rest.length === 0) delete request.headers.cookie
+  else request.headers.cookie = rest.join("; ")
+}
+
+/** Makes an authorization server. It has no port of its own. */
+export const makeEngine = (options: EngineOptions): Engine => {
+  const { accessTokenSeconds, configuration, cookiePrefix, defaultResource, isResource, issuer, scopes } = options
+  const { errors, interactionPolicy } = options.library
+  const secure = issuer.startsWith("https:")
+  const session = `${cookiePrefix}session`
+  const policy = interactionPolicy.base()
+  // Every authorization request asks. A remembered consent is what an attacker's request would ride on (confused deputy).
+  policy.get("login")!.checks.add(
+    new interactionPolicy.Check("asked", "the person is asked each time", (ctx) => ctx.oidc.result?.login === undefined)
+  )
+  const provider = new options.library.Provider(issuer, {
+    adapter: makeAdapter(options),
+    jwks: options.jwks,
+    clientDefaults: {
+      id_token_signed_response_alg: options.alg,
+      // A native application may use any port of loopback (RFC 8252, 7.3), and clients before 2026-07-28 and documents
+      // name no type.
+      application_type: "native",
+      grant_types: ["authorization_code"],
+      response_types: ["code"]
+    },
+    // Resources check their own scopes. They are listed here too, for the metadata.
+    scopes: ["openid", "offline_access", ...scopes],
+    extraClientMetadata: {
+      // Without a property the validator does not run.
+      properties: ["checked"],
+      validator: (_ctx, _name, _value, metadata) => {
+        // Both official SDKs register with the scopes of the first challenge. The engine would bind the client to them
+        // and refuse every step-up, and refuse a registration with a scope that it does not know. What a client gets is
+        // decided by the server's scopes and by the person. A server may replace what a client asks for (RFC 7591, 2).
+        delete metadata["scope"]
+        options.checkClient?.(metadata)
+      }
+    },
+    // OAuth 2.1 has no implicit grant, which the engine would offer for ID tokens.
+    responseTypes: ["code"],
+    pkce: { required: () => true },
+    rotateRefreshToken: true,
+    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed("refresh_token"),
+    expiresWithSession: () => false,
+    interactions: { policy, url: (_ctx, interaction) => interactionPath + interaction.uid },
+    cookies: {
+      keys: [...options.cookieKeys],
+      names: { session, interaction: `${cookiePrefix}interaction`, resume: `${cookiePrefix}resume` },
+      long: { httpOnly: true, sameSite: "lax", secure, signed: true },
+      short: { httpOnly: true, sameSite: "lax", secure, signed: true }
+    },
+    // A browser of any origin may ask for tokens: it needs a code, its verifier, and no cookie.
+    clientBasedCORS: () => true,
+    renderError: (ctx, out) => {
+      for (const [name, value] of Object.entries(pageHeaders)) ctx.set(name, value)
+      ctx.body = errorPage(out as unknown as Readonly<Record<string, unknown>>)
+    },
+    ttl: {
+      AccessToken: accessTokenSeconds,
+      ClientCredentials: accessTokenSeconds,
+      AuthorizationCode: 60,
+      IdToken: 3600,
+      RefreshToken: options.refreshTokenSeconds,
+      Grant: options.refreshTokenSeconds,
+      Interaction: options.signInSeconds,
+      Session: options.signInSeconds
+    },
+    ...configuration,
+    features: {
+      devInteractions: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      revocation: { enabled: true, allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => defaultResource ?? [],
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_ctx, resource) => {
+          if (!isResource(resource)) throw new errors.InvalidTarget(`the resource is unknown here: ${resource}`)
+          return {
+            scope: scopes.join(" "),
+            audience: resource,
+            accessTokenFormat: options.accessTokenFormat,
+            accessTokenTTL: accessTokenSeconds,
+            ...options.accessTokenFormat === "jwt" && { jwt: { sign: { alg: options.alg } } }
+          }
+        }
+      },
+      ...configuration.features
+    }
+  })
+  provider.use(async (ctx, next) => {
+    if (ctx.path === "/auth" && (ctx.query["scope"] ?? "") === "") {
+      ctx.query = { ...ctx.query, scope: options.defaultScopes.join(" ") }
+    }
+    await next()
+  })
+  // A page of any origin may register, as every program may. The engine answers pages at its other endpoints only.
+  provider.use(async (ctx, next) => {
+    if (ctx.path !== "/reg") return next()
+    ctx.set("access-control-allow-origin", "*")
+    if (ctx.method !== "OPTIONS") return next()
+    ctx.set("access-control-allow-methods", "POST")
+    ctx.set("access-control-allow-headers", "content-type")
+    ctx.set("access-control-max-age", "3600")
+    ctx.status = 204
+  })
+  // The types of the provider name each event with its own arguments. Those of all refusals are a context and an error.
+  const emitter = provider as unknown as EventEmitter
+  for (const event of refusals) {
+    emitter.on(event, (_ctx: unknown, error: unknown) => options.onProblem(event, problem(error)))
+  }
+  // Without a listener Koa writes the errors of its middleware to the console.
+  emitter.on("error", (error: unknown) => options.onProblem("error", problem(error)))
+  let handle: ReturnType<Provider["callback"]> | undefined
+  return {
+    provider,
+    handle: (request, response) => {
+      withoutSession(request, session)
+      // Not earlier: middleware that is added later would not run.
+      handle ??= provider.callback()
+      void handle(request, response)
+    }
+  }
+}
+
+/** The parameters of an authorization request, as the engine stores them. */
+export interface RequestParams {
+  readonly client_id: string
+  readonly redirect_uri: string
+  readonly scope?: string | undefined
+  readonly resource?: string | ReadonlyArray<string> | undefined
+  readonly login_hint?: string | undefined
+}
+
+/** The scopes of the resource that a request asks for. */
+export const requestedScopes = ({ scope }: RequestParams, scopes: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const requested = (scope ?? "").split(" ")
+  return scopes.filter((one) => requested.includes(one))
+}
+
+/** Grants a request what it asked for, and returns the id of the grant. */
+export const grantRequest = async (
+  provider: Provider,
+  params: RequestParams,
+  accountId: string,
+  options: Pick<EngineOptions, "scopes" | "defaultResource">
+): Promise<string> => {
+  const requested = (params.scope ?? "").split(" ")
+  const grant = new provider.Grant({ accountId, clientId: params.client_id })
+  // A scope of a resource is one of the server's own too (see `scopes` above), so it is granted as both.
+  grant.addOIDCScope(["openid", "offline_access", ...options.scopes].filter((one) => requested.includes(one)).join(" "))
+  const resources = params.resource ?? options.defaultResource
+  for (const resource of typeof resources === "string" ? [resources] : resources ?? []) {
+    const scope = requestedScopes(params, options.scopes).join(" ")
+    if (scope !== "") grant.addResourceScope(resource, scope)
+  }
+  return grant.save()
+}
+
+/** Where a redirect URI leads, in words for a person. */
+export const describeRedirect = (redirectUri: string): { readonly where: string; readonly local: boolean } => {
+  const url = URL.parse(redirectUri)
+  if (url === null) return { where: redirectUri, local: false }
+  const local = url.protocol === "http:" && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
+  return { where: url.host === "" ? url.protocol : `${url.protocol}//${url.host}`, local }
+}
+
+/** The name of a client, as it registered it. It is the client's claim, not a fact. */
+export const clientNameOf = async (provider: Provider, clientId: string): Promise<string> =>
+  (await provider.Client.find(clientId))?.clientName ?? clientId
+
+/**
+ * The scope of a request as its person has to know it. The engine removes `offline_access` from requests without
+ * `prompt=consent`, and such clients get refresh tokens too.
+ */
+export const scopeToShow = async (provider: Provider, { client_id, scope = "" }: RequestParams): Promise<string> =>
+  (await provider.Client.find(client_id))?.grantTypeAllowed("refresh_token") === true
+    ? `${scope} offline_access`
+    : scope

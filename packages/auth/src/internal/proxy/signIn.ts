@@ -1,0 +1,167 @@
+/**
+ * The sign-in of a person at a proxy: our consent first, then the upstream, then back to the client.
+ *
+ * Every request of it needs the cookie of the browser that began it. So a person who is sent to the upstream by somebody
+ * else's consent comes back without the cookie, and nothing is granted.
+ */
+import * as Effect from "effect/Effect"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import * as oauth from "oauth4webapi"
+import type { InteractionResults, Provider } from "oidc-provider"
+import { isDocumentId } from "./clientDocuments.ts"
+import {
+  describeRedirect,
+  grantRequest,
+  interactionPath,
+  requestedScopes,
+  type RequestParams,
+  scopeToShow
+} from "./engine.ts"
+import { html, readForm, scopeList, sendMessage, sendPage } from "./html.ts"
+import type { SealedStore } from "./sealedRecords.ts"
+import type { Sealing } from "./sealing.ts"
+import type { Upstream, UpstreamTokens } from "./upstream.ts"
+
+export interface SignInOptions {
+  readonly provider: Provider
+  readonly store: SealedStore
+  readonly sealing: Sealing
+  readonly upstream: Upstream
+  readonly upstreamName: string
+  readonly upstreamScope: string | undefined
+  readonly serverName: string
+  readonly scopes: ReadonlyArray<string>
+  readonly resource: string
+  readonly signInMillis: number
+  /** The id of a person, of the upstream's id. */
+  readonly accountOf: (id: string) => string
+  /** Stores a grant, with the tokens of the upstream and the metadata of the client. */
+  readonly begin: (
+    grant: NewGrant,
+    tokens: UpstreamTokens,
+    client: Readonly<Record<string, unknown>>
+  ) => Effect.Effect<void, unknown>
+}
+
+/** What a person has granted to a client. */
+export interface NewGrant {
+  readonly id: string
+  readonly accountId: string
+  readonly clientId: string
+  readonly scopes: ReadonlyArray<string>
+}
+
+/** A sign-in that was sent to the upstream. */
+interface Begun {
+  readonly uid: string
+  readonly verifier: string
+}
+
+const isBegun = (value: unknown): value is Begun =>
+  typeof value === "object" && value !== null && "uid" in value && "verifier" in value
+
+const expired = "It has expired, was finished already, or another browser began it. Start again in the application."
+
+/** Makes the functions that answer the pages of a sign-in. */
+export const makeSignIn = (options: SignInOptions) => {
+  const { provider, sealing, store, upstream } = options
+  const run = Effect.runPromise
+
+  const finish = (request: IncomingMessage, response: ServerResponse, result: InteractionResults) =>
+    provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false })
+
+  const consent = async (response: ServerResponse, uid: string, params: RequestParams): Promise<void> => {
+    const client = await provider.Client.find(params.client_id)
+    const name = client?.clientName ?? params.client_id
+    const document = isDocumentId(params.client_id) ? new URL(params.client_id).host : undefined
+    const { local, where } = describeRedirect(params.redirect_uri)
+    const scope = await scopeToShow(provider, params)
+    const published = document === undefined
+      ? html`<p class="note">The application registered itself, under a name that it chose itself: nobody has checked the name.</p>`
+      : html`<p class="note">The application is described at <b>${document}</b>.</p>`
+    // A name in a document proves nothing about the program at a port of this computer.
+    const warning = document !== undefined && local
+      ? html`<p class="warn">Any program on this computer can use this description. Go on only if you have just started the sign-in yourself.</p>`
+      : undefined
+    sendPage(
+      response,
+      200,
+      `Allow ${name}?`,
+      html`<h1>${name} asks for access to ${options.serverName}</h1>
+<p>Allow it only if you started this sign-in yourself, in an application that you trust.</p>
+<dl><dt>It will be allowed</dt><dd>${scopeList(scope, options.scopes)}</dd>
+<dt>With your account at ${options.upstreamName}</dt><dd>${options.upstreamScope ?? "sign-in only"}</dd>
+<dt>Then you go to</dt><dd><code>${where}</code>${local ? ", a program on this computer" : ""}</dd></dl>
+${published}${warning}
+<form method="post" action="${interactionPath}${uid}" class="row"><input type="hidden" name="csrf" value="${
+        sealing.sign(uid)
+      }">
+<button class="main" name="answer" value="allow">Allow</button><button name="answer" value="deny">Deny</button></form>
+<p class="note">If you allow it, you sign in at ${options.upstreamName} next.</p>`
+    )
+  }
+
+  /** Answers `/interaction/<uid>`: the page of the consent, and the answer to it. */
+  const interaction = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    // Fails without the cookie of this sign-in, which only the browser has that began it.
+    const details = await provider.interactionDetails(request, response)
+    const { uid } = details
+    if ((request.url ?? "").split("?")[0] !== interactionPath + uid) {
+      return sendMessage(response, 403, "This sign-in cannot go on", expired)
+    }
+    const params = details.params as unknown as RequestParams
+    if (request.method === "GET") return consent(response, uid, params)
+    if (request.method !== "POST") {
+      return sendMessage(response, 405, "Method not allowed", "Open this page in a browser.")
+    }
+    const form = await readForm(request)
+    if (!sealing.isSigned(uid, form.get("csrf") ?? "")) {
+      return sendMessage(response, 403, "This form was not sent by this page", expired)
+    }
+    if (form.get("answer") !== "allow") {
+      return finish(request, response, { error: "access_denied", error_description: "the user did not agree" })
+    }
+    // Not earlier: before the consent there is no state that an attacker could use.
+    const state = oauth.generateRandomState()
+    const verifier = oauth.generateRandomCodeVerifier()
+    const expiresAt = Date.now() + options.signInMillis
+    const url = await run(upstream.authorizationUrl(state, verifier))
+    await run(store.set(`State ${state}`, { uid, verifier } satisfies Begun, { expiresAt }))
+    response.writeHead(303, { location: url.href, "cache-control": "no-store", "referrer-policy": "no-referrer" }).end()
+  }
+
+  /** The sign-in that a state belongs to, without using it up. */
+  const signInOf = (state: string | null): Effect.Effect<string | undefined, unknown> =>
+    state === null
+      ? Effect.succeed(undefined)
+      : Effect.map(store.get(`State ${state}`), (entry) => isBegun(entry?.value) ? entry.value.uid : undefined)
+
+  /** Answers the callback of the upstream. */
+  const callback = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const query = new URL(request.url ?? "/", "http://localhost").searchParams
+    const state = query.get("state") ?? ""
+    const details = await provider.interactionDetails(request, response)
+    // Once: of two requests with the same state, on two instances, one gets it.
+    const begun = await run(store.take(`State ${state}`))
+    if (!isBegun(begun) || begun.uid !== details.uid) {
+      return sendMessage(response, 403, "This sign-in cannot go on", expired)
+    }
+    if (query.has("error")) {
+      // The upstream's description may be anybody's text, and is not repeated.
+      return finish(request, response, { error: "access_denied", error_description: "the sign-in was not completed" })
+    }
+    const { user, ...tokens } = await run(upstream.exchange(query, state, begun.verifier))
+    const accountId = options.accountOf(user.id)
+    const params = details.params as unknown as RequestParams
+    const grantId = await grantRequest(provider, params, accountId, {
+      scopes: options.scopes,
+      defaultResource: options.resource
+    })
+    const scopes = requestedScopes(params, options.scopes)
+    const client = (await provider.Client.find(params.client_id))?.metadata() ?? {}
+    await run(options.begin({ id: grantId, accountId, clientId: params.client_id, scopes }, tokens, { ...client }))
+    await finish(request, response, { login: { accountId, remember: false }, consent: { grantId } })
+  }
+
+  return { interaction, callback, signInOf, expired }
+}

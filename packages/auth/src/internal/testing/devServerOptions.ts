@@ -1,0 +1,149 @@
+/** The options of the development server, and what it offers. `DevServer` exports them. */
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import type { JSONWebKeySet } from "jose"
+
+/** A person who can sign in. */
+export interface User {
+  /** The name to sign in with. It is the subject (`sub`) of the user's tokens. */
+  readonly name: string
+  /** Further claims of the user's tokens, such as `name`, `email` or `groups`. */
+  readonly claims?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A client that is registered from the start (RFC 7591, 2). Others register themselves. */
+export interface Client {
+  readonly clientId: string
+  /** Without a secret and without `jwks` it is a public client (`token_endpoint_auth_method` `none`). */
+  readonly clientSecret?: string | undefined
+  /** The keys of a client that authenticates with `private_key_jwt`. */
+  readonly jwks?: JSONWebKeySet | undefined
+  readonly clientName?: string | undefined
+  /** Redirect URIs. A native client may use another port of loopback (RFC 8252, 7.3). */
+  readonly redirectUris?: ReadonlyArray<string> | undefined
+  /**
+   * The grants that the client may use. By default `authorization_code` and `refresh_token` with redirect URIs, and
+   * `client_credentials` without.
+   */
+  readonly grantTypes?: ReadonlyArray<string> | undefined
+  /** `native` by default. */
+  readonly applicationType?: "native" | "web" | undefined
+  /** By default the usual method for what the client has: `none`, `client_secret_basic` or `private_key_jwt`. */
+  readonly tokenEndpointAuthMethod?: string | undefined
+}
+
+/** An issuer whose assertions the JWT bearer grant accepts (RFC 7523): workload identities, and ID-JAGs. */
+export interface AssertionIssuer {
+  readonly issuer: string
+  readonly jwks: JSONWebKeySet
+}
+
+/** What happened at the server. No event contains a token or a code. */
+export type Event =
+  | { readonly type: "registration"; readonly clientId: string }
+  | { readonly type: "authorization"; readonly clientId: string; readonly subject: string }
+  | { readonly type: "token"; readonly clientId: string; readonly grantType: string }
+  | { readonly type: "refreshReuse"; readonly clientId: string }
+  | { readonly type: "revocation"; readonly clientId: string }
+  | { readonly type: "refusal"; readonly event: string; readonly detail: Readonly<Record<string, unknown>> }
+
+/** How often something happened at the server since its start. */
+export interface Counts {
+  /** Clients that registered themselves. */
+  readonly registrations: number
+  /** Codes that were issued: how often a person agreed. */
+  readonly authorizations: number
+  /** Answers of the token endpoint with an access token, of all grants. */
+  readonly tokens: number
+  /** Those of them that were refreshes. */
+  readonly refreshes: number
+  /** Uses of a refresh token that had been used before. Each one ends its grant. */
+  readonly refreshReuses: number
+  /** Tokens that were revoked. */
+  readonly revocations: number
+}
+
+/** The options of a development server. All are optional. */
+export interface Options {
+  /** The port, or 0 for a free one. Default 0. */
+  readonly port?: number | undefined
+  /** The address of loopback: `127.0.0.1` (default), `::1` or `localhost`. Every other address is refused. */
+  readonly host?: string | undefined
+  /** The people who can sign in. By default `ada` and `grace`. */
+  readonly users?: ReadonlyArray<User> | undefined
+  /** The scopes that clients can ask for, besides `openid` and `offline_access`. By default `mcp:read` and `mcp:write`. */
+  readonly scopes?: ReadonlyArray<string> | undefined
+  /** What a request without `scope` gets. By default the first of `scopes`. */
+  readonly defaultScopes?: ReadonlyArray<string> | undefined
+  /**
+   * The resources that tokens can be issued for (RFC 8707), compared as text: a token's `aud` is the resource, byte for
+   * byte. By default every http address of loopback, and every https address. If there is exactly one, it is the
+   * resource of a request that names none.
+   */
+  readonly resources?: ReadonlyArray<string> | undefined
+  /** Clients that are registered from the start. */
+  readonly clients?: ReadonlyArray<Client> | undefined
+  /** Whether clients can register themselves (RFC 7591). Default `true`. */
+  readonly dynamicRegistration?: boolean | undefined
+  /** Whether a client ID can be the https URL of a metadata document. Default `true`. */
+  readonly clientIdMetadataDocuments?: boolean | undefined
+  /** Metadata documents by URL that the server has without fetching them, since nobody serves https in a test. */
+  readonly metadataDocuments?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined
+  /** How long access tokens last: 10 minutes by default, and at least one second. */
+  readonly accessTokenTtl?: Duration.Input | undefined
+  /** How long refresh tokens and their grants last: 720 hours by default, and at least one second. */
+  readonly refreshTokenTtl?: Duration.Input | undefined
+  /** Whether each refresh gives a new refresh token and ends the old one. Default `true`. */
+  readonly rotateRefreshTokens?: boolean | undefined
+  /**
+   * How long a rotated refresh token works again. Default 0: the second use of a refresh token ends its grant, as the
+   * strictest servers do.
+   */
+  readonly rotationGrace?: Duration.Input | undefined
+  /** `jwt` (default, RFC 9068), or `opaque` for servers that introspect. */
+  readonly accessTokenFormat?: "jwt" | "opaque" | undefined
+  /** The algorithm of the tokens' signatures. Default `ES256`. */
+  readonly signingAlgorithm?: "ES256" | "RS256" | "PS256" | "EdDSA" | undefined
+  /** Whether proofs of DPoP at the token endpoint must have a nonce (RFC 9449, 8). Default `false`. */
+  readonly requireDpopNonce?: boolean | undefined
+  /** The issuers of assertions that the JWT bearer grant accepts. By default none, and the grant is not supported. */
+  readonly assertionIssuers?: ReadonlyArray<AssertionIssuer> | undefined
+  /** Signs in this user and agrees at once, without a page. For tests without a person. */
+  readonly signInAs?: string | undefined
+  /** Is called for everything that happens. It must not throw. */
+  readonly onEvent?: ((event: Event) => void) | undefined
+}
+
+/** What a token that a test makes itself says. */
+export interface TokenOptions {
+  /** The audience (`aud`). */
+  readonly resource: string
+  /** By default the first user. */
+  readonly subject?: string | undefined
+  /** Default `test`. */
+  readonly clientId?: string | undefined
+  /** By default all scopes of the server. */
+  readonly scopes?: ReadonlyArray<string> | undefined
+  /** By default the server's `accessTokenTtl`. A negative number of seconds makes a token that has expired. */
+  readonly expiresInSeconds?: number | undefined
+  /** Further claims, which replace those above. */
+  readonly claims?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A development server that is running. */
+export interface Service {
+  /** The issuer, without a slash at the end: `http://127.0.0.1:4000`. */
+  readonly issuer: string
+  /** The scopes that clients can ask for. */
+  readonly scopes: ReadonlyArray<string>
+  /** The people who can sign in. */
+  readonly users: ReadonlyArray<User>
+  /** What happened so far. */
+  readonly counts: Effect.Effect<Counts>
+  /** Signs with a new key from now on. Keys of earlier tokens stay published. */
+  readonly rotateKeys: Effect.Effect<void>
+  /** Removes all grants: their refresh tokens work no longer. */
+  readonly revokeAll: Effect.Effect<void>
+  /** Issues a signed access token without a client, for tests of a protected server. */
+  readonly issueToken: (options: TokenOptions) => Effect.Effect<string>
+}

@@ -1,0 +1,53 @@
+/**
+ * What hosts, bodies, forms and pages have in common on both sides: the client signs in with it, and servers and proxies
+ * judge and answer with it.
+ *
+ * A name is on loopback by its text alone. Nothing is resolved, so `localhost.`, other names of this computer, and
+ * IPv4 addresses inside IPv6 ones do not count.
+ */
+
+const octet = /(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)/.source
+const loopbackAddress = new RegExp(`^127(?:\\.${octet}){3}$`)
+
+/**
+ * Whether a host is `localhost` or an address of the loopback interface: 127.0.0.0/8 and `::1`, with or without
+ * brackets. Give it the `hostname` of a `URL`, which has written `LOCALHOST`, `127.1` and `0x7f000001` in this form.
+ */
+export const isLoopback = (host: string): boolean =>
+  isRedirectLoopback(host) || host === "::1" || loopbackAddress.test(host)
+
+/**
+ * Whether a host is one that redirect URIs to this computer have: `localhost`, `127.0.0.1` or `[::1]` (RFC 8252, 7.3 and
+ * 8.3), and no other address of the loopback interface.
+ */
+export const isRedirectLoopback = (host: string): boolean =>
+  host === "localhost" || host === "127.0.0.1" || host === "[::1]"
+
+/** Reads the body of a response. Above `maxBytes` it rejects with `tooLong`, and cancels the rest of the body. */
+export const readText = async (response: Response, maxBytes: number, tooLong: () => Error): Promise<string> => {
+  const reader = response.body?.getReader()
+  if (reader === undefined) return ""
+  const decoder = new TextDecoder()
+  let text = ""
+  let bytes = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    bytes += value.byteLength
+    if (bytes > maxBytes) {
+      await reader.cancel().catch(() => {})
+      throw tooLong()
+    }
+    text += decoder.decode(value, { stream: true })
+  }
+}
+
+/** Escapes every character that has a meaning in HTML, also inside attributes without quotes. */
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"'`=]/g, (character) => `&#${character.charCodeAt(0)};`)
+
+/**
+ * Encodes a name or a secret for `client_secret_basic`: "encoded using the "application/x-www-form-urlencoded" encoding
+ * algorithm" (RFC 6749, 2.3.1), as browsers write forms.
+ */
+export const formEncode = (text: string): string => new URLSearchParams([["", text]]).toString().slice(1)
