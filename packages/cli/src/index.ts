@@ -1,1 +1,2 @@
 export * as Call from "./Call.ts"
+export * as Skein from "./Skein.ts"

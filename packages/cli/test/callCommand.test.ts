@@ -43,7 +43,7 @@ const target = (...argv: ReadonlyArray<string>) => {
 const wrong = (...argv: ReadonlyArray<string>): string => {
   const { code, err, invocation, out } = run(...argv)
   assert.deepStrictEqual([code, invocation, out], [2, undefined, ""])
-  const [, message] = /^skein-call: ([^]*?)\n\nCalls a tool/.exec(err) ?? []
+  const [, message] = /^skein-call: ([^]*?)\n\n  skein-call \[options\]/.exec(err) ?? []
   return message ?? assert.fail(err)
 }
 

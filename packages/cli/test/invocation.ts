@@ -13,5 +13,6 @@ export const invocationOf = (options: Partial<Invocation> = {}): Invocation => (
   resume: undefined,
   verbose: false,
   json: false,
+  signIn: undefined,
   ...options
 })

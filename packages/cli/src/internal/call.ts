@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as References from "effect/References"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Invocation } from "./callCommand.ts"
 import type { Server } from "./config.ts"
@@ -28,9 +29,12 @@ const withoutResponse: ReadonlySet<ClientError["reason"]["_tag"]> = /* @__PURE__
   ["ConnectionFailed", "Closed", "HttpError", "Unauthorized", "Timeout", "NegotiationFailed"] as const
 )
 
-/** Fails an effect that takes longer than `--timeout`. `what` was not done: the beginning of the message. */
-const within = <A, R>(effect: Effect.Effect<A, ClientError, R>, { timeout }: Invocation, what: string) =>
-  timeout === undefined ? effect : Effect.timeoutOrElse(effect, {
+/**
+ * Fails an effect that takes longer than `--timeout`. `what` was not done: the beginning of the message. With `--login`
+ * the timeouts of the client alone apply, since they do not count the time that a person takes to sign in.
+ */
+const within = <A, R>(effect: Effect.Effect<A, ClientError, R>, { signIn, timeout }: Invocation, what: string) =>
+  timeout === undefined || signIn !== undefined ? effect : Effect.timeoutOrElse(effect, {
     duration: timeout,
     orElse: () => Effect.fail(new ClientError({ reason: new Timeout({ message: `${what} within ${timeout} ms` }) }))
   })
@@ -167,32 +171,42 @@ export const resolveEnv = (
 ): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? inherited[name]]))
 
-/** The server of the target. Only the module of its transport is loaded. */
-const serverOf = (
-  { env, headers, inputs, target, verbose }: Invocation,
-  { console, env: inherited, terminal }: Process["Service"]
-): Effect.Effect<Server, CommandFailed> => {
-  if (target._tag === "Url") {
-    const { url } = target
-    return Effect.map(
-      Effect.promise(() => import("@skein/client/NodeHttp")),
-      ({ transport }) => ({ transport: transport({ url, headers }) })
-    )
-  }
-  if (target._tag === "Configured") {
-    return Effect.flatMap(
-      Effect.promise(() => import("./config.ts")),
-      ({ serverIn }) => serverIn(target, { console, env: inherited, inputs, terminal, verbose })
-    )
-  }
-  const { args, command } = target
-  return Effect.map(
-    Effect.promise(() => import("@skein/client/Stdio")),
-    ({ transport }) => ({
-      transport: transport({ command, args, env: resolveEnv(env, inherited), stderr: serverStderr(verbose, console) })
-    })
-  )
+/** The server of a call, and its URL if a sign-in there could help. */
+interface Found {
+  readonly server: Server
+  readonly signInUrl: URL | undefined
 }
+
+/** The server of the target. Only the module of its transport is loaded, and what a sign-in needs if there is one. */
+const serverOf = (
+  invocation: Invocation,
+  process: Process["Service"]
+): Effect.Effect<Found, CommandFailed, Process | Scope.Scope> =>
+  Effect.gen(function*() {
+    const { env, headers, inputs, target, verbose } = invocation
+    const { console, env: inherited, terminal } = process
+    if (target._tag === "Command") {
+      const { args, command } = target
+      const { transport } = yield* Effect.promise(() => import("@skein/client/Stdio"))
+      const stderr = serverStderr(verbose, console)
+      const started = transport({ command, args, env: resolveEnv(env, inherited), stderr })
+      return { server: { transport: started }, signInUrl: undefined }
+    }
+    const { makeSignIns } = yield* Effect.promise(() => import("./callCredentials.ts"))
+    const signIns = yield* makeSignIns(invocation.signIn)
+    if (target._tag === "Configured") {
+      const { serverIn } = yield* Effect.promise(() => import("./config.ts"))
+      const { credentials } = signIns
+      const server = yield* serverIn(target, { console, credentials, env: inherited, inputs, terminal, verbose })
+      yield* signIns.prepared
+      return { server, signInUrl: signIns.url() }
+    }
+    const { url } = target
+    const { transport } = yield* Effect.promise(() => import("@skein/client/NodeHttp"))
+    const credentials = signIns.credentials(url, headers)
+    yield* signIns.prepared
+    return { server: { transport: transport({ url, headers, credentials }) }, signInUrl: signIns.url() }
+  })
 
 const serverName = ({ target }: Invocation): string => {
   switch (target._tag) {
@@ -205,6 +219,17 @@ const serverName = ({ target }: Invocation): string => {
   }
 }
 
+/** The failure of the call as that of the command. A refusal says how to sign in. */
+const failed = (error: ClientError, signInUrl: URL | undefined): Effect.Effect<never, CommandFailed> => {
+  const { message, reason } = error
+  return reason._tag === "Unauthorized"
+    ? Effect.flatMap(
+      Effect.promise(() => import("./callCredentials.ts")),
+      ({ unauthorized }) => Effect.fail(unauthorized(reason, signInUrl))
+    )
+    : Effect.fail(new CommandFailed({ exitCode: exitCode(error), report: message }))
+}
+
 /** Runs the command in this process. */
 export const runCall = (invocation: Invocation): Effect.Effect<void, CommandFailed, Process> =>
   Effect.gen(function*() {
@@ -215,7 +240,7 @@ export const runCall = (invocation: Invocation): Effect.Effect<void, CommandFail
       const { listServers } = yield* Effect.promise(() => import("./config.ts"))
       return yield* Effect.flatMap(listServers(target.file, { env, json }, console), console.print)
     }
-    const server = yield* serverOf(invocation, process)
+    const { server, signInUrl } = yield* serverOf(invocation, process)
     const elicitation = terminal === undefined
       ? declineAll(console)
       : onTerminal(terminal, sanitize(serverName(invocation)))
@@ -223,7 +248,7 @@ export const runCall = (invocation: Invocation): Effect.Effect<void, CommandFail
       Effect.provide(elicitation),
       Effect.provideService(References.LogToStderr, true),
       Effect.provideService(References.MinimumLogLevel, invocation.verbose ? "Debug" : "None"),
-      Effect.mapError((error) => new CommandFailed({ exitCode: exitCode(error), report: error.message }))
+      Effect.catch((error) => failed(error, signInUrl))
     )
     if (code !== 0) return yield* new CommandFailed({ exitCode: code })
-  })
+  }).pipe(Effect.scoped)

@@ -4,14 +4,21 @@
 import type { Handle } from "@skein/client/RemoteTask"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as Argument from "effect/cli/Argument"
-import * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { isUrl, splitWords, type ValueOptions } from "./commandLine.ts"
+import { invalid, isUrl, last, splitWords, toggle, type ValueOptions } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
+import {
+  checkSignIn,
+  hasAuthorization,
+  isGiven,
+  signInFlags,
+  type SignInOptions,
+  signInValueOptions
+} from "./signInOptions.ts"
 
 /** The server: a URL, a program to start, or an entry of a configuration. */
 export type Target =
@@ -38,6 +45,8 @@ export interface Invocation {
   readonly resume: Handle | undefined
   readonly verbose: boolean
   readonly json: boolean
+  /** How the person signs in when the server requires it. Undefined without `--login`. */
+  readonly signIn: SignInOptions | undefined
 }
 
 // A day, in seconds.
@@ -46,20 +55,6 @@ const maxTimeout = 86_400
 const isHandle = (value: unknown): value is Handle => isObject(value) && typeof value["taskId"] === "string"
 
 const parseJson = (text: string) => Result.try((): unknown => JSON.parse(text))
-
-const invalid = (message: string) => Effect.fail(new CliError.ValidationError({ message }))
-
-/** An option that may be repeated: the last one counts, so that a shell alias can set defaults. */
-const last = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
-  Flag.map(Flag.atLeast(flag, 0), (values) => values.at(-1))
-
-const toggle = (name: string, description: string): Flag.Flag<boolean> =>
-  Flag.Boolean(name).pipe(
-    Flag.withoutNegation,
-    Flag.withDescription(description),
-    last,
-    Flag.map((value) => value ?? false)
-  )
 
 // The values of `--header`, `--env` and `--resume` can be secrets: no message quotes them.
 const withValue = {
@@ -117,7 +112,8 @@ const withValue = {
   timeout: Flag.String("timeout").pipe(
     Flag.withMetavar("<seconds>"),
     Flag.withDescription(
-      `How long to wait for the connection, and then for the result; at most ${maxTimeout}`
+      `How long to wait for the connection, and then for the result; at most ${maxTimeout}. With --login, only for the ` +
+        "result; the time of a sign-in does not count"
     ),
     Flag.mapEffect((text) => {
       const seconds = Number(text)
@@ -144,7 +140,7 @@ const withValue = {
 }
 
 /** The options that are followed by a value. */
-export const valueOptions: ValueOptions = /* @__PURE__ */ new Set(Object.keys(withValue))
+export const valueOptions: ValueOptions = /* @__PURE__ */ new Set([...Object.keys(withValue), ...signInValueOptions])
 
 const operands = {
   target: Argument.String("server").pipe(
@@ -210,12 +206,24 @@ export const callOptions = <const Name extends string>(name: Name) =>
     resume: withValue.resume,
     json: toggle("json", "Print the whole result as JSON"),
     verbose: toggle("verbose", "Report progress, logs and the server's stderr on stderr"),
+    login: toggle(
+      "login",
+      "Sign in when the server requires it, and store the tokens; without it, stored tokens are used"
+    ),
+    ...signInFlags,
     ...operands
   }).pipe(
     Command.withDescription("Calls a tool of an MCP server, or lists its tools."),
     Command.annotate(HelpText, help),
     Command.validate((line) => {
-      const { config, env, headers, resume, server, target, tool } = line
+      const { config, env, headers, login, resume, server, target, tool } = line
+      if (!login && isGiven(line)) return invalid("The options of a sign-in need --login, or the command skein login")
+      if (login && target?._tag === "Command" && config === undefined) {
+        return invalid("--login needs a server with a URL: a command has no sign-in")
+      }
+      if (login && hasAuthorization(headers)) {
+        return invalid("--login cannot be used with --header 'Authorization: …'")
+      }
       if (resume !== undefined && tool !== undefined) {
         return invalid(`--resume waits for a task and cannot call a tool: ${tool}`)
       }
@@ -234,17 +242,43 @@ export const callOptions = <const Name extends string>(name: Name) =>
       return target._tag === "Command" && hasHeaders
         ? invalid("--header needs a server with a URL: a command has no headers")
         : Effect.void
-    })
+    }),
+    Command.validate((line) => checkSignIn(line))
   )
 
 /** The invocation of a valid command line. */
 export const invocationOf = (
-  { config, server, target, ...line }: Omit<Invocation, "target"> & {
-    readonly config: string | undefined
-    readonly server: string | undefined
-    readonly target: Target | undefined
-  }
-): Invocation => ({ ...line, target: config === undefined ? target! : { _tag: "Configured", file: config, server } })
+  {
+    assumePkce,
+    clientId,
+    config,
+    issuer,
+    login,
+    noBrowser,
+    omitResource,
+    paste,
+    port,
+    redirectUri,
+    scopes,
+    server,
+    target,
+    ...line
+  }:
+    & Omit<Invocation, "target" | "signIn">
+    & SignInOptions
+    & {
+      readonly config: string | undefined
+      readonly login: boolean
+      readonly server: string | undefined
+      readonly target: Target | undefined
+    }
+): Invocation => ({
+  ...line,
+  target: config === undefined ? target! : { _tag: "Configured", file: config, server },
+  signIn: login
+    ? { assumePkce, clientId, issuer, noBrowser, omitResource, paste, port, redirectUri, scopes }
+    : undefined
+})
 
 /** The command, which loads the client only when it runs. */
 export const callCommand = <const Name extends string>(name: Name) =>

@@ -1,5 +1,5 @@
 /**
- * The part of the command line that `effect/cli` cannot parse.
+ * The part of the command line that `effect/cli` cannot parse, and parts of options that several commands have.
  *
  * `effect/cli` parses options anywhere in the line, up to the first `--`. Here the words of a server's command come
  * first, and the options among them belong to the server: in `skein-call --json node server.js --json -- add` the
@@ -7,6 +7,9 @@
  * to `<options> -- <server> <tool> <json>`, with the server as one word. After `--config` there are no words of a
  * server.
  */
+import * as CliError from "effect/cli/CliError"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
 
 const urlScheme = /^https?:\/\//i
 
@@ -99,3 +102,20 @@ export const normalize = (argv: ReadonlyArray<string>, valueOptions: ValueOption
     : divide(before.words, valueOptions)
   return [...before.options, ...after.options, "--", ...after.words]
 }
+
+/** Fails the parsing of a command line. The message names the option, and no value that can be a secret. */
+export const invalid = (message: string): Effect.Effect<never, CliError.ValidationError> =>
+  Effect.fail(new CliError.ValidationError({ message }))
+
+/** An option that may be repeated: the last one counts, so that a shell alias can set defaults. */
+export const last = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
+  Flag.map(Flag.atLeast(flag, 0), (values) => values.at(-1))
+
+/** An option without a value, which is `false` by default. */
+export const toggle = (name: string, description: string): Flag.Flag<boolean> =>
+  Flag.Boolean(name).pipe(
+    Flag.withoutNegation,
+    Flag.withDescription(description),
+    last,
+    Flag.map((value) => value ?? false)
+  )

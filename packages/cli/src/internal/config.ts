@@ -2,6 +2,7 @@
  * The servers of a configuration: lists them, and finds the one to connect to.
  */
 import type * as Client from "@skein/client/Client"
+import type { Credentials } from "@skein/client/Credentials"
 import * as NodeConfig from "@skein/client/NodeConfig"
 import type { PoolError } from "@skein/client/PoolError"
 import type { Entry, Input } from "@skein/client/ServerConfig"
@@ -35,8 +36,10 @@ const ask = (terminal: Terminal, input: Input): Effect.Effect<string | undefined
 /** The server of that name. */
 export const serverIn = (
   { file, server = "" }: { readonly file: string; readonly server: string | undefined },
-  { console, env, inputs, terminal, verbose }: {
+  { console, credentials, env, inputs, terminal, verbose }: {
     readonly console: Console
+    /** The credentials for a URL, if its headers do not authorize the requests. */
+    readonly credentials: (url: URL, headers: Readonly<Record<string, string>>) => Credentials["Service"] | undefined
     readonly env: Env
     readonly inputs: Readonly<Record<string, string>>
     readonly terminal: Terminal | undefined
@@ -54,7 +57,8 @@ export const serverIn = (
       env,
       input,
       servers: (name) => name === server,
-      stdio: () => ({ stderr: serverStderr(verbose, console) })
+      stdio: () => ({ stderr: serverStderr(verbose, console) }),
+      http: ({ headers, url }) => ({ credentials: credentials(new URL(url), headers) })
     })
     const [problem] = problems
     if (problem !== undefined) {

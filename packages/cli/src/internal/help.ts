@@ -33,17 +33,36 @@ const signature = ({ aliases, name, type }: FlagDoc): string => {
   return type === "boolean" ? names : `${names} ${type}`
 }
 
+/** The forms of a command line. */
+const usageOf = (doc: HelpDoc, path: string): ReadonlyArray<string> => {
+  const text = Option.getOrUndefined(Context.getOption(doc.annotations, HelpText))
+  return text === undefined ? [doc.usage] : text.usage.map((form) => `${path} ${form}`)
+}
+
+/** The text after the errors of a command line. The whole help would push the errors out of the terminal. */
+export const formatUsage = (doc: HelpDoc, commandPath: ReadonlyArray<string>): string => {
+  const path = commandPath.join(" ")
+  return `${usageOf(doc, path).map((form) => `  ${form}`).join("\n")}\n\n${path} --help lists the ${
+    doc.subcommands === undefined ? "options" : "commands"
+  }.`
+}
+
 /** The text of `--help`. */
 export const formatHelp = (doc: HelpDoc, commandPath: ReadonlyArray<string>): string => {
   const path = commandPath.join(" ")
   const text = Option.getOrUndefined(Context.getOption(doc.annotations, HelpText))
-  const usage = text === undefined ? [doc.usage] : text.usage.map((form) => `${path} ${form}`)
+  const usage = usageOf(doc, path)
   const flags = [...doc.flags, ...doc.inheritedFlags ?? [], ...doc.globalFlags ?? []]
     .map((flag) => [signature(flag), Option.getOrElse(flag.description, () => "")] as const)
   const column = 5 + Math.max(...flags.map(([term]) => term.length))
+  const commands = (doc.subcommands ?? []).flatMap(({ commands }) => commands)
+  const commandColumn = 4 + Math.max(...commands.map(({ name }) => name.length))
   return [
     doc.description,
     usage.map((form) => `  ${form}`).join("\n"),
+    commands.map(({ description, name, shortDescription }) =>
+      `  ${name}`.padEnd(commandColumn) + wrap(shortDescription ?? description, commandColumn)
+    ).join("\n"),
     flags.map(([term, description]) => `  ${term}`.padEnd(column) + wrap(description, column)).join("\n"),
     text === undefined ? "" : wrap(text.footer, 0)
   ].filter((part) => part !== "").join("\n\n") + "\n"
@@ -58,6 +77,12 @@ export const errorMessage = (error: CliError.NonShowHelpErrors): string => {
     }
     case "UnexpectedArgument":
       return `Unexpected arguments: ${error.arguments.join(" ")}`
+    case "UnknownSubcommand": {
+      const [suggestion] = error.suggestions
+      return `Unknown command ${error.subcommand}${suggestion === undefined ? "" : `; did you mean ${suggestion}?`}`
+    }
+    case "MissingArgument":
+      return `<${error.argument}> is required`
     case "InvalidValue":
       return error.kind === "flag" && error.value === ""
         ? `--${error.option} needs a value: ${error.expected}`

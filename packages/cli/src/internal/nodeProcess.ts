@@ -3,9 +3,12 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as UserDirectories from "effect/persistence/UserDirectories"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { sanitize } from "./format.ts"
-import { type Console, Process, type Terminal } from "./process.ts"
+import { CommandFailed, type Console, Process, type Terminal } from "./process.ts"
 
 // How long the command may take to end after a signal, in milliseconds: the process of a server is given 2 seconds to
 // end when its stdin closes, 2 after SIGTERM and 1 after SIGKILL.
@@ -81,3 +84,19 @@ export const nodeMain = (name: string, program: Effect.Effect<number, never, Pro
     process.stderr.write("", () => process.exit(status))
   })
 }
+
+/** The folder of the tokens, which may not exist yet: `~/.local/share/skein/tokens` on Linux. */
+export const tokenFolder: Effect.Effect<string, CommandFailed> = /* @__PURE__ */ Effect.suspend(() =>
+  UserDirectories.make().data("skein").pipe(
+    Effect.map((folder) => join(folder, "tokens")),
+    Effect.mapError(({ message }) =>
+      new CommandFailed({ exitCode: 3, report: `The folder for tokens was not found: ${message}` })
+    )
+  )
+)
+
+/** The folder of the tokens, if somebody has signed in on this computer. */
+export const usedTokenFolder: Effect.Effect<string | undefined, CommandFailed> = /* @__PURE__ */ Effect.map(
+  tokenFolder,
+  (folder) => existsSync(folder) ? folder : undefined
+)

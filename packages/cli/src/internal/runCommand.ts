@@ -13,7 +13,7 @@ import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Stdio from "effect/Stdio"
 import * as Terminal from "effect/Terminal"
 import { sanitize } from "./format.ts"
-import { errorMessage, formatHelp } from "./help.ts"
+import { errorMessage, formatHelp, formatUsage } from "./help.ts"
 import { type CommandFailed, type Console, Process, version } from "./process.ts"
 
 /** The exit code for a command line that is not valid. */
@@ -52,7 +52,7 @@ const presenter = (name: string, { print, warn }: Console): CliOutput.Presenter 
         return print(formatHelp(event.helpDoc, event.commandPath))
       case "InvalidInvocation": {
         const errors = event.errors.map((error) => sanitize(`${name}: ${errorMessage(error)}`))
-        return Effect.sync(() => warn(`${errors.join("\n")}\n\n${formatHelp(event.helpDoc, event.commandPath)}`))
+        return Effect.sync(() => warn(`${errors.join("\n")}\n\n${formatUsage(event.helpDoc, event.commandPath)}`))
       }
       case "Version":
         return print(`${event.name} ${event.version}`)

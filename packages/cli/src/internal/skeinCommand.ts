@@ -1,0 +1,116 @@
+/**
+ * The program `skein` and its commands. A further command is one more entry of {@link skeinCommand}.
+ */
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import { callCommand, valueOptions } from "./callCommand.ts"
+import { invalid, isUrl, normalize, toggle } from "./commandLine.ts"
+import { HelpText } from "./help.ts"
+import { checkSignIn, signInFlags, type SignInOptions } from "./signInOptions.ts"
+
+/** A parsed command line of `logout` or `whoami`. */
+export interface AccountLine {
+  readonly url: URL
+  readonly json: boolean
+}
+
+/** A parsed command line of `login`. */
+export interface LoginLine extends AccountLine, SignInOptions {}
+
+const url = Argument.String("url").pipe(
+  Argument.withDescription("The URL of the MCP server"),
+  Argument.mapEffect((text) => {
+    if (!isUrl(text) || !URL.canParse(text)) {
+      const scheme = /^(localhost|127\.|\[::1\])/.test(text) ? "http" : "https"
+      const meant = /^[\w.-]+(:\d+)?\/|^[\w.-]+\.\w+(:\d+)?$/.test(text) ? `; did you mean ${scheme}://${text}?` : ""
+      return invalid(`<url> must be the http or https URL of an MCP server: ${JSON.stringify(text)}${meant}`)
+    }
+    const url = new URL(text)
+    return url.username === "" && url.password === ""
+      ? Effect.succeed(url)
+      : invalid("<url> must not contain a user name and a password")
+  })
+)
+
+const json = toggle("json", "Print the result as JSON")
+
+const store = "Tokens are stored in files that only you can read, and skein call uses them."
+
+const load = Effect.promise(() => import("./accounts.ts"))
+
+/** `skein login`. */
+export const loginOptions = Command.make("login", { url, ...signInFlags, json }).pipe(
+  Command.withShortDescription("Sign in to an MCP server"),
+  Command.withDescription(
+    `Signs in to an MCP server with the browser, and stores the tokens for skein call.`
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] <url>"],
+    footer:
+      `${store} In a shell without a browser (SSH, a container) the URL is printed, and you paste the address that ` +
+      "your browser goes to after the sign-in. Exit codes: 0 signed in, 2 invalid command line, 3 nobody signed in or a " +
+      "server was not reached, 4 a server refused, 130 interrupted."
+  }),
+  Command.validate((line) => checkSignIn(line))
+)
+
+export const loginCommand = Command.withHandler(
+  loginOptions,
+  (line) => Effect.flatMap(load, ({ login }) => login(line))
+)
+
+/** `skein logout`. */
+export const logoutOptions = Command.make("logout", { url, json }).pipe(
+  Command.withShortDescription("Sign out: revoke the tokens for a server and delete them"),
+  Command.withDescription(
+    "Revokes the tokens for an MCP server, where its authorization server supports that, and deletes them."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] <url>"],
+    footer: "Exit codes: 0 signed out, or nobody was signed in; 2 invalid command line, 3 the store could not be used."
+  })
+)
+
+export const logoutCommand = Command.withHandler(
+  logoutOptions,
+  (line) => Effect.flatMap(load, ({ logout }) => logout(line))
+)
+
+/** `skein whoami`. */
+export const whoamiOptions = Command.make("whoami", { url, json }).pipe(
+  Command.withShortDescription("Show the sign-in at a server: issuer, person, scopes, expiry"),
+  Command.withDescription(
+    "Shows the sign-in at an MCP server: its issuer, its scopes, and when it expires. Never a token."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] <url>"],
+    footer:
+      "Nothing is sent to a server. The person is shown if the issuer has told it, as most do for the scope openid. " +
+      "Exit codes: 0 signed in, 1 not signed in or expired, 2 invalid command line, " +
+      "3 the store could not be used."
+  })
+)
+
+export const whoamiCommand = Command.withHandler(
+  whoamiOptions,
+  (line) => Effect.flatMap(load, ({ whoami }) => whoami(line))
+)
+
+export const skeinCommand = Command.make("skein").pipe(
+  Command.withDescription("Signs in to MCP servers and calls their tools from a shell."),
+  Command.annotate(HelpText, {
+    usage: ["<command> [options]"],
+    footer: "skein <command> --help describes a command."
+  }),
+  Command.withSubcommands([
+    callCommand("call").pipe(Command.withShortDescription("Call a tool of a server, or list its tools")),
+    loginCommand,
+    logoutCommand,
+    whoamiCommand
+  ])
+)
+
+/** Rewrites the arguments of the process for `effect/cli`: those of `call` contain the command line of a server. */
+export const skeinArguments = ([command, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> =>
+  command === undefined ? [] : [command, ...command === "call" ? normalize(rest, valueOptions) : rest]

@@ -1,0 +1,195 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Command from "effect/cli/Command"
+import * as Effect from "effect/Effect"
+import { callOptions, type Invocation, invocationOf } from "../src/internal/callCommand.ts"
+import { Process } from "../src/internal/process.ts"
+import { runCommand } from "../src/internal/runCommand.ts"
+import { signInValueOptions } from "../src/internal/signInOptions.ts"
+import {
+  type AccountLine,
+  type LoginLine,
+  loginOptions,
+  logoutOptions,
+  skeinArguments,
+  skeinCommand,
+  whoamiOptions
+} from "../src/internal/skeinCommand.ts"
+
+/** Runs the command line with handlers that record it. */
+const run = (...argv: ReadonlyArray<string>) => {
+  let line: LoginLine | AccountLine | Invocation | undefined
+  let [out, err] = ["", ""]
+  const record = (parsed: LoginLine | AccountLine | Invocation) => Effect.sync(() => void (line = parsed))
+  const recording = Command.make("skein").pipe(Command.withSubcommands([
+    Command.withHandler(callOptions("call"), (parsed) => record(invocationOf(parsed))),
+    Command.withHandler(loginOptions, record),
+    Command.withHandler(logoutOptions, record),
+    Command.withHandler(whoamiOptions, record)
+  ]))
+  const process = {
+    env: {},
+    console: {
+      print: (text: string) => Effect.sync(() => void (out += text)),
+      warn: (text: string) => void (err += `${text}\n`)
+    },
+    terminal: undefined
+  }
+  const code = Effect.runSync(Effect.provideService(runCommand(recording, skeinArguments(argv)), Process, process))
+  return { code, err, line, out }
+}
+
+const parsed = (...argv: ReadonlyArray<string>): LoginLine => {
+  const { code, err, line } = run(...argv)
+  assert.deepStrictEqual([code, err], [0, ""])
+  return line as LoginLine
+}
+
+/** The message about a command line that is not valid. */
+const wrong = (...argv: ReadonlyArray<string>): string => {
+  const { code, err, line, out } = run(...argv)
+  assert.deepStrictEqual([code, line, out], [2, undefined, ""])
+  return /^skein: ([^]*?)\n\n/.exec(err)?.[1] ?? assert.fail(err)
+}
+
+const url = "https://tea.example/mcp"
+const none = {
+  assumePkce: false,
+  clientId: undefined,
+  issuer: undefined,
+  noBrowser: false,
+  omitResource: false,
+  paste: false,
+  port: undefined,
+  redirectUri: undefined,
+  scopes: undefined
+}
+
+describe("the command line of skein", () => {
+  it("takes the URL of a server, before or after the options", () => {
+    for (const command of ["login", "logout", "whoami"]) {
+      for (const argv of [[command, url, "--json"], [command, "--json", url]]) {
+        const { json, url: to } = parsed(...argv)
+        assert.deepStrictEqual([json, to.href], [true, url])
+      }
+      assert.isFalse(parsed(command, url).json)
+    }
+  })
+
+  it("takes the options for a server that departs from the specification", () => {
+    const { assumePkce, omitResource } = parsed("login", "--omit-resource", url, "--assume-pkce")
+    assert.deepStrictEqual([assumePkce, omitResource], [true, true])
+    const { line } = run("call", "--login", "--assume-pkce", url, "brew")
+    assert.deepInclude((line as Invocation).signIn, { assumePkce: true, omitResource: false })
+    assert.match(wrong("call", "--omit-resource", url, "brew"), /--login/)
+  })
+
+  it("takes the options of a sign-in", () => {
+    const { json: _, url: __, ...options } = parsed("login", url)
+    assert.deepStrictEqual(options, none)
+    const client = ["--client-id", "tea", "--issuer", "https://login.example", "--redirect-uri", "http://localhost/cb"]
+    const { clientId, issuer, port, redirectUri, scopes } = parsed(
+      "login",
+      ...client,
+      "--scope",
+      "a  b:c",
+      "--port=80",
+      url
+    )
+    assert.deepStrictEqual([clientId, issuer, redirectUri, scopes, port], [
+      "tea",
+      "https://login.example",
+      "http://localhost/cb",
+      ["a", "b:c"],
+      80
+    ])
+    assert.isTrue(parsed("login", url, "--paste").paste)
+    assert.isTrue(parsed("login", url, "--no-browser").noBrowser)
+  })
+
+  it("takes a call, whose server has words of its own, with --login or without", () => {
+    const command = run("call", "--json", "node", "server.js", "--json", "--login", "add", "{\"a\":1}")
+      .line as Invocation
+    assert.deepStrictEqual(command.target, {
+      _tag: "Command",
+      command: "node",
+      args: ["server.js", "--json", "--login"]
+    })
+    assert.deepStrictEqual([command.json, command.tool, command.args, command.signIn], [
+      true,
+      "add",
+      { a: 1 },
+      undefined
+    ])
+    const login = run("call", "--login", "--port", "8400", "--scope", "a b", url, "add").line as Invocation
+    assert.deepStrictEqual([login.tool, login.signIn], ["add", { ...none, port: 8400, scopes: ["a", "b"] }])
+    assert.isUndefined((run("call", url).line as Invocation).signIn)
+    const configured = run("call", "--config", "mcp.json", "--login", "--server", "tea", "add").line as Invocation
+    assert.deepStrictEqual(configured.signIn, none)
+  })
+
+  it("reports what is wrong", () => {
+    for (const command of ["login", "logout", "whoami"]) {
+      assert.include(wrong(command), "<url> is required")
+      for (const bad of ["tea.example", "file:///etc/passwd", "https://", "node server.js"]) {
+        assert.include(wrong(command, bad), "must be the http or https URL of an MCP server")
+      }
+      assert.include(wrong(command, "tea.example"), "; did you mean https://tea.example?")
+      assert.include(wrong(command, "localhost:3000/mcp"), "; did you mean http://localhost:3000/mcp?")
+      assert.strictEqual(
+        run(command).err,
+        `skein: <url> is required\n\n  skein ${command} [options] <url>\n\nskein ${command} --help lists the options.\n`
+      )
+      assert.include(wrong(command, "https://user:planted@tea.example"), "must not contain a user name and a password")
+      assert.include(wrong(command, url, "--what"), "Unknown option --what")
+    }
+    assert.include(wrong("login", "--client-id", "tea", url), "--client-id needs --issuer")
+    assert.include(wrong("login", "--issuer", "https://x", url), "--issuer needs --client-id")
+    assert.include(wrong("login", "--redirect-uri", "http://x", url), "--redirect-uri needs --client-id")
+    assert.include(wrong("login", "--paste", "--no-browser", url), "exclude each other")
+    assert.include(wrong("login", "--paste", "--port", "80", url), "--port cannot be used with --paste")
+    for (const port of ["0", "65536", "-1", "x", "1.5", ""]) {
+      assert.include(wrong("login", `--port=${port}`, url), "--port")
+    }
+    for (const scope of ["", " ", "a\"b", "ä", "a\nb"]) assert.include(wrong("login", "--scope", scope, url), "--scope")
+    assert.include(wrong("call", "--paste", url), "need --login")
+    assert.include(wrong("call", "--login", "node", "server.js"), "--login needs a server with a URL")
+    assert.include(wrong("call", "--login", "--header", "authorization: x", url), "cannot be used with --header")
+    assert.include(wrong("call", "--login", "--client-id", "tea", url), "--client-id needs --issuer")
+    assert.include(wrong("lgoin", url), "Unknown command lgoin; did you mean login?")
+    assert.include(wrong("--what"), "Unknown option --what")
+  })
+
+  it("has no option for a secret: arguments are visible to other users", () => {
+    assert.include(wrong("login", "--client-secret", "planted", url), "Unknown option --client-secret")
+    assert.include(run("login", "--help").out, "SKEIN_CLIENT_SECRET")
+  })
+
+  it("shows the commands, and the help of each one", () => {
+    const help = (...argv: ReadonlyArray<string>): string => {
+      let out = ""
+      const process = {
+        env: {},
+        console: {
+          print: (text: string) => Effect.sync(() => void (out += text)),
+          warn: (text: string) => assert.fail(text)
+        },
+        terminal: undefined
+      }
+      const shown = runCommand(skeinCommand, skeinArguments(argv))
+      assert.strictEqual(Effect.runSync(Effect.provideService(shown, Process, process)), 0)
+      for (const line of out.split("\n")) assert.isAtMost(line.length, 120)
+      return out
+    }
+    for (const argv of [[], ["--help"], ["-h"]]) {
+      const out = help(...argv)
+      for (const command of ["call", "login", "logout", "whoami"]) {
+        assert.match(out, new RegExp(`^  ${command} +[A-Z]`, "m"))
+      }
+    }
+    for (const command of ["login", "logout", "whoami"]) {
+      assert.include(help(command, "--help"), `\n\n  skein ${command} [options] <url>\n\n`)
+    }
+    for (const option of signInValueOptions) assert.match(help("login", "--help"), new RegExp(`^  --${option} <`, "m"))
+    assert.include(help("call", "--help"), "\n  skein call [options] <url> [<tool> [<json>]]\n")
+  })
+})
