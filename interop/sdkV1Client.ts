@@ -21,7 +21,7 @@ import type {
  * Replaces the revision in `initialize`, since the SDK always requests its newest one. Returns a function for the
  * negotiated revision.
  */
-const requestRevision = (transport: Transport, revision: string | undefined): () => string | undefined => {
+export const requestRevision = (transport: Transport, revision: string | undefined): () => string | undefined => {
   let agreed: string | undefined
   const send = transport.send.bind(transport)
   const set = transport.setProtocolVersion?.bind(transport)

@@ -16,7 +16,7 @@ import type {
 
 const modern = "2026-07-28"
 
-const revisionOptions = (revision: Revision | "auto" | undefined): Sdk.ClientOptions =>
+export const revisionOptions = (revision: Revision | "auto" | undefined): Sdk.ClientOptions =>
   revision === undefined
     ? {}
     : revision === "auto"

@@ -22,16 +22,19 @@ const isInstalled = (name: string): boolean =>
   json(join(folderOf(name), "package.json"))["version"] === pinned[name]!.replace(/^npm:.+@/, "")
 
 /**
- * The reason to skip the tests: packages are missing or have other versions. With `CI` set, a missing installation is an
- * error instead.
+ * The reason to skip the tests: some of these packages are missing or have other versions. With `CI` set, a missing
+ * installation is an error instead.
  */
-export const missing = ((): string | undefined => {
-  const absent = Object.keys(pinned).filter((name) => !isInstalled(name))
+export const missingOf = (names: ReadonlyArray<string>): string | undefined => {
+  const absent = names.filter((name) => !isInstalled(name))
   if (absent.length === 0) return undefined
   const message = `${absent.length} published packages are not installed (${absent[0]}, …): run npm run published`
   if (process.env["CI"] !== undefined) throw new Error(message)
   return message
-})()
+}
+
+/** The reason to skip the tests that need all packages. */
+export const missing = missingOf(Object.keys(pinned))
 
 /** The path of a file of an installed package: by default its program, the first one of its `bin`. */
 export const program = (name: string, file?: string): string => {

@@ -101,7 +101,7 @@ describe("skein-call · invalid arguments and servers", () => {
   it("exits with 2 and prints the usage for invalid arguments", async () => {
     const { code, err, out } = await run("https://example.com/mcp", "add", "{")
     expect([code, out]).toEqual([2, ""])
-    expect(err).toMatch(/^skein-call: The tool's arguments are not valid JSON.*\n\nCalls a tool/)
+    expect(err).toMatch(/^skein-call: The tool's arguments are not valid JSON.*\n\n  skein-call \[options\]/)
     expect((await run("--help")).out).toMatch(/^Calls a tool/)
   })
 
