@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { browser } from "../packages/auth/test/proxy/chromium.ts"
 import * as Chromium from "../packages/client/test/browser/chromium.ts"
 import * as kit from "./testKit.ts"
 
@@ -83,6 +84,39 @@ describe("npm run page", () => {
         })
         yield* Effect.promise(() => teaHouse.until(/tools\/call brew .* cancelled/))
         expect((yield* Effect.promise(() => fetch(`${origin}/none`))).status).toBe(404)
+      })
+  )
+
+  it.live.skipIf(chromium === undefined)(
+    "signs the user in where the tea house requires it, stays signed in after a reload, and signs out",
+    () =>
+      Effect.gen(function*() {
+        const port = String(yield* kit.freePort)
+        const teaHouse = yield* kit.start(kit.program("tour/main.ts", "--auth", "--port", port))
+        const url = yield* kit.urlOf(teaHouse)
+        const server = yield* kit.start(kit.program("browser/main.ts", "--port", "0", "--server", url))
+        const href = (yield* Effect.promise(() => server.until(/http:\/\/\S+\n/))).trim()
+        const open = yield* browser(chromium!)
+        yield* Effect.promise(async () => {
+          const tab = await open()
+          const text = (id: string) => `document.getElementById("${id}").textContent`
+          await tab.goto(href)
+          await tab.until(`${text("status")}.startsWith("The server requires a sign-in at 127.0.0.1:")`)
+          expect(await tab.evaluate("document.getElementById(\"signOut\").hidden")).toBe(true)
+          await tab.evaluate("document.getElementById(\"signIn\").click()")
+          await tab.press("ada")
+          await tab.press("allow")
+          const connected = `${text("status")}.startsWith("Connected to \\"The tea house\\"")`
+          await tab.until(connected)
+          // The code is not in the address, which is loaded again.
+          expect(await tab.evaluate("location.href")).toBe(href)
+          await tab.evaluate("window.isOldPage = true; location.reload()")
+          await tab.until(`window.isOldPage === undefined && ${connected}`)
+          expect(await tab.evaluate("location.href")).toBe(href)
+          await tab.until("!document.getElementById(\"signOut\").hidden")
+          await tab.evaluate("document.getElementById(\"signOut\").click()")
+          await tab.until(`${text("status")}.startsWith("The server requires a sign-in")`)
+        })
       })
   )
 })

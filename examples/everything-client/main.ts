@@ -3,7 +3,8 @@
  *
  * The official conformance suite sets two environment variables. `MCP_CONFORMANCE_SCENARIO` names the program to run
  * instead, see `scenarios.ts`. `MCP_CONFORMANCE_PROTOCOL_VERSION` is the only revision to offer; without it the
- * revision is negotiated. `--fetch` uses `fetch`, as in a browser, instead of `node:http`.
+ * revision is negotiated. The client signs in at a server that requires it, see `authorization.ts`. `--fetch` uses
+ * `fetch`, as in a browser, instead of `node:http`.
  *
  * Exits with 0 on success, 1 on a failure, and 2 on wrong arguments.
  */
@@ -14,9 +15,10 @@ import * as Revision from "@skein/protocol/Revision"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
 import { commandLine, usageError } from "../commandLine.ts"
+import { credentials } from "./authorization.ts"
 import { explore } from "./explore.ts"
 import { RequestHandlers } from "./requestHandlers.ts"
-import { scenarios } from "./scenarios.ts"
+import { programOf } from "./scenarios.ts"
 
 const usage = "npm run -s everything-client -- [--fetch] <url>"
 const wrong = (message: string): never => usageError(usage, message)
@@ -27,12 +29,16 @@ const { positionals: [url = wrong("missing URL"), ...more], values } = commandLi
 if (more.length > 0 || !URL.canParse(url)) wrong("expected one valid URL")
 
 const { MCP_CONFORMANCE_PROTOCOL_VERSION: version, MCP_CONFORMANCE_SCENARIO: scenario } = process.env
-const program = scenario === undefined ? explore : scenarios[scenario] ?? wrong(`unknown scenario: ${scenario}`)
+const program = scenario === undefined ? explore : programOf(scenario) ?? wrong(`unknown scenario: ${scenario}`)
 const revisions = version === undefined ? Revision.all : Revision.all.filter((revision) => revision === version)
 if (revisions.length === 0) wrong(`unknown revision: ${version}`)
 
-const transport = values.fetch ? Http.transport({ url }) : NodeHttp.transport({ url })
-const client = Client.make(transport, { info: { name: "everything-client", version: "1.0.0" }, revisions })
+const makeTransport = values.fetch ? Http.transport : NodeHttp.transport
+const info = { name: "everything-client", version: "1.0.0" }
+const client = Effect.flatMap(
+  credentials,
+  (credentials) => Client.make(makeTransport({ url, credentials }), { info, revisions })
+)
 
 Effect.flatMap(client, program).pipe(
   Effect.scoped,
@@ -42,5 +48,9 @@ Effect.flatMap(client, program).pipe(
   Effect.runPromise
 ).catch((error: unknown) => {
   console.error(error instanceof Error ? `${error.name}: ${error.message}` : error)
+  // Why a sign-in failed.
+  if (error instanceof Error && error.cause instanceof Error) {
+    console.error(`${error.cause.name}: ${error.cause.message}`)
+  }
   process.exitCode = 1
 })

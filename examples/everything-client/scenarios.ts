@@ -1,5 +1,6 @@
 /**
- * One program for each scenario of the official conformance suite, except authorization.
+ * One program for each scenario of the official conformance suite, and one for all scenarios of authorization: the client
+ * signs in by itself.
  *
  * The programs are short, since the client does most of the work: it fills in the defaults of forms, resumes streams,
  * sets headers, and repeats calls with the requested input.
@@ -18,6 +19,13 @@ const ping: Program = (client) => client.ping()
 /** Lists the tools, then calls the given ones. */
 const listAndCall = (...names: ReadonlyArray<string>): Program => (client) =>
   Effect.andThen(client.listTools(), Effect.forEach(names, (name) => callTool(client, name), { discard: true }))
+
+/** Lists the tools and calls each of them, which may require more scopes. */
+const callAll: Program = (client) =>
+  Effect.flatMap(
+    client.listTools(),
+    Effect.forEach((tool) => callTool(client, tool.name, sampleArguments(tool.inputSchema)), { discard: true })
+  )
 
 export const scenarios: { readonly [scenario: string]: Program } = {
   // The servers of these scenarios offer nothing, so the client would refuse any other request.
@@ -50,12 +58,7 @@ export const scenarios: { readonly [scenario: string]: Program } = {
       for (const { arguments: args, name } of yield* toolCalls) yield* callTool(client, name, args)
     }),
 
-  // Calls every listed tool.
-  "http-invalid-tool-headers": (client) =>
-    Effect.flatMap(
-      client.listTools(),
-      Effect.forEach((tool) => callTool(client, tool.name, sampleArguments(tool.inputSchema)), { discard: true })
-    ),
+  "http-invalid-tool-headers": callAll,
 
   "json-schema-ref-no-deref": (client) => client.listTools(),
 
@@ -64,4 +67,10 @@ export const scenarios: { readonly [scenario: string]: Program } = {
       const schema = tools.find(({ name }) => name === "json_schema_2020_12_tool")?.inputSchema
       return callTool(client, "json_schema_echo", { schema })
     })
+}
+
+/** The program of a scenario. This client does not request skills, as their extension allows. */
+export const programOf = (scenario: string): Program | undefined => {
+  if (scenario.startsWith("auth/")) return callAll
+  return scenario.startsWith("sep-2640-client-") ? ping : scenarios[scenario]
 }

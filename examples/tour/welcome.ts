@@ -9,6 +9,7 @@ import * as McpServer from "@skein/server/McpServer"
 import * as Effect from "effect/Effect"
 import { join } from "node:path"
 import { styleText } from "node:util"
+import type { Auth } from "./auth.ts"
 
 /** A request of revision 2026-07-28, which needs no session, so that curl can send it. */
 const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{
@@ -40,12 +41,41 @@ export const commands = (url: string) => ({
     `-d '${body}'`
   ].join(" \\\n  "),
   page: `npm run page -- --server ${url}`,
+  login: `npm run -s skein -- login ${url}`,
+  loggedIn: `npm run -s skein -- call ${url} greet '{"name":"Ada"}'`,
   task: `npm run -s call -- --verbose ${url} cater '{"guests":14,"tea":"oolong"}'`
 })
 
 const print = (text: string) => Effect.sync(() => console.log(text))
 const heading = (text: string): string => styleText(["bold", "cyan"], text)
 const gray = (text: string): string => styleText("gray", text)
+
+/** The part about guests who sign in. */
+const signIn = (url: string, { issuer, users }: Auth): string => {
+  const { claude, code, codex, gemini, inspector, loggedIn, login, page } = commands(url)
+  return `
+${heading("Tea house MCP server:")}  ${url}
+${heading("Authorization server:")}  ${issuer}
+
+${gray(`Guests must sign in, as ${users.join(" or ")}. There are no passwords. Sign in from a shell, and call a tool:`)}
+${login}
+${loggedIn}
+
+${gray("Or add the server to Claude Code, Codex, Gemini CLI or VS Code. They open a browser to sign in:")}
+${claude}
+${codex}
+${gemini}
+${code}
+
+${gray("Or sign in on a web page, from a second shell:")}
+${page}
+
+${gray("Without a token it answers 401 with the address of its metadata. The MCP Inspector shows this:")}
+${inspector}
+
+${gray("Requests are logged below. This program sends the first ones in memory, where nobody needs a token:")}
+`
+}
 
 const introduction = (url: string, storage: string): string => {
   const { claude, code, codex, codexToml, curl, cursor, gemini, inspector, mcpServers, page, task, vsCode } = commands(
@@ -121,10 +151,14 @@ const firstRequests = Effect.all([
 
 /**
  * Prints the introduction and never ends. When the server shuts down, it prints a last line. `storage` describes the
- * task storage.
+ * task storage. With `auth` the guests must sign in.
  */
-export const welcome = (url: string, storage: string): Effect.Effect<never, never, McpServer.McpServer> =>
-  print(introduction(url, storage)).pipe(
+export const welcome = (
+  url: string,
+  storage: string,
+  auth: Auth | undefined
+): Effect.Effect<never, never, McpServer.McpServer> =>
+  print(auth === undefined ? introduction(url, storage) : signIn(url, auth)).pipe(
     Effect.andThen(Effect.orDie(firstRequests)),
     Effect.andThen(print(ready)),
     Effect.andThen(Effect.never),
