@@ -24,6 +24,8 @@ const mayImportLess: ReadonlyArray<{
   readonly name: string
   readonly files: ReadonlyArray<string>
   readonly packages: ReadonlyArray<string>
+  /** The packages whose types alone they may import. They may import the package's own public modules as types only, too. */
+  readonly types?: ReadonlyArray<string>
   /** Whether they may use Node. */
   readonly node: boolean
 }> = [
@@ -32,7 +34,7 @@ const mayImportLess: ReadonlyArray<{
     name: "auth",
     files: [
       "{OAuth,OAuthError,Grant,SignIn,WebSignIn,Outbound}.ts",
-      "{TokenStore,SqlTokenStore,KeyValueTokenStore,BrowserTokenStore,EncryptedTokenStore}.ts",
+      "{TokenStore,TokenStoreError,SqlTokenStore,KeyValueTokenStore,BrowserTokenStore,EncryptedTokenStore}.ts",
       "internal/oauth/**/*.ts"
     ],
     packages: ["protocol", "runtime", "client"],
@@ -40,14 +42,24 @@ const mayImportLess: ReadonlyArray<{
   },
   {
     name: "auth",
-    files: ["{Loopback,PasteSignIn,FileTokenStore}.ts", "internal/node/**/*.ts"],
+    files: ["{Loopback,PasteSignIn,FileTokenStore,NodeOutbound}.ts", "internal/node/**/*.ts"],
     packages: ["protocol", "runtime", "client"],
     node: true
   },
   {
     name: "auth",
-    files: ["{Protect,Scopes,TokenVerifier,RequestVerifier,ReplayStore}.ts", "internal/protect/**/*.ts"],
+    files: ["{Protect,Scopes,TokenVerifier,RequestVerifier,ReplayStore,SqlReplayStore}.ts", "internal/protect/**/*.ts"],
     packages: ["protocol", "runtime", "server"],
+    node: false
+  },
+  // For both sides.
+  { name: "auth", files: ["internal/{cipher,web}.ts"], packages: ["protocol", "runtime"], node: false },
+  // Values for both sides: they import the types of either package, and load neither.
+  {
+    name: "auth",
+    files: ["{Providers,Secret}.ts", "internal/providers/**/*.ts"],
+    packages: ["protocol", "runtime"],
+    types: ["client", "server"],
     node: false
   },
   {
@@ -115,6 +127,15 @@ const node: Pattern = {
   message: "Only the modules that oxlint.config.ts lists in mayUseNode may import Node's modules."
 }
 
+/** Imports that are for types only: of some packages, and of the public modules beside a module. */
+const typesOnly = (packages: ReadonlyArray<string>): ReadonlyArray<Pattern> => [
+  {
+    regex: `^@skein/(${packages.join("|")})/|^(\\./|(\\.\\./)+)[A-Z]\\w*\\.ts$`,
+    message: "This module serves both sides: it may import their types only.",
+    allowTypeImports: true
+  }
+]
+
 const restrict = (
   name: string,
   files: ReadonlyArray<string>,
@@ -136,8 +157,14 @@ const importRules = Object.keys(mayImport).flatMap((name) => {
     restrict(name, ["**/*.ts"], [node]),
     ...(withTypes === undefined ? [] : [restrict(name, withTypes, [{ ...node, allowTypeImports: true }])]),
     ...(withNode === undefined ? [] : [restrict(name, withNode, [])]),
-    ...mayImportLess.filter((less) => less.name === name).map(({ files, node: mayUseNode, packages }) =>
-      restrict(name, files, mayUseNode ? [] : [node], packages)
+    ...mayImportLess.filter((less) => less.name === name).map(
+      ({ files, node: mayUseNode, packages, types }) =>
+        restrict(
+          name,
+          files,
+          [...mayUseNode ? [] : [node], ...types === undefined ? [] : typesOnly(types)],
+          [...packages, ...types ?? []]
+        )
     )
   ]
 })

@@ -12,13 +12,21 @@ const long = [
   "packages/server/test/{input/RandomHandlers,http/process,http/attacks/totals,http/attacks/unread}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
   "packages/protocol/test/hostile/*.test.ts",
+  "packages/auth/test/oauth/Browser.test.ts",
+  "packages/auth/test/protect/PostgresReplayStore.test.ts",
+  "packages/auth/test/hostile/Documents.test.ts",
+  "packages/auth/test/proxy/{Chromium,Postgres,Tasks}.test.ts",
+  "packages/auth/test/signin/{chromium,webProcesses}.test.ts",
+  "packages/cli/test/signIn.test.ts",
+  "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Replays,Takeover}.test.ts",
   "packages/tasks/test/{protocol/Shutdown,hostile/Names}.test.ts",
   "docs/test/tasksMachines.test.ts",
-  "interop/test/{allPairsStdio,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
-  "examples/{everythingClient,npmScripts,sqlite,tourTasks}.test.ts",
-  "scripts/{fuzz/fuzz,soak/soak}.test.ts"
+  "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
+  "examples/{everythingClient,npmScripts,sqlite,tour,tourTasks}.test.ts",
+  "packages/sql/test/PgClient.test.ts",
+  "scripts/{conformance/judgeClient,fuzz/fuzz,soak/soak}.test.ts"
 ]
 
 // Test files with a process of their own: they measure their process, or import programs with global state.

@@ -51,8 +51,8 @@ const mayRunCode = (expression: NodePath): boolean => {
 }
 
 /** Whether the node is a class with a static block. A bundler never drops such a class. */
-const hasStaticBlock = (path: NodePath<t.Node | null | undefined>): path is NodePath<t.ClassExpression> =>
-  path.isClassExpression() && path.node.body.body.some((member) => t.isStaticBlock(member))
+const hasStaticBlock = (path: NodePath<t.Node | null | undefined>): path is NodePath<t.Class> =>
+  path.isClass() && path.node.body.body.some((member) => t.isStaticBlock(member))
 
 /**
  * Turns `const a = 4 * 1024` into `4096`, and `const a = f({ ...b })` into a pure call, `const a = (() => f({ ...b
@@ -84,10 +84,16 @@ const wrapImpure: PluginObj = {
         VariableDeclarator: (path) => {
           const init = path.get("init")
           const { id } = path.node
-          if (!hasStaticBlock(init) || !t.isIdentifier(id)) return wrap(init)
+          if (!hasStaticBlock(init) || !init.isClassExpression() || !t.isIdentifier(id)) return wrap(init)
           // Inside the function the class would lose the name that the variable gives it.
           init.node.id ??= t.identifier(id.name)
           inCall(init, init.node)
+        },
+        ClassDeclaration: (path) => {
+          const { id } = path.node
+          if (!hasStaticBlock(path) || !t.isIdentifier(id)) return
+          const expression = t.toExpression(path.node)
+          path.replaceWith(t.variableDeclaration("const", [t.variableDeclarator(t.cloneNode(id), expression)]))
         },
         Class: (path) => wrap(path.get("superClass")),
         ClassProperty: (path) => {

@@ -90,6 +90,19 @@ describe("the linter", () => {
     expect(broken("packages/auth/src/DevServer.ts", uses("@skein/server/A") + uses("@skein/client/A"))).toEqual([])
   })
 
+  it("rejects an import of either side in the presets of auth, except of its types", () => {
+    for (
+      const [module, beside] of [["Providers", "./OAuth.ts"], ["internal/providers/a", "../../Protect.ts"]] as const
+    ) {
+      for (const path of ["@skein/client/A", "@skein/server/A", beside]) {
+        const text = uses(path)
+        expect(broken(`packages/auth/src/${module}.ts`, text), `${module}: ${path}`).toEqual(imports)
+        expect(broken(`packages/auth/src/${module}.ts`, `import type { A } from "${path}"\nexport type B = A\n`))
+          .toEqual([])
+      }
+    }
+  })
+
   it("allows an import of a module of a package below", () => {
     for (const name of ["server", "client"]) {
       expect(broken(`packages/${name}/src/A.ts`, uses("@skein/protocol/A") + uses("@skein/runtime/A"))).toEqual([])

@@ -94,7 +94,9 @@ const smoke = (project: string, tarballs: ReadonlyArray<string>): number => {
   )
   run(project, process.execPath, "smoke.mjs")
   // publint checks that the file of `bin` exists, not that it runs.
-  run(project, process.execPath, "node_modules/@skein/cli/dist/bin/skein-call.js", "--help")
+  for (const name of ["skein", "skein-call"]) {
+    run(project, process.execPath, `node_modules/@skein/cli/dist/bin/${name}.js`, "--help")
+  }
   // Without skipLibCheck, the compiler checks all declarations, those of the tarballs included.
   writeFileSync(join(project, "types.ts"), modules.map((name, at) => `export * as m${at} from "${name}"\n`).join(""))
   const options = ["--module", "nodenext", "--target", "es2023", "--strict", "--exactOptionalPropertyTypes"]

@@ -5,8 +5,8 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
-import { scenarios } from "../../examples/everything-client/scenarios.ts"
-import { planSelection, quoted, runOne, selections } from "./judgeClient.ts"
+import { programOf, scenarios } from "../../examples/everything-client/scenarios.ts"
+import { clientCommand, distinct, planSelection, quoted, refusals, runOne, selections } from "./judgeClient.ts"
 import { runSuite } from "./suite.ts"
 import { type Check, isPassed, type Scenario } from "./report.ts"
 
@@ -16,59 +16,89 @@ const errors = ({ checks }: Scenario): ReadonlyArray<string | undefined> =>
   typeof checks === "string"
     ? [checks]
     : checks.filter(({ status }: Check) => status === "FAILURE").map((check) => check.errorMessage)
-const one = { name: "tools_call", scored: true }
+const one = { name: "tools_call", scored: true, revision: "2026-07-28" }
 
 const plans = Promise.all(selections.map(planSelection))
 
 describe("judging the client", () => {
-  it("runs all scenarios except authorization, and lists those", async () => {
-    const [modern, session, older, oldest] = await plans
-    const names = (scenarios: typeof modern.run, scored: boolean) =>
-      scenarios.filter((one) => one.scored === scored).map(({ name }) => name).toSorted()
-    expect(names(modern.run, true)).toEqual([
-      "http-custom-headers",
-      "http-invalid-tool-headers",
-      "http-standard-headers",
-      "json-schema-ref-no-deref",
-      "request-metadata",
-      "sep-2322-client-request-state",
-      "tools_call"
+  it("runs all scenarios of each revision and suite, scored and unscored", async () => {
+    const counts = (await plans).map((run, index) => [
+      selections[index]?.name,
+      run.filter(({ scored }) => scored).length,
+      run.filter(({ scored }) => !scored).length,
+      run.filter(({ name }) => name.startsWith("auth/")).length
     ])
-    expect(names(session.run, true)).toEqual([
-      "elicitation-sep1034-client-defaults",
-      "initialize",
-      "sse-retry",
-      "tools_call"
+    expect(counts).toEqual([
+      ["2026-07-28", 32, 7, 31],
+      ["2025-11-25", 18, 7, 20],
+      ["2025-06-18", 5, 0, 3],
+      ["2025-03-26", 2, 0, 2],
+      ["suite all", 48, 0, 33],
+      ["suite auth", 14, 0, 14],
+      ["suite extensions", 6, 0, 6],
+      ["suite backcompat", 2, 0, 2],
+      ["suite metadata", 4, 0, 4]
     ])
-    expect(names(modern.run, false)).toEqual(["json-schema-2020-12-preservation"])
-    expect(names(session.run, false)).toEqual(["json-schema-2020-12-preservation"])
-    expect(names(older.run, true)).toEqual(["initialize", "tools_call"])
-    expect(oldest?.run).toEqual([])
-    for (const { omitted } of [modern, session]) {
-      expect(omitted.length).toBeGreaterThan(10)
-      expect(omitted.filter(({ name }) => !name.startsWith("auth/"))).toEqual([])
-    }
-  })
+  }, 60_000)
 
-  it("has one program per scenario that runs, and no others", async () => {
-    const names = new Set((await plans).flatMap(({ run }) => run.map(({ name }) => name)))
-    expect(Object.keys(scenarios).toSorted()).toEqual([...names].toSorted())
+  it("runs each scenario at the revision of the suite, and once for all selections", async () => {
+    const all = await plans
+    const revisionsOf = (index: number) => [...new Set(all[index]?.map(({ revision }) => revision))].toSorted()
+    expect(selections.map((_, index) => revisionsOf(index))).toEqual([
+      ["2026-07-28"],
+      ["2025-11-25"],
+      ["2025-06-18"],
+      ["2025-03-26"],
+      ["2025-11-25", "2026-07-28"],
+      ["2025-11-25"],
+      ["2025-11-25"],
+      ["2025-11-25"],
+      ["2025-11-25"]
+    ])
+    const revisions = selections.findIndex(({ name }) => name === "suite all")
+    const added = distinct(all).slice(distinct(all.slice(0, revisions)).length)
+    expect(added.map(({ name, revision }) => `${name} ${revision}`)).toEqual([
+      "auth/2025-03-26-oauth-endpoint-fallback 2025-11-25",
+      "auth/2025-03-26-oauth-metadata-backcompat 2025-11-25",
+      "sep-2640-client-no-prefetch 2025-11-25",
+      "sep-2640-client-verify-digest 2025-11-25",
+      "sep-2640-client-verify-frontmatter 2025-11-25",
+      "sep-2640-client-verify-size 2025-11-25"
+    ])
+  }, 60_000)
+
+  it("has a program for each scenario that runs, and no others", async () => {
+    const names = [...new Set((await plans).flatMap((run) => run.map(({ name }) => name)))]
+    expect(names.filter((name) => programOf(name) === undefined)).toEqual([])
+    expect(Object.keys(scenarios).filter((name) => !names.includes(name))).toEqual([])
+    expect([...refusals].filter((name) => !names.includes(name))).toEqual([])
+  }, 60_000)
+
+  it("passes a scenario in which the client signs in, and again with further scopes", async () => {
+    const scenario = await runOne(clientCommand, { ...one, name: "auth/scope-step-up" })
+    expect(errors(scenario)).toEqual([])
+    expect(isPassed(scenario)).toBe(true)
+  }, 60_000)
+
+  it("fails a client that exits with 0 where it must refuse to go on", async () => {
+    const scenario = await runOne("true", { ...one, name: "auth/iss-wrong-issuer" })
+    expect(errors(scenario)).toContain("Client exited with code 0")
   })
 
   it("passes a scenario with the command npm run -s everything-client -- <url>", async () => {
-    const scenario = await runOne("npm run -s everything-client --", { revision: "2026-07-28" }, one)
+    const scenario = await runOne("npm run -s everything-client --", one)
     expect(errors(scenario)).toEqual([])
     expect(isPassed(scenario)).toBe(true)
   }, 30_000)
 
   it("fails a client that sends no message", async () => {
-    const scenario = await runOne("true", { revision: "2026-07-28" }, one)
+    const scenario = await runOne("true", one)
     expect(isPassed(scenario)).toBe(false)
   })
 
   it("fails a client that passes all checks but exits with an error, and reports its stderr", async () => {
     const command = `sh ${quoted(file("fixtures/failingClient.sh"))} ${quoted(process.execPath)}`
-    const scenario = await runOne(command, { revision: "2026-07-28" }, one)
+    const scenario = await runOne(command, one)
     expect(errors(scenario)).toEqual([expect.stringMatching(/Client exited with code 7[^]*exiting with an error/)])
     expect(isPassed(scenario)).toBe(false)
   })
@@ -101,7 +131,7 @@ describe("judging the client", () => {
   })
 
   it("reports a scenario that the suite does not have as failed", async () => {
-    const scenario = await runOne("true", { revision: "2026-07-28" }, { name: "unknown", scored: true })
+    const scenario = await runOne("true", { ...one, name: "unknown" })
     expect(scenario.checks).toMatch(/^the scenario did not complete: /)
     expect(isPassed(scenario)).toBe(false)
   })

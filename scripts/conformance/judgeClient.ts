@@ -1,23 +1,22 @@
 /**
- * Judges `examples/everything-client`: every scenario except authorization, of both requirement sets and of the whole
- * suite at the older revisions.
+ * Judges `examples/everything-client`: every scenario of both requirement sets, of the whole suite at the older revisions,
+ * and of the suites `all`, `auth`, `extensions`, `backcompat` and `metadata`. A scenario that several of these selections
+ * run at the same revision runs once, and counts in each of them.
  *
  * The suite starts a new client process for each scenario, with the command of `npm run everything-client` but without
  * npm.
  */
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
-import { type Check, type Outcome, type Report, report, type Scenario } from "./report.ts"
+import { basename, dirname, join } from "node:path"
+import { type Check, type Expectations, type Outcome, type Report, report, type Scenario } from "./report.ts"
 import {
   failureReason,
-  listAllScenarios,
   type ListedScenario,
   listScenarios,
   readChecks,
   runSuite,
   scenarioTimeout,
-  type Selection,
   shorten
 } from "./suite.ts"
 
@@ -28,7 +27,8 @@ const main = join(dirname(dirname(import.meta.dirname)), "examples", "everything
  * a shell.
  */
 export const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
-const clientCommand = `${quoted(process.execPath)} --conditions=@skein/source ${quoted(main)}`
+/** The command that starts the client. */
+export const clientCommand = `${quoted(process.execPath)} --conditions=@skein/source ${quoted(main)}`
 
 /** The configurations of the client. */
 const configurations = [
@@ -39,60 +39,112 @@ const configurations = [
   }
 ]
 
-/** The selections to run, newest first. */
-export const selections: ReadonlyArray<Selection> = [
-  { revision: "2026-07-28" },
-  { revision: "2025-11-25" },
-  { revision: "2025-06-18", whole: true },
-  { revision: "2025-03-26", whole: true }
+/** Scenarios to run: by a requirement set, by a revision, or by the name of a suite. */
+export interface ClientSelection {
+  /** The revision, or `suite <name>`. */
+  readonly name: string
+  /** The arguments that select the scenarios. */
+  readonly args: ReadonlyArray<string>
+  /** Whether the selection is the requirement set of the revision, which has scored and unscored scenarios. */
+  readonly isRequirementSet: boolean
+}
+
+const requirements = (revision: string): ClientSelection => ({
+  name: revision,
+  args: ["--requirements", revision],
+  isRequirementSet: true
+})
+const wholeRevision = (revision: string): ClientSelection => ({
+  name: revision,
+  args: ["--suite", "all", "--spec-version", revision],
+  isRequirementSet: false
+})
+const suite = (name: string): ClientSelection => ({
+  name: `suite ${name}`,
+  args: ["--suite", name],
+  isRequirementSet: false
+})
+
+/** The selections to run: revisions, newest first, then suites. */
+export const selections: ReadonlyArray<ClientSelection> = [
+  requirements("2026-07-28"),
+  requirements("2025-11-25"),
+  wholeRevision("2025-06-18"),
+  wholeRevision("2025-03-26"),
+  ...["all", "auth", "extensions", "backcompat", "metadata"].map(suite)
 ]
 
-/** The minimum number of checks per revision. */
-const minChecks = {
-  "2026-07-28": 55,
-  "2026-07-28 unscored": 9,
-  "2025-11-25": 11,
-  "2025-11-25 unscored": 9,
-  "2025-06-18": 3
+const expected: Expectations = {
+  "2026-07-28": { scenarios: 32, minChecks: 408 },
+  "2026-07-28 unscored": { scenarios: 7, minChecks: 66 },
+  "2025-11-25": { scenarios: 18, minChecks: 243 },
+  "2025-11-25 unscored": { scenarios: 7, minChecks: 68 },
+  "2025-06-18": { scenarios: 5, minChecks: 60 },
+  "2025-03-26": { scenarios: 2, minChecks: 19 },
+  "suite all": { scenarios: 48, minChecks: 501 },
+  "suite auth": { scenarios: 14, minChecks: 232 },
+  "suite extensions": { scenarios: 6, minChecks: 59 },
+  "suite backcompat": { scenarios: 2, minChecks: 19 },
+  "suite metadata": { scenarios: 4, minChecks: 72 }
 }
 
 /** How many scenarios run at the same time. Each consists of two processes that wait for each other. */
 const concurrency = 2
 
-const isOfAuthorization = ({ name }: ListedScenario): boolean => name.startsWith("auth/")
-
-/** The skills extension, which belongs to no revision. */
-const isOfSkills = ({ name }: ListedScenario): boolean => name.startsWith("sep-2640-")
+/**
+ * The scenarios in which a client must refuse to go on: the authorization server or the metadata of the server is not
+ * trustworthy, or the server requires further scopes again and again. There the client exits with 1.
+ */
+export const refusals: ReadonlySet<string> = new Set([
+  "auth/iss-normalized",
+  "auth/iss-supported-missing",
+  "auth/iss-unexpected",
+  "auth/iss-wrong-issuer",
+  "auth/metadata-issuer-mismatch",
+  "auth/resource-mismatch",
+  "auth/scope-retry-limit"
+])
 
 /**
- * An additional check: the client process exits with 0. The suite does not check it, since a few scenarios allow a
- * client to give up. This client must not give up.
+ * An additional check: the client process exits with 0, or with 1 in a scenario in which it must refuse to go on. The
+ * suite does not check it, since a few scenarios allow a client to give up.
  */
-const exitChecks = (stderr: string): ReadonlyArray<Check> => {
+const exitChecks = (name: string, stderr: string): ReadonlyArray<Check> => {
   const [, message] = /^((?:Client exited with code|Client timed out after)[^]*)/m.exec(stderr) ?? []
-  if (message === undefined) return []
-  const output = message.split(/^(?:Results saved to|Checks:)/m)[0] ?? ""
+  const expected = refusals.has(name) ? 1 : 0
+  if (expected === 0 ? message === undefined : message?.startsWith("Client exited with code 1\n")) return []
+  const output = message?.split(/^(?:Results saved to|Checks:)/m)[0] ?? "Client exited with code 0"
   return [{
     name: "ExitCode",
-    description: "The client exits with 0",
+    description: `The client exits with ${expected}`,
     status: "FAILURE",
     errorMessage: shorten(output.trim())
   }]
 }
 
+/** A scenario of a selection, with the revision that the suite runs it at. */
+export interface PlannedScenario extends ListedScenario {
+  readonly revision: string
+}
+
 /** Runs one scenario with the client that `command` starts. */
 export const runOne = async (
   command: string,
-  { revision }: Selection,
-  one: ListedScenario,
+  { name, revision, scored }: PlannedScenario,
   env: Readonly<Record<string, string>> = {}
 ): Promise<Scenario> => {
   const folder = await mkdtemp(join(tmpdir(), "skein-conformance-"))
   try {
-    const args = ["--command", command, "--scenario", one.name, "--spec-version", revision]
+    // A requirement set runs extensions, which belong to no revision, and a suite runs scenarios of all revisions. So does
+    // `--force`.
+    const args = ["--command", command, "--scenario", name, "--spec-version", revision, "--force"]
     const output = await runSuite(["client", ...args, "--timeout", `${scenarioTimeout}`, "-o", folder], env)
-    const checks = (await readChecks("client", folder)).get(one.name)
-    return { ...one, checks: checks?.concat(exitChecks(output.stderr)) ?? failureReason(one.name, output) }
+    const checks = (await readChecks("client", folder)).get(name)
+    return {
+      name,
+      scored,
+      checks: checks?.concat(exitChecks(name, output.stderr)) ?? failureReason(name, output)
+    }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -112,51 +164,62 @@ const runConcurrently = async <A, B>(
   return results
 }
 
-/** Splits the scenarios of a selection into those that run and those that are left out. */
-export const planSelection = async (selection: Selection) => {
-  const scenarios = await listScenarios("client", selection)
-  return {
-    selection,
-    run: scenarios.filter((one) => !isOfAuthorization(one)),
-    omitted: scenarios.filter(isOfAuthorization)
+/** A client that prints what the suite tells it. The suite appends its URL, which the shell reads as a comment. */
+const planCommand = "printenv MCP_CONFORMANCE_SCENARIO MCP_CONFORMANCE_PROTOCOL_VERSION #"
+
+/** The scenarios of a selection. The suite itself runs them, with a client that only prints their names and revisions. */
+export const planSelection = async (
+  { args, isRequirementSet, name }: ClientSelection
+): Promise<ReadonlyArray<PlannedScenario>> => {
+  const listed = isRequirementSet ? await listScenarios("client", { revision: name }) : []
+  const unscored = new Set(listed.filter(({ scored }) => !scored).map(({ name }) => name))
+  const folder = await mkdtemp(join(tmpdir(), "skein-conformance-"))
+  try {
+    const { stderr } = await runSuite(["client", ...args, "--command", planCommand, "-o", folder])
+    const files = (await readdir(folder, { recursive: true })).filter((file) => basename(file) === "stdout.txt")
+    const texts = await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")))
+    const planned = texts.toSorted().map((text): PlannedScenario => {
+      const [scenario = "", revision = ""] = text.split("\n")
+      return { name: scenario, revision, scored: !unscored.has(scenario) }
+    })
+    if (planned.length === 0) throw new Error(`the conformance suite runs no scenario of ${name}:\n${stderr}`)
+    return planned
+  } finally {
+    await rm(folder, { recursive: true, force: true })
   }
 }
 
-const names = (scenarios: ReadonlyArray<ListedScenario>): string => scenarios.map(({ name }) => name).join(", ")
+const keyOf = ({ name, revision }: PlannedScenario): string => `${name} ${revision}`
+
+/** The scenarios of all selections, each once at each of its revisions. */
+export const distinct = (plans: ReadonlyArray<ReadonlyArray<PlannedScenario>>): ReadonlyArray<PlannedScenario> => [
+  ...new Map(plans.flat().map((one) => [keyOf(one), one])).values()
+]
 
 const judgeWith = async (env: Readonly<Record<string, string>>, width: number | undefined): Promise<Report> => {
   const plans = await Promise.all(selections.map(planSelection))
+  const tasks = distinct(plans)
   const reports: Array<Report> = []
   for (const { command, title } of configurations) {
-    const tasks = plans.flatMap(({ run, selection }) => run.map((one) => ({ one, selection })))
-    const scenarios = await runConcurrently(tasks, ({ one, selection }) => runOne(command, selection, one, env))
-    const outcomes = plans.map(({ selection }): Outcome => ({
-      revision: selection.revision,
-      label: selection.whole ? "all" : "scored",
-      scenarios: scenarios.filter((_, index) => tasks[index]?.selection === selection)
+    const results = await runConcurrently(tasks, (one) => runOne(command, one, env))
+    const byKey = new Map(tasks.map((one, index) => [keyOf(one), results[index]!]))
+    const outcomes = selections.map(({ isRequirementSet, name }, index): Outcome => ({
+      selection: name,
+      label: isRequirementSet ? "scored" : "all",
+      scenarios: plans[index]!.map((one) => ({ ...byKey.get(keyOf(one))!, scored: one.scored }))
     }))
-    const { passed, text } = report(outcomes, { minChecks, width })
+    const { passed, text } = report(outcomes, { expected, width })
     reports.push({ passed, text: `${title}\n${text}\n` })
   }
-  const planned = new Set(plans.flatMap(({ omitted, run }) => [...omitted, ...run]).map(({ name }) => name))
-  const others = (await listAllScenarios("client")).filter(({ name }) => !planned.has(name))
-  const unplanned = others.filter((one) => !isOfSkills(one))
-  const notes = [
-    ...plans.filter(({ omitted }) => omitted.length > 0).map(({ omitted, selection }) =>
-      `Not run at ${selection.revision} (authorization): ${names(omitted)}`
-    ),
-    `Not run (skills extension, part of no revision): ${names(others.filter(isOfSkills))}`,
-    ...(unplanned.length === 0 ? [] : [`✗ Scenarios in no selection: ${names(unplanned)}`])
-  ]
   return {
-    passed: unplanned.length === 0 && reports.every(({ passed }) => passed),
-    text: [...reports.map(({ text }) => text), ...notes].join("\n")
+    passed: reports.every(({ passed }) => passed),
+    text: [...reports.map(({ text }) => text), `${tasks.length} scenarios ran in each configuration`].join("\n")
   }
 }
 
 /** Judges the client in both configurations. `width` clips messages. */
 export const judgeClient = async (width: number | undefined): Promise<Report> => {
-  // The same two programs start thirty times; the cache keeps their compiled code.
+  // The same two programs start about 150 times; the cache keeps their compiled code.
   const cache = await mkdtemp(join(tmpdir(), "skein-conformance-"))
   try {
     return await judgeWith({ NODE_COMPILE_CACHE: cache }, width)

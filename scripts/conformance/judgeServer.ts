@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { startEverythingServer } from "./everythingServer.ts"
-import { type Outcome, type Report, report } from "./report.ts"
+import { type Expectations, type Outcome, type Report, report } from "./report.ts"
 import { failureReason, listScenarios, readChecks, runSuite, scenarioTimeout, type Selection } from "./suite.ts"
 
 /**
@@ -18,8 +18,15 @@ const rounds: ReadonlyArray<ReadonlyArray<Selection>> = [
   [{ revision: "2026-07-28" }]
 ]
 
-/** The minimum number of checks for `examples/everything`. 44 of the unscored ones are about the tasks extension. */
-const minChecks = { "2026-07-28": 120, "2026-07-28 unscored": 76, "2025-11-25": 70, "2025-06-18": 56, "2025-03-26": 3 }
+/** What `examples/everything` must have. 44 of the unscored checks are about the tasks extension. */
+const expected: Expectations = {
+  "2026-07-28": { scenarios: 37, minChecks: 120 },
+  "2026-07-28 unscored": { scenarios: 13, minChecks: 76 },
+  "2025-11-25": { scenarios: 30, minChecks: 70 },
+  "2025-11-25 unscored": { scenarios: 3 },
+  "2025-06-18": { scenarios: 27, minChecks: 56 },
+  "2025-03-26": { scenarios: 1, minChecks: 3 }
+}
 
 /**
  * Runs a selection against the server at `url`. A scenario of the selection without a result is in the outcome as
@@ -34,7 +41,7 @@ export const runSelection = async (url: string, selection: Selection): Promise<O
     const output = await runSuite(["server", "--url", url, ...select, "--timeout", `${scenarioTimeout}`, "-o", folder])
     const checks = await readChecks("server", folder)
     const scenarios = listed.map((one) => ({ ...one, checks: checks.get(one.name) ?? failureReason(one.name, output) }))
-    return { revision, label: whole ? "all" : "scored", scenarios }
+    return { selection: revision, label: whole ? "all" : "scored", scenarios }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -49,10 +56,10 @@ export const judgeServer = async (url: string | undefined, width: number | undef
     for (const round of rounds) {
       outcomes.push(...await Promise.all(round.map((selection) => runSelection(server.url, selection))))
     }
-    return report(outcomes.toSorted((a, b) => a.revision < b.revision ? 1 : -1), {
+    return report(outcomes.toSorted((a, b) => a.selection < b.selection ? 1 : -1), {
       width,
       // Another server may respond with JSON where some checks apply to streams only.
-      minChecks: url === undefined ? minChecks : undefined
+      expected: url === undefined ? expected : undefined
     })
   } finally {
     await server.stop()

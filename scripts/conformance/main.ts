@@ -1,11 +1,13 @@
 /**
- * Runs the official conformance suite: `npm run conformance -- server [--url <url>] [--verbose]` and
- * `npm run conformance -- client [--verbose]`.
+ * Runs the official conformance suite: `npm run conformance -- server [--url <url>] [--verbose]`,
+ * `npm run conformance -- client [--verbose]` and `npm run conformance -- auth [--verbose]`.
  *
- * The server is `examples/everything`, or the one at `--url`; the client is `examples/everything-client`. Prints a
- * table, and exits with 1 when a scenario fails that must pass.
+ * The server is `examples/everything`, or the one at `--url`; the client is `examples/everything-client`; `auth` judges
+ * the authorization server `DevServer` of `@skein/auth`. Prints a table, and exits with 1 when a scenario fails that
+ * must pass.
  */
 import { parseArgs } from "node:util"
+import { judgeAuthorization } from "./judgeAuthorization.ts"
 import { judgeClient } from "./judgeClient.ts"
 import { judgeServer } from "./judgeServer.ts"
 import { suiteVersion } from "./suite.ts"
@@ -15,15 +17,21 @@ const main = async (): Promise<void> => {
     allowPositionals: true,
     options: { url: { type: "string" }, verbose: { type: "boolean", default: false } }
   })
-  const isValid = side === "server" || (side === "client" && values.url === undefined)
+  const isValid = side === "server" || ((side === "client" || side === "auth") && values.url === undefined)
   if (!isValid || more.length > 0) {
-    console.error("usage: npm run conformance -- server [--url <url>] [--verbose] | client [--verbose]")
+    console.error(
+      "usage: npm run conformance -- server [--url <url>] [--verbose] | client [--verbose] | auth [--verbose]"
+    )
     process.exitCode = 2
     return
   }
   const width = values.verbose ? Infinity : undefined
   console.log(`@modelcontextprotocol/conformance ${await suiteVersion()}`)
-  const { passed, text } = await (side === "server" ? judgeServer(values.url, width) : judgeClient(width))
+  const { passed, text } = await (side === "server"
+    ? judgeServer(values.url, width)
+    : side === "client"
+    ? judgeClient(width)
+    : judgeAuthorization(width))
   console.log(text)
   if (!passed) process.exitCode = 1
 }

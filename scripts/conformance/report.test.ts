@@ -27,7 +27,7 @@ describe("the report", () => {
 
   it("counts scored and unscored scenarios separately, and passes when all of them pass", () => {
     const scenarios = [scenario([success, success]), scenario([success], "more", false)]
-    const { passed, text } = report([{ revision: "2025-11-25", label: "scored", scenarios }])
+    const { passed, text } = report([{ selection: "2025-11-25", label: "scored", scenarios }])
     expect(passed).toBe(true)
     expect(text).toMatch(/2025-11-25 +scored +1\/1 +2\/2\n +unscored +1\/1 +1\/1$/)
   })
@@ -37,7 +37,7 @@ describe("the report", () => {
       scenario([success, check("FAILURE", "not\n  so"), check("WARNING")]),
       scenario("the scenario did not complete", "more", false)
     ]
-    const { passed, text } = report([{ revision: "2025-11-25", label: "scored", scenarios }])
+    const { passed, text } = report([{ selection: "2025-11-25", label: "scored", scenarios }])
     expect(passed).toBe(false)
     expect(text).toContain("0/1       1/3")
     expect(text).toContain("✗ 2025-11-25 ping\n    Checked: not so\n    Checked (a SHOULD): The check's description")
@@ -47,35 +47,52 @@ describe("the report", () => {
   it("fails when fewer checks than minChecks were decided, even if all of them passed", () => {
     const scenarios = [scenario([success, check("INFO")]), scenario([success, success], "more", false)]
     const judge = (minimum: number) =>
-      report([{ revision: "2025-11-25", label: "scored", scenarios }], { minChecks: { "2025-11-25": minimum } })
+      report([{ selection: "2025-11-25", label: "scored", scenarios }], {
+        expected: { "2025-11-25": { minChecks: minimum } }
+      })
     expect(judge(1).passed).toBe(true)
     expect(judge(2).passed).toBe(false)
     expect(judge(2).text).toContain("✗ 2025-11-25: 1 checks, expected at least 2")
-    const unscored = report([{ revision: "2025-11-25", label: "scored", scenarios }], {
-      minChecks: { "2025-11-25 unscored": 3 }
+    const unscored = report([{ selection: "2025-11-25", label: "scored", scenarios }], {
+      expected: { "2025-11-25 unscored": { minChecks: 3 } }
     })
     expect(unscored.passed).toBe(false)
     expect(unscored.text).toContain("✗ 2025-11-25 unscored: 2 checks, expected at least 3")
-    const none = report([{ revision: "2025-11-25", label: "scored", scenarios: [] }], {
-      minChecks: { "2025-11-25": 1 }
+    const none = report([{ selection: "2025-11-25", label: "scored", scenarios: [] }], {
+      expected: { "2025-11-25": { minChecks: 1 } }
     })
     expect(none.passed).toBe(false)
   })
 
+  it("fails when the number of scenarios is not the expected one, skipped scenarios included", () => {
+    const skills = scenario([check("SKIPPED")], "sep-2640-client-verify-size")
+    const scenarios = [scenario([success]), scenario([success], "more"), skills]
+    const judge = (count: number) =>
+      report([{ selection: "suite all", label: "all", scenarios }], {
+        expected: { "suite all": { scenarios: count } }
+      })
+    expect(judge(3).passed).toBe(true)
+    expect(judge(3).text).toContain("Skipped by the suite (suite all): sep-2640-client-verify-size")
+    for (const count of [2, 4]) {
+      expect(judge(count).passed).toBe(false)
+      expect(judge(count).text).toContain(`✗ suite all: 3 scenarios, expected ${count}`)
+    }
+  })
+
   it("clips long messages", () => {
     const scenarios = [scenario([check("FAILURE", "x".repeat(1000))])]
-    const { text } = report([{ revision: "2025-11-25", label: "scored", scenarios }], { width: 20 })
+    const { text } = report([{ selection: "2025-11-25", label: "scored", scenarios }], { width: 20 })
     expect(text).toMatch(/Checked: x{11}…$/)
   })
 
   it("lists tasks-status-notifications as skipped by the suite at 2026-07-28, unscored, and fails any other scenario without checks", () => {
-    const judge = (revision: string, one: Scenario) => report([{ revision, label: "scored", scenarios: [one] }])
+    const judge = (selection: string, one: Scenario) => report([{ selection, label: "scored", scenarios: [one] }])
     const skipped = check("SKIPPED")
     const unimplemented = (checks: Scenario["checks"], scored = false) =>
       scenario(checks, "tasks-status-notifications", scored)
     const { passed, text } = judge("2026-07-28", unimplemented([skipped]))
     expect(passed).toBe(true)
-    expect(text).toContain("Skipped by the suite at 2026-07-28, unscored: tasks-status-notifications")
+    expect(text).toContain("Skipped by the suite (2026-07-28): tasks-status-notifications")
     for (const checks of [[skipped, check("FAILURE")], [check("INFO")], [], "the scenario did not complete"]) {
       expect(judge("2026-07-28", unimplemented(checks)).passed).toBe(false)
     }

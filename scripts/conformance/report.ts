@@ -20,20 +20,26 @@ export interface Scenario {
   readonly checks: ReadonlyArray<Check> | string
 }
 
-/** The scenarios that ran at one revision. */
+/** The scenarios of one selection. */
 export interface Outcome {
-  readonly revision: string
+  /** The revision, or the name of a suite that has scenarios of several revisions. */
+  readonly selection: string
   /** The label of the scored scenarios in the table: `scored` in a requirement set, `all` in a whole suite. */
   readonly label: string
   readonly scenarios: ReadonlyArray<Scenario>
 }
 
 /**
- * The one scenario that need not pass, about `notifications/tasks`. The suite has no check in it yet and skips it. It
- * counts as soon as the suite checks something.
+ * Whether a scenario need not pass. The suite skips all its checks, and it is one of these:
+ *
+ * - `tasks-status-notifications` at 2026-07-28, unscored: the suite has no check in it yet.
+ * - The skills extension: a client that does not request skills has nothing to check.
+ *
+ * Such a scenario counts as soon as the suite checks something.
  */
-export const isUnimplemented = (revision: string, { checks, name, scored }: Scenario): boolean =>
-  revision === "2026-07-28" && !scored && name === "tasks-status-notifications" &&
+export const isSkipped = (selection: string, { checks, name, scored }: Scenario): boolean =>
+  ((selection === "2026-07-28" && !scored && name === "tasks-status-notifications") ||
+    name.startsWith("sep-2640-client-")) &&
   typeof checks !== "string" && checks.length > 0 && checks.every(({ status }) => status === "SKIPPED")
 
 interface Totals {
@@ -73,8 +79,8 @@ const failureLines = (scenario: Scenario): ReadonlyArray<string> => {
 
 const clip = (text: string, length: number): string => text.length > length ? `${text.slice(0, length)}…` : text
 
-const row = (revision: string, label: string, scenarios: string, checks: string): string =>
-  `${revision.padEnd(12)}${label.padEnd(10)}${scenarios.padStart(10)}${checks.padStart(10)}`
+const row = (selection: string, label: string, scenarios: string, checks: string): string =>
+  `${selection.padEnd(18)}${label.padEnd(10)}${scenarios.padStart(10)}${checks.padStart(10)}`
 
 const ratio = ({ passed, total }: Totals): string => `${passed}/${total}`
 
@@ -84,39 +90,64 @@ export interface Report {
   readonly passed: boolean
 }
 
+/** What a selection must have. */
+export interface Expectation {
+  /** The exact number of scenarios. A list that the suite changes is noticed by it. */
+  readonly scenarios?: number
+  /**
+   * The minimum number of decided checks. Without it, a check that the suite makes informational would disappear
+   * unnoticed.
+   */
+  readonly minChecks?: number
+}
+
+/** Expectations by selection: `<selection>` for scored scenarios, `<selection> unscored` for the others. */
+export interface Expectations {
+  readonly [selection: string]: Expectation
+}
+
 export interface Options {
   /** Longer messages are clipped to this many characters: 500 by default. */
   readonly width?: number | undefined
-  /**
-   * The minimum number of decided checks: under `<revision>` for scored checks, under `<revision> unscored` for the
-   * others. Without it, a check that the suite makes informational would disappear unnoticed.
-   */
-  readonly minChecks?: { readonly [revision: string]: number } | undefined
+  readonly expected?: Expectations | undefined
 }
 
+const expectationFailures = (
+  key: string,
+  { minChecks = 0, scenarios }: Expectation,
+  found: { readonly scenarios: number; readonly checks: number }
+): ReadonlyArray<string> => [
+  ...(scenarios === undefined || scenarios === found.scenarios
+    ? []
+    : ["", `✗ ${key}: ${found.scenarios} scenarios, expected ${scenarios}`]),
+  ...(found.checks < minChecks ? ["", `✗ ${key}: ${found.checks} checks, expected at least ${minChecks}`] : [])
+]
+
 /** Formats a table, followed by the skipped scenarios and the failures. */
-export const report = (outcomes: ReadonlyArray<Outcome>, { minChecks = {}, width = 500 }: Options = {}): Report => {
-  const lines = [row("revision", "", "scenarios", "checks")]
+export const report = (outcomes: ReadonlyArray<Outcome>, { expected = {}, width = 500 }: Options = {}): Report => {
+  const lines = [row("selection", "", "scenarios", "checks")]
   const notes: Array<string> = []
   const failures: Array<string> = []
-  for (const { label, revision, scenarios } of outcomes) {
-    const judged = scenarios.filter((scenario) => !isUnimplemented(revision, scenario))
+  for (const { label, scenarios, selection } of outcomes) {
+    const skipped = scenarios.filter((scenario) => isSkipped(selection, scenario))
+    const judged = scenarios.filter((scenario) => !skipped.includes(scenario))
     for (const scored of [true, false]) {
       const group = judged.filter((scenario) => scenario.scored === scored)
       const checks = totals(group.flatMap(decidedChecks), isSuccess)
       if (group.length > 0) {
         lines.push(
-          row(scored ? revision : "", scored ? label : "unscored", ratio(totals(group, isPassed)), ratio(checks))
+          row(scored ? selection : "", scored ? label : "unscored", ratio(totals(group, isPassed)), ratio(checks))
         )
       }
-      const key = scored ? revision : `${revision} unscored`
-      const minimum = minChecks[key] ?? 0
-      if (checks.total < minimum) failures.push("", `✗ ${key}: ${checks.total} checks, expected at least ${minimum}`)
+      const key = scored ? selection : `${selection} unscored`
+      const all = scenarios.filter((scenario) => scenario.scored === scored).length
+      failures.push(...expectationFailures(key, expected[key] ?? {}, { scenarios: all, checks: checks.total }))
     }
-    const skipped = scenarios.filter((scenario) => isUnimplemented(revision, scenario)).map(({ name }) => name)
-    if (skipped.length > 0) notes.push("", `Skipped by the suite at ${revision}, unscored: ${skipped.join(", ")}`)
+    if (skipped.length > 0) {
+      notes.push("", `Skipped by the suite (${selection}): ${skipped.map(({ name }) => name).join(", ")}`)
+    }
     for (const scenario of judged.filter((scenario) => !isPassed(scenario))) {
-      failures.push("", `✗ ${revision} ${scenario.name}${scenario.scored ? "" : " (unscored)"}`)
+      failures.push("", `✗ ${selection} ${scenario.name}${scenario.scored ? "" : " (unscored)"}`)
       for (const line of failureLines(scenario)) {
         failures.push(`    ${clip(line.replaceAll(/\s+/g, " "), width)}`)
       }

@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process"
 import { readdir, readFile } from "node:fs/promises"
-import { dirname, join } from "node:path"
+import { dirname, join, sep } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Check, Scenario } from "./report.ts"
 
@@ -13,8 +13,15 @@ const manifest = fileURLToPath(import.meta.resolve("@modelcontextprotocol/confor
 /** The installed version of the suite. */
 export const suiteVersion = async (): Promise<string> => JSON.parse(await readFile(manifest, "utf8")).version
 
-/** The side under test. */
-export type Side = "server" | "client"
+/** The side under test: an MCP server, an MCP client, or an authorization server. */
+export type Side = "server" | "client" | "authorization"
+
+/** What the suite calls a side in its lists, and in the names of result folders. */
+const namesOf: { readonly [side in Side]: { readonly heading: string; readonly prefix: string } } = {
+  server: { heading: "server scenarios", prefix: "server-" },
+  client: { heading: "client scenarios", prefix: "" },
+  authorization: { heading: "authorization server scenarios", prefix: "authorization-server-" }
+}
 
 /** The scenarios to run: the requirement set of a revision or, with `whole`, all scenarios at that revision. */
 export interface Selection {
@@ -93,7 +100,7 @@ const parseList = (text: string, side: Side): ReadonlyArray<ListedScenario> => {
   let heading = ""
   for (const line of text.split("\n")) {
     if (/^\S.*:$/.test(line)) heading = line
-    const scored = heading.toLowerCase().startsWith(`${side} scenarios`) ? /^ {2}- (\S+)/.exec(line) : null
+    const scored = heading.toLowerCase().startsWith(namesOf[side].heading) ? /^ {2}- (\S+)/.exec(line) : null
     const unscored = heading.startsWith("Run and reported") ? /^ {4}- (\S+) \[(\w+)\]$/.exec(line) : null
     const name = scored?.[1] ?? (unscored?.[2] === side ? unscored[1] : undefined)
     if (name !== undefined) found.push({ name, scored: scored !== null })
@@ -114,17 +121,17 @@ export const listScenarios = (side: Side, { revision, whole }: Selection): Promi
 
 /** All scenarios, including those of extensions that belong to no revision. */
 export const listAllScenarios = (side: Side): Promise<ReadonlyArray<ListedScenario>> =>
-  list(side, `a ${side}`, [`--${side}`])
+  list(side, `the side ${side}`, [`--${side}`])
 
 /**
  * Reads the checks of all completed scenarios from the result files in `folder`: `server-<name>-<time>/checks.json`,
- * without `server-` for a client.
+ * without `server-` for a client. A name may contain a slash.
  */
 export const readChecks = async (side: Side, folder: string): Promise<ReadonlyMap<string, ReadonlyArray<Check>>> => {
   const checks = new Map<string, ReadonlyArray<Check>>()
-  const prefix = side === "server" ? "server-" : ""
-  for (const entry of await readdir(folder)) {
-    const name = /^(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(entry)?.[1]
+  const { prefix } = namesOf[side]
+  for (const entry of await readdir(folder, { recursive: true })) {
+    const name = /^(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(entry.replaceAll(sep, "/"))?.[1]
     if (name === undefined || !name.startsWith(prefix)) continue
     const text = await readFile(join(folder, entry, "checks.json"), "utf8").catch(() => undefined)
     if (text !== undefined) checks.set(name.slice(prefix.length), JSON.parse(text))
