@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { docs } from "./blocks.ts"
+import { docs, guides } from "./blocks.ts"
 
 const root = join(docs, "..")
 
@@ -25,10 +25,7 @@ for (const name of readdirSync(join(root, "packages"))) {
   }
 }
 
-const pages = [
-  "README.md",
-  ...readdirSync(docs).filter((file) => file.endsWith(".md")).map((file) => `docs/${file}`)
-]
+const pages = ["README.md", ...guides.map((guide) => `docs/${guide}`)]
 
 describe("the names in the guides", () => {
   it.each(pages)("exist: %s", (page) => {

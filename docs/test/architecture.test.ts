@@ -11,7 +11,7 @@ const packages = join(docs, "../packages")
 const pathOf = (name: string): string => join(packages, name.replace("/", "/src/"))
 
 const hops = Array.from(
-  page.matchAll(/`((?:protocol|runtime|server|client|tasks|cli)\/[\w/]+\.ts): ([\w.#]+)`/g),
+  page.matchAll(/`((?:protocol|runtime|server|client|tasks|auth|cli)\/[\w/]+\.ts): ([\w.#]+)`/g),
   ([, file = "", name = ""]) => ({ file, name })
 )
 
@@ -39,7 +39,7 @@ describe("architecture.md", () => {
   it("names existing files in the table of places", () => {
     const table = page.slice(page.indexOf("## Where to change what"), page.indexOf("## Glossary"))
     const named = Array.from(
-      table.matchAll(/`((?:protocol|runtime|server|client|tasks)\/[\w/]+\.ts)`/g),
+      table.matchAll(/`((?:protocol|runtime|server|client|tasks|auth)\/[\w/]+\.ts)`/g),
       ([, file = ""]) => file
     )
     expect(named.length).toBeGreaterThan(10)

@@ -9,7 +9,11 @@ export const docs = join(import.meta.dirname, "..")
 
 export const read = (path: string): string => readFileSync(join(docs, path), "utf8")
 
-export const guides = readdirSync(docs).filter((name) => name.endsWith(".md"))
+const pagesOf = (folder: string): ReadonlyArray<string> =>
+  readdirSync(join(docs, folder)).filter((name) => name.endsWith(".md")).map((name) => join(folder, name))
+
+/** The guides, and the pages of the providers. */
+export const guides = [...pagesOf("."), ...pagesOf("providers")]
 
 /** The regions of a program by name: the lines between `// #region name` and `// #endregion`, without the indent of the first. */
 export const regionsOf = (source: string): ReadonlyMap<string, string> =>

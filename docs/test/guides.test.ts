@@ -62,6 +62,27 @@ describe("the guides", () => {
     }
   })
 
+  it("name tests that exist, where a link leads to one", () => {
+    const links = guides.flatMap((guide) =>
+      Array.from(
+        read(guide).matchAll(/\[([^\][]+)\]\((\.\.\/packages\/[^)]+\/test\/[^)]+\.ts)\)/g),
+        ([, title = "", file = ""]) => ({ guide, title, file })
+      )
+    )
+    expect(links.length).toBeGreaterThan(50)
+    expect(links.filter(({ file, title }) => !read(file).includes(title))).toEqual([])
+  })
+
+  it("have a test for each published attack on authorization", () => {
+    const page = read("security.md")
+    const section = page.slice(page.indexOf("## Published attacks"), page.indexOf("## Your responsibilities"))
+    const rows = section.split("\n").filter((line) => line.startsWith("| ")).slice(2)
+    expect(rows.filter((row) => !/\]\(\.\.\/packages\/auth\/test\/[^)]+\) +\|$/.test(row))).toEqual([])
+    const published = ["CVE-2025-6514", "GHSA-6x8h-498w-gv8c", "GHSA-rww4-4w9c-7733", "CVE-2026-27124"]
+    const classes = ["confused deputy", "redirect URI", "token passthrough", "SSRF", "mix-up", "another resource"]
+    expect([...published, ...classes].filter((name) => !section.includes(name))).toEqual([])
+  })
+
   it("are listed in the index", () => {
     const index = read("README.md")
     expect(guides.filter((guide) => guide !== "README.md" && !index.includes(`](${guide})`))).toEqual([])

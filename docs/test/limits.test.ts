@@ -1,5 +1,5 @@
 /**
- * Compares `limits.md` and `limits-tasks.md` with the code. Each default in them is the one that the code uses and the one in the doc
+ * Compares `limits.md`, `limits-tasks.md` and `limits-proxy.md` with the code. Each default in them is the one that the code uses and the one in the doc
  * comment, and each option with a bound is in them.
  */
 import { describe, expect, it } from "@effect/vitest"
@@ -20,7 +20,7 @@ import { call, modern } from "./process.ts"
 
 const root = join(import.meta.dirname, "../..")
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
-const page = `${read("docs/limits.md")}\n${read("docs/limits-tasks.md")}`
+const page = ["docs/limits.md", "docs/limits-tasks.md", "docs/limits-proxy.md"].map(read).join("\n")
 
 /** The factor of each unit: durations in milliseconds, counts in ones. */
 const units: Readonly<Record<string, number>> = {
@@ -151,7 +151,7 @@ describe("limits.md", () => {
       "packages/tasks/src/internal/protocol/policy.ts"
     ])
     const documented = new Set(tables.map(({ declared }) => declared))
-    const sources = globSync("packages/{server,client,sql,tasks}/src/**/*.ts", { cwd: root })
+    const sources = globSync("packages/{server,client,sql,tasks,auth}/src/**/*.ts", { cwd: root })
     const missing = sources.filter((path) =>
       !documented.has(path) && !others.has(path) &&
       members(path).some(({ doc, name }) => isBound.test(name) && /\d.*by default|by default.*\d/.test(doc))
