@@ -7,7 +7,7 @@ import type { ValidationState } from "./validationState.ts"
 /** The longest text for a set. JavaScript engines hash longer texts by their length only. */
 export const maxSetText = 16_000
 
-// When a set grows, it is copied at once. Several sets for many items keep the copies small.
+// When a set or a map grows, it is copied at once. Several of them for many items keep the copies small.
 const maxItemsOfOneSet = 10_000
 const sets = 64
 
@@ -41,12 +41,29 @@ const choose = (key: unknown): number => {
   return hash & (sets - 1)
 }
 
+/** The other items so far, by their hashes. */
+class Others {
+  readonly #maps: Array<Map<number, Array<unknown>> | undefined> = []
+  readonly #isLarge: boolean
+
+  constructor(size: number) {
+    this.#isLarge = size > maxItemsOfOneSet
+  }
+
+  /** Returns the items with a hash. */
+  withHash(hash: number): Array<unknown> {
+    const map = this.#maps[this.#isLarge ? hash & (sets - 1) : 0] ??= new Map()
+    let items = map.get(hash)
+    if (items === undefined) map.set(hash, items = [])
+    return items
+  }
+}
+
 /** Where the test continues after a pause. */
 interface Position {
   readonly index: number
   readonly scalars: Scalars
-  /** The other items so far, by their hashes. */
-  readonly others: Map<number, Array<unknown>>
+  readonly others: Others
   /** The hash of the item, and how many items with the same hash it was compared with. */
   readonly hash: number | undefined
   readonly compared: number
@@ -60,12 +77,12 @@ export const areUnique = (items: ReadonlyArray<unknown>, state: ValidationState)
   const start: Position = {
     index: 0,
     scalars: new Scalars(items.length),
-    others: new Map(),
+    others: new Others(items.length),
     hash: undefined,
     compared: 0
   }
   const position = state.isResuming ? state.resume<Position>() : start
-  const { others, scalars } = position
+  const { scalars } = position
   let { compared, hash, index } = position
   try {
     for (; index < items.length; index++) {
@@ -77,20 +94,17 @@ export const areUnique = (items: ReadonlyArray<unknown>, state: ValidationState)
         continue
       }
       hash ??= hashOf(item, state)
-      const equal = others.get(hash)
-      if (equal === undefined) others.set(hash, [item])
-      else {
-        for (; compared < equal.length; compared++) {
-          state.spend(1)
-          if (isSame(equal[compared], item, state)) return false
-        }
-        equal.push(item)
+      const others = position.others.withHash(hash)
+      for (; compared < others.length; compared++) {
+        state.spend(1)
+        if (isSame(others[compared], item, state)) return false
       }
+      others.push(item)
       hash = undefined
       compared = 0
     }
   } catch (error) {
-    throw state.save(error, { index, scalars, others, hash, compared } satisfies Position)
+    throw state.save(error, { ...position, index, hash, compared } satisfies Position)
   }
   return true
 }
