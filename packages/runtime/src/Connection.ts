@@ -116,6 +116,12 @@ export interface Connection {
    * them in its capabilities.
    */
   readonly extensions?: Readonly<Record<string, JsonRpc.JsonObject>> | undefined
+  /**
+   * Whether the peer stops this side when it stops sending: the client of a stdio server ends it by closing its stdin
+   * ("lifecycle", shutdown). The requests of such a peer are then stopped, and not cancelled by their sender: see
+   * `RequestContext.stopped`.
+   */
+  readonly stopsWithPeer?: boolean | undefined
   /** Whether the `headers` given to `send` reach the peer: HTTP. Elsewhere they are ignored. */
   readonly sendsHeaders?: boolean | undefined
   /**

@@ -37,6 +37,8 @@ export interface Options extends Bounds {
    * input is still read, and outgoing messages are dropped.
    */
   readonly outputBroken?: ((error: Error | undefined) => void) | undefined
+  /** See `Connection.stopsWithPeer`. Off by default. */
+  readonly stopsWithPeer?: boolean | undefined
   /** Writes in place of `output.write`. */
   readonly write?: ((text: string, done?: (error?: Error | null) => void) => boolean) | undefined
 }
@@ -112,6 +114,10 @@ class StreamConnection implements Connection {
 
   get isOutputFull(): boolean {
     return this.#writer.isHalfFull
+  }
+
+  get stopsWithPeer(): boolean {
+    return this.#options.stopsWithPeer === true
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {

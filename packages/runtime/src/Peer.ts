@@ -237,7 +237,7 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
   }
 
   end(end: SessionEnd): void {
-    this.close(end)
+    this.close(end, end._tag === "ClosedByPeer" && this.connection.stopsWithPeer === true)
   }
 
   #onNotification(notification: JsonRpc.Notification): void {

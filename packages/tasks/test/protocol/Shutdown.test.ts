@@ -88,15 +88,36 @@ describe("stdio: a process that stops while a call waits", () => {
     )
   }
 
+  for (const revision of clients) {
+    it.live(
+      `${revision} · stopped by its client, which closed stdin: the task continues in the next process, without compensations`,
+      () =>
+        Effect.scoped(Effect.gen(function*() {
+          const { done, go, logged, start } = yield* processes
+          const first = yield* start
+          yield* call(first, revision)
+          yield* logged("waits")
+          first.process.stdin!.end()
+          expect(yield* Effect.promise(() => first.exit)).toBe(0)
+          go()
+          yield* start
+          yield* logged("cake")
+          expect(done()).toEqual(["oven on", "waits", "waits", "cake"])
+        })),
+      30_000
+    )
+  }
+
   it.live(
-    "2025-11-25 · its client closed stdin: the task is cancelled and compensated",
+    "2025-11-25 · its client cancelled the call and closed stdin: the task is cancelled and compensated",
     () =>
       Effect.scoped(Effect.gen(function*() {
         const { done, logged, start } = yield* processes
         const first = yield* start
         yield* call(first, "2025-11-25")
         yield* logged("waits")
-        first.process.stdin!.end()
+        const cancelled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } }
+        first.process.stdin!.end(`${JSON.stringify(cancelled)}\n`)
         expect(yield* Effect.promise(() => first.exit)).toBe(0)
         // The next process does what the first one had no time for.
         yield* start

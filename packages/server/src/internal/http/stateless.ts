@@ -206,9 +206,11 @@ class StatelessResponse implements ResponseSink, Claim {
     this.#requests.suspended.add(this)
     if (this.#stream !== undefined) this.#keepAliveSlot = keepAlive.add(this.#to)
     if (request.method === listen) this.#openStream()
-    // "Closing the SSE response stream MUST be treated by the server as cancellation of that request."
-    if (this.#to.isClosed) request.cancel()
-    else this.#to.onClose(() => request.cancel())
+    // "Closing the SSE response stream MUST be treated by the server as cancellation of that request." While the server
+    // shuts down, a proxy may have closed it for that reason.
+    const left = (): void => request.cancel(this.#requests.isClosing)
+    if (this.#to.isClosed) left()
+    else this.#to.onClose(left)
     if (this.#requests.isClosing) request.release?.()
     if (request.finished) return
     load.add(this, clientOf(this.#from), retainedBytes(request))

@@ -89,7 +89,8 @@ export class SseSession extends HttpSessionBase {
     this.#keepAliveSlot = this.owner.endpoint.keepAlive.add(this.#answer)
     this.owner.streamOpened(this.client, this.#stream)
     this.owner.endpoint.streamExpiry.add(this.#stream, principal)
-    const left = () => this.owner.end(this, { _tag: "ClosedByUs" })
+    // A proxy may close the stream because the server shuts down.
+    const left = () => this.owner.end(this, { _tag: "ClosedByUs" }, this.owner.isClosing)
     if (this.#answer.isClosed) left()
     else this.#answer.onClose(left)
   }

@@ -22,20 +22,20 @@ export interface StdioOptions extends NodeStreams.Bounds {
 
 /**
  * Opens the connection. It ends as `ClosedByPeer` when the input ends, and then still sends until it is closed, or when
- * the client closes the output. While the output is backed up, the input is not read. It fails with the reason
+ * the client closes the output: both stop the server. While the output is backed up, the input is not read. It fails with the reason
  * `OpenFailed` when another connection uses `process.stdout`.
  */
 export const connect = (options: StdioOptions = {}): Effect.Effect<Connection, TransportError, Scope.Scope> =>
   Effect.suspend(() => {
     const input = options.input ?? process.stdin
     const output = options.output ?? process.stdout
-    if (output !== process.stdout) return over(input, output, options)
+    if (output !== process.stdout) return over(input, output, { ...options, stopsWithPeer: true })
     return Effect.flatMap(stdout.take, (write) =>
       write === undefined
         ? Effect.fail(
           new TransportError({ reason: new OpenFailed({ message: "stdout is in use by another connection" }) })
         )
-        : over(input, output, { ...options, write }))
+        : over(input, output, { ...options, stopsWithPeer: true, write }))
   })
 
 // A paused stdin reads ahead, and would keep the process alive.

@@ -2,8 +2,9 @@
  * A call that waits for the result of its task, for clients without tasks and for calls that do not become tasks.
  *
  * It reports the progress of the task, and asks the task's questions as its own. When the client cancels the call, the
- * task is cancelled; when the server stops, it is not. Since 2026-07-28 the client calls again with its answers: the
- * round keeps the id of the task. No other client has the id, so the task is deleted soon after its result.
+ * task is cancelled; when the server stops, it is not, and its questions stay open. Since 2026-07-28 the client calls
+ * again with its answers: the round keeps the id of the task. No other client has the id, so the task is deleted soon
+ * after its result.
  */
 import type { ErrorObject, JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
@@ -125,7 +126,8 @@ const noTimeout = { timeout: Duration.infinity, maxTimeout: Duration.infinity }
 
 /**
  * Asks one question through the call, and answers the task with the result. The handler receives a refusal of the
- * client.
+ * client. If the connection ends while the client is asked, the question stays open: what happens to the task is
+ * decided where the call is interrupted.
  */
 const relayQuestion = (
   tasks: TaskService["Service"],
@@ -134,11 +136,33 @@ const relayQuestion = (
   { key, method, params }: Question
 ): Effect.Effect<void> =>
   request.request(method, params, Revision.era(request.caller.revision) === "session" ? noTimeout : { key }).pipe(
-    Effect.catch((error) => Effect.succeed(makeRefusal(toErrorObject(error, request)))),
-    Effect.flatMap((answer) => tasks.engine.answer(id, key, answer)),
-    Effect.catchCause((cause) => Logging.withheld(Effect.logWarning(`failed to store the answer to ${method}`, cause))),
-    Effect.asVoid
+    Effect.matchEffect({
+      onSuccess: (answer) => storeAnswer(tasks, id, key, method, answer),
+      onFailure: (error) =>
+        hasEnded(error)
+          ? Effect.void
+          : storeAnswer(tasks, id, key, method, makeRefusal(toErrorObject(error, request)))
+    })
   )
+
+/** Stores an answer, even if the call that received it ends meanwhile. */
+const storeAnswer = (
+  { engine }: TaskService["Service"],
+  id: string,
+  key: string,
+  method: string,
+  answer: JsonObject
+): Effect.Effect<void> =>
+  Effect.uninterruptible(
+    Effect.catchCause(
+      Effect.asVoid(engine.answer(id, key, answer)),
+      (cause) => Logging.withheld(Effect.logWarning(`failed to store the answer to ${method}`, cause))
+    )
+  )
+
+/** Whether the client was not asked to the end, because its connection, its stream or the call has ended. */
+const hasEnded = (error: McpError.McpError | RequestError): boolean =>
+  !McpError.isMcpError(error) && error.reason._tag === "Closed"
 
 const toErrorObject = (
   error: McpError.McpError | RequestError,
