@@ -8,7 +8,7 @@ const conditions = ["@skein/source", "node", "module", "default"]
 // databases, browsers and other programs, or repeat an action thousands of times. `npm test` excludes them and so takes
 // less than five minutes on two cores.
 const long = [
-  "packages/client/test/{attacks/{Chunks,Flood,Processes,Storms},browser/Chromium,connection/ManyReconnects,tasks/ManyTasks}.test.ts",
+  "packages/client/test/{attacks/{Chunks,Flood,Processes,Storms},browser/Chromium,connection/ManyReconnects,tasks/{ManyTasks,RestartProcess}}.test.ts",
   "packages/server/test/{input/RandomHandlers,http/process,http/attacks/totals,http/attacks/unread}.test.ts",
   "packages/{client,server}/test/stdio/Process.test.ts",
   "packages/protocol/test/hostile/*.test.ts",

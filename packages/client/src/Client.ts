@@ -136,8 +136,19 @@ export interface Client {
   readonly callTool: CallTool
   /**
    * Calls a tool, and returns the task as soon as the server has created one, or else the result. In 2025-11-25, a tool
-   * that may be called as a task is called as one; the tools are listed first if this one was not listed. See
-   * `RemoteTask`.
+   * that may be called as a task is called as one; the tools are listed first if this one was not listed by the server,
+   * or if the server was restarted since. See `RemoteTask`.
+   *
+   * It waits for the result (`Finished`) only if the server answers with it: since 2026-07-28 the server decides, and in
+   * 2025-11-25 it has declared that the tool or all of its tools do not support tasks. If that is unknown, nothing is
+   * sent: it fails with `Unsupported` for a tool that the server does not list, with the failure of `tools/list`, or
+   * with `Timeout`, and `undelivered` is true.
+   *
+   * @example
+   * ```ts
+   * const started = yield* client.startTask("render", { scene })
+   * if (started._tag === "RemoteTask") yield* store.save(started.handle)
+   * ```
    */
   readonly startTask: (
     name: string,

@@ -142,7 +142,9 @@ export type Started = RemoteTask | Finished
 export interface TaskOptions {
   /**
    * 2025-11-25: whether a tool with `taskSupport: "optional"` is called as a task. Default false; true for `startTask`.
-   * It does not affect tools that require a task or forbid it.
+   * It does not affect tools that require a task or forbid it. The tools are listed first if the definition of this one
+   * is unknown, as after a restart of the server. If it remains unknown, `callTool` calls it without a task, and
+   * `startTask` fails.
    */
   readonly augment?: boolean | undefined
   /**

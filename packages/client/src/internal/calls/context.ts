@@ -23,6 +23,11 @@ import type { ToolCatalog } from "./toolCatalog.ts"
 /** The options of a call, and the handling of a task that the server answers with: by default its result is awaited. */
 export interface InternalOptions<R = unknown> extends CallToolOptions {
   readonly handleTask?: TaskHandler<R> | undefined
+  /**
+   * Whether the caller waits for a task, and not for its result (`startTask`). In 2025-11-25 the call fails if it is not
+   * known whether the tool supports tasks.
+   */
+  readonly startsTask?: boolean | undefined
 }
 
 /** The state that all calls of one client share. */

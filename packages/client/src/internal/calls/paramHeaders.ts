@@ -14,7 +14,8 @@ import { refreshed } from "./toolListRefresh.ts"
 
 const isMismatch = (error: ClientError): boolean => serverErrorOf(error)?.reason === "HeaderMismatch"
 
-const refreshTimedOut = (name: string): ClientError => {
+/** The failure of a call that was not sent, because the tools were not listed again in its time. */
+export const refreshTimedOut = (name: string): ClientError => {
   const message = `The tool ${JSON.stringify(name)} was not called: the tools were not listed again in time`
   return new ClientError({ reason: new Timeout({ message }), method: "tools/call", undelivered: true })
 }

@@ -39,9 +39,14 @@ export const unsupportedOn = (
   return clientError(Unsupported, message, name)
 }
 
-/** Refuses a call after the client was closed, and one that the server does not support. */
+/**
+ * Refuses a call after the client was closed, and one that the server does not support. Between two connections the
+ * next server is not known yet: the call waits for it, and is checked for it before it is sent.
+ */
 export const checkSupport: CallLayer = (next) => (call) => {
   const { client, connection, method } = call
-  const refused = closedFor(client.supervisor, method.name) ?? unsupportedOn(client, connection, method)
+  const { supervisor } = client
+  const refused = closedFor(supervisor, method.name) ??
+    (supervisor.isReconnecting ? undefined : unsupportedOn(client, connection, method))
   return refused === undefined ? next(call) : Effect.fail(refused)
 }

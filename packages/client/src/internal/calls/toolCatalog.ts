@@ -68,6 +68,8 @@ export class ToolCatalog {
   #doubted: Set<string> | undefined = undefined
   // The size of all schemas.
   #size = 0
+  /** How many times the definitions were discarded. */
+  generation = 0
 
   constructor(client: Configured) {
     this.#client = client
@@ -148,6 +150,7 @@ export class ToolCatalog {
     this.#tools = undefined
     this.#size = 0
     this.#doubted = undefined
+    this.generation++
   }
 
   #remember(connection: NegotiatedConnection, tool: Tool, compiling: Compiling): boolean {

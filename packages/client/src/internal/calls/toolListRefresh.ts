@@ -24,9 +24,16 @@ export class ToolListRefresh {
   #running: Fiber.Fiber<void> | undefined = undefined
   /** How many times the tools were listed. */
   count = 0
+  /** Why they could not be listed the last time; undefined if they could. */
+  failure: ClientError | undefined = undefined
 
   constructor(client: ListingContext) {
     this.#client = client
+  }
+
+  /** Whether the tools are being listed now. */
+  get isRunning(): boolean {
+    return this.#running !== undefined
   }
 
   /**
@@ -41,8 +48,14 @@ export class ToolListRefresh {
 
   get #start(): Effect.Effect<Fiber.Fiber<void>> {
     const work = Effect.matchEffect(this.#client.listAllTools, {
-      onFailure: ({ message }) => Effect.logWarning(`The tools could not be listed again: ${message}`),
-      onSuccess: () => Effect.void
+      onFailure: (failure) => {
+        this.failure = failure
+        return Effect.logWarning(`The tools could not be listed again: ${failure.message}`)
+      },
+      onSuccess: () => {
+        this.failure = undefined
+        return Effect.void
+      }
     })
     return Effect.map(Effect.forkIn(work, this.#client.scope), (fiber) => {
       this.#running = fiber

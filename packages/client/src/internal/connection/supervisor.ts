@@ -141,6 +141,11 @@ export class ConnectionSupervisor implements ConnectionOwner {
     return Effect.suspend(() => this.current === connection ? this.#awaitNext : this.connection)
   }
 
+  /** Whether no connection is open now, and the next one is awaited. */
+  get isReconnecting(): boolean {
+    return this.current === undefined && this.#gone === undefined
+  }
+
   /** Whether the policy allows another connection after that one is lost. */
   willReconnect(connection: NegotiatedConnection): boolean {
     return this.#settings.policy !== undefined || this.refuted === connection

@@ -4,17 +4,20 @@
 import { clientError, serverErrorOf } from "../errors.ts"
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
+import { quote } from "@skein/protocol/Text"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import type { CallToolRequestParams } from "@skein/protocol/CallTool"
-import { type ClientError, Closed } from "../../ClientError.ts"
-import type { CallContext, CallHandler, CallLayer, CallResponse } from "../calls/context.ts"
+import { ClientError, Closed, Unsupported } from "../../ClientError.ts"
+import type { CallContext, CallHandler, CallLayer, CallResponse, ClientContext } from "../calls/context.ts"
+import { refreshTimedOut } from "../calls/paramHeaders.ts"
 import { send } from "../calls/send.ts"
 import { TaskProgress } from "../calls/taskRegistry.ts"
 import type { ToolCatalog } from "../calls/toolCatalog.ts"
+import { refreshed } from "../calls/toolListRefresh.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { type CallToolOptions, remainingTime } from "../calls/options.ts"
 
@@ -27,7 +30,7 @@ const needed = { side: "server", path: ["tasks", "requests", "tools", "call"] } 
 export const mayAugment = ({ capabilities, revision }: NegotiatedConnection): boolean =>
   revision === "2025-11-25" && Method.has(capabilities, needed, revision)
 
-/** The `task` parameter of a tool call, if it is sent as a task. A tool that was not listed is called without. */
+/** The `task` parameter of a tool call, if it is sent as a task. A tool that is not known is called without. */
 export const augmentation = (
   toolCatalog: ToolCatalog,
   connection: NegotiatedConnection,
@@ -98,21 +101,74 @@ export const saysTask = ({ content, isError }: JsonObject): boolean => {
   return isObject(first) && typeof first["text"] === "string" && first["text"].startsWith("MCP error -32601:")
 }
 
-/** Sends a call as a task if the tool requires one, or if it allows one and the options ask for it (2025-11-25). */
+/**
+ * Sends a call as a task if the tool requires one, or if it allows one and the options ask for it (2025-11-25).
+ *
+ * Each attempt decides this for the server of its connection. An earlier attempt may have found that the server was
+ * restarted: then the definitions of its tools were discarded, and the tools are listed again before the call is sent.
+ */
 export const augmentWithTask: CallLayer = (next) => (call) => {
-  const { client, connection, method, options, params } = call
-  if (method.name !== Method.CallTool.name || connection.revision !== "2025-11-25" || !client.tasks.enabled) {
-    return next(call)
-  }
+  const { client, connection, method, options: { startsTask, task }, params } = call
+  if (method.name !== Method.CallTool.name || !client.tasks.enabled || !mayAugment(connection)) return next(call)
+  const { toolCatalog } = client
   const { name } = params as CallToolRequestParams
-  const task = augmentation(client.toolCatalog, connection, name, options)
+  const isUndecided = task?.augment === true && toolCatalog.taskSupport(name) === undefined
+  return isUndecided && (startsTask === true || mayList(client, name))
+    ? Effect.flatMap(listAgain(call, name), (listed) => augmentIfSupported(next, listed, name))
+    : augmentIfSupported(next, call, name)
+}
+
+/**
+ * Whether a call waits until the tools are listed again. They are listed once for a tool that does not exist, and other
+ * calls of the tool wait for that.
+ */
+const mayList = ({ toolCatalog, toolListRefresh }: ClientContext, name: string): boolean =>
+  toolCatalog.doubt(`task ${name}`) || toolListRefresh.isRunning
+
+const augmentIfSupported = (next: CallHandler, call: CallContext, name: string): ReturnType<CallHandler> => {
+  const { client: { toolCatalog }, connection, options, params } = call
+  const task = augmentation(toolCatalog, connection, name, options)
   return task === undefined ? next(call) : sendAugmented(next, { ...call, params: { ...params as object, task } })
 }
+
+/**
+ * How often the tools are listed for one attempt: each further time because the server reported a change of the list, or
+ * was restarted, while they were listed. Not an option, since the time of the call bounds it too.
+ */
+const maxListings = 3
+
+/**
+ * Lists the tools until it is known whether a tool supports tasks, within the time of the call. Returns the call with
+ * its remaining time. A call of `startTask` fails if that remains unknown: sent without a task, it could wait for the
+ * result for as long as the task takes.
+ */
+const listAgain = (call: CallContext, name: string): Effect.Effect<CallContext, ClientError> =>
+  Effect.gen(function*() {
+    const { client: { supervisor, toolCatalog, toolListRefresh }, options, sentAt } = call
+    const left = () => remainingTime(supervisor.timeouts, options, supervisor.now() - sentAt)
+    for (let listings = 0; listings < maxListings; listings++) {
+      const { generation } = toolCatalog
+      yield* refreshed(call.client, left())
+      if (toolCatalog.taskSupport(name) !== undefined || toolCatalog.generation === generation) break
+    }
+    const time = left()
+    if (Math.min(time.timeout, time.maxTimeout) <= 0) return yield* refreshTimedOut(name)
+    if (options.startsTask === true && toolCatalog.taskSupport(name) === undefined) {
+      const message = `${quote(name)} was not called: the server does not list it, so its taskSupport is unknown`
+      const error = toolListRefresh.failure ?? clientError(Unsupported, message, Method.CallTool.name)
+      return yield* new ClientError({ ...error, undelivered: true })
+    }
+    return { ...call, options: { ...options, ...time } }
+  })
+
+const ignore = (): void => {}
 
 /** Sends a call as a task. Its progress continues after the response. */
 const sendAugmented = (next: CallHandler, call: CallContext): ReturnType<CallHandler> =>
   Effect.suspend(() => {
-    const { client: { scope, tasks }, connection, method, options: { onProgress, task } } = call
+    const { client: { scope, tasks }, connection, method, options: { startsTask, task } } = call
+    // The states of a `RemoteTask` contain the progress.
+    const { onProgress = startsTask === true ? ignore : undefined } = call.options
     const reports = onProgress === undefined ? undefined : new TaskProgress(onProgress)
     const listening = reports === undefined ? undefined : {
       onProgress: reports.report,
@@ -133,18 +189,21 @@ const sendAugmented = (next: CallHandler, call: CallContext): ReturnType<CallHan
     )
   })
 
-/** Repeats a call as a task if the tool requires one and was not listed before (2025-11-25). */
+/** Repeats a call as a task if the tool requires one and was not listed when the call was sent (2025-11-25). */
 export const retryAsTask: CallLayer = (next) => (call) => {
-  const { client: { toolCatalog, supervisor, toolListRefresh, tasks }, method, options, params } = call
-  if (method.name !== Method.CallTool.name || !tasks.enabled || !mayAugment(supervisor.last)) return next(call)
+  const { client, method, options, params } = call
+  const { supervisor, tasks, toolCatalog } = client
+  if (method.name !== Method.CallTool.name || !tasks.enabled) return next(call)
   const { name } = params as CallToolRequestParams
-  // The task support of a listed tool is known already. A tool that does not exist is looked up only once.
-  if (toolCatalog.taskSupport(name) !== undefined) return next(call)
+  const { generation } = toolCatalog
+  const isKnown = toolCatalog.taskSupport(name) !== undefined
   const again = (otherwise: ReturnType<CallHandler>): ReturnType<CallHandler> => {
-    if (toolCatalog.taskSupport(name) !== undefined || !toolCatalog.doubt(`task ${name}`)) return otherwise
+    // If the definitions were discarded since, the call was sent to a server that was restarted, or has other tools.
+    if (!mayAugment(supervisor.last) || (isKnown && toolCatalog.generation === generation)) return otherwise
+    const isUndecided = toolCatalog.taskSupport(name) === undefined
     const { timeout } = remainingTime(supervisor.timeouts, options, 0)
     return Effect.flatMap(
-      supervisor.callClock.timeoutOption(toolListRefresh.run, timeout),
+      isUndecided && mayList(client, name) ? refreshed(client, { timeout, maxTimeout: timeout }) : Effect.void,
       () => {
         if (toolCatalog.taskSupport(name) !== "required") return otherwise
         const now = supervisor.now()

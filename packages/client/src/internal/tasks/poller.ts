@@ -265,6 +265,11 @@ export class TaskPoller implements Listener {
         if (Result.isSuccess(fetched)) return { _tag: "Result", raw: fetched.success } as const
         const { failure } = fetched
         if (failure.reason._tag === "ProtocolError") return { _tag: "Fault", error: failure.reason.error } as const
+        if (failure.reason._tag === "Unsupported" && this.#client.supervisor.last.isStateless) {
+          // The server was replaced by one of the stateless revision, whose status contains the result.
+          const seen = yield* Requests.look(this.#terms, left)
+          if (isFinal(seen) && ("result" in seen || "error" in seen)) return yield* this.#ended(seen)
+        }
         if (!mayPollAgain(failure) || failures >= this.#settings.maxFailures) return yield* failure
         if (endOf(failure) !== undefined) yield* this.#client.supervisor.connection
         const wait = delayOf(this.#interval(this.#task.latest), failures)

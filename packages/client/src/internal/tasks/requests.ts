@@ -27,6 +27,23 @@ const request = <P, R>(
   maxTimeout?: number
 ): Effect.Effect<R, ClientError> => client.call({ ...method, capability: undefined }, params, { timeout, maxTimeout })
 
+/**
+ * Sends a request in the form of the server's lifecycle, and again if the server turns out to have another one: it was
+ * restarted, and this client has not connected to it since. The first request was not sent then.
+ */
+const inLifecycle = <A>(
+  { supervisor }: Asked["client"],
+  form: (isStateless: boolean) => Effect.Effect<A, ClientError>
+): Effect.Effect<A, ClientError> =>
+  Effect.suspend(() => {
+    const { isStateless } = supervisor.last
+    return Effect.catchIf(
+      form(isStateless),
+      ({ reason }) => reason._tag === "Unsupported" && supervisor.last.isStateless !== isStateless,
+      () => form(!isStateless)
+    )
+  })
+
 const foreign = (id: string): ClientError =>
   clientError(InvalidResponse, `The server returned the status of another task than ${quote(id)}`, "tasks/get")
 
@@ -37,9 +54,10 @@ const foreign = (id: string): ClientError =>
 export const look = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus, ClientError> =>
   Effect.suspend(() => {
     const { client, handle: { taskId } } = asked
-    const looked: Effect.Effect<TaskStatus, ClientError> = client.supervisor.last.isStateless
-      ? request(asked, Method.GetTask, { taskId }, atMost)
-      : Effect.map(request(asked, Method.LegacyGetTask, { taskId }, atMost), bare)
+    const looked = inLifecycle<TaskStatus>(client, (isStateless) =>
+      isStateless
+        ? request(asked, Method.GetTask, { taskId }, atMost)
+        : Effect.map(request(asked, Method.LegacyGetTask, { taskId }, atMost), bare))
     return looked.pipe(
       Effect.filterOrFail((status) => status.taskId === taskId, () => foreign(taskId)),
       Effect.catchIf(isUnknown, (error) => Effect.fail(taskNotFound(taskId, "the server does not have it", error)))
@@ -47,13 +65,13 @@ export const look = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus, C
   })
 
 /** Asks the server to cancel the task; returns its status if the response contains it. */
-export const cancel = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus | undefined, ClientError> =>
-  Effect.suspend(() => {
-    const { client, handle: { taskId }, timeout } = asked
-    return client.supervisor.last.isStateless
+export const cancel = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus | undefined, ClientError> => {
+  const { client, handle: { taskId }, timeout } = asked
+  return inLifecycle<TaskStatus | undefined>(client, (isStateless) =>
+    isStateless
       ? Effect.as(request(asked, Method.CancelTask, { taskId }, atMost), undefined)
-      : Effect.map(client.call(Method.LegacyCancelTask, { taskId }, { timeout, maxTimeout: atMost }), bare)
-  })
+      : Effect.map(client.call(Method.LegacyCancelTask, { taskId }, { timeout, maxTimeout: atMost }), bare))
+}
 
 /** Sends answers to input requests (stateless revision). */
 export const update = (asked: Asked, inputResponses: InputResponses): Effect.Effect<void, ClientError> =>

@@ -64,8 +64,6 @@ export const finish = (
     (follower) => Effect.onInterrupt(restore(follower.awaited), () => follower.left)
   )
 
-const ignore = (): void => {}
-
 /** Calls a tool, and returns the task as soon as it is created. */
 export const start = (
   client: ClientContext,
@@ -78,18 +76,16 @@ export const start = (
     const params = args === undefined ? { name } : { name, arguments: args as JsonObject }
     const asked: CallToolOptions = {
       ...options,
-      // Progress is part of the states, in the one revision that has it.
-      onProgress: options.onProgress ?? (mayAugment(last) ? ignore : undefined),
       task: { ...options.task, augment: options.task?.augment ?? true }
     }
     const called = client.call(
       Method.CallTool as Method.RequestMethod<typeof params, CallToolResult | TaskFollower>,
       params,
-      { ...asked, handleTask: (created) => follow(client, created, true) }
+      { ...asked, handleTask: (created) => follow(client, created, true), startsTask: true }
     )
     const started = Effect.map(called, (answered): Started =>
       answered instanceof TaskFollower ? answered : { _tag: "Finished", result: Effect.succeed(answered) })
-    // Only for listed tools is it known whether they support tasks.
+    // Only for listed tools is it known whether they support tasks, and whether they may be called twice.
     const unknown = tasks.enabled && mayAugment(last) && toolCatalog.taskSupport(name) === undefined
     return unknown
       ? Effect.andThen(
