@@ -59,7 +59,7 @@ const Open = /* @__PURE__ */ Context.Reference(
  * because it may close earlier.
  *
  * Serve the router with `HttpRoutes.serve`. With `HttpRouter.serve` the HTTP server waits for open streams at shutdown
- * until its own timeout, and then cuts them.
+ * until its own timeout, and then cuts them, as if the clients had left: calls that wait on them are cancelled.
  *
  * @example
  * const Mcp = HttpRoutes.layer({ path: "/mcp", allowedHosts: ["mcp.example.com"] })

@@ -128,7 +128,8 @@ const prepare = (
 
 /**
  * Makes a handler for a `node:http` server of your own, or for a framework. Closing the scope ends the requests in
- * progress.
+ * progress. Close it before you close open connections: until then, the end of a connection counts as the client's, and
+ * may cancel its call.
  *
  * Mount it for all HTTP methods on its path. It checks the path that the client requested, even if a router has
  * shortened `request.url`.

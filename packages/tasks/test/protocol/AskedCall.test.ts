@@ -18,6 +18,7 @@ import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Tasks from "@skein/tasks/Tasks"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -301,45 +302,52 @@ describe("the order of a shutdown, while a call is asked", () => {
     (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
   )
 
+  /** Servers with one task on one file, one after the other; and its steps. */
+  const servers = (ttl: Duration.Input) =>
+    Effect.gen(function*() {
+      const filename = join(yield* folder, "tasks.db")
+      const log: Array<string> = []
+      const write = (line: string) => Effect.sync(() => void log.push(line))
+      const order = Task.layer(Task.make("order", { ttl }), () =>
+        Effect.gen(function*() {
+          yield* Step.run("oven", {}, () => write("oven on")).pipe(
+            Step.withCompensation((_, why) => write(`oven off: ${why}`))
+          )
+          yield* form
+          yield* Step.run("cake", {}, () => write("cake"))
+          return "A cake"
+        }))
+      const server = McpServer.layer({ name: "test", version: "1" }, order, Tasks.layer())
+      const start = Effect.gen(function*() {
+        const all = yield* Effect.scope
+        const scopes = { engine: yield* Scope.fork(all), server: yield* Scope.fork(all) }
+        const context = yield* Scope.provide(
+          Effect.orDie(Layer.build(SqliteTasks.layer({ filename, interruptTimeout: 50, pollInterval: 50 }))),
+          scopes.engine
+        )
+        const at = yield* Scope.provide(
+          http.serve(Layer.provide(server, Layer.succeedContext(context)), { shutdownTimeout: 50 }),
+          scopes.server
+        )
+        const stop = (...parts: ReadonlyArray<keyof typeof scopes>) =>
+          Effect.forEach(parts, (part) => Scope.close(scopes[part], Exit.void), { discard: true })
+        return { at, engine: Context.get(context, TaskEngine), stop }
+      })
+      return { log, start }
+    })
+
   for (const first of ["the server", "the engine"] as const) {
     it.live(
-      `2025-11-25 · ${first} first: the task asks again in the next process, and is not undone`,
+      `2025-11-25 · ${first} first: the question is open in the next process, and its answer continues the task`,
       () =>
         Effect.scoped(Effect.gen(function*() {
-          const filename = join(yield* folder, "tasks.db")
-          const log: Array<string> = []
-          const write = (line: string) => Effect.sync(() => void log.push(line))
-          const order = Task.layer(Task.make("order"), () =>
-            Effect.gen(function*() {
-              yield* Step.run("oven", {}, () => write("oven on")).pipe(
-                Step.withCompensation((_, why) => write(`oven off: ${why}`))
-              )
-              yield* form
-              yield* Step.run("cake", {}, () => write("cake"))
-              return "A cake"
-            }))
-          const server = McpServer.layer({ name: "test", version: "1" }, order, Tasks.layer())
-          const start = Effect.gen(function*() {
-            const scopes = { engine: yield* Scope.make(), server: yield* Scope.make() }
-            const context = yield* Scope.provide(
-              Effect.orDie(Layer.build(SqliteTasks.layer({ filename, interruptTimeout: 50, pollInterval: 50 }))),
-              scopes.engine
-            )
-            const at = yield* Scope.provide(
-              http.serve(Layer.provide(server, Layer.succeedContext(context)), { shutdownTimeout: 50 }),
-              scopes.server
-            )
-            return { at, engine: Context.get(context, TaskEngine), scopes }
-          })
+          const { log, start } = yield* servers("1 hour")
           const one = yield* start
           const headers = yield* enter(one.at)
           const stream = yield* http.open(one.at, { headers, body: call("order") })
           expect((yield* stream.message).method).toBe("elicitation/create")
-          const [task] = yield* Effect.repeat(one.engine.list([null], { limit: 1 }), {
-            until: ([state]) => state?.status === "input_required"
-          })
-          const parts = first === "the engine" ? ["engine", "server"] as const : ["server", "engine"] as const
-          for (const part of parts) yield* Scope.close(one.scopes[part], Exit.void)
+          const [task] = yield* one.engine.list([null], { limit: 1 })
+          yield* first === "the engine" ? one.stop("engine", "server") : one.stop("server", "engine")
           expect(log).toEqual(["oven on"])
           const two = yield* start
           const state = (yield* two.engine.get(task!.id))!
@@ -347,9 +355,31 @@ describe("the order of a shutdown, while a call is asked", () => {
           yield* two.engine.answer(state.id, state.questions[0]!.key, { action: "decline" })
           yield* until(() => log.includes("cake"))
           expect(log).toEqual(["oven on", "cake"])
-          for (const part of ["server", "engine"] as const) yield* Scope.close(two.scopes[part], Exit.void)
+          yield* two.stop("server", "engine")
         })),
       30_000
     )
   }
+
+  it.live(
+    "2025-11-25 · a question that nobody answers in the next process ends with the time to live of the task",
+    () =>
+      Effect.scoped(Effect.gen(function*() {
+        const { log, start } = yield* servers("3 seconds")
+        const one = yield* start
+        const headers = yield* enter(one.at)
+        const stream = yield* http.open(one.at, { headers, body: call("order") })
+        expect((yield* stream.message).method).toBe("elicitation/create")
+        const [task] = yield* one.engine.list([null], { limit: 1 })
+        yield* one.stop("server", "engine")
+        const two = yield* start
+        yield* until(() => log.includes("oven off: cancelled"))
+        expect(log).toEqual(["oven on", "oven off: cancelled"])
+        yield* Effect.repeat(Effect.andThen(Effect.sleep(5), two.engine.get(task!.id)), {
+          until: (state) => state === undefined
+        })
+        yield* two.stop("server", "engine")
+      })),
+    30_000
+  )
 })
