@@ -28,6 +28,7 @@ import { type NegotiatedConnection, serverOf, serverProfileOf } from "./connecti
 import { LogLevel } from "./logLevel.ts"
 import * as Output from "./calls/output.ts"
 import { walk } from "./calls/pages.ts"
+import { inLifecycle } from "./calls/support.ts"
 import type {
   CallToolOptions,
   CompleteOptions,
@@ -216,11 +217,10 @@ export class ClientImpl {
   }
 
   ping(options?: PingOptions): Effect.Effect<void, ClientError> {
-    return Effect.suspend(() =>
-      Effect.asVoid(
-        this.#client.call(this.#last.isStateless ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" })
-      )
-    )
+    return Effect.asVoid(inLifecycle<unknown>(
+      this.#client.supervisor,
+      (isStateless) => this.#client.call(isStateless ? anyDiscovery : Method.Ping, {}, { ...options, cache: "bypass" })
+    ))
   }
 
   setLoggingLevel(level: LoggingLevel, options?: RequestOptions): Effect.Effect<void, ClientError> {

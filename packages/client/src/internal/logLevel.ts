@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { ClientError } from "../ClientError.ts"
 import type { ClientContext } from "./calls/context.ts"
 import { send } from "./calls/send.ts"
-import { closedFor, unsupportedOn } from "./calls/support.ts"
+import { closedFor, inLifecycle, unsupportedOn } from "./calls/support.ts"
 import type { NegotiatedConnection } from "./connection/connection.ts"
 import type { RequestOptions } from "./calls/options.ts"
 
@@ -25,13 +25,13 @@ export class LogLevel {
   }
 
   set(level: LoggingLevel, options: RequestOptions | undefined): Effect.Effect<void, ClientError> {
-    return Effect.suspend(() => {
-      const { supervisor } = this.#client
+    const { supervisor } = this.#client
+    return inLifecycle(supervisor, (isStateless) => {
       const { last } = supervisor
       const set = Effect.sync(() => {
         this.#wanted = level
       })
-      if (!last.isStateless) return Effect.andThen(this.#client.call(Method.SetLevel, { level }, options), set)
+      if (!isStateless) return Effect.andThen(this.#client.call(Method.SetLevel, { level }, options), set)
       const refused = closedFor(supervisor, Method.SetLevel.name) ?? unsupportedOn(this.#client, last, timeless)
       if (refused !== undefined) return Effect.fail(refused)
       last.setLogLevel(level)

@@ -282,6 +282,36 @@ describe("a call between two connections", () => {
     }))
 })
 
+describe("between two connections, to a server of the other lifecycle", () => {
+  const revisions: ReadonlyArray<Shape> = ["2026-07-28", "2025-11-25"]
+  for (const before of revisions) {
+    const after = before === "2026-07-28" ? "2025-11-25" : "2026-07-28"
+    it.effect(`from ${before} to ${after}: ping and setLoggingLevel take the form of the next server`, () =>
+      Effect.gen(function*() {
+        const [first, second] = [new TaskServer(before), new TaskServer(after)]
+        for (const server of [first, second]) {
+          server.capabilities = { tools: {}, logging: {} }
+          server.overrides["ping"] = () => ScriptedServer.success({})
+          server.overrides["logging/setLevel"] = () => ScriptedServer.success({})
+        }
+        const { replaceWith, transport } = successive(first)
+        const client = yield* Client.make(transport, { reconnect })
+        replaceWith(second)
+        yield* settle
+        const pinging = yield* run(client.ping())
+        const setting = yield* run(client.setLoggingLevel("error"))
+        yield* pass("5 seconds")
+        yield* pinging.value
+        yield* setting.value
+        yield* client.listToolsPage()
+        const isModern = after === "2026-07-28"
+        assert.deepStrictEqual([second.count("ping") > 0, second.count("logging/setLevel") > 0], [!isModern, !isModern])
+        const { _meta } = second.server.requests("tools/list")[0]!.params as Json
+        assert.strictEqual(_meta?.["io.modelcontextprotocol/logLevel"], isModern ? "error" : undefined)
+      }))
+  }
+})
+
 describe("2025-11-25 · Streamable HTTP", () => {
   it.live("startTask starts a task at a server that was restarted, which does not know the session", () =>
     Effect.scoped(Effect.gen(function*() {

@@ -50,3 +50,20 @@ export const checkSupport: CallLayer = (next) => (call) => {
     (supervisor.isReconnecting ? undefined : unsupportedOn(client, connection, method))
   return refused === undefined ? next(call) : Effect.fail(refused)
 }
+
+/**
+ * Sends a request in the form of the server's lifecycle, and again if the next server turns out to have another one. The
+ * first request was not sent then.
+ */
+export const inLifecycle = <A>(
+  supervisor: ConnectionSupervisor,
+  form: (isStateless: boolean) => Effect.Effect<A, ClientError>
+): Effect.Effect<A, ClientError> =>
+  Effect.suspend(() => {
+    const { isStateless } = supervisor.last
+    return Effect.catchIf(
+      form(isStateless),
+      ({ reason }) => reason._tag === "Unsupported" && supervisor.last.isStateless !== isStateless,
+      () => form(!isStateless)
+    )
+  })

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import { type ClientError, InvalidResponse } from "../../ClientError.ts"
 import { clientError } from "../errors.ts"
 import { send } from "../calls/send.ts"
+import { inLifecycle } from "../calls/support.ts"
 import type { NegotiatedConnection } from "../connection/connection.ts"
 import { isUnknown, taskNotFound } from "./failures.ts"
 import { bare, type TaskStatus } from "./statusStream.ts"
@@ -27,23 +28,6 @@ const request = <P, R>(
   maxTimeout?: number
 ): Effect.Effect<R, ClientError> => client.call({ ...method, capability: undefined }, params, { timeout, maxTimeout })
 
-/**
- * Sends a request in the form of the server's lifecycle, and again if the server turns out to have another one: it was
- * restarted, and this client has not connected to it since. The first request was not sent then.
- */
-const inLifecycle = <A>(
-  { supervisor }: Asked["client"],
-  form: (isStateless: boolean) => Effect.Effect<A, ClientError>
-): Effect.Effect<A, ClientError> =>
-  Effect.suspend(() => {
-    const { isStateless } = supervisor.last
-    return Effect.catchIf(
-      form(isStateless),
-      ({ reason }) => reason._tag === "Unsupported" && supervisor.last.isStateless !== isStateless,
-      () => form(!isStateless)
-    )
-  })
-
 const foreign = (id: string): ClientError =>
   clientError(InvalidResponse, `The server returned the status of another task than ${quote(id)}`, "tasks/get")
 
@@ -54,7 +38,7 @@ const foreign = (id: string): ClientError =>
 export const look = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus, ClientError> =>
   Effect.suspend(() => {
     const { client, handle: { taskId } } = asked
-    const looked = inLifecycle<TaskStatus>(client, (isStateless) =>
+    const looked = inLifecycle<TaskStatus>(client.supervisor, (isStateless) =>
       isStateless
         ? request(asked, Method.GetTask, { taskId }, atMost)
         : Effect.map(request(asked, Method.LegacyGetTask, { taskId }, atMost), bare))
@@ -67,7 +51,7 @@ export const look = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus, C
 /** Asks the server to cancel the task; returns its status if the response contains it. */
 export const cancel = (asked: Asked, atMost?: number): Effect.Effect<TaskStatus | undefined, ClientError> => {
   const { client, handle: { taskId }, timeout } = asked
-  return inLifecycle<TaskStatus | undefined>(client, (isStateless) =>
+  return inLifecycle<TaskStatus | undefined>(client.supervisor, (isStateless) =>
     isStateless
       ? Effect.as(request(asked, Method.CancelTask, { taskId }, atMost), undefined)
       : Effect.map(client.call(Method.LegacyCancelTask, { taskId }, { timeout, maxTimeout: atMost }), bare))
