@@ -9,6 +9,7 @@ const benchmarks: Readonly<
   http: () => import("./http/main.ts"),
   client: () => import("./client/main.ts"),
   tasks: () => import("./tasks/main.ts"),
+  "tasks-costs": () => import("./tasks/costs.ts"),
   auth: () => import("./auth/main.ts"),
   compare: () => import("./compare/main.ts")
 }

@@ -2,7 +2,7 @@
  * Measures two versions of a program in short alternating slices. Other work on the machine slows both alike, so the
  * median of the paired ratios settles within one or two percent where separate runs of a second differ by thirty.
  */
-import { quantile } from "../lib/statistics.ts"
+import { confidence, quantile } from "../lib/statistics.ts"
 
 /** One version under a workload. */
 export interface Version {
@@ -30,10 +30,6 @@ export interface Ratio {
 
 const median = (samples: ReadonlyArray<number>): number => quantile(samples, 0.5)
 
-/** The medians of random selections from the samples (bootstrap): their spread is the uncertainty of the median. */
-const resampled = (samples: ReadonlyArray<number>): ReadonlyArray<number> =>
-  Array.from({ length: 500 }, () => median(samples.map(() => samples[Math.floor(Math.random() * samples.length)]!)))
-
 /** Alternates two versions, and which of them goes first. */
 export const alternate = async (before: Version, now: Version, plan: Plan): Promise<Ratio> => {
   for (let warm = 0; warm < plan.warmUp; warm += plan.slice) {
@@ -47,12 +43,11 @@ export const alternate = async (before: Version, now: Version, plan: Plan): Prom
     const other = await (first === before ? now : before).slice(plan.slice)
     rates.push(first === before ? { before: one, now: other } : { before: other, now: one })
   }
-  const ratios = rates.map((rate) => rate.now / rate.before)
-  const medians = resampled(ratios)
+  const ratio = confidence(rates.map((rate) => rate.now / rate.before))
   return {
-    median: median(ratios),
-    low: quantile(medians, 0.025),
-    high: quantile(medians, 0.975),
+    median: ratio.median,
+    low: ratio.min,
+    high: ratio.max,
     before: median(rates.map((rate) => rate.before)) * 1_000,
     now: median(rates.map((rate) => rate.now)) * 1_000
   }

@@ -37,6 +37,15 @@ export type Command =
     readonly inFlight: number
     readonly millis: number
   }
+  /** Runs tasks with a number of steps, each followed by a question that is answered immediately. */
+  | { readonly do: "interview"; readonly tasks: number; readonly questions: number }
+  /**
+   * Runs up to `count` tasks to completion, which all expire at the same time, in milliseconds of Unix time. Replies
+   * with their number, which is less if the time of the tasks is too short.
+   */
+  | { readonly do: "runExpiring"; readonly count: number; readonly expireAt: number }
+  /** Waits until all tasks have been deleted, and replies with the time in milliseconds of Unix time. */
+  | { readonly do: "awaitDeletion" }
   /** Starts tasks without waiting for them. */
   | { readonly do: "begin"; readonly tool: "sleep" | "ask"; readonly count: number }
   /** Follows tasks that publish the current time, and returns the latency of each notification. */

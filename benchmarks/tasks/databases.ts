@@ -9,6 +9,7 @@ import { Client } from "pg"
 import { type Postgres, startPostgres, unavailable } from "../../packages/sql/test/postgres.ts"
 import { cpuTimeOf } from "../lib/machine.ts"
 import type { Store } from "./commands.ts"
+import { execute } from "./counters.ts"
 
 /** The parent of a process, and the processor time of its exited children in milliseconds. */
 const familyOf = (pid: number): { readonly parent: number; readonly ended: number } | undefined => {
@@ -46,8 +47,7 @@ export class Databases {
         return join(this.#folder, `${++this.#files}.db`)
       case "postgres": {
         if (unavailable !== undefined) throw new Error(unavailable)
-        // The default configuration of a server, which flushes each commit to the disk.
-        this.#postgres ??= await startPostgres({ durable: true })
+        this.#postgres ??= await startServer()
         const url = await this.#postgres.createDatabase()
         this.#postmaster ??= await postmasterOf(url)
         return url
@@ -64,6 +64,19 @@ export class Databases {
     await this.#postgres?.stop()
     rmSync(this.#folder, { recursive: true, force: true })
   }
+}
+
+/** Starts a server with its default configuration, which flushes each commit to the disk. */
+const startServer = async (): Promise<Postgres> => {
+  const postgres = await startPostgres({ durable: true })
+  const url = `postgres://postgres@127.0.0.1:${postgres.port}/postgres`
+  // Statements can be counted (`Counters`), and are not by default.
+  await execute(url, "ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'")
+  await postgres.restartImmediate()
+  await execute(url, "CREATE EXTENSION pg_stat_statements")
+  await execute(url, "ALTER SYSTEM SET pg_stat_statements.track = 'none'")
+  await execute(url, "SELECT pg_reload_conf()")
+  return postgres
 }
 
 /** Finds the process that forks a backend for each connection. It is known on Linux only. */

@@ -1,5 +1,5 @@
 /**
- * The benchmark of tasks: tasks per second and their processor time, the latency of change notifications, the cost of
+ * The benchmark of tasks: tasks per second and their processor time, also beside DBOS Transact, the latency of change notifications, the cost of
  * ten thousand waiting tasks, and how long tasks pause when their worker leaves. Rounds are interleaved. Only the
  * correctness of results is checked.
  */
@@ -7,6 +7,7 @@ import { writeFileSync } from "node:fs"
 import { type Measure, render } from "../http/report.ts"
 import { describe } from "../lib/machine.ts"
 import { Databases } from "./databases.ts"
+import * as dbos from "./dbos.ts"
 import * as takeover from "./takeover.ts"
 import * as notificationLatency from "./notificationLatency.ts"
 import { prepare, unbuiltPackages } from "./processes.ts"
@@ -16,6 +17,7 @@ import type { Store } from "./commands.ts"
 
 interface Plan {
   readonly rates: rates.Plan
+  readonly dbos: dbos.Plan
   readonly notices: notificationLatency.Plan
   readonly waiting: waitingTasks.Plan
   readonly leaving: takeover.Plan
@@ -23,19 +25,21 @@ interface Plan {
 
 const thorough: Plan = {
   rates: { rounds: 5, millis: 1_500, warmUp: 2_500 },
+  dbos: { rounds: 15, millis: 1_500, warmUp: 2_500, counted: 5_000 },
   notices: { rounds: 5, tasks: 8, ticks: 60, interval: 40 },
   waiting: { tasks: 10_000, idleTime: 20_000, sampleTime: 5_000, millis: 1_500, rounds: 3 },
   leaving: { rounds: 5, tasks: 48, stepDuration: 100, settleTime: 6_000, takeoverTime: 12_000 }
 }
 const quick: Plan = {
   rates: { rounds: 3, millis: 400, warmUp: 700 },
+  dbos: { rounds: 3, millis: 400, warmUp: 700, counted: 1_000 },
   notices: { rounds: 2, tasks: 8, ticks: 20, interval: 40 },
   waiting: { tasks: 1_000, idleTime: 15_000, sampleTime: 2_000, millis: 500, rounds: 3 },
   leaving: { rounds: 1, tasks: 48, stepDuration: 100, settleTime: 5_000, takeoverTime: 12_000 }
 }
 
 const stores: ReadonlyArray<Store> = ["memory", "sqlite", "postgres"]
-const parts = ["rates", "peer", "notices", "waiting", "leaving"] as const
+const parts = ["rates", "peer", "dbos", "notices", "waiting", "leaving"] as const
 type Part = (typeof parts)[number]
 
 const usage = `usage: npm run bench -- tasks [--quick] [--only=${
@@ -104,6 +108,9 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
           break
         case "peer":
           if (stores.includes("memory")) show(await rates.compare(plan.rates))
+          break
+        case "dbos":
+          if (stores.includes("postgres")) await dbos.run(databases, plan.dbos, show)
           break
         case "notices":
           show(await notificationLatency.measure(databases, stores.filter((store) => store !== "memory"), plan.notices))

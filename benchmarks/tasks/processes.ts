@@ -18,7 +18,7 @@ const out = join(here, "..", "dist", "tasks")
 const packages = join(here, "..", "..", "packages")
 
 /** The measured library. */
-export type PeerName = "skein" | "sdk-v1"
+export type PeerName = "skein" | "sdk-v1" | "dbos"
 
 /** The packages without a build. If there are any, the benchmark runs from the sources. */
 export const unbuiltPackages = (): ReadonlyArray<string> =>
@@ -32,7 +32,7 @@ let conditions: ReadonlyArray<string> = []
 export const prepare = async (source: boolean): Promise<void> => {
   conditions = source ? ["--conditions=@skein/source"] : []
   await build({
-    entryPoints: (["skein", "sdk-v1"] satisfies ReadonlyArray<PeerName>).map((name) =>
+    entryPoints: (["skein", "sdk-v1", "dbos"] satisfies ReadonlyArray<PeerName>).map((name) =>
       join(here, "peers", `${programName(name)}.ts`)
     ),
     outdir: out,

@@ -19,14 +19,14 @@ export interface Plan {
 export const inFlight = 64
 
 /** The measurements of one round. */
-interface Sample extends Burst {
+export interface Sample extends Burst {
   /** Processor time of the other processes, and of the database. */
   readonly others: number
   readonly database: number
 }
 
 /** A store and its processes. */
-interface Setup {
+export interface Setup {
   readonly name: string
   readonly label: string
   readonly driver: (through: Through) => Program
@@ -61,7 +61,8 @@ const start = async (databases: Databases, name: Name): Promise<Setup> => {
 const cpuOf = async (programs: ReadonlyArray<Program>): Promise<number> =>
   (await Promise.all(programs.map((program) => program.cpu()))).reduce((sum, cpu) => sum + cpu, 0)
 
-const sample = async (setup: Setup, through: Through, tool: Tool, millis: number): Promise<Sample> => {
+/** Measures a setup for some milliseconds. */
+export const sample = async (setup: Setup, through: Through, tool: Tool, millis: number): Promise<Sample> => {
   const driver = setup.driver(through)
   const rest = setup.all.filter((program) => program !== driver)
   const before = { others: await cpuOf(rest), database: setup.database() }
@@ -73,7 +74,7 @@ const sample = async (setup: Setup, through: Through, tool: Tool, millis: number
   }
 }
 
-const titles: Record<Tool, string> = {
+export const titles: Record<Tool, string> = {
   plain: "a tool that is not durable",
   one: "a durable tool with one step",
   five: "a durable tool with five steps"
@@ -86,10 +87,11 @@ const throughTitles: Record<Through, string> = {
   http: "by a client in another process, over HTTP, 2026-07-28"
 }
 
-const rateOf = ({ tasks, wall }: Burst): number => tasks / wall * 1_000
+/** Tasks per second. */
+export const rateOf = ({ tasks, wall }: Burst): number => tasks / wall * 1_000
 
 /** Processor time without the database, which has its own column. */
-const costOf = ({ cpu, others, tasks }: Sample): number => (cpu + others) / tasks
+export const costOf = ({ cpu, others, tasks }: Sample): number => (cpu + others) / tasks
 
 /** Measures all combinations of client and tool, with all setups side by side. */
 export const run = async (

@@ -27,6 +27,14 @@ const definitions = [
   ),
   Task.layer(Task.make("sleep"), () => Effect.as(Step.sleep("long", "1 day"), done)),
   Task.layer(Task.make("ask"), () => Effect.as(Elicitation.form("Your answer?", { answer: Schema.String }), done)),
+  Task.layer(Task.make("interview", { input: { questions: Schema.Int } }), ({ questions }) =>
+    Effect.gen(function*() {
+      for (let number = 1; number <= questions; number++) {
+        yield* step(number)
+        yield* Elicitation.form(`Question ${number}?`, { answer: Schema.String })
+      }
+      return done
+    })),
   // With the long interval, a client that polls instead of subscribing would be a minute late.
   Task.layer(
     Task.make("ticks", { input: { count: Schema.Int, interval: Schema.Int }, pollInterval: "1 minute" }),

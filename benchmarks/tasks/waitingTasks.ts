@@ -42,7 +42,7 @@ const untilIdle = async (program: Program, { idleTime, sampleTime }: Plan): Prom
 }
 
 /** The share of a core that the process uses, in percent. */
-const cpuShare = async (program: Program, sampleTime: number): Promise<number> => {
+export const cpuShare = async (program: Program, sampleTime: number): Promise<number> => {
   const before = await program.cpu()
   await sleep(sampleTime)
   return (await program.cpu() - before) / sampleTime * 100

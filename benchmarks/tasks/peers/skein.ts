@@ -17,6 +17,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import { MinimumLogLevel } from "effect/References"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -65,7 +66,7 @@ const open = (command: Of<"open">) =>
       .url
   })
 
-const newTask = (tool: string, args: NewTask["args"] = {}): NewTask => ({
+const newTask = (tool: string, args: NewTask["args"] = {}, changes: Partial<NewTask> = {}): NewTask => ({
   tool,
   args,
   pool: "default",
@@ -78,25 +79,34 @@ const newTask = (tool: string, args: NewTask["args"] = {}): NewTask => ({
   },
   ttlMs: 86_400_000,
   pollIntervalMs: 1_000,
-  limits: { all: {}, owner: {}, tool: {} }
+  limits: { all: {}, owner: {}, tool: {} },
+  ...changes
 })
 
 const ended = ({ id }: State) => Stream.runLast(Stream.takeUntil(engine.watch(id), isFinal))
 
-/** Runs a task from its creation to its result, and checks the result. */
-const task = (through: Through, tool: string): Effect.Effect<void, unknown> => {
-  const check = (result: unknown) => {
-    const text = (result as { readonly content?: ReadonlyArray<{ readonly text?: unknown }> }).content?.[0]?.text
-    return text === done ? Effect.void : Effect.die(new Error(`${tool} ended with ${JSON.stringify(result)}`))
-  }
-  if (through === "engine") {
-    return Effect.flatMap(Effect.flatMap(engine.submit(newTask(tool)), ended), (state) => {
-      const outcome = state._tag === "Some" ? state.value.outcome : undefined
-      return check(outcome?._tag === "Result" ? outcome.result : outcome)
-    })
-  }
-  return Effect.flatMap(clients.get(through)!.callTool(tool, {}, { task: { augment: true } }), check)
+const checkResult = (tool: string, result: unknown) => {
+  const text = (result as { readonly content?: ReadonlyArray<{ readonly text?: unknown }> }).content?.[0]?.text
+  return text === done ? Effect.void : Effect.die(new Error(`${tool} ended with ${JSON.stringify(result)}`))
 }
+
+const checkOutcome = (tool: string, state: Option.Option<State>) => {
+  const outcome = Option.getOrUndefined(state)?.outcome
+  return checkResult(tool, outcome?._tag === "Result" ? outcome.result : outcome)
+}
+
+/** Runs a task from its creation to its result directly with the engine, and checks the result. */
+const engineTask = (task: NewTask): Effect.Effect<void, unknown> =>
+  Effect.flatMap(Effect.flatMap(engine.submit(task), ended), (state) => checkOutcome(task.tool, state))
+
+/** Runs a task from its creation to its result, and checks the result. */
+const task = (through: Through, tool: string): Effect.Effect<void, unknown> =>
+  through === "engine"
+    ? Effect.suspend(() => engineTask(newTask(tool)))
+    : Effect.flatMap(
+      clients.get(through)!.callTool(tool, {}, { task: { augment: true } }),
+      (result) => checkResult(tool, result)
+    )
 
 const runConcurrently = (count: number, one: Effect.Effect<void, unknown>): Effect.Effect<void, unknown> =>
   Effect.all(Array.from({ length: count }, () => one), { concurrency: "unbounded", discard: true })
@@ -106,6 +116,47 @@ const begin = ({ count, tool }: Of<"begin">) =>
     concurrency: 64,
     discard: true
   })
+
+/** Runs a task that asks questions, and answers each when it is open. */
+const interview = (questions: number): Effect.Effect<void, unknown> =>
+  Effect.gen(function*() {
+    const { id } = yield* engine.submit(newTask("interview", { questions }))
+    const answered = Stream.tap(engine.watch(id), (state) =>
+      Effect.forEach(state.questions, ({ key }) =>
+        engine.answer(id, key, { action: "accept", content: { answer: "yes" } })))
+    const last = yield* Stream.runLast(Stream.takeUntil(answered, isFinal))
+    yield* checkOutcome("interview", last)
+  })
+
+/** Milliseconds from the end of the last task until its expiry, in which those that still run can end. */
+const expiryMargin = 5_000
+
+/** Runs tasks that all expire at the same time, and returns their number. */
+const runExpiring = ({ count, expireAt }: Of<"runExpiring">) =>
+  Effect.gen(function*() {
+    let tasks = 0
+    const expiring = Effect.suspend(() => engineTask(newTask("one", {}, { ttlMs: expireAt - Date.now() })))
+    const more: Effect.Effect<void, unknown> = Effect.suspend(() =>
+      tasks < count && Date.now() < expireAt - expiryMargin
+        ? (tasks++, Effect.flatMap(expiring, () => more))
+        : Effect.void
+    )
+    yield* runConcurrently(64, more)
+    if (Date.now() >= expireAt) return yield* Effect.die(new Error("the tasks ended after their expiry"))
+    return tasks
+  })
+
+/** Waits until no task is stored. An expired task cannot be read, but counts as retained until it is deleted. */
+const awaitDeletion = () => {
+  const only = newTask("one", {}, { limits: { all: { retained: 1 }, owner: {}, tool: {} } })
+  const attempt: Effect.Effect<void, unknown> = Effect.catchReason(
+    engine.submit(only),
+    "TaskError",
+    "LimitExceeded",
+    () => Effect.flatMap(Effect.sleep(100), () => attempt)
+  )
+  return Effect.map(attempt, () => Date.now())
+}
 
 /** Follows tasks, and returns the latency of each tick in milliseconds. */
 const follow = ({ interval, tasks, ticks }: Of<"follow">) =>
@@ -146,6 +197,12 @@ const execute: Execute = async (command) => {
           })
         )))
     }
+    case "interview":
+      return run(runConcurrently(command.tasks, interview(command.questions)))
+    case "runExpiring":
+      return run(runExpiring(command))
+    case "awaitDeletion":
+      return run(awaitDeletion())
     case "begin":
       return run(begin(command))
     case "follow":
