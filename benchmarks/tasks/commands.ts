@@ -37,6 +37,8 @@ export type Command =
     readonly inFlight: number
     readonly millis: number
   }
+  /** Starts `sleep` tasks, and waits until each of them has begun to sleep. */
+  | { readonly do: "sleep"; readonly count: number }
   /** Runs tasks with a number of steps, each followed by a question that is answered immediately. */
   | { readonly do: "interview"; readonly tasks: number; readonly questions: number }
   /**

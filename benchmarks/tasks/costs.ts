@@ -33,7 +33,7 @@ const thorough: Plan = {
   questions: [20, 40, 80],
   interviews: 3,
   expiring: 20_000,
-  expiryTime: 150_000
+  expiryTime: 200_000
 }
 const quick: Plan = {
   sleepers: [200, 2_000],
@@ -46,7 +46,7 @@ const quick: Plan = {
 }
 
 /** Sleeping tasks that are started with one command. */
-const batchSize = 500
+const batchSize = 5_000
 
 const startPostgres = async (databases: Databases) => {
   const at = await databases.create("postgres")
@@ -90,7 +90,7 @@ const measureSleepers = async (databases: Databases, plan: Plan): Promise<Measur
       const begin = performance.now()
       while (tasks < most && performance.now() - begin < plan.creationTime) {
         const batch = Math.min(batchSize, most - tasks)
-        await program.send({ do: "begin", tool: "sleep", count: batch })
+        await program.send({ do: "sleep", count: batch })
         tasks += batch
       }
       rows.push(await row())

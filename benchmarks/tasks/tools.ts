@@ -18,6 +18,11 @@ const step = (number: number) =>
 /** The number of steps of a `steps` task: a history of medium length. */
 export const stepCount = 40
 
+let sleepers = 0
+
+/** The number of `sleep` tasks of this process that have begun to sleep. */
+export const sleeperCount = (): number => sleepers
+
 const definitions = [
   Tool.layer(Tool.make("plain", { execution: { taskSupport: "optional" } }), () => Effect.succeed(done)),
   Task.layer(Task.make("one"), () => Effect.as(step(1), done)),
@@ -25,7 +30,11 @@ const definitions = [
     Task.make("five"),
     () => Effect.as(Effect.forEach([1, 2, 3, 4, 5], step, { discard: true }), done)
   ),
-  Task.layer(Task.make("sleep"), () => Effect.as(Step.sleep("long", "1 day"), done)),
+  Task.layer(Task.make("sleep"), () =>
+    Effect.suspend(() => {
+      sleepers++
+      return Effect.as(Step.sleep("long", "1 day"), done)
+    })),
   Task.layer(Task.make("ask"), () => Effect.as(Elicitation.form("Your answer?", { answer: Schema.String }), done)),
   Task.layer(Task.make("interview", { input: { questions: Schema.Int } }), ({ questions }) =>
     Effect.gen(function*() {

@@ -22,7 +22,7 @@ import { MinimumLogLevel } from "effect/References"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { burst, type Execute, runCommandLoop } from "../commandLoop.ts"
-import { server } from "../tools.ts"
+import { server, sleeperCount } from "../tools.ts"
 import { clock, type Command, done, type Through } from "../commands.ts"
 
 type Of<Do extends Command["do"]> = Extract<Command, { readonly do: Do }>
@@ -117,6 +117,14 @@ const begin = ({ count, tool }: Of<"begin">) =>
     discard: true
   })
 
+/** Starts tasks that sleep, and waits until they do: an engine creates tasks faster than it runs them. */
+const sleep = ({ count }: Of<"sleep">) =>
+  Effect.gen(function*() {
+    const all = sleeperCount() + count
+    yield* begin({ do: "begin", tool: "sleep", count })
+    while (sleeperCount() < all) yield* Effect.sleep(10)
+  })
+
 /** Runs a task that asks questions, and answers each when it is open. */
 const interview = (questions: number): Effect.Effect<void, unknown> =>
   Effect.gen(function*() {
@@ -197,6 +205,8 @@ const execute: Execute = async (command) => {
           })
         )))
     }
+    case "sleep":
+      return run(sleep(command))
     case "interview":
       return run(runConcurrently(command.tasks, interview(command.questions)))
     case "runExpiring":
