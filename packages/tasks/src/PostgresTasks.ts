@@ -16,9 +16,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { SqlClient } from "effect/sql/SqlClient"
-import * as cluster from "./internal/engine/cluster.ts"
 import * as engine from "./internal/engine/engine.ts"
-import * as pools from "./internal/engine/pools.ts"
 import { storeError } from "./internal/store/database.ts"
 import * as sqlStore from "./internal/store/sqlStore.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
@@ -59,25 +57,18 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
  * const Engine = PostgresTasks.layer({ url, pools: ["default", "gpu"] })
  */
 export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | SqlClient, TaskError> => {
-  const resolved = engine.resolveOptions(options)
-  const { lockExpiry = "5 seconds", pools: names = [pools.defaultPool], runTasks = true } = options
+  const { lockExpiry = "5 seconds", pools = [defaultPool], runTasks = true } = options
+  const leaseMs = Duration.toMillis(lockExpiry)
   const client = PgClient.layer({
     ...options,
-    idleInTransactionTimeout: options.idleInTransactionTimeout ??
-      Duration.times(Duration.fromInputUnsafe(lockExpiry), 2 / 3)
+    idleInTransactionTimeout: options.idleInTransactionTimeout ?? Duration.millis(leaseMs * 2 / 3)
   })
   const store = Layer.unwrap(Effect.map(PgClient.PgClient, sqlStore.layerListening))
-  return Layer.unwrap(
-    Effect.map(
-      pools.make(runTasks ? names : []),
-      ({ groups, pools }) =>
-        engine.layer({ groups: groups.own, pools, singleProcess: false, ...resolved }).pipe(
-          // The store is built first: it must be ready when the cluster finds tasks to run.
-          Layer.provide(Layer.provideMerge(cluster.layerShared({ ...resolved, groups, lockExpiry }), store)),
-          Layer.provide(NodeCrypto.layerDigest)
-        )
-    )
-  ).pipe(
+  return engine.layer({ runsTasks: runTasks, pools, leaseMs, ...engine.resolveOptions(options) }).pipe(
+    Layer.provide([store, NodeCrypto.layerDigest]),
     Layer.provideMerge(Layer.catch(client, (error) => Layer.effectContext(Effect.fail(storeError(error)))))
   )
 }
+
+/** The pool of a task that names none. */
+const defaultPool = "default"

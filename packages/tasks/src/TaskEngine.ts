@@ -33,15 +33,20 @@ export interface Options {
    */
   readonly progressInterval?: Duration.Input | undefined
   /**
-   * How often the engine compares tasks with their executions and repairs differences, and the time until the first
-   * comparison: one minute by default.
-   */
-  readonly sweepInterval?: Duration.Input | undefined
-  /**
    * How long an expired task may take to run its compensations: 1 hour by default. Then the engine deletes it with a
    * log line, even if it has not compensated: for instance because its pool has no workers, or no worker has its tool.
    */
   readonly undoTimeout?: Duration.Input | undefined
+  /**
+   * How many tasks a process runs at the same time: 1,000 by default. Others wait in the queue, for this process or
+   * another. A task that waits for an answer or a long sleep does not count.
+   */
+  readonly concurrency?: number | undefined
+  /**
+   * How many workers may die while they run a task, without a step of it that ends in between: 10 by default. Then the
+   * task fails, so that a task that ends its process does not end one process after the other.
+   */
+  readonly maxAttempts?: number | undefined
   /**
    * How long a worker that stops, or that hands tasks over to another worker, waits for a step that ignores its
    * interruption: 2 seconds by default. Then the step runs again, elsewhere or later. Its task makes no progress

@@ -1,47 +1,32 @@
 /**
  * The services that all runs of a process share, and their retries of store errors.
  */
+import * as Context from "effect/Context"
 import type { Digest } from "effect/crypto/Digest"
 import { sha256 } from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import type * as SqlClient from "effect/sql/SqlClient"
-import type { WorkflowEngine } from "effect/workflow/WorkflowEngine"
 import type { TaskError } from "../../TaskError.ts"
 import type { TaskStore } from "../store/store.ts"
 import { escape, isPermanent } from "../store/storedText.ts"
-import { type ExecuteActivity, retrySchedule } from "./activities.ts"
-import type { ReadHistory } from "./history.ts"
-import type { Pools } from "./pools.ts"
-import type { UnrecordedSteps } from "./unrecordedSteps.ts"
-import type { Workers } from "./workers.ts"
+import type { HandlerRegistry } from "./handlerRegistry.ts"
 
 /** The services that all runs of a process share. */
 export interface EngineContext {
   readonly store: TaskStore["Service"]
-  readonly workflowEngine: WorkflowEngine["Service"]
-  readonly executeActivity: ExecuteActivity
   readonly sql: SqlClient.SqlClient
   readonly digest: Digest["Service"]
-  readonly workers: Workers
-  readonly unrecordedSteps: UnrecordedSteps
-  readonly pools: Pools
-  /** Marks the execution of a task as ended, soon and together with others. */
-  readonly settleSoon: (id: string) => void
-  /** Abandons a run when the process shuts down, so that a wait for a handler does not delay the shutdown. */
-  readonly closing: Effect.Effect<never>
-  /** Whether this process still owns an execution: the cluster gives some to a worker that joins. */
-  readonly ownsExecution: (executionId: string) => boolean
-  readonly readHistory: ReadHistory
-  /** The position of a deferred among the events of an execution; `lastRank` if it is not done. */
-  readonly rank: (executionId: string, deferred: string) => Effect.Effect<bigint>
+  readonly handlers: HandlerRegistry
+  /** Whether the lease of this worker is valid: otherwise other workers may continue its tasks. */
+  readonly holdsLease: () => boolean
+  /** Renews the lease. Ends the runs of this worker if it has lost them. */
+  readonly renewLease: Effect.Effect<void>
   /** Milliseconds between two writes of progress. */
   readonly progressInterval: number
-  /** Milliseconds between two checks for the events that a run waits for while other parts of it execute. */
-  readonly pollInterval: number
+  /** How many workers may die while they run a task, without a new event in its log. */
+  readonly maxAttempts: number
 }
-
-/** Milliseconds between two checks for runs that other processes must continue: the cluster does not announce them. */
-export const moveCheckMs = 200
 
 /** Milliseconds up to which a sleep or a pause is made in memory. */
 export const maxMemoryPauseMs = 5000
@@ -53,30 +38,49 @@ export const fingerprint = (engine: EngineContext, text: string): Effect.Effect<
   // UTF-8 replaces lone surrogates. Escaping keeps different texts different.
   Effect.map(engine.digest.digestHex(sha256, utf8Encoder.encode(escape(text))), (hex) => hex.slice(0, 32))
 
-const firstRetryMs = 200
+/** Opens when the engine of a fiber has stopped: nothing is retried any more. */
+export const EngineStopped = Context.Reference<Latch.Latch>("@skein/tasks/EngineStopped", {
+  defaultValue: () => Latch.makeUnsafe()
+})
+
+/** Milliseconds before the first retry, the factor from one pause to the next, and the longest pause. */
+const retryPauses = { first: 200, factor: 1.5, longest: 10_000 }
 
 const isKeyError = ({ reason }: TaskError): boolean => reason._tag === "KeyError"
-const isTemporaryStoreError = (error: TaskError): boolean => error.reason._tag === "StoreError" && !isPermanent(error)
-const isTemporary = (error: TaskError): boolean => isTemporaryStoreError(error) || isKeyError(error)
+
+/** Whether an operation may succeed later: the store cannot be reached, or an encryption key is missing. */
+export const isTemporary = (error: TaskError): boolean =>
+  isKeyError(error) || (error.reason._tag === "StoreError" && !isPermanent(error))
+
+/** Pauses before a retry, also where the fiber is uninterruptible. Interrupts when the engine has stopped. */
+export const pauseForRetry = (attempt: number): Effect.Effect<void> =>
+  Effect.flatMap(EngineStopped, (stopped) =>
+    Effect.flatMap(
+      Effect.raceFirst(
+        Effect.as(Effect.sleep(Math.min(retryPauses.first * retryPauses.factor ** attempt, retryPauses.longest)), false),
+        Effect.as(stopped.await, true)
+      ),
+      (hasStopped) => hasStopped ? Effect.interrupt : Effect.void
+    ))
 
 /**
  * Retries while the store cannot be reached, and while an encryption key is missing: another worker may have it, or
  * this one after its next configuration. Any other error is a defect, for instance a value that cannot be stored.
  */
 export const awaitStore = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, never, R> =>
-  // A schedule costs more than most of these effects, so it is created only after an error.
-  Effect.catch(effect, (error) => isTemporary(error) ? retryLater(effect, error) : Effect.die(error))
+  Effect.catch(effect, (error) => retryLater(effect, error, 0))
 
-const retryLater = <A, R>(effect: Effect.Effect<A, TaskError, R>, error: TaskError): Effect.Effect<A, never, R> => {
-  const retry = (isRetried: (error: TaskError) => boolean) =>
-    Effect.delay(Effect.retry(effect, { schedule: retrySchedule, while: isRetried }), firstRetryMs)
-  return isKeyError(error)
-    ? Effect.andThen(
-      Effect.logError("waiting for the encryption key of a task", error),
-      Effect.orDie(retry(isTemporary))
-    )
-    : Effect.catch(
-      retry(isTemporaryStoreError),
-      (error) => isKeyError(error) ? retryLater(effect, error) : Effect.die(error)
-    )
+const retryLater = <A, R>(
+  effect: Effect.Effect<A, TaskError, R>,
+  error: TaskError,
+  attempt: number
+): Effect.Effect<A, never, R> => {
+  if (!isTemporary(error)) return Effect.die(error)
+  const log = attempt === 0 && isKeyError(error)
+    ? Effect.logError("waiting for the encryption key of a task", error)
+    : Effect.void
+  return Effect.andThen(
+    Effect.andThen(log, pauseForRetry(attempt)),
+    Effect.catch(effect, (error) => retryLater(effect, error, attempt + 1))
+  )
 }

@@ -8,11 +8,12 @@ import type { CallOptions } from "@skein/runtime/RequestContext"
 import { Closed, RequestError, Timeout } from "@skein/runtime/RequestError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { Lost } from "../store/store.ts"
+import type { Question } from "../../TaskState.ts"
 import { awaitStore, fingerprint } from "./engineContext.ts"
-import { misplacedInStep, type Run } from "./run.ts"
-import { timerOf } from "./sleep.ts"
-import { answerSignal } from "./workflow.ts"
+import type { Wait } from "./observations.ts"
+import { misplacedInStep, neverEnds, type Run } from "./run.ts"
+import { timerEnd } from "./sleep.ts"
+import type { EventKey } from "./taskLog.ts"
 
 /**
  * The params that identify a question: without the `elicitationId` of a URL elicitation (2025-11-25), which is new each
@@ -108,56 +109,51 @@ const exclusively = <A, E>(
 
 const waitForAnswer = (
   run: Run,
-  question: { readonly key: string; readonly method: string; readonly params: JsonObject | undefined },
+  question: Question,
   timeout: Duration.Input | undefined
 ): Effect.Effect<JsonObject, RequestError> => {
-  const { engine: { rank: rankOf, store }, executionId, history, suspension, task: { id } } = run
+  const { answers, engine: { store }, log, task: { id } } = run
   const { key, method } = question
-  const readAnswer = awaitStore(store.ask(id, question))
-  const timer = timeout === undefined || Duration.toMillis(timeout) === Infinity
-    ? undefined
-    : timerOf(run, `timeout/${key}`, Math.ceil(Duration.toMillis(timeout)))
-  const timedOut = Effect.fail(
-    new RequestError({ reason: new Timeout({ message: `No answer to ${method} within its timeout` }), method })
-  )
-  /** Withdraws the question. It may have been answered just before. */
-  const expired = Effect.andThen(
-    awaitStore(store.withdraw(id, key)),
-    Effect.map(readAnswer, (answer) => answer === undefined ? timedOut : endWith(answer))
-  )
-  const ended: Effect.Effect<Effect.Effect<JsonObject, RequestError> | undefined> = Effect.flatMap(
-    readAnswer,
-    (answer) => {
-      if (answer !== undefined) return Effect.succeed(endWith(answer))
-      if (timer === undefined) return Effect.undefined
-      return Effect.flatMap(timer.hasFired, (hasFired) => hasFired ? expired : Effect.undefined)
-    }
-  )
-  const firstCheck = timer === undefined
-    ? ended
-    : Effect.tap(ended, (end) => end === undefined ? timer.set : Effect.void)
-  const names = [answerSignal(key).name, ...(timer === undefined ? [] : [timer.name])]
-  const markLost = (isAnswered: boolean) => () =>
-    run.isEnding ? Effect.void : awaitStore(store.markLost(id, key, isAnswered))
-  // An answered question whose time is also over continues with the event that came first, as in the first run.
-  const rank = Effect.map(
-    Effect.forEach(names, (name) => rankOf(executionId, name)),
-    (ranks) => ranks.reduce((a, b) => a < b ? a : b)
-  )
-  const events = { events: names, rank }
-  // The handler does not know an answer that arrives during the wait, so a lost race discards it. An answer that the
-  // first check finds may have won a race in an earlier run, so it stays.
-  const wait = Effect.onInterrupt(suspension.wait({ ...events, deferreds: names, check: ended }), markLost(true))
-  return Effect.flatMap(Effect.onInterrupt(run.preventSuspension(firstCheck), markLost(false)), (end) => {
-    if (end === undefined) return wait
-    if (end !== neverAnswered) return suspension.wait({ ...events, deferreds: [], check: Effect.succeed(end) })
-    history.markReached(names)
-    return end
+  const answered: EventKey = { kind: "answer", name: key, attempt: 1 }
+  const withdrawn: EventKey = { kind: "timeout", name: key, attempt: 1 }
+  let deadline = Infinity
+  const next = (event: EventKey): Effect.Effect<JsonObject, RequestError> => {
+    const answer = answers.get(key)
+    if (event.kind === "answer" && answer !== undefined && answer !== "lost") return Effect.succeed(answer)
+    const message = `No answer to ${method} within its timeout`
+    return Effect.fail(new RequestError({ reason: new Timeout({ message }), method }))
+  }
+  const readAnswer = Effect.map(awaitStore(store.ask(id, question)), (answer) => {
+    if (answer !== undefined) answers.set(key, answer)
+    return answer
   })
+  const isLost = () => answers.get(key) === "lost"
+  const wait: Wait<JsonObject, RequestError> = {
+    events: [answered, withdrawn],
+    // A question that has lost a race loses it in each run.
+    dueAt: () => isLost() ? Infinity : answers.has(key) ? 0 : deadline,
+    arrive: Effect.suspend((): Effect.Effect<EventKey | undefined> => {
+      if (answers.has(key)) return Effect.succeed(answers.get(key) === undefined ? withdrawn : answered)
+      // It may have been answered just before.
+      return Effect.map(
+        Effect.andThen(awaitStore(store.withdraw(id, key)), readAnswer),
+        (answer) => answer === undefined ? withdrawn : isLost() ? undefined : answered
+      )
+    }),
+    next
+  }
+  const hasEnded = log.find(answered) !== undefined || log.find(withdrawn) !== undefined
+  if (hasEnded) return run.observe(wait)
+  if (run.isCollecting) return run.observe(neverEnds)
+  const asked = Effect.gen(function*() {
+    if (!answers.has(key)) yield* readAnswer
+    const milliseconds = timeout === undefined ? Infinity : Math.ceil(Duration.toMillis(timeout))
+    if (milliseconds < Infinity) deadline = yield* timerEnd(run, `timeout/${key}`, milliseconds)
+  })
+  // The handler does not observe an answer that arrives after it has lost a race, so the answer is discarded.
+  return Effect.onInterrupt(
+    Effect.andThen(run.preventSuspension(asked), run.observe(wait)),
+    () =>
+      run.isEnding || log.find(answered) !== undefined ? Effect.void : awaitStore(store.markLost(id, key, true))
+  )
 }
-
-/** The end of a question that has lost a race. */
-const neverAnswered = Effect.never
-
-const endWith = (answer: JsonObject | Lost): Effect.Effect<JsonObject> =>
-  answer === "lost" ? neverAnswered : Effect.succeed(answer)

@@ -1,121 +1,114 @@
 /**
- * One run of a task's handler, from its beginning: the names it has claimed, the parts it has reached, and how it is
- * suspended.
+ * One run of a task's handler, from its beginning: the names it has claimed, the events it has observed, and why it
+ * ends.
  */
 import * as Clock from "effect/Clock"
-import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Schedule from "effect/Schedule"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import * as Activity from "effect/workflow/Activity"
-import * as Workflow from "effect/workflow/Workflow"
-import { type WorkflowEngine, WorkflowInstance } from "effect/workflow/WorkflowEngine"
+import { isSqlError } from "effect/sql/SqlError"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { UndoReason } from "../../CurrentTask.ts"
 import type { Handlers } from "../../TaskEngine.ts"
-import type { StoredTask } from "../store/store.ts"
-import { escape } from "../store/storedText.ts"
-import { EngineCalls } from "./engineCalls.ts"
-import { awaitStore, type EngineContext } from "./engineContext.ts"
-import { History, lastRank } from "./history.ts"
+import { TaskError } from "../../TaskError.ts"
+import type { LogEntry, Lost, StoredTask } from "../store/store.ts"
+import { awaitStore, type EngineContext, isTemporary, pauseForRetry } from "./engineContext.ts"
+import type { ActiveRun } from "./handlerRegistry.ts"
+import { type ObservingRun, Observations, type Wait } from "./observations.ts"
 import { ProgressWriter } from "./progressWriter.ts"
-import { makeSuspension, type Suspension, type Wait, yieldToResumed } from "./suspension.ts"
-import type { ActiveRun } from "./workers.ts"
+import type { EventKey, TaskLog } from "./taskLog.ts"
 
 /** The name of the step that a fiber runs in; `undefined` between steps. */
 export const CurrentStep = Context.Reference<string | undefined>("@skein/tasks/CurrentStep", {
   defaultValue: () => undefined
 })
 
-/** The services in the context of every fiber of a run. */
-export type EngineServices = WorkflowEngine | WorkflowInstance
-
 /** The parts of a run. */
 export interface RunOptions {
   readonly engine: EngineContext
   readonly task: StoredTask
-  readonly executionId: string
-  readonly instance: WorkflowInstance["Service"]
+  /** The worker that has claimed the task. */
+  readonly workerId: string
+  readonly log: TaskLog
+  /** The answers to the questions of the task, by the keys of the questions. */
+  readonly answers: Map<string, JsonObject | Lost | undefined>
   /** The context in which the run started: outside of transactions and steps. */
-  readonly context: Context.Context<EngineServices>
-  /** Closes when the run ends or is suspended. */
+  readonly context: Context.Context<never>
+  /** Closes when the run ends. */
   readonly scope: Scope.Scope
   readonly handlers: Handlers
   readonly durable: boolean
+  /**
+   * Whether the task is cancelled: the run replays the handler up to the point that it had reached, because only the
+   * handler knows its compensations. No step starts.
+   */
+  readonly isCollecting: boolean
 }
 
+/** Why a run ends before its handler does. */
+export type Ending =
+  /** It is suspended until an event arrives. */
+  | "suspended"
+  /** The task was cancelled. */
+  | "cancelled"
+  /** Another worker has continued the task, or the task is deleted. */
+  | "lost"
+  /** Its handlers are removed. */
+  | "released"
+  /** The process ends. */
+  | "stopped"
+
 /** One run of a task's handler. */
-export class Run extends Data.Class<RunOptions> implements ActiveRun {
+export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingRun {
   /** The claimed names of steps, sleeps and questions. */
   readonly names = new Set<string>()
-  /** How often each question was asked, and each `once` was tried. */
+  /** How often each question was asked. */
   readonly counts = new Map<string, number>()
   readonly compensations: Array<(reason: UndoReason) => Effect.Effect<unknown, unknown>> = []
-  /** The steps that execute now. */
-  readonly executingSteps = new Set<Fiber.Fiber<unknown, unknown>>()
-  readonly #engineCalls = new EngineCalls()
-  /** How many results of steps the run has received. */
-  knownResults = 0
-  #recording = 0
-  readonly history = new History(awaitStore(this.engine.readHistory(this.executionId)))
-  readonly suspension: Suspension = makeSuspension(this)
+  readonly executingSteps = new Map<Fiber.Fiber<unknown, unknown>, string>()
+  readonly observations = new Observations(this)
   readonly progress = new ProgressWriter(this)
+  /** The number of signals whose events the run knows. */
+  signals = 0
+  /** How many events the run has received. */
+  knownEvents = 0
   /** Why the run compensates, once it does. */
   undoReason: UndoReason | undefined = undefined
-  /** The run is interrupted from outside: the process ends, an awaited event has arrived, or the task is cancelled. */
-  isStopping = false
-  /** The handlers of the run are being removed from the worker. */
-  isReleased = false
-  /** The run has reached the point where it waits, or its end: all compensations are known. */
-  reachedEnd = false
-  /** Another process must continue the run. */
-  isMoved = false
-  /** Fibers run beside the root fiber. A branch that has not reached a part of the task yet is not known to the run. */
+  ending: Ending | undefined = undefined
   hasBranches = false
   /** How many status messages the run has set outside of steps. */
   statusMessageCount = 0
-  /** The fiber that was resumed last. */
-  #lastResumed: Fiber.Fiber<unknown, unknown> | undefined = undefined
+  #recording = 0
   readonly #locks = new Map<string, Semaphore.Semaphore>()
   #root: Fiber.Fiber<unknown, unknown> | undefined = undefined
 
-  /** Whether an interruption comes from outside of the handler, as opposed to a race that was lost. */
   get isEnding(): boolean {
-    return this.isStopping || this.isReleased || this.isMoved || this.instance.suspended || this.instance.interrupted
+    return this.ending !== undefined
   }
 
-  /**
-   * Whether nothing new may start. The next run executes the parts that finalizers try to start now, if it reaches
-   * them.
-   */
-  get #startsNothing(): boolean {
-    return this.undoReason === undefined && (this.isStopping || this.instance.suspended)
-  }
-
-  /**
-   * Whether the run continues although all of its known parts wait. The run of a cancelled task collects compensations,
-   * so it must reach the end of each branch.
-   */
+  /** A branch that has not reached a part of the task yet may have compensations. */
   get runsToEnd(): boolean {
-    return this.task.status === "cancelled" && this.hasBranches
+    return this.isCollecting && this.hasBranches
   }
 
-  /** Whether the workflow engine is looking up the result of a step, which may exist. */
-  get isLookingUp(): boolean {
-    return this.instance.activityState.count > this.executingSteps.size
+  /** Whether work is in progress that would have to run again after an interruption. */
+  get isBusy(): boolean {
+    return this.#recording > 0 || (!this.durable && !this.observations.isWaiting)
   }
 
-  /** Records that a fiber has reached a part of the task. */
   noteFiber(fiber: Fiber.Fiber<unknown, unknown>): void {
     if (fiber !== this.#root) this.hasBranches = true
   }
 
-  /** Runs a part of the task as the root fiber, so that everything below it can be suspended. */
+  fork(effect: Effect.Effect<void>): Effect.Effect<unknown> {
+    return Effect.forkIn(Effect.setContext(effect, this.context), this.scope)
+  }
+
+  /** Runs a part of the task as the root fiber, so that everything below it can be ended. */
   supervise<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Exit.Exit<A, E>, never, R> {
     const rooted = Effect.withFiber<A, E, R>((fiber) => {
       this.#root = fiber
@@ -125,80 +118,74 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun {
       Effect.forkChild(rooted, { startImmediately: true }),
       (fiber) =>
         Effect.onInterrupt(Fiber.await(fiber), () => {
-          this.isStopping = true
-          return this.interruptFiber(fiber)
+          this.end("stopped")
+          return Fiber.interrupt(fiber)
         })
     )
   }
 
-  /** Interrupts a fiber of the run from outside. */
-  interruptFiber(fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<void> {
-    return this.#engineCalls.interrupt(fiber, () => this.executingSteps.size > 0)
+  /** Ends the run. It interrupts the root fiber: `catchCause` and the like are skipped only in an interrupted fiber. */
+  end(ending: Ending): void {
+    this.ending ??= ending
+    this.#root?.interruptUnsafe()
+    this.observations.interruptWaiters()
   }
 
-  /** Interrupts the root fiber and the calling fiber. */
   readonly interruptSelf: Effect.Effect<never> = Effect.withFiber((fiber) => {
     this.#root?.interruptUnsafe()
     fiber.interruptUnsafe()
     return Effect.interrupt
   })
 
-  /**
-   * Suspends the run. It interrupts the root fiber as well as the waiting one: `catchCause` and the like are skipped
-   * only in a fiber that is interrupted itself.
-   */
-  readonly suspend: Effect.Effect<never> = Effect.suspend(() => {
-    this.instance.suspended = true
-    return this.interruptSelf
-  })
-
-  /** Lets executing steps end, and a handler that is one step, and starts nothing new. */
   readonly release: Effect.Effect<void> = Effect.suspend(() => {
-    this.isReleased = true
-    if (!this.isBusy) this.#root?.interruptUnsafe()
+    if (this.isBusy) this.ending ??= "released"
+    else this.end("released")
     return this.#awaitEnd
   })
 
   readonly evict: Effect.Effect<void> = Effect.suspend(() => {
-    this.#root?.interruptUnsafe()
+    this.end("released")
     return this.#awaitEnd
   })
-
-  move(): void {
-    if (!this.#belongsElsewhere) return
-    this.isMoved = true
-    const isActing = this.durable ? this.executingSteps.size > 0 : !this.suspension.isWaiting
-    if (!isActing) this.#root?.interruptUnsafe()
-  }
-
-  /**
-   * Whether another process must continue the execution. The workflow engine starts no step of it here, and the other
-   * process waits until this run has ended. The compensations of a cancelled task check this themselves.
-   */
-  get #belongsElsewhere(): boolean {
-    return this.undoReason !== "cancelled" && this.task.status !== "cancelled" &&
-      !this.engine.ownsExecution(this.executionId)
-  }
 
   readonly #awaitEnd: Effect.Effect<void> = Effect.suspend(() => {
     const root = this.#root
     return root === undefined
       ? Effect.void
-      : Effect.asVoid(Fiber.awaitAll([root, ...this.executingSteps]))
+      : Effect.asVoid(Fiber.awaitAll([root, ...this.executingSteps.keys()]))
   })
 
-  /** Whether work is in progress that would have to run again after an interruption. */
-  get isBusy(): boolean {
-    return this.#recording > 0 || (!this.durable && !this.suspension.isWaiting)
+  /** Suspends the run in the store. Returns `false` if it has events to observe. */
+  suspend(wakeAt: number): Effect.Effect<boolean> {
+    if (this.isCollecting) return Effect.sync(() => (this.ending ??= "suspended", true))
+    const { engine: { store }, signals, task: { id }, workerId } = this
+    return Effect.flatMap(awaitStore(store.suspend(id, workerId, signals, wakeAt)), (done) => {
+      if (!done) return Effect.as(this.refresh, false)
+      this.ending ??= "suspended"
+      return Effect.succeed(true)
+    })
   }
 
-  /**
-   * Whether the task was cancelled after the run began. A transaction that has lost its connection must not retry
-   * forever.
-   */
-  #wasCancelled(transactional: boolean): Effect.Effect<boolean> {
-    const load = this.engine.store.load(this.task.id)
-    return Effect.map(transactional ? Effect.orDie(load) : awaitStore(load), (now) => now?.status === "cancelled")
+  /** Reads the events that the task was signalled. */
+  readonly refresh: Effect.Effect<void> = Effect.suspend(() => {
+    const { engine: { store }, task: { id }, workerId } = this
+    return Effect.flatMap(awaitStore(store.readSignals(id)), (state) => {
+      if (state === undefined || (state.worker !== workerId && !this.isCollecting)) {
+        return Effect.sync(() => this.end("lost"))
+      }
+      if (state.isCancelled && !this.isCollecting) return Effect.sync(() => this.cancel())
+      if (state.signals === this.signals) return Effect.void
+      return Effect.map(awaitStore(store.readAnswers(id)), (answers) => {
+        for (const { answer, key } of answers) this.answers.set(key, answer)
+        this.signals = Math.max(this.signals, state.signals)
+        this.observations.noteActivity()
+      })
+    })
+  })
+
+  /** Interrupts the handler of a task that is cancelled. The next run collects its compensations. */
+  cancel(): void {
+    if (this.undoReason === undefined) this.end("cancelled")
   }
 
   /** Runs the effects with one key one after the other. */
@@ -208,129 +195,228 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun {
     return lock.withPermits(1)
   }
 
-  /**
-   * Waits until the handler has received every event that came before the end of a step, in an earlier run or just now
-   * in another branch. A run without branches receives events in their order and does not wait.
-   */
-  #awaitTurn(step: string): Effect.Effect<void> {
-    const { history, suspension } = this
-    if (!this.hasBranches) return Effect.sync(() => history.markReached([step]))
-    const resume = (fiber: Fiber.Fiber<unknown, unknown>) =>
-      Effect.sync(() => {
-        history.markReached([step])
-        this.#lastResumed = fiber
-        if (suspension.isWaiting) suspension.checkNow()
-      })
-    return Effect.andThen(
-      this.preventSuspension(history.load),
-      Effect.withFiber((fiber) => {
-        const rank = history.rank(step)
-        if (history.hasPendingBefore(rank) || (rank === lastRank && suspension.isWaiting)) {
-          return suspension.wait({ events: [step], deferreds: [], check: reached, rank: Effect.succeed(rank) })
-        }
-        // A fiber that was resumed before continues first: it may interrupt this one.
-        return !history.hasReplay || this.#lastResumed === fiber
-          ? resume(fiber)
-          : Effect.andThen(this.preventSuspension(yieldToResumed), resume(fiber))
-      })
-    )
-  }
-
   /** Runs an effect during which no other fiber can suspend the run. */
   preventSuspension<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const counted = Workflow.wrapActivityResult(effect, () => false)
-    return withoutEngineServices<A, E, R>(Effect.suspend((): Effect.Effect<A, E, R | EngineServices> => {
-      if (this.#startsNothing) return this.interruptSelf
-      this.suspension.noteActivity()
-      return counted
-    }))
+    return Effect.suspend(() => this.#startsNothing ? this.interruptSelf : this.observations.busy(effect))
   }
 
   /**
-   * Executes an effect once, as an activity of the workflow engine, and records the text that it returns; later runs
-   * return the recorded text. `decode` converts the text to the result. The effect is uninterruptible, except for the
-   * parts that it restores. If the text of a transactional effect is not recorded, then its writes are rolled back as
-   * well.
+   * Whether nothing new may start. The next run executes the parts that finalizers try to start now, if it reaches
+   * them.
    */
-  record<A, R>(
-    { attempt, decode, name, transactional = false }: RecordOptions<A>,
-    execute: (restore: Restore) => Effect.Effect<string, never, R>
-  ): Effect.Effect<A, never, R> {
-    const { executeActivity, unrecordedSteps } = this.engine
-    const key = `${this.executionId} ${attempt} ${name}`
-    const isForward = this.undoReason === undefined
-    const isCancelled = this.task.status === "cancelled"
-    const step = `${escape(name)}/${attempt}`
-    const activity = {
-      ...activityTemplate,
-      // A name may contain arguments. The workflow engine stores escaped names as they are.
-      name: escape(name),
-      annotations: transactional ? withTransaction : Context.empty(),
-      executeEncoded: Effect.uninterruptibleMask((restore): Effect.Effect<string, never, R | WorkflowInstance> => {
-        const act = Effect.suspend(() => {
-          // The step executes again: an end that an earlier run may have recorded no longer counts.
-          this.history.markReached([step])
-          const end = unrecordedSteps.begin(key)
-          return Effect.onExit(
-            execute(restore),
-            (exit) =>
-              Effect.map(Clock.currentTimeMillis, (now) => end(Exit.isSuccess(exit) ? exit.value : undefined, now))
+  get #startsNothing(): boolean {
+    return this.ending !== undefined && (this.undoReason === undefined || this.ending !== "cancelled")
+  }
+
+  /** Waits for an event: see `Observations`. */
+  observe<A, E>(wait: Wait<A, E>): Effect.Effect<A, E> {
+    return Effect.withFiber((fiber) => {
+      this.noteFiber(fiber)
+      if (this.#startsNothing) return this.interruptSelf
+      const { log } = this
+      // Only concurrent branches could observe events of earlier runs in another order.
+      const isOrdered = this.hasBranches && this.undoReason === undefined
+      const known = wait.events.find((event) =>
+        log.find(event) !== undefined && (!isOrdered || log.pendingSeq(event) === Infinity)
+      )
+      const next = (event: EventKey) => {
+        this.knownEvents++
+        return wait.next(event)
+      }
+      if (known === undefined) return this.observations.wait({ ...wait, next })
+      log.markReached(known)
+      return next(known)
+    })
+  }
+
+  /** Appends an event without a value. */
+  append(event: EventKey): Effect.Effect<void> {
+    return Effect.flatMap(Clock.currentTimeMillis, (at) => this.#store({ ...event, value: null, startedAt: undefined, at }))
+  }
+
+  /** Stores that a timer was set, which ends `at`. */
+  setTimer(event: EventKey, at: number): Effect.Effect<void> {
+    return Effect.uninterruptibleMask((restore) =>
+      this.observations.inTurn(restore, this.#store({ ...event, value: null, startedAt: undefined, at }))
+    )
+  }
+
+  /** Appends an event. The run ends if another worker has appended another one. */
+  #store(event: Omit<LogEntry, "seq">): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const entry = { ...event, seq: this.log.nextSeq }
+      return Effect.flatMap(
+        awaitStore(this.engine.store.append(this.task.id, entry)),
+        (result) => result === "appended" ? Effect.sync(() => this.#noteStored(entry)) : this.#lose
+      )
+    })
+  }
+
+  #noteStored(entry: LogEntry): void {
+    this.log.add(entry)
+    this.knownEvents++
+  }
+
+  readonly #lose: Effect.Effect<never> = Effect.suspend(() => {
+    this.end("lost")
+    return this.interruptSelf
+  })
+
+  /**
+   * Executes an effect once and appends the text that it returns to the log; later runs return the recorded text.
+   * `decode` converts the text to the result. The effect is uninterruptible, except for the parts that it restores.
+   */
+  record<A, E, R>(
+    options: RecordOptions<A>,
+    execute: (restore: Restore) => Effect.Effect<Executed, E, R>
+  ): Effect.Effect<A, E, R> {
+    const { attempt, decode, kind, name } = options
+    const event: EventKey = { kind, name, attempt }
+    return Effect.withFiber((fiber) => {
+      this.noteFiber(fiber)
+      if (this.#startsNothing) return this.interruptSelf
+      const known = this.log.find(event)
+      if (known !== undefined) {
+        const decoded = this.preventSuspension(decode(known.value ?? ""))
+        const wait: Wait<A, never> = { events: [event], dueAt: unknown, arrive: Effect.undefined, next: () => decoded }
+        return this.observe(wait)
+      }
+      const executed = this.#execute(options, event, execute)
+      if (this.undoReason !== undefined) return executed
+      if (this.isCollecting) return this.observe(neverEnds)
+      // A step that has lost a race in an earlier run must not execute again before it loses the race again.
+      return this.hasBranches && this.log.hasPending ? Effect.andThen(this.observe(replayEnds), executed) : executed
+    })
+  }
+
+  #execute<A, E, R>(
+    { decode, transactional = false }: RecordOptions<A>,
+    event: EventKey,
+    execute: (restore: Restore) => Effect.Effect<Executed, E, R>
+  ): Effect.Effect<A, E, R> {
+    const { engine, observations } = this
+    const recorded = Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
+        const ended = Effect.flatMap(execute(restore), ({ failed, text }) =>
+          Effect.map(Clock.currentTimeMillis, (at) => ({ failed, event: { ...event, value: text, startedAt, at } })))
+        return transactional
+          ? observations.inTurn(restore, this.#transact(event, ended))
+          : Effect.flatMap(ended, ({ event }) =>
+            Effect.as(observations.inTurn(restore, this.#store(event)), event.value))
+      })
+    )
+    const counted = Effect.suspend(() => {
+      this.#recording++
+      return Effect.ensuring(recorded, Effect.sync(() => this.#recording--))
+    })
+    const leased = engine.holdsLease() ? counted : Effect.andThen(engine.renewLease, Effect.suspend(() =>
+      this.#startsNothing ? this.interruptSelf : counted
+    ))
+    return Effect.flatMap(observations.busy(leased), (text) => {
+      if (this.ending === "released" && !this.isBusy) {
+        this.end("released")
+        return this.interruptSelf
+      }
+      return this.ending === "lost" ? this.interruptSelf : decode(text)
+    })
+  }
+
+  /**
+   * Executes a step and appends its end in one transaction. A failed step is rolled back before its failure is
+   * appended. When the connection is lost, or the database has ended the transaction for the sake of another one, the
+   * step runs again, unless its end is in the log.
+   */
+  #transact<E, R>(
+    event: EventKey,
+    execute: Effect.Effect<{ readonly event: StepEnd; readonly failed: boolean }, E, R>
+  ): Effect.Effect<string, E, R> {
+    const { engine: { sql, store }, log, task: { id } } = this
+    const once = Effect.suspend(() => {
+      const seq = log.nextSeq
+      return sql.withTransaction(
+        Effect.flatMap(execute, ({ event, failed }): Effect.Effect<StoredEnd, TaskError | RolledBack | OtherWorker> => {
+          const entry = { ...event, seq }
+          if (failed) return Effect.fail(new RolledBack(event))
+          return Effect.flatMap(
+            store.append(id, entry),
+            (result) => result === "appended" ? Effect.succeed(entry) : Effect.fail(otherWorker)
           )
         })
-        // The workflow engine may not have processed the cancellation yet, or may start the step while the run is
-        // interrupted.
-        if (isForward && isCancelled) return restore(suspendStep)
-        if (!isForward || !this.isStopping) return act
-        // After an interruption for another reason, the next run waits for the step that this one has begun.
-        return Effect.flatMap(
-          restore(this.#wasCancelled(transactional)),
-          (cancelled): Effect.Effect<string, never, R | WorkflowInstance> => cancelled ? restore(suspendStep) : act
-        )
-      })
-    } as unknown as Activity.Activity<typeof Schema.String, typeof Schema.Never, never>
-    const executed: RecordedResult = Workflow.wrapActivityResult(
-      this.#engineCalls.run(executeActivity(activity, attempt)),
-      isSuspended
-    )
-    const interrupted = isCancelled ? unrecordedSteps.find(key) : undefined
-    const ended: RecordedResult = interrupted === undefined
-      ? executed
-      : Effect.flatMap(interrupted, (text) => {
-        if (text === undefined) return executed
-        // A transactional step is committed together with its record, or not at all.
-        return transactional
-          ? Effect.repeat(executed, { while: isSuspended, ...commitRetries })
-          : Effect.succeed(new Workflow.Complete({ exit: Exit.succeed(text) }))
-      })
-    return withoutEngineServices<A, never, R>(Effect.withFiber((fiber) => {
-      this.noteFiber(fiber)
-      if (this.#belongsElsewhere) this.isMoved = true
-      if (this.isReleased || this.isMoved || this.#startsNothing) return this.interruptSelf
-      this.suspension.noteActivity()
-      this.#recording++
-      return Effect.flatMap(
-        Effect.ensuring(ended, Effect.sync(() => this.#recording--)),
-        (result): Effect.Effect<A, never, R> => {
-          this.knownResults++
-          unrecordedSteps.delete(key)
-          if (this.isReleased && !this.isBusy) return this.interruptSelf
-          if (!isSuspended(result)) {
-            const decoded = Effect.exit(this.preventSuspension(Effect.flatMap(result.exit, decode)))
-            return Effect.flatMap(
-              decoded,
-              (exit) => this.undoReason === undefined ? Effect.andThen(this.#awaitTurn(step), exit) : exit
-            )
-          }
-          // A cancelled task starts no step; but other branches may still have compensations.
-          return isCancelled && isForward ? this.suspension.wait(neverEnds) : this.suspend
-        }
       )
-    }))
+    })
+    const committed = Effect.map(awaitStore(store.readLog(id)), (entries) =>
+      entries.find(({ attempt, kind, name, seq }) =>
+        seq === log.nextSeq && attempt === event.attempt && kind === event.kind && name === event.name
+      ))
+    const retried = (attempt: number): Effect.Effect<string, E, R> =>
+      Effect.matchCauseEffect(once, {
+        onSuccess: (entry) =>
+          Effect.sync(() => {
+            this.#noteStored(entry)
+            return entry.value
+          }),
+        onFailure: (cause): Effect.Effect<string, E, R> => {
+          const [error] = cause.reasons.map((reason) =>
+            reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
+          ).filter((error) => error !== undefined)
+          if (error === otherWorker) return this.#lose
+          if (error instanceof RolledBack) return Effect.as(this.#store(error.event), error.event.value)
+          if (!isSqlError(error) && !(error instanceof TaskError && isTemporary(error))) {
+            return Effect.failCause(cause as never)
+          }
+          return Effect.flatMap(Effect.andThen(pauseForRetry(attempt), committed), (entry) => {
+            if (entry === undefined) return retried(attempt + 1)
+            this.#noteStored(entry)
+            return Effect.succeed(entry.value ?? "")
+          })
+        }
+      })
+    return retried(0)
   }
 }
 
-/** How a step is recorded. */
+/** The end of a step, before and after it is appended. */
+interface StepEnd extends Omit<LogEntry, "seq"> {
+  readonly value: string
+}
+type StoredEnd = StepEnd & LogEntry
+
+/** A failed step, whose transaction is rolled back. */
+class RolledBack {
+  readonly event: StepEnd
+  constructor(event: StepEnd) {
+    this.event = event
+  }
+}
+
+/** Another worker has appended an event. */
+const otherWorker = { _tag: "OtherWorker" } as const
+type OtherWorker = typeof otherWorker
+
+const unknown = () => Infinity
+
+/** Never ends: the part that the run of a cancelled task has not reached. */
+export const neverEnds: Wait<never, never> = { events: [], dueAt: unknown, arrive: Effect.undefined, next: () => Effect.never }
+
+const nothing: EventKey = { kind: "step", name: "", attempt: 0 }
+
+/** Ends when the run has reached the events of earlier runs. */
+const replayEnds: Wait<void, never> = {
+  events: [],
+  dueAt: () => -1,
+  arrive: Effect.succeed(nothing),
+  next: () => Effect.void
+}
+
+/** The end of an effect: the text to record, and whether it has failed, so that its transaction is rolled back. */
+export interface Executed {
+  readonly text: string
+  readonly failed: boolean
+}
+
+/** How an effect is recorded. */
 export interface RecordOptions<A> {
+  readonly kind: "step" | "once" | "fired"
   readonly name: string
   /** The number of the attempt, from 1. */
   readonly attempt: number
@@ -338,38 +424,8 @@ export interface RecordOptions<A> {
   readonly decode: (text: string) => Effect.Effect<A>
 }
 
-/** Suspends the run of a step that must not execute. */
-const suspendStep = Effect.flatMap(WorkflowInstance, Workflow.suspend)
-
-/** The check of an event that has arrived. */
-const reached = Effect.succeed(Effect.void)
-
-const neverEnds: Wait<never, never> = {
-  events: [],
-  deferreds: [],
-  check: Effect.undefined,
-  rank: Effect.succeed(lastRank)
-}
-
-type RecordedResult = Effect.Effect<Workflow.Result<string, never>, never, EngineServices>
-
-/** The retries while a transactional step is being committed. */
-const commitRetries = { schedule: Schedule.spaced(10), times: 50 }
-
 /** Makes an effect interruptible if its surroundings are. */
 export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-
-const isSuspended = (result: Workflow.Result<unknown, unknown>): result is Workflow.Suspended =>
-  result._tag === "Suspended"
-
-/** Removes services from the requirements that the context of each fiber of a run has. */
-const withoutEngineServices = <A, E, R>(effect: Effect.Effect<A, E, R | EngineServices>): Effect.Effect<A, E, R> =>
-  effect as Effect.Effect<A, E, R>
-
-/** The template of all steps, so that their one schema, a text, is compiled once. */
-const activityTemplate = Activity.make({ name: "", success: Schema.String, execute: Effect.succeed("") })
-
-const withTransaction = Context.empty().pipe(Context.add(ClusterSchema.WithTransaction, true))
 
 /** A defect if the fiber runs in a step; `undefined` elsewhere. `part` names the part of the task that starts. */
 export const misplacedInStep = (

@@ -1,72 +1,41 @@
 /**
- * Durable timers and `Step.sleep`.
+ * Durable sleeps: `Step.sleep`, and the long pauses between the attempts of a step.
  */
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import * as DurableClock from "effect/workflow/DurableClock"
-import { WorkflowInstance } from "effect/workflow/WorkflowEngine"
-import { escape } from "../store/storedText.ts"
-import { retryStoreDefects } from "./activities.ts"
 import { maxMemoryPauseMs } from "./engineContext.ts"
-import { claimName, misplacedInStep, type Run } from "./run.ts"
-import { TaskRun } from "./workflow.ts"
+import { claimName, misplacedInStep, neverEnds, type Run } from "./run.ts"
+import type { EventKey } from "./taskLog.ts"
 
-/** The longest duration of a timer in milliseconds, in place of longer ones: its end must be a valid date. */
-const maxTimerMs = 8e15
+/** The latest end of a timer, in milliseconds of Unix time: it must be a valid date. */
+const maxTimerEnd = 8.64e15
 
-/** The name of the deferred of a timer. */
-export const timerName = (name: string): string => `DurableClock/${escape(name)}`
+const firedEvent = (name: string): EventKey => ({ kind: "fired", name, attempt: 1 })
+const timerEvent = (name: string): EventKey => ({ kind: "timer", name, attempt: 1 })
 
-/** The durable timer of the workflow engine with this name in an execution. It fires once. */
-export const timerOf = (
-  run: Pick<Run, "engine" | "instance" | "executionId">,
-  name: string,
-  milliseconds: number
-) => {
-  const clock = DurableClock.make({ name: escape(name), duration: Math.min(milliseconds, maxTimerMs) })
-  const { rank, workflowEngine } = run.engine
-  return {
-    /** The deferred that is done when the timer fires. */
-    name: timerName(name),
-    hasFired: Effect.map(
-      Effect.provideService(
-        retryStoreDefects(workflowEngine.deferredResult(clock.deferred)),
-        WorkflowInstance,
-        run.instance
-      ),
-      Option.isSome
-    ),
-    /** The position among the events of the execution. */
-    rank: rank(run.executionId, clock.deferred.name),
-    /** Starts the timer unless it has started. */
-    set: retryStoreDefects(workflowEngine.scheduleClock(TaskRun, { executionId: run.executionId, clock }))
-  }
-}
+/** The end of a timer, in milliseconds of Unix time. Sets it if it is not set. */
+export const timerEnd = (run: Run, name: string, milliseconds: number): Effect.Effect<number> =>
+  Effect.suspend(() => {
+    const timer = run.log.find(timerEvent(name))
+    if (timer !== undefined) return Effect.succeed(timer.at)
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const end = Math.min(now + milliseconds, maxTimerEnd)
+      return Effect.as(run.setTimer(timerEvent(name), end), end)
+    })
+  })
 
-/** The check of a sleep that is over. */
-const elapsed = Effect.succeed(Effect.void)
+/** Waits until a time, durably, under a name that is unique in the task. */
+export const sleepUntil = (run: Run, name: string, end: number): Effect.Effect<void> =>
+  run.observe({
+    events: [firedEvent(name)],
+    dueAt: () => run.isCollecting ? Infinity : end,
+    arrive: Effect.succeed(firedEvent(name)),
+    next: () => Effect.void
+  })
 
-/**
- * Sleeps durably, under a name that is unique in the task. A sleep that ended in an earlier run still waits for its
- * turn: it may have lost a race, which it must lose again.
- */
-export const sleepDurably = (run: Run, name: string, milliseconds: number): Effect.Effect<void> => {
-  const timer = timerOf(run, name, milliseconds)
-  const events = { events: [timer.name], rank: timer.rank }
-  return Effect.flatMap(
-    run.preventSuspension(timer.hasFired),
-    (hasFired) =>
-      hasFired ? run.suspension.wait({ ...events, deferreds: [], check: elapsed }) : Effect.andThen(
-        run.preventSuspension(timer.set),
-        run.suspension.wait({
-          ...events,
-          deferreds: [timer.name],
-          check: Effect.map(timer.hasFired, (hasFired) => hasFired ? Effect.void : undefined)
-        })
-      )
-  )
-}
+/** Whether a sleep has ended in an earlier run. */
+export const hasFired = (run: Run, name: string): boolean => run.log.find(firedEvent(name)) !== undefined
 
 /** Implements `Step.sleep`. */
 export const sleep = (run: Run, name: string, duration: Duration.Input): Effect.Effect<void> =>
@@ -76,10 +45,18 @@ export const sleep = (run: Run, name: string, duration: Duration.Input): Effect.
     const milliseconds = Math.ceil(Duration.toMillis(duration))
     if (milliseconds <= 0) return Effect.void
     if (run.undoReason !== undefined) return run.preventSuspension(Effect.sleep(milliseconds))
-    return milliseconds > maxMemoryPauseMs
-      ? sleepDurably(run, `sleep/${name}`, milliseconds)
-      : run.record(
-        { name: `sleep/${name}`, attempt: 1, decode: () => Effect.void },
-        (restore) => restore(Effect.as(Effect.sleep(milliseconds), ""))
+    if (milliseconds <= maxMemoryPauseMs) {
+      const { attempt, kind } = firedEvent(name)
+      return run.record(
+        { kind: kind as "fired", name, attempt, decode: () => Effect.void },
+        (restore) => restore(Effect.as(Effect.sleep(milliseconds), { text: "", failed: false }))
       )
+    }
+    run.noteFiber(fiber)
+    if (hasFired(run, name)) return sleepUntil(run, name, 0)
+    if (run.isCollecting) return run.observe(neverEnds)
+    return Effect.flatMap(
+      run.preventSuspension(timerEnd(run, name, milliseconds)),
+      (end) => sleepUntil(run, name, end)
+    )
   })

@@ -13,8 +13,8 @@ import * as Schema from "effect/Schema"
 import { isSqlError } from "effect/sql/SqlError"
 import type { StepOptions } from "../../CurrentTask.ts"
 import { awaitStore, fingerprint, maxMemoryPauseMs } from "./engineContext.ts"
-import { claimName, CurrentStep, misplacedInStep, type Restore, type Run } from "./run.ts"
-import { sleepDurably, timerName } from "./sleep.ts"
+import { claimName, CurrentStep, type Executed, misplacedInStep, type Restore, type Run } from "./run.ts"
+import { hasFired, sleepUntil } from "./sleep.ts"
 
 /** The end of an attempt, as it is recorded. */
 type RecordedExit =
@@ -103,23 +103,26 @@ const attemptStep = <A, E, R>(
   codec: Codec<A, E>,
   execute: (key: string) => Effect.Effect<A, E, R>
 ): Effect.Effect<AttemptResult<A, E>, never, R> => {
-  const { engine: { sql, store }, task } = run
+  const { engine: { store }, task } = run
   const { transactional = false } = options
   const associatedData = `${task.id}/step/${attempt}/${name}`
   /** The cause of a defect in this process. */
   let defect: Cause.Cause<never> | undefined
-  const executed = Effect.flatMap(fingerprint(run.engine, `${task.id}/${name}`), (key) => {
-    const inStep = Effect.provideService(Effect.suspend(() => execute(key)), CurrentStep, name)
-    // A failed step rolls its writes back, while the record of its failure is committed.
-    return transactional ? sql.withTransaction(inStep) as Effect.Effect<A, E, R> : inStep
-  })
-  const recorded = (restore: Restore) =>
-    Effect.flatMap(exitOf(run, executed, restore), (exit) => {
+  const executed = Effect.flatMap(
+    fingerprint(run.engine, `${task.id}/${name}`),
+    (key) => Effect.provideService(Effect.suspend(() => execute(key)), CurrentStep, name)
+  )
+  const recorded = (restore: Restore): Effect.Effect<Executed, never, R> =>
+    Effect.flatMap(exitOf(run, name, executed, restore), (exit) => {
       if (transactional && Exit.isFailure(exit) && isConflict(exit.cause)) return Effect.die(Cause.squash(exit.cause))
       if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) defect = exit.cause as Cause.Cause<never>
       return Effect.flatMap(
         codec.encode(exit),
-        (json) => awaitStore(store.encrypt(JSON.stringify(json), associatedData))
+        (json) =>
+          Effect.map(
+            awaitStore(store.encrypt(JSON.stringify(json), associatedData)),
+            (text) => ({ text, failed: !("v" in json) })
+          )
       )
     })
   const decode = (text: string) =>
@@ -129,10 +132,7 @@ const attemptStep = <A, E, R>(
       // and then the step ran again, here or elsewhere.
       return defect !== undefined && "d" in recorded ? Effect.failCause(defect) : codec.decode(recorded)
     })
-  return run.record(
-    { name: `step/${name}`, attempt, transactional, decode },
-    (restore) => transactional ? rollbackOnInterrupt(run, recorded(restore), restore) : recorded(restore)
-  )
+  return run.record({ kind: "step", name, attempt, transactional, decode }, recorded)
 }
 
 /**
@@ -145,44 +145,15 @@ const isConflict = ({ reasons }: Cause.Cause<unknown>): boolean =>
     (reason.defect.reason._tag === "DeadlockError" || reason.defect.reason._tag === "SerializationError")
   )
 
-/**
- * Rolls the writes of a transactional step back if it is interrupted: the workflow engine does not record an
- * interrupted step, even one that came to its end, but commits its transaction.
- *
- * After a conflict of transactions, this fails the whole transaction instead, with the locks that the other one may wait
- * for. The workflow engine cannot record the step then, and runs it again as after a lost connection.
- */
-const rollbackOnInterrupt = <A, E, R>(
-  { engine: { sql } }: Run,
-  effect: Effect.Effect<A, E, R>,
-  restore: Restore
-): Effect.Effect<A, E, R> => {
-  const execute = (statement: string) => Effect.orDie(Effect.withTracerEnabled(sql.unsafe(statement), false))
-  const failTransaction = Effect.withTracerEnabled(sql.unsafe("SELECT 1 / 0"), false)
-  // Fails if the fiber has been interrupted meanwhile. It takes no time, so no interruption can come between it and the
-  // end.
-  const unlessInterrupted = restore(Effect.void)
-  return Effect.andThen(
-    execute("SAVEPOINT skein_step"),
-    Effect.catchCause(
-      Effect.tap(effect, () => unlessInterrupted),
-      (cause) =>
-        Effect.andThen(
-          isConflict(cause) ? Effect.ignore(failTransaction) : execute("ROLLBACK TO SAVEPOINT skein_step"),
-          Effect.failCause(cause)
-        )
-    )
-  )
-}
-
 /** The exit of an effect. An interruption from outside interrupts, unless the effect comes to its end nevertheless. */
 const exitOf = <A, E, R>(
   run: Run,
+  name: string,
   effect: Effect.Effect<A, E, R>,
   restore: Restore
 ): Effect.Effect<Exit.Exit<A, E>, never, R> =>
   Effect.flatMap(Effect.forkChild(restore(effect), { startImmediately: true }), (fiber) => {
-    run.executingSteps.add(fiber)
+    run.executingSteps.set(fiber, name)
     fiber.addObserver(() => run.executingSteps.delete(fiber))
     return Effect.catchCause(
       restore(Fiber.await(fiber)),
@@ -223,15 +194,16 @@ const withRetries = <A, E, R>(
 const pauseUntil = (run: Run, name: string, at: number): Effect.Effect<void> =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const remaining = at - now
-    if (remaining <= 0) return Effect.sync(() => run.history.markReached([timerName(name)]))
+    if (hasFired(run, name)) return sleepUntil(run, name, 0)
+    if (remaining <= 0) return Effect.void
     return remaining <= maxMemoryPauseMs || run.undoReason !== undefined
       ? run.preventSuspension(Effect.sleep(remaining))
-      : sleepDurably(run, name, remaining)
+      : sleepUntil(run, name, at)
   })
 
 /**
- * Implements `Once.once` of `@skein/server`. The result of the effect is recorded as JSON. A failure is not: the
- * attempt leaves no result, and the next call of `once` tries again.
+ * Implements `Once.once` of `@skein/server`. The result of the effect is recorded as JSON. A failure is not: the next
+ * call of `once` tries again.
  */
 export const once = <E, R>(run: Run, key: string, effect: Effect.Effect<unknown, E, R>): Effect.Effect<unknown, E, R> =>
   Effect.withFiber((fiber) => {
@@ -240,27 +212,20 @@ export const once = <E, R>(run: Run, key: string, effect: Effect.Effect<unknown,
     if (problem !== undefined) return problem
     const { engine: { store }, task } = run
     const associatedData = `${task.id}/once/${key}`
-    const attempt: Effect.Effect<unknown, E, R> = Effect.suspend(() => {
-      const number = (run.counts.get(`once/${key}`) ?? 0) + 1
-      let failure: Cause.Cause<E> | undefined
-      const inStep = Effect.provideService(effect, CurrentStep, name)
-      const recorded = (restore: Restore) =>
-        Effect.flatMap(exitOf(run, inStep, restore), (exit) => {
-          if (Exit.isFailure(exit)) failure = exit.cause
-          const json = Exit.isSuccess(exit) ? { v: exit.value ?? null } : {}
-          return awaitStore(store.encrypt(JSON.stringify(json), associatedData))
-        })
-      const decode = (text: string) =>
-        Effect.map(
-          awaitStore(store.decrypt(text, associatedData)),
-          (text) => JSON.parse(text) as { readonly v?: unknown }
-        )
-      return Effect.flatMap(run.record({ name: `once/${key}`, attempt: number, decode }, recorded), (result) => {
-        if ("v" in result) return Effect.succeed(result.v)
-        run.counts.set(`once/${key}`, number)
-        return failure === undefined ? attempt : Effect.failCause(failure)
-      })
-    })
+    const inStep = Effect.provideService(effect, CurrentStep, name)
+    const recorded = (restore: Restore) =>
+      Effect.flatMap(exitOf(run, name, inStep, restore), (exit): Effect.Effect<Executed, E> =>
+        Exit.isFailure(exit)
+          ? Effect.failCause(exit.cause)
+          : Effect.map(
+            awaitStore(store.encrypt(JSON.stringify({ v: exit.value ?? null }), associatedData)),
+            (text) => ({ text, failed: false })
+          ))
+    const decode = (text: string) =>
+      Effect.map(
+        awaitStore(store.decrypt(text, associatedData)),
+        (text) => (JSON.parse(text) as { readonly v: unknown }).v
+      )
     // A concurrent call with the same key waits, and returns the recorded result of the first.
-    return run.lock(key)(attempt)
+    return run.lock(key)(run.record({ kind: "once", name: key, attempt: 1, decode }, recorded))
   })

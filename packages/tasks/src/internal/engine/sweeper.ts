@@ -1,60 +1,35 @@
 /**
- * The sweeper: repairs differences between tasks and their executions, and deletes expired tasks.
- *
- * Of all processes that run the tasks of a pool, one at a time sweeps it. Processes that run no tasks delete expired
- * tasks too: there may be no others.
+ * The sweeper: cancels expired tasks, and deletes them after their compensations. Any number of processes may do it.
  */
-import * as McpError from "@skein/protocol/McpError"
 import * as Clock from "effect/Clock"
-import type { MessageStorage } from "effect/cluster/MessageStorage"
-import type { Sharding } from "effect/cluster/Sharding"
-import { Snowflake } from "effect/cluster/Snowflake"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
-import * as Option from "effect/Option"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal } from "../../TaskState.ts"
-import type { SweepRow } from "../store/store.ts"
-import { shortTaskId } from "../text.ts"
-import type { EngineContext } from "./engineContext.ts"
-import type { ExecutionState, FindExecutions } from "./executionStates.ts"
-import { interruptExecution } from "./interruptExecution.ts"
-import { messageAddresses, shardGroupOf, TaskRun } from "./workflow.ts"
+import type { SweepRow, TaskStore } from "../store/store.ts"
+import { StoreOutage } from "./storeOutage.ts"
 
 /** The services and options of the sweeper. Times are in milliseconds. */
 export interface SweeperOptions {
-  readonly engine: EngineContext
-  readonly storage: MessageStorage["Service"]
-  readonly sharding: Sharding["Service"]
-  readonly findExecutions: FindExecutions
-  /** Between two comparisons of tasks and executions, and until the first one. */
-  readonly interval: number
-  /** Between two checks for expired or cancelled tasks of other processes, at most. */
+  readonly store: TaskStore["Service"]
+  /** Between two checks for expired tasks, at most. */
   readonly maxInterval: number
   readonly expiryAlarm: ExpiryAlarm
   /** The time from the expiry of a task until it is deleted even if its compensations have not completed. */
   readonly undoTimeout: number
 }
 
-/** Milliseconds without a change after which a task is compared with its execution. */
-const quietMs = 30_000
-
 /**
- * The number of tasks that are read together, and the milliseconds between two such reads, which leave time for other
- * work.
+ * The number of tasks that are read and deleted together, and the milliseconds between two such reads, which leave time
+ * for other work.
  */
 const pageSize = 500
 const pagePauseMs = 10
 
-/**
- * Milliseconds between two checks for tasks that have expired or must compensate. They double while nothing happens.
- */
-const minPauseMs = { expired: 1000, undoing: 5000 }
+/** Milliseconds between two checks for tasks that have expired. They double while nothing happens. */
+const minPauseMs = 1000
 
-/**
- * Milliseconds, at most, from the forced settlement of a task to its deletion, in which its waiting execution can
- * notice it.
- */
+/** Milliseconds, at most, from the forced settlement of a task to its deletion, in which its run can notice it. */
 const forcedSettleLeadMs = 60_000
 
 /** Wakes the deletion of expired tasks before its next check if a new task expires earlier. */
@@ -81,163 +56,63 @@ export class ExpiryAlarm {
   }
 }
 
-type ReadPage = (after: SweepRow | undefined) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
-type Visit = (row: SweepRow, id: string, execution: ExecutionState | undefined) => Effect.Effect<unknown, TaskError>
+/** Cancels or deletes the tasks of a page. Returns whether a task has changed. */
+const sweepPage = (
+  { store, undoTimeout }: SweeperOptions,
+  page: ReadonlyArray<SweepRow>
+): Effect.Effect<boolean, TaskError> =>
+  Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const removable: Array<string> = []
+    let hasChanged = false
+    for (const row of page) {
+      const overdue = now - row.expiresAt - undoTimeout
+      if (row.settled || overdue >= 0 && isFinal(row) && overdue >= Math.min(forcedSettleLeadMs, undoTimeout)) {
+        removable.push(row.id)
+      } else if (!isFinal(row)) {
+        hasChanged = true
+        const statusMessage = "The task exceeded its time to live"
+        // A task that compensates because it has failed is not cancelled; it ends by itself, or by force.
+        const cancelled = yield* store.finish(row.id, { status: "cancelled", statusMessage })
+        if (!cancelled && overdue >= 0) removable.push(row.id)
+      } else if (overdue >= 0) {
+        hasChanged = true
+        yield* Effect.logWarning("deleting an expired task whose compensations have not finished within undoTimeout")
+        yield* store.settle(row.id)
+      }
+    }
+    if (removable.length === 0) return hasChanged
+    yield* store.remove(removable)
+    return true
+  })
 
-/**
- * Visits each task of a listing, which may change meanwhile, with its execution. A visit that fails is left to the next
- * time.
- */
-const forEachTask = (
-  { engine: { pools }, findExecutions }: SweeperOptions,
-  readPage: ReadPage,
-  visit: Visit
-): Effect.Effect<void, TaskError> =>
+/** Cancels or deletes all expired tasks. Returns whether a task has changed. */
+const sweepAll = (sweeper: SweeperOptions): Effect.Effect<boolean, TaskError> =>
   Effect.gen(function*() {
     let after: SweepRow | undefined
+    let hasChanged = false
     while (true) {
-      const rows = yield* readPage(after)
-      const ids = yield* Effect.forEach(rows, (row) => pools.executionOf(row))
-      const executions = yield* findExecutions(ids)
-      for (const [index, row] of rows.entries()) {
-        const id = ids[index]!
-        yield* Effect.catchCause(
-          visit(row, id, executions.get(id)),
-          (cause) => Effect.logWarning("failed to sweep a task", cause)
-        )
-      }
-      after = rows.at(-1)
-      if (rows.length < pageSize) return
+      const page: ReadonlyArray<SweepRow> = yield* sweeper.store.findExpired(pageSize, after)
+      if (page.length > 0 && (yield* sweepPage(sweeper, page))) hasChanged = true
+      after = page.at(-1)
+      if (page.length < pageSize) return hasChanged
       yield* Effect.sleep(pagePauseMs)
     }
   })
 
-/** Repairs a difference between a task and its execution. */
-const reconcile = ({ engine: { settleSoon, store, workflowEngine } }: SweeperOptions): Visit => (row, id, execution) =>
-  Effect.gen(function*() {
-    if (row.status === "completed" || row.status === "failed") return settleSoon(row.id)
-    if (execution === undefined) {
-      yield* workflowEngine.execute(TaskRun, { executionId: id, payload: { taskId: row.id }, discard: true })
-    }
-    if (isFinal(row)) {
-      if (needsInterrupt(execution)) yield* interruptExecution(workflowEngine, id)
-      return
-    }
-    if (isStalled(row, execution)) {
-      yield* Effect.annotateLogs(Effect.logWarning("resumed a stalled task"), "task", shortTaskId(row.id))
-      return yield* workflowEngine.resume(TaskRun, id)
-    }
-    if (execution?.state !== "complete") return
-    const result = Option.getOrUndefined(yield* workflowEngine.poll(TaskRun, id))
-    if (result?._tag !== "Complete") return
-    const reference = globalThis.crypto.randomUUID()
-    yield* Effect.logError(`the execution of a task ended without an outcome: ${reference}`, result.exit)
-    const error = McpError.toErrorObject(McpError.internal(reference), "2025-11-25")
-    yield* store.finish(row.id, { status: "failed", outcome: { _tag: "Error", error } })
-    return settleSoon(row.id)
-  })
-
-/** Whether an execution that must be interrupted has not received its interruption, or is suspended. */
-const needsInterrupt = (execution: ExecutionState | undefined): boolean =>
-  execution?.state !== "complete" && !(execution?.state === "open" && execution.interruptRequested)
-
-/**
- * Whether a live task is suspended, although it has no open question and expects no other event. That should not
- * happen, and resuming a task does no harm.
- */
-const isStalled = ({ status }: SweepRow, execution: ExecutionState | undefined): boolean =>
-  execution?.state === "suspended" && status === "working" && !execution.expectsEvent
-
-/**
- * Restarts an execution that has ended before its task was settled: the workflow engine mistakes an execution that its
- * worker has abandoned meanwhile for an interrupted one, and then skips the compensations. A task that has compensated
- * is settled before its execution ends.
- */
-const restartUndo = ({ sharding }: SweeperOptions): Visit => (_row, _id, execution) =>
-  execution?.state === "complete"
-    ? Effect.andThen(sharding.reset(Snowflake(execution.request)), sharding.pollStorage)
-    : Effect.void
-
-/**
- * Cancels an expired task, and deletes it once its execution has ended and has compensated, or after `undoTimeout`.
- * `onProgress` is called when the task has changed.
- */
-const cancelOrRemove =
-  ({ engine: { store, workflowEngine }, storage, undoTimeout }: SweeperOptions, onProgress: () => void): Visit =>
-  (row, id, execution) =>
-    Effect.gen(function*() {
-      if (!isFinal(row)) {
-        onProgress()
-        yield* store.finish(row.id, { status: "cancelled", statusMessage: "The task exceeded its time to live" })
-        return yield* interruptExecution(workflowEngine, id)
-      }
-      const overdue = (yield* Clock.currentTimeMillis) - (row.expiresAt ?? Infinity) - undoTimeout
-      const isUndone = row.status !== "cancelled" || execution === undefined ||
-        (execution.state === "complete" && row.settled)
-      if (!isUndone && overdue < Math.min(forcedSettleLeadMs, undoTimeout)) {
-        if (overdue >= 0 && !row.settled) {
-          onProgress()
-          yield* Effect.logWarning("deleting an expired task whose compensations have not finished within undoTimeout")
-          return yield* store.settle(row.id)
-        }
-        if (needsInterrupt(execution)) yield* interruptExecution(workflowEngine, id)
-        return
-      }
-      onProgress()
-      const clear = Effect.forEach(messageAddresses(id), (address) => storage.clearAddress(address), { discard: true })
-      yield* Effect.catchTag(
-        store.remove(row.id, clear),
-        "PersistenceError",
-        (error) => Effect.logWarning("failed to delete an expired task", error)
-      )
+/** Cancels and deletes expired tasks, forever. */
+export const removeExpired = (sweeper: SweeperOptions): Effect.Effect<never> =>
+  Effect.suspend(() => {
+    const { expiryAlarm, maxInterval, store } = sweeper
+    const outage = new StoreOutage()
+    let pause = minPauseMs
+    const check = Effect.map(outage.guard(sweepAll(sweeper)), (hasChanged) => {
+      pause = hasChanged === true ? minPauseMs : pause * 2
     })
-
-const logFailure = (effect: Effect.Effect<void, TaskError>): Effect.Effect<void> =>
-  Effect.catchCause(effect, (cause) => Effect.logWarning("failed to sweep tasks; trying again later", cause))
-
-/**
- * Deletes expired tasks, forever. Any number of processes may do it. `leastMs` is the shortest time between two checks.
- */
-export const removeExpired = (sweeper: SweeperOptions, leastMs = minPauseMs.expired): Effect.Effect<never> => {
-  const { engine: { store }, expiryAlarm, maxInterval } = sweeper
-  return Effect.suspend(() => {
-    let pause = leastMs
-    const visit = cancelOrRemove(sweeper, () => void (pause = leastMs))
-    const check = logFailure(forEachTask(sweeper, (after) => store.findExpired(pageSize, after), visit))
     const sleep = Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
       const next = (yield* Effect.orElseSucceed(store.nextExpiry(now), () => undefined)) ?? Infinity
-      const milliseconds = Math.max(Math.min(next - now, pause, maxInterval), leastMs)
-      pause *= 2
-      yield* expiryAlarm.sleep(milliseconds)
+      yield* expiryAlarm.sleep(Math.max(Math.min(next - now, pause, maxInterval), minPauseMs))
     })
     return Effect.forever(Effect.andThen(check, sleep))
   })
-}
-
-/** Sweeps the tasks of a shard group, forever. */
-export const sweep = (sweeper: SweeperOptions, shardGroup: string): Effect.Effect<never> => {
-  const { engine: { store }, interval, maxInterval } = sweeper
-  const ofGroup = (visit: Visit): Visit => (row, id, execution) =>
-    shardGroupOf(id) === shardGroup ? visit(row, id, execution) : Effect.void
-  const reconcileUnsettled = logFailure(
-    forEachTask(sweeper, (after) => store.findUnsettled(quietMs, pageSize, after), ofGroup(reconcile(sweeper)))
-  )
-  const undo = Effect.suspend(() => {
-    let pause = minPauseMs.undoing
-    const visit: Visit = (...task) => {
-      pause = minPauseMs.undoing
-      return restartUndo(sweeper)(...task)
-    }
-    const check = logFailure(forEachTask(sweeper, (after) => store.findUndoing(pageSize, after), ofGroup(visit)))
-    const sleep = Effect.suspend(() => Effect.sleep(Math.min(pause, maxInterval)))
-    return Effect.forever(Effect.andThen(Effect.andThen(check, sleep), Effect.sync(() => void (pause *= 2))))
-  })
-  return Effect.raceFirst(
-    Effect.raceFirst(
-      Effect.forever(Effect.andThen(Effect.sleep(interval), reconcileUnsettled)),
-      undo
-    ),
-    removeExpired(sweeper)
-  )
-}

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
-import type { Database, Parameter, Row } from "./database.ts"
+import type { Database, Parameter, Row, Statement } from "./database.ts"
 
 /** The PostgreSQL channel of notifications. The payload is the id of a task. */
 export const channel = "skein_tasks"
@@ -123,24 +123,34 @@ export class ChangeNotifier {
 
   /**
    * Prepares a statement that changes at most one task, and returns its `id` and optionally more columns. `also`:
-   * further parts of the statement's `WITH` on PostgreSQL, in which `changed` is the changed row.
+   * further parts of the statement's `WITH` on PostgreSQL, in which `changed` is the changed row. `columns`: further
+   * columns of the result there.
    */
   prepare(
     text: string,
-    also = ""
+    also = "",
+    columns = ""
   ): (...parameters: ReadonlyArray<Parameter>) => Effect.Effect<Row | undefined, TaskError> {
+    const run = this.prepareMany(text, also, columns)
+    return (...parameters) => Effect.map(run(...parameters), (rows) => rows[0])
+  }
+
+  /** Prepares a statement that changes any number of tasks: see `prepare`. */
+  prepareMany(text: string, also = "", columns = ""): Statement {
     const listeners = this.#listeners
     const { isPostgres, sql } = this.#database
     const notify = this.#usesDatabase ? `, pg_notify('${channel}', changed.id)` : ""
     const run = this.#database.prepare(
-      isPostgres ? `WITH changed AS (${text})${also} SELECT changed.*${notify} FROM changed` : text
+      isPostgres ? `WITH changed AS (${text})${also} SELECT changed.*${notify}${columns} FROM changed` : text
     )
-    if (this.#usesDatabase) return (...parameters) => Effect.map(run(...parameters), (rows) => rows[0])
+    if (this.#usesDatabase) return run
     return (...parameters) =>
-      Effect.flatMap(run(...parameters), ([row]) => {
-        if (row === undefined) return Effect.succeed(row)
-        const id = row["id"] as string
-        return Effect.as(sql.afterCommit(Effect.sync(() => listeners.notify(id))), row)
+      Effect.flatMap(run(...parameters), (rows) => {
+        if (rows.length === 0) return Effect.succeed(rows)
+        const notifyAll = () => {
+          for (const { id } of rows) listeners.notify(id as string)
+        }
+        return Effect.as(sql.afterCommit(Effect.sync(notifyAll)), rows)
       })
   }
 }

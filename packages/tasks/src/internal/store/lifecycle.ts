@@ -8,7 +8,9 @@ import { failureMessage, isErrorResult } from "../text.ts"
 import type { Store } from "./store.ts"
 import * as quotas from "./quotas.ts"
 import { currentMillis, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
+import { queued } from "./queue.ts"
 import { associatedData, isLive, live, ownerToRow, type StoreContext } from "./rows.ts"
+import { recordSignal } from "./runSignals.ts"
 import { escape, permanentError, toJson } from "./storedText.ts"
 
 /** A task id: 190 random bits, as 32 letters and digits. */
@@ -38,25 +40,58 @@ const newState = (id: string, { caller, owner, pollIntervalMs, pool, tool, ttlMs
 const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string, owner: row["owner"] as string })
 
 /** The lifecycle operations of `TaskStore`. */
-export const make = ({ changes, database, texts }: StoreContext) => {
+export const make = ({ changes, database, signals, texts }: StoreContext) => {
+  const { isPostgres } = database
   const counted = quotas.make(database)
+  const queueColumns = "task_id, pool, tool, state, wake_at, worker, runs"
+  const queuedValues = "CAST(? AS SMALLINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS INTEGER)"
   const insertTask = database.prepare(
-    `INSERT INTO skein_tasks
+    `${isPostgres ? "WITH created AS (" : ""}INSERT INTO skein_tasks
        (id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args)
      SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), 'working', CAST(? AS BIGINT),
        CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT)
-     WHERE NOT ${quotas.limitReached} RETURNING id`
+     WHERE NOT ${quotas.limitReached} RETURNING id, pool, tool${
+      isPostgres
+        ? `) INSERT INTO skein_task_queue (${queueColumns})
+           SELECT id, pool, tool, ${queuedValues} FROM created RETURNING task_id`
+        : ""
+    }`
   )
-  const finishTask = changes.prepare(
+  const queueTask = database.prepare(
+    `INSERT INTO skein_task_queue (${queueColumns}) VALUES (?, ?, ?, ${queuedValues})`
+  )
+  const endTask = (condition: string) =>
     `UPDATE skein_tasks SET status = ?, outcome = ?, is_error = ?, message = COALESCE(?, message),
        version = version + 1, updated_at = ${database.greatest}(updated_at, ?)
-     WHERE id = ? AND ${live} RETURNING id, tool, owner`,
-    `, counted AS (${quotas.countEnd})`
+     WHERE id = ? AND ${live} ${condition} RETURNING id, tool, owner`
+  // On SQLite, triggers change the queue and the counters.
+  const finishTask = changes.prepare(
+    endTask("AND NOT EXISTS (SELECT 1 FROM skein_task_log WHERE task_id = skein_tasks.id AND seq >= ?)"),
+    `, counted AS (${quotas.countEnd}),
+     dequeued AS (DELETE FROM skein_task_queue USING changed WHERE task_id = changed.id)`
   )
-  const deleteTask = changes.prepare("DELETE FROM skein_tasks WHERE id = ? RETURNING id, tool, owner, status")
-  const deleteQuestions = database.prepare("DELETE FROM skein_task_questions WHERE task_id = ?")
+  const cancelTask = changes.prepare(
+    endTask("AND undoing = 0"),
+    `, counted AS (${quotas.countEnd}),
+     signalled AS (
+       UPDATE skein_task_queue SET ${recordSignal("?")} FROM changed WHERE task_id = changed.id
+       RETURNING task_id, state, skein_task_queue.pool
+     )`,
+    `, (${signals.sendSignalled})`
+  )
+  const markUndoing = database.prepare(`UPDATE skein_tasks SET undoing = 1 WHERE id = ? AND ${live} RETURNING id`)
+  const deleteTasks = changes.prepareMany(
+    `DELETE FROM skein_tasks WHERE id IN (${
+      isPostgres
+        ? `SELECT id FROM skein_tasks WHERE id IN (${database.textsOfJson}) ORDER BY id FOR UPDATE SKIP LOCKED`
+        : database.textsOfJson
+    }) RETURNING id, tool, owner, status`
+  )
+  const deleteRows = ["skein_task_questions", "skein_task_log", "skein_task_queue"].map((table) =>
+    database.prepare(`DELETE FROM ${table} WHERE task_id IN (${database.textsOfJson})`)
+  )
 
-  const insert: Store["insert"] = (task, then) => {
+  const insert: Store["insert"] = (task, worker, then = () => Effect.void) => {
     const counts = { tool: escape(task.tool), owner: ownerToRow(task.owner) }
     const pool = escape(task.pool)
     if (counts.tool.length > maxNameChars) return Effect.fail(tooLong("tool"))
@@ -82,39 +117,65 @@ export const make = ({ changes, database, texts }: StoreContext) => {
           caller,
           args
         ]
-        const inserted = insertTask(...row, ...quotas.limitParameters(task.limits, counts))
-        const created = Effect.flatMap(inserted, (rows) =>
+        const limits = quotas.limitParameters(task.limits, counts)
+        const isRunning = worker !== undefined
+        const queue = [isRunning ? queued.running : queued.ready, createdAt, worker ?? null, Number(isRunning)]
+        const insertedAndQueued = isPostgres
+          ? insertTask(...row, ...limits, ...queue)
+          : Effect.tap(
+            insertTask(...row, ...limits),
+            (rows) => rows.length === 0 ? Effect.void : queueTask(id, pool, counts.tool, ...queue)
+          )
+        const created = Effect.flatMap(insertedAndQueued, (rows) =>
           rows.length === 0
             ? Effect.flatMap(counted.limitError(counts, task.limits), Effect.fail)
-            : Effect.andThen(then(state), counted.increment(counts, task.limits)))
+            : Effect.andThen(
+              isRunning ? then(state) : Effect.andThen(signals.announce([pool]), then(state)),
+              counted.increment(counts, task.limits)
+            ))
         return Effect.as(database.transaction(created), state)
       })
     })
   }
 
-  const finish: Store["finish"] = (id, end) => {
-    const outcome = end.status === "cancelled"
+  const finish: Store["finish"] = (id, end, nextSeq = maxSeq) => {
+    const isCancelled = end.status === "cancelled"
+    const outcome = isCancelled
       ? Effect.succeed(null)
       : Effect.flatMap(toJson(end.outcome), (text) => texts.encrypt(text, associatedData.outcome(id)))
-    const statusMessage = end.statusMessage ?? (end.status === "cancelled" ? undefined : failureMessage(end.outcome))
+    const statusMessage = end.statusMessage ?? (isCancelled ? undefined : failureMessage(end.outcome))
     const message = statusMessage === undefined
       ? Effect.succeed(null)
       : texts.encrypt(escape(statusMessage), associatedData.message(id))
-    const failed = Number(end.status !== "cancelled" && isErrorResult(end.outcome))
+    const failed = Number(!isCancelled && isErrorResult(end.outcome))
     return Effect.flatMap(Effect.all([currentMillis, outcome, message]), ([time, outcome, message]) => {
-      // The same statement updates the counters, in either database.
-      const changed = finishTask(end.status, outcome, failed, message, time, id)
-      return Effect.map(changed, (row) => row !== undefined)
+      const ended = [end.status, outcome, failed, message, time, id] as const
+      if (!isCancelled) return Effect.map(finishTask(...ended, nextSeq), (row) => row !== undefined)
+      if (isPostgres) return Effect.map(cancelTask(...ended, time), (row) => row !== undefined)
+      return database.transaction(
+        Effect.flatMap(cancelTask(...ended), (row) =>
+          row === undefined ? Effect.succeed(false) : Effect.as(signals.signal(id, time), true))
+      )
     })
   }
 
-  const remove: Store["remove"] = (id, then) =>
-    database.transaction(
-      Effect.flatMap(deleteTask(id), (row) =>
-        row === undefined
-          ? then
-          : Effect.andThen(Effect.andThen(deleteQuestions(id), then), counted.decrement(quotaKeyOf(row), isLive(row))))
-    )
+  const beginUndo: Store["beginUndo"] = (id) => Effect.map(markUndoing(id), (rows) => rows.length > 0)
 
-  return { insert, finish, remove }
+  const remove: Store["remove"] = (ids) => {
+    const removed = (rows: ReadonlyArray<Row>) => {
+      const json = JSON.stringify(rows.map(({ id }) => id))
+      return Effect.andThen(
+        Effect.forEach(deleteRows, (deleteOf) => deleteOf(json), { discard: true }),
+        counted.decrement(rows.map((row) => ({ ...quotaKeyOf(row), isLive: isLive(row) })))
+      )
+    }
+    return database.transaction(
+      Effect.flatMap(deleteTasks(JSON.stringify(ids)), (rows) => rows.length === 0 ? Effect.void : removed(rows))
+    )
+  }
+
+  return { insert, finish, beginUndo, remove }
 }
+
+/** The position in a log that no event has. */
+const maxSeq = 2 ** 31 - 1

@@ -3,7 +3,6 @@
  * run twice, and one process at a time runs them.
  */
 import * as Effect from "effect/Effect"
-import * as SqlClient from "effect/sql/SqlClient"
 import { StoreError, TaskError } from "../../TaskError.ts"
 import { Database, maxTime } from "./database.ts"
 
@@ -75,7 +74,65 @@ const createTables: Migration = (pg) => {
   ]
 }
 
-const migrations: ReadonlyArray<Migration> = [createTables]
+/**
+ * The queue and the logs, which replace the messages of the cluster. The columns of `skein_tasks` that change often are
+ * in no index any more, so that PostgreSQL updates its rows in place.
+ */
+const createQueue: Migration = (pg) => {
+  const id = pg ? `TEXT COLLATE "C"` : "TEXT"
+  return [
+    `CREATE TABLE IF NOT EXISTS skein_task_queue (
+      task_id ${id} NOT NULL PRIMARY KEY,
+      pool TEXT NOT NULL,
+      tool TEXT NOT NULL,
+      priority INTEGER NOT NULL DEFAULT 0,
+      state SMALLINT NOT NULL,
+      wake_at BIGINT NOT NULL,
+      worker TEXT,
+      signals INTEGER NOT NULL DEFAULT 0,
+      runs INTEGER NOT NULL DEFAULT 0,
+      attempts INTEGER NOT NULL DEFAULT 0,
+      reached INTEGER NOT NULL DEFAULT 0
+    ) ${pg ? "WITH (fillfactor = 50)" : ""}`,
+    "CREATE INDEX IF NOT EXISTS skein_task_queue_ready ON skein_task_queue (pool, priority, wake_at) WHERE state = 0",
+    `CREATE INDEX IF NOT EXISTS skein_task_queue_waiting ON skein_task_queue (wake_at)
+     WHERE state = 1 AND wake_at < ${maxTime}`,
+    "CREATE INDEX IF NOT EXISTS skein_task_queue_running ON skein_task_queue (worker) WHERE state = 2",
+    `CREATE TABLE IF NOT EXISTS skein_task_log (
+      task_id ${id} NOT NULL,
+      seq INTEGER NOT NULL,
+      kind TEXT NOT NULL,
+      name TEXT NOT NULL,
+      attempt INTEGER NOT NULL,
+      value TEXT,
+      started_at BIGINT,
+      at BIGINT NOT NULL,
+      PRIMARY KEY (task_id, seq)
+    ) ${pg ? "" : "WITHOUT ROWID"}`,
+    `CREATE TABLE IF NOT EXISTS skein_task_workers (
+      id TEXT NOT NULL PRIMARY KEY,
+      pools TEXT NOT NULL,
+      host TEXT NOT NULL,
+      started_at BIGINT NOT NULL,
+      expires_at BIGINT NOT NULL
+    )`,
+    `INSERT INTO skein_task_queue (task_id, pool, tool, state, wake_at)
+     SELECT id, pool, tool, 0, updated_at FROM skein_tasks WHERE settled = 0`,
+    "DROP INDEX IF EXISTS skein_tasks_unsettled",
+    "DROP INDEX IF EXISTS skein_tasks_undoing",
+    "ALTER TABLE skein_tasks DROP COLUMN settled",
+    "ALTER TABLE skein_tasks ADD COLUMN undoing SMALLINT NOT NULL DEFAULT 0",
+    ...pg ? [] : [
+      `CREATE TRIGGER IF NOT EXISTS skein_tasks_settled AFTER UPDATE OF status ON skein_tasks
+      WHEN OLD.status IN ('working', 'input_required') AND NEW.status IN ('completed', 'failed')
+      BEGIN
+        DELETE FROM skein_task_queue WHERE task_id = NEW.id;
+      END`
+    ]
+  ]
+}
+
+const migrations: ReadonlyArray<Migration> = [createTables, createQueue]
 
 /** The key of a PostgreSQL advisory lock: "skein", as a number. */
 const lock = "SELECT pg_advisory_xact_lock(495790843246)"
@@ -135,21 +192,4 @@ export const migrate = (database: Database): Effect.Effect<void, TaskError> =>
       "CREATE TABLE IF NOT EXISTS skein_task_versions (version INTEGER NOT NULL PRIMARY KEY)"
     )
     return withMigrationLock(database, Effect.andThen(table(), rest))
-  })
-
-/**
- * Creates an index on the cluster's messages by execution. Without it, clearing the messages of an execution reads the
- * whole table. The tables of the cluster must exist. `prefix` is that of these tables.
- */
-export const indexMessages = (prefix = "cluster"): Effect.Effect<void, TaskError, SqlClient.SqlClient> =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) => {
-    const database = new Database(sql)
-    const table = `${prefix}_messages`
-    const name = `${table}_skein_entity_idx`
-    const create = database.prepare(`CREATE INDEX IF NOT EXISTS ${name} ON ${table} (entity_id, entity_type)`)
-    // `CREATE INDEX IF NOT EXISTS` would wait for all transactions that write to the table, even if the index exists.
-    return Effect.flatMap(
-      exists(database, name),
-      (found) => found ? Effect.void : Effect.asVoid(withMigrationLock(database, create()))
-    )
   })

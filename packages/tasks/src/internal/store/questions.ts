@@ -5,10 +5,10 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import type { Lost, Store, SweepRow } from "./store.ts"
+import type { Lost, Store } from "./store.ts"
 import { currentMillis, maxNameChars, type Row } from "./database.ts"
-import { associatedData, live, type StoreContext, sweptColumns, toSwept } from "./rows.ts"
-import { escape, fromJson, permanentError, toJson } from "./storedText.ts"
+import { associatedData, live, type StoreContext } from "./rows.ts"
+import { escape, fromJson, permanentError, toJson, unescape } from "./storedText.ts"
 
 const tooLong = (key: string) =>
   permanentError(`the key of a question has ${key.length} characters, and may have at most ${maxNameChars}`)
@@ -26,10 +26,13 @@ interface Closing {
 }
 
 /** The operations of `TaskStore` on questions. */
-export const make = ({ changes, database, texts }: StoreContext) => {
+export const make = ({ changes, database, signals, texts }: StoreContext) => {
   const { greatest } = database
   const selectQuestion = database.prepare(
     "SELECT state, answer FROM skein_task_questions WHERE task_id = ? AND name = ?"
+  )
+  const selectClosed = database.prepare(
+    "SELECT name, state, answer FROM skein_task_questions WHERE task_id = ? AND state <> 0"
   )
   const addOpenQuestion = changes.prepare(
     `UPDATE skein_tasks SET status = 'input_required', open_questions = open_questions + 1, version = version + 1,
@@ -45,7 +48,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
        open_questions = open_questions - 1, version = version + 1, updated_at = ${greatest}(updated_at, ?)
      WHERE id = ? AND status = 'input_required' AND expires_at > ?
        AND EXISTS (SELECT 1 FROM skein_task_questions WHERE task_id = ? AND name = ? AND state = 0)
-     RETURNING ${sweptColumns}`
+     RETURNING id`
   )
   const closeQuestion = database.prepare(
     `UPDATE skein_task_questions SET state = ?, answer = ? WHERE task_id = ? AND name = ? AND state = 0 RETURNING name`
@@ -104,23 +107,23 @@ export const make = ({ changes, database, texts }: StoreContext) => {
   }
 
   /** Closes an open question, in one transaction with `then`. */
-  const close = <E, R>(
+  const close = (
     id: string,
     name: string,
     { answer, evenExpired, state }: Closing,
-    then: (task: SweepRow) => Effect.Effect<void, E, R>
-  ): Effect.Effect<boolean, TaskError | E, R> => {
-    const closed = (task: Row) =>
+    then: (now: number) => Effect.Effect<void, TaskError>
+  ): Effect.Effect<boolean, TaskError> => {
+    const closed = (now: number) =>
       Effect.flatMap(
         closeQuestion(state, answer, id, name),
-        (rows): Effect.Effect<boolean, E | Conflict, R> =>
-          rows.length === 0 ? Effect.fail(conflict) : Effect.as(then(toSwept(task)), true)
+        (rows): Effect.Effect<boolean, TaskError | Conflict> =>
+          rows.length === 0 ? Effect.fail(conflict) : Effect.as(then(now), true)
       )
-    return Effect.flatMap(currentMillis, (time) =>
+    return Effect.flatMap(currentMillis, (now) =>
       database.transaction(
         Effect.flatMap(
-          removeOpenQuestion(time, id, evenExpired ? -1 : time, id, name),
-          (task) => task === undefined ? Effect.succeed(false) : closed(task)
+          removeOpenQuestion(now, id, evenExpired ? -1 : now, id, name),
+          (task) => task === undefined ? Effect.succeed(false) : closed(now)
         )
       )).pipe(Effect.catchIf(isConflict, () => Effect.succeed(false)))
   }
@@ -134,12 +137,22 @@ export const make = ({ changes, database, texts }: StoreContext) => {
     return Effect.flatMap(closed, (done) => done || !answered ? Effect.void : Effect.asVoid(loseAnswer(id, name)))
   }
 
-  const answer: Store["answer"] = (id, key, given, then) => {
+  const answer: Store["answer"] = (id, key, given) => {
     const name = escape(key)
     if (name.length > maxNameChars) return Effect.succeed(false)
     const encrypted = Effect.flatMap(toJson(given), (text) => texts.encrypt(text, associatedData.answer(id, name)))
-    return Effect.flatMap(encrypted, (answer) => close(id, name, { state: 1, answer, evenExpired: false }, then))
+    return Effect.flatMap(
+      encrypted,
+      (answer) => close(id, name, { state: 1, answer, evenExpired: false }, (now) => signals.signal(id, now))
+    )
   }
 
-  return { ask, withdraw, markLost, answer }
+  const readAnswers: Store["readAnswers"] = (id) =>
+    Effect.flatMap(selectClosed(id), (rows) =>
+      Effect.forEach(rows, (row) => {
+        const name = row["name"] as string
+        return Effect.map(answerOf(id, name, row), (answer) => ({ key: unescape(name), answer }))
+      }))
+
+  return { ask, withdraw, markLost, answer, readAnswers }
 }

@@ -86,7 +86,17 @@ export const make = (database: Database) => {
     `SELECT kind, live, retained FROM skein_task_counts
      WHERE (kind = 0 AND name = '') OR (kind = 1 AND name = ?) OR (kind = 2 AND name = ?) ORDER BY kind`
   )
-  const clear = database.prepare("DELETE FROM skein_task_counts WHERE kind = ? AND name = ? AND retained <= 0")
+  const subtract = database.prepare(
+    `INSERT INTO skein_task_counts (kind, name, live, retained)
+     SELECT * FROM (${
+      database.isPostgres
+        ? `SELECT * FROM json_to_recordset(CAST(? AS JSON))
+           AS item(kind SMALLINT, name TEXT, live BIGINT, retained BIGINT)`
+        : `SELECT value ->> 'kind' AS kind, value ->> 'name' AS name, value ->> 'live' AS live,
+             value ->> 'retained' AS retained FROM json_each(?)`
+    }) AS items WHERE TRUE ORDER BY kind, name ${addToCounts}`
+  )
+  const clearEmpty = database.prepare("DELETE FROM skein_task_counts WHERE kind > 0 AND retained <= 0")
 
   const change = ({ owner, tool }: QuotaKey, live: number, retained: number) =>
     add(live, retained, tool, live, retained, owner, live, retained)
@@ -101,16 +111,9 @@ export const make = (database: Database) => {
         const error = findExceeded(rows, key, limits, 0)
         return error === undefined ? Effect.void : Effect.fail(error)
       }),
-    /** Counts a deleted task, which may be live. Deletes counters that have reached zero. */
-    decrement: (key: QuotaKey, live: boolean): Effect.Effect<void, TaskError> =>
-      Effect.flatMap(change(key, live ? -1 : 0, -1), (rows) => {
-        const empty = rows.filter(({ kind, retained }) => Number(kind) > 0 && Number(retained) <= 0)
-        return Effect.forEach(
-          empty,
-          ({ kind }) => clear(Number(kind), Number(kind) === 1 ? key.tool : key.owner),
-          { discard: true }
-        )
-      }),
+    /** Counts deleted tasks. Deletes counters that have reached zero. */
+    decrement: (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolean }>): Effect.Effect<void, TaskError> =>
+      Effect.andThen(subtract(JSON.stringify(differencesOf(tasks))), clearEmpty()),
     /** The error for the limit that is reached. */
     limitError: (key: QuotaKey, limits: TaskLimits): Effect.Effect<TaskError, TaskError> =>
       Effect.map(read(key.tool, key.owner), (rows) => {
@@ -119,6 +122,21 @@ export const make = (database: Database) => {
           new TaskError({ reason: new LimitExceeded({ message: "limit on tasks reached" }) })
       })
   }
+}
+
+/** The differences of the counters after the deletion of tasks. */
+const differencesOf = (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolean }>) => {
+  const differences = new Map<string, { kind: number; name: string; live: number; retained: number }>()
+  for (const { isLive, owner, tool } of tasks) {
+    for (const [kind, name] of ["", tool, owner].entries()) {
+      const key = `${kind}${name}`
+      const difference = differences.get(key) ?? { kind, name, live: 0, retained: 0 }
+      differences.set(key, difference)
+      difference.retained--
+      if (isLive) difference.live--
+    }
+  }
+  return [...differences.values()]
 }
 
 const findExceeded = (

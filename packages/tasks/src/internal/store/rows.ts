@@ -10,13 +10,15 @@ import type { Outcome, Owner, Question, State, StoredCaller } from "../../TaskSt
 import { redactTaskIds } from "../text.ts"
 import type { StoredTask, SweepRow } from "./store.ts"
 import type { ChangeNotifier } from "./changeNotifier.ts"
-import { type Database, maxTime, type Row } from "./database.ts"
+import type { RunSignals } from "./runSignals.ts"
+import type { Database, Row } from "./database.ts"
 import { encryptedPrefix, escape, permanentError, type StoredTexts, unescape } from "./storedText.ts"
 
 /** The state that the modules of the store share. */
 export interface StoreContext {
   readonly database: Database
   readonly changes: ChangeNotifier
+  readonly signals: RunSignals
   readonly texts: StoredTexts
 }
 
@@ -175,7 +177,7 @@ export const toListed = (row: Row, texts: StoredTexts): Effect.Effect<State, Tas
       : Effect.fail(error))
 
 /** The columns of `toStoredTask`. */
-export const taskColumns = "id, tool, pool, owner, status, settled, said, waits, caller, args"
+export const taskColumns = "id, tool, pool, owner, status, said, waits, caller, args"
 
 /** Decodes a task for a worker. */
 export const toStoredTask = (row: Row, texts: StoredTexts): Effect.Effect<StoredTask, TaskError> =>
@@ -184,21 +186,17 @@ export const toStoredTask = (row: Row, texts: StoredTexts): Effect.Effect<Stored
       ...commonOf(row),
       args: JSON.parse(args) as JsonObject,
       statusMessageCount: number(row, "said"),
-      settled: number(row, "settled") === 1,
       waitsForWorker: number(row, "waits") === 1
     })))
 
 /** The columns of `toSwept`. */
-export const sweptColumns = "id, pool, status, settled, expires_at"
+export const sweptColumns = `id, status, expires_at,
+  NOT EXISTS (SELECT 1 FROM skein_task_queue WHERE task_id = skein_tasks.id) AS settled`
 
 /** Decodes a row for the sweeper. */
-export const toSwept = (row: Row): SweepRow => {
-  const expiresAt = number(row, "expires_at")
-  return {
-    id: text(row, "id"),
-    pool: unescape(text(row, "pool")),
-    status: text(row, "status") as TaskStatus,
-    settled: number(row, "settled") === 1,
-    expiresAt: expiresAt >= maxTime ? null : expiresAt
-  }
-}
+export const toSwept = (row: Row): SweepRow => ({
+  id: text(row, "id"),
+  status: text(row, "status") as TaskStatus,
+  settled: Boolean(row["settled"]),
+  expiresAt: number(row, "expires_at")
+})

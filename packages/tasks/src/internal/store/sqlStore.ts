@@ -1,8 +1,8 @@
 /**
  * The store of tasks on SQLite or PostgreSQL, composed of the modules beside it.
  *
- * Transactions lock rows in this order, so that PostgreSQL finds no deadlock: the task, its questions, the rows of the
- * workflow engine in the same transaction, the counters.
+ * Transactions lock rows in this order, so that PostgreSQL finds no deadlock: the task, its questions, its row in the
+ * queue, the counters.
  */
 import type { Client } from "@skein/sql/PgClient"
 import * as Effect from "effect/Effect"
@@ -17,10 +17,13 @@ import { ChangeNotifier, type ListenForChanges } from "./changeNotifier.ts"
 import { Database, storeError } from "./database.ts"
 import * as lifecycle from "./lifecycle.ts"
 import * as questions from "./questions.ts"
+import * as queue from "./queue.ts"
 import { associatedData } from "./rows.ts"
+import { RunSignals } from "./runSignals.ts"
 import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
-import * as expiry from "./sweeperQueries.ts"
+import * as expiry from "./expiry.ts"
 import * as status from "./status.ts"
+import * as workers from "./workers.ts"
 
 /** Whether a text can be the id of a task. Clients may send any text, and the store reads only for possible ids. */
 const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
@@ -35,29 +38,33 @@ export const make = (
     const cipher = yield* Encryption
     const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
     const changes = yield* ChangeNotifier.make(database, listenForChanges)
-    const context = { database, changes, texts }
+    const signals = yield* RunSignals.make(database, listenForChanges)
+    const context = { database, changes, signals, texts }
     const all = {
       ...lifecycle.make(context),
       ...status.make(context),
       ...questions.make(context),
-      ...expiry.make(context)
+      ...expiry.make(context),
+      ...queue.make(context),
+      ...workers.make(database)
     }
     return TaskStore.of({
       ...all,
       get: (id) => isId(id) ? all.get(id) : Effect.undefined,
       load: (id) => isId(id) ? all.load(id) : Effect.undefined,
-      finish: (id, end) => isId(id) ? all.finish(id, end) : Effect.succeed(false),
+      finish: (id, end, nextSeq) => isId(id) ? all.finish(id, end, nextSeq) : Effect.succeed(false),
+      beginUndo: (id) => isId(id) ? all.beginUndo(id) : Effect.succeed(false),
       setStatusMessage: (id, message, number) => isId(id) ? all.setStatusMessage(id, message, number) : Effect.void,
       setWaitsForWorker: (id, waits) => isId(id) ? all.setWaitsForWorker(id, waits) : Effect.void,
       setProgress: (id, progress) => isId(id) ? all.setProgress(id, progress) : Effect.void,
       ask: (id, question) => isId(id) ? all.ask(id, question) : Effect.undefined,
       withdraw: (id, key) => isId(id) ? all.withdraw(id, key) : Effect.void,
       markLost: (id, key, isAnswered) => isId(id) ? all.markLost(id, key, isAnswered) : Effect.void,
-      answer: (id, key, given, then) => isId(id) ? all.answer(id, key, given, then) : Effect.succeed(false),
+      answer: (id, key, given) => isId(id) ? all.answer(id, key, given) : Effect.succeed(false),
       settle: (ids) => all.settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
       expireWithin: (id, milliseconds) => isId(id) ? all.expireWithin(id, milliseconds) : Effect.succeed(Infinity),
-      remove: (id, then) => isId(id) ? all.remove(id, then) : database.transaction(then),
       listen: (id, listener) => changes.listen(id, listener),
+      listenForSignals: (listener) => signals.listen(listener),
       encrypt: (text, name) => texts.encrypt(text, associatedData.other(escape(name))),
       decrypt: (encrypted, name) => texts.decrypt(encrypted, associatedData.other(escape(name)))
     })

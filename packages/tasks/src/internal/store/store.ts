@@ -1,6 +1,6 @@
 /**
- * The store of tasks: everything about a task that the protocol needs and the workflow engine does not keep. A final
- * status never changes; the condition of each write ensures it.
+ * The store of tasks: everything about a task that the protocol and the engine need. A final status never changes; the
+ * condition of each write ensures it.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Progress } from "@skein/runtime/RequestContext"
@@ -9,14 +9,13 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
 import type { ListPosition, NewTask, Outcome, Owner, Question, State } from "../../TaskState.ts"
+import type { SignalListener } from "./runSignals.ts"
 
 /** A task as a worker needs it. */
 export interface StoredTask extends Pick<State, "id" | "tool" | "pool" | "owner" | "caller" | "status"> {
   readonly args: JsonObject
   /** How many status messages the handler has set outside of steps. */
   readonly statusMessageCount: number
-  /** Whether its execution has ended and has compensated. */
-  readonly settled: boolean
   /** Whether its status message reports that it waits for a worker. */
   readonly waitsForWorker: boolean
 }
@@ -32,26 +31,72 @@ export type TaskEnd =
  */
 export type Lost = "lost"
 
-/** A task as the sweeper needs it. */
-export interface SweepRow extends Pick<StoredTask, "id" | "pool" | "status" | "settled"> {
-  /** When it expires, in milliseconds of Unix time; `null`: never. */
-  readonly expiresAt: number | null
+/** An expired task as the sweeper needs it. */
+export interface SweepRow extends Pick<StoredTask, "id" | "status"> {
+  /** Whether it has ended, and has nothing left to compensate. */
+  readonly settled: boolean
+  /** When it has expired, in milliseconds of Unix time. */
+  readonly expiresAt: number
+}
+
+/** An event that a handler has observed. */
+export interface LogEntry {
+  /** Its position in the log, from 1. */
+  readonly seq: number
+  /**
+   * - `step`: an attempt of a step has ended; `value` is its end.
+   * - `once`: an effect of `Once` has ended; `value` is its value.
+   * - `timer`: a timer was set, which ends `at`. The handler does not observe that, but its next run must know it.
+   * - `fired`: a sleep or a pause is over.
+   * - `answer`: a question was answered; its row has the answer.
+   * - `timeout`: a question was withdrawn at the end of its timeout.
+   */
+  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout"
+  readonly name: string
+  /** The number of the attempt of a step, from 1; 1 for other events. */
+  readonly attempt: number
+  readonly value: string | null
+  /** When the step began, in milliseconds of Unix time. */
+  readonly startedAt: number | undefined
+  /** Milliseconds of Unix time. */
+  readonly at: number
+}
+
+/** A task that a worker has claimed. */
+export interface Claim {
+  readonly id: string
+  /** Fails if this worker cannot read the task, for instance without its encryption key. */
+  readonly task: Effect.Effect<StoredTask, TaskError>
+  /** The number of signals so far. */
+  readonly signals: number
+  /** Whether no worker has run it before: its log is empty. */
+  readonly isFirst: boolean
+  /** How many workers have died while they ran it, since its log has grown last. */
+  readonly attempts: number
+}
+
+/** A question that is closed. */
+export interface ClosedQuestion {
+  readonly key: string
+  /** `undefined`: it was withdrawn at the end of its timeout. */
+  readonly answer: JsonObject | Lost | undefined
 }
 
 /**
- * The store of tasks. A write within a transaction of the caller (`sql.withTransaction`, a transactional activity) is
+ * The store of tasks. A write within a transaction of the caller (`sql.withTransaction`, a transactional step) is
  * committed with it, and listeners are notified after the commit. Ids that cannot be task ids have the results of
  * missing tasks.
  */
 export class TaskStore extends Context.Service<TaskStore, {
   /**
-   * Counts and inserts a task in one transaction with `then`, which receives the new task. Fails with `LimitExceeded`
-   * without a change: `then` is not run, or is rolled back when processes compete for the last place.
+   * Counts, inserts and queues a task, in one transaction with `then`: for any worker, or as claimed by `worker`. Fails
+   * with `LimitExceeded` without a change.
    */
-  readonly insert: <E, R>(
+  readonly insert: (
     task: NewTask,
-    then: (state: State) => Effect.Effect<void, E, R>
-  ) => Effect.Effect<State, TaskError | E, R>
+    worker?: string,
+    then?: (state: State) => Effect.Effect<void>
+  ) => Effect.Effect<State, TaskError>
   /** The state of a task; `undefined` if it is missing or has expired by the clock. */
   readonly get: (id: string) => Effect.Effect<State | undefined, TaskError>
   /** A task for a worker, expired or not; `undefined` if it is missing. */
@@ -62,10 +107,17 @@ export class TaskStore extends Context.Service<TaskStore, {
     limit: number
   ) => Effect.Effect<ReadonlyArray<State>, TaskError>
   /**
-   * Ends a task, and drops its open questions. Returns `false` if it has already ended. Without a status message, a
-   * failure sets its reason, and otherwise the last message stays.
+   * Ends a task, and drops its open questions. A task that is completed or failed is settled; a cancelled task is
+   * signalled and may have to compensate. Returns `false` if it has already ended, and if its log has an event from
+   * `nextSeq` on: then another worker has continued it. Without a status message, a failure sets its reason, and
+   * otherwise the last message stays.
    */
-  readonly finish: (id: string, end: TaskEnd) => Effect.Effect<boolean, TaskError>
+  readonly finish: (id: string, end: TaskEnd, nextSeq?: number) => Effect.Effect<boolean, TaskError>
+  /**
+   * Records that a task compensates because it has failed. It can no longer be cancelled. Returns `false` if it has
+   * ended.
+   */
+  readonly beginUndo: (id: string) => Effect.Effect<boolean, TaskError>
   /**
    * Sets the status message. With a number, which grows from message to message, only if it is greater than the last
    * one.
@@ -91,35 +143,74 @@ export class TaskStore extends Context.Service<TaskStore, {
    */
   readonly markLost: (id: string, key: string, isAnswered: boolean) => Effect.Effect<void, TaskError>
   /**
-   * Answers an open question, in one transaction with `then`. The last answer makes the task `working` again. Returns
-   * `false`, without a change, for a question that is not open.
+   * Answers an open question, and signals its task. The last answer makes the task `working` again. Returns `false`,
+   * without a change, for a question that is not open.
    */
-  readonly answer: <E, R>(
-    id: string,
-    key: string,
-    answer: JsonObject,
-    then: (task: SweepRow) => Effect.Effect<void, E, R>
-  ) => Effect.Effect<boolean, TaskError | E, R>
+  readonly answer: (id: string, key: string, answer: JsonObject) => Effect.Effect<boolean, TaskError>
+  /** The closed questions of a task. */
+  readonly readAnswers: (id: string) => Effect.Effect<ReadonlyArray<ClosedQuestion>, TaskError>
   /**
    * Calls a listener after each change of a task, in this process or another, and when notifications may have been
    * lost. The listener is never called within a transaction.
    */
   readonly listen: (id: string, listener: () => void) => Effect.Effect<void, never, Scope.Scope>
+  /** Calls a listener for the signals about the queue. */
+  readonly listenForSignals: (listener: SignalListener) => Effect.Effect<void, never, Scope.Scope>
   /**
-   * The tasks that are not settled, and have not changed for `quietMs`. `after` is the last task of the previous page.
+   * Claims tasks for a worker: of these pools, or of any; at most `limit`, those that are due longest first. Other
+   * workers do not receive them.
    */
-  readonly findUnsettled: (
-    quietMs: number,
-    limit: number,
-    after?: SweepRow
-  ) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
-  /** The cancelled tasks that are not settled, however recently they have changed: they may not have compensated. */
-  readonly findUndoing: (limit: number, after?: SweepRow) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
+  readonly claim: (
+    worker: string,
+    pools: ReadonlyArray<string> | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<Claim>, TaskError>
+  /** The log of a task, in its order. */
+  readonly readLog: (id: string) => Effect.Effect<ReadonlyArray<LogEntry>, TaskError>
   /**
-   * Marks tasks as settled: their executions have ended and have compensated, or `undoTimeout` is over. The sweeper
-   * does not compare them with their executions again.
+   * Appends an event to the log of a task. `conflict`: the log has another event at this position, of another worker.
+   * `settled`: the task has ended and takes no more events, or it is deleted.
    */
+  readonly append: (id: string, entry: LogEntry) => Effect.Effect<"appended" | "conflict" | "settled", TaskError>
+  /**
+   * Suspends the run of a task until it is signalled, at most until a time in milliseconds of Unix time. Returns
+   * `false`, without a change, if the task has another number of signals or does not belong to the worker.
+   */
+  readonly suspend: (id: string, worker: string, signals: number, wakeAt: number) => Effect.Effect<boolean, TaskError>
+  /** Ends the claim of a worker. Others may claim the task from a time on, in milliseconds of Unix time; default: now. */
+  readonly release: (id: string, worker: string, wakeAt?: number) => Effect.Effect<unknown, TaskError>
+  /** The signals of a task, whose worker it is, and whether it is cancelled; `undefined` for a deleted task. */
+  readonly readSignals: (
+    id: string
+  ) => Effect.Effect<
+    { readonly signals: number; readonly worker: string | null; readonly isCancelled: boolean } | undefined,
+    TaskError
+  >
+  /** The numbers of signals of the tasks that a worker runs. */
+  readonly findSignals: (worker: string) => Effect.Effect<ReadonlyMap<string, number>, TaskError>
+  /** Lets workers claim the tasks whose time has come. Returns their number. */
+  readonly wake: Effect.Effect<number, TaskError>
+  /** Lets workers claim some tasks that wait. */
+  readonly wakeTasks: (ids: ReadonlyArray<string>) => Effect.Effect<void, TaskError>
+  /** Marks cancelled tasks as settled: they have compensated, or `undoTimeout` is over. */
   readonly settle: (ids: string | ReadonlyArray<string>) => Effect.Effect<void, TaskError>
+  /** Lets workers claim all tasks that run: their process has ended, and there is no other. */
+  readonly takeBackAll: Effect.Effect<void, TaskError>
+  /** Lets workers claim the tasks of workers that are not registered. */
+  readonly takeBackLost: Effect.Effect<void, TaskError>
+  /** Ends all claims of a worker. */
+  readonly releaseAll: (worker: string) => Effect.Effect<void, TaskError>
+  /** Registers a worker, whose lease is over after `leaseMs` unless it is renewed. */
+  readonly register: (
+    worker: string,
+    options: { readonly host: string; readonly leaseMs: number; readonly pools: ReadonlyArray<string> }
+  ) => Effect.Effect<void, TaskError>
+  /** Renews a lease. Returns `false` if the worker is not registered any more. */
+  readonly renew: (worker: string, leaseMs: number) => Effect.Effect<boolean, TaskError>
+  /** Removes a worker. */
+  readonly unregister: (worker: string) => Effect.Effect<void, TaskError>
+  /** Removes the workers whose lease is over. Returns their number. */
+  readonly removeLost: Effect.Effect<number, TaskError>
   /**
    * Lets an ended task expire after some milliseconds, unless it expires earlier. Returns that time in milliseconds of
    * Unix time.
@@ -129,8 +220,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly findExpired: (limit: number, after?: SweepRow) => Effect.Effect<ReadonlyArray<SweepRow>, TaskError>
   /** The first expiry after a time, both in milliseconds of Unix time; `undefined` if there is none. */
   readonly nextExpiry: (after: number) => Effect.Effect<number | undefined, TaskError>
-  /** Deletes a task, in one transaction with `then`. */
-  readonly remove: <E, R>(id: string, then: Effect.Effect<void, E, R>) => Effect.Effect<void, TaskError | E, R>
+  /** Deletes tasks that are settled, with everything about them. */
+  readonly remove: (ids: ReadonlyArray<string>) => Effect.Effect<void, TaskError>
   /**
    * Encrypts a text; without a key the text stays as it is. `associatedData` names the task and the use of the text:
    * see `Cipher`.

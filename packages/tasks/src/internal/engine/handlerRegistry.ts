@@ -1,5 +1,5 @@
 /**
- * The handlers of this process, the runs that use them, and the executions that wait for a handler.
+ * The handlers of this process, the runs that use them, and the tasks that wait for a handler.
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -19,40 +19,35 @@ export interface ActiveRun {
   readonly release: Effect.Effect<void>
   /** Ends now. */
   readonly evict: Effect.Effect<void>
-  /** If another process must continue the run: ends it as soon as none of its steps executes. */
-  readonly move: () => void
 }
 
-/**
- * How many waiting executions are resumed when handlers are added. The others check by their own timers, every 15
- * seconds.
- */
+/** How many waiting tasks are woken when handlers are added. The others check by their own timers, every 15 seconds. */
 const maxWaiting = 10_000
 
 /** The handlers of this process. */
-export class Workers {
-  /**
-   * The executions that wait, suspended, for a handler, with their number of checks. The one that has not checked
-   * longest is first.
-   */
+export class HandlerRegistry {
+  /** The tasks that wait for a handler, with their number of checks. The one that has not checked longest is first. */
   readonly #waiting = new Map<string, number>()
   readonly activeRuns = new Set<ActiveRun>()
   #all: ReadonlyArray<Handlers> = []
   readonly #listeners = new Set<() => void>()
-  readonly #resume: (executionId: string) => Effect.Effect<void>
+  readonly #onAdded: (waiting: ReadonlyArray<string>) => Effect.Effect<void>
   readonly #interruptTimeout: Duration.Input
 
   /**
-   * `resume` lets a waiting execution check again; `interruptTimeout` is how long runs may take to end when handlers
-   * are removed.
+   * `onAdded` is called with the waiting tasks when handlers are added; `interruptTimeout` is how long runs may take to
+   * end when handlers are removed.
    */
-  constructor(resume: (executionId: string) => Effect.Effect<void>, interruptTimeout: Duration.Input) {
-    this.#resume = resume
+  constructor(
+    onAdded: (waiting: ReadonlyArray<string>) => Effect.Effect<void>,
+    interruptTimeout: Duration.Input
+  ) {
+    this.#onAdded = onAdded
     this.#interruptTimeout = interruptTimeout
   }
 
   /** Whether the process has no handlers: its program is starting or ending. */
-  get hasNoHandlers(): boolean {
+  get isEmpty(): boolean {
     return this.#all.length === 0
   }
 
@@ -65,23 +60,23 @@ export class Workers {
     return undefined
   }
 
-  /** Records that an execution has found no handler. Returns the number of its earlier checks. */
-  noteMissingHandler(executionId: string): number {
-    const checks = this.#waiting.get(executionId) ?? 0
-    this.#waiting.delete(executionId)
-    this.#waiting.set(executionId, checks + 1)
-    // The oldest entry may be of an execution that another process has taken over, or of a deleted task.
+  /** Records that a task has found no handler. Returns the number of its earlier checks. */
+  noteMissingHandler(task: string): number {
+    const checks = this.#waiting.get(task) ?? 0
+    this.#waiting.delete(task)
+    this.#waiting.set(task, checks + 1)
+    // The oldest entry may be a task that another process has continued, or that is deleted.
     const [oldest] = this.#waiting.keys()
     if (this.#waiting.size > maxWaiting) this.#waiting.delete(oldest!)
     return checks
   }
 
-  /** Records that an execution no longer waits. Returns whether it waited. */
-  stopWaiting(executionId: string): boolean {
-    return this.#waiting.delete(executionId)
+  /** Records that a task no longer waits. Returns whether it waited. */
+  stopWaiting(task: string): boolean {
+    return this.#waiting.delete(task)
   }
 
-  /** The number of waiting executions. */
+  /** The number of waiting tasks. */
   get waitingCount(): number {
     return this.#waiting.size
   }
@@ -92,7 +87,7 @@ export class Workers {
       Effect.suspend(() => {
         this.#all = [...this.#all, handlers]
         for (const listener of [...this.#listeners]) listener()
-        return Effect.forEach([...this.#waiting.keys()], this.#resume, { discard: true })
+        return this.#onAdded([...this.#waiting.keys()])
       }),
       () =>
         Effect.suspend(() => {

@@ -1,24 +1,13 @@
 /**
- * The tasks that the sweeper reads: unsettled, cancelled and expired ones.
+ * The expiry of tasks.
  */
 import * as Effect from "effect/Effect"
-import type { TaskError } from "../../TaskError.ts"
 import type { Store } from "./store.ts"
 import { currentMillis, maxTime, toStoredMillis } from "./database.ts"
 import { live, type StoreContext, sweptColumns, toSwept } from "./rows.ts"
 
-/** The operations of `TaskStore` for the sweeper. */
+/** The operations of `TaskStore` on expired tasks. */
 export const make = ({ database }: StoreContext) => {
-  const selectUnsettled = database.prepare(
-    `SELECT ${sweptColumns} FROM skein_tasks WHERE settled = 0 AND id > ? AND updated_at <= ? ORDER BY id LIMIT ?`
-  )
-  // The condition is literal, as in the partial index, so that the index is used.
-  const selectUndoing = database.prepare(
-    `SELECT ${sweptColumns} FROM skein_tasks WHERE settled = 0 AND status = 'cancelled' AND id > ? ORDER BY id LIMIT ?`
-  )
-  const markSettled = database.prepare(
-    `UPDATE skein_tasks SET settled = 1 WHERE id IN (${database.textsOfJson}) AND NOT (${live})`
-  )
   // The bound is literal, as in the partial index, so that the index is used.
   const selectExpired = database.prepare(
     `SELECT ${sweptColumns} FROM skein_tasks
@@ -31,19 +20,6 @@ export const make = ({ database }: StoreContext) => {
   const setExpiry = database.prepare(
     `UPDATE skein_tasks SET expires_at = ? WHERE id = ? AND expires_at > ? AND NOT (${live})`
   )
-
-  const findUnsettled: Store["findUnsettled"] = (quiet, limit, after) =>
-    Effect.flatMap(
-      currentMillis,
-      (time) =>
-        Effect.map(selectUnsettled(after?.id ?? "", time - toStoredMillis(quiet), limit), (rows) => rows.map(toSwept))
-    )
-
-  const findUndoing: Store["findUndoing"] = (limit, after) =>
-    Effect.map(selectUndoing(after?.id ?? "", limit), (rows) => rows.map(toSwept))
-
-  const settle = (ids: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
-    Effect.asVoid(markSettled(JSON.stringify(ids)))
 
   const expireWithin: Store["expireWithin"] = (id, after) =>
     Effect.flatMap(currentMillis, (time) => {
@@ -64,5 +40,5 @@ export const make = ({ database }: StoreContext) => {
       ([row]) => row?.["next"] == null ? undefined : Number(row["next"])
     )
 
-  return { findUnsettled, findUndoing, settle, expireWithin, findExpired, nextExpiry }
+  return { expireWithin, findExpired, nextExpiry }
 }

@@ -1,0 +1,296 @@
+/**
+ * The events that a run waits for: answers, the ends of sleeps, and all events of earlier runs that are not at their
+ * turn. The handler observes one event at a time, in the order of the log; a new event is stored before the handler
+ * observes it.
+ *
+ * Once every fiber of a run waits for an event that may take long, the run is suspended and takes no memory until an
+ * event arrives.
+ */
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
+import * as Semaphore from "effect/Semaphore"
+import type { EventKey, TaskLog } from "./taskLog.ts"
+
+/** The part of `Run` that this module needs. */
+export interface ObservingRun {
+  readonly log: TaskLog
+  /** Whether fibers run beside the root fiber, which the run may not know yet. */
+  readonly hasBranches: boolean
+  /** Whether the run continues although all of its known parts wait. */
+  readonly runsToEnd: boolean
+  /** Whether an interruption comes from outside of the handler, as opposed to a race that was lost. */
+  readonly isEnding: boolean
+  /** The steps that execute now. */
+  readonly executingSteps: { readonly size: number }
+  /** Records that a fiber has reached a part of the task. */
+  readonly noteFiber: (fiber: Fiber.Fiber<unknown, unknown>) => void
+  /** Stores the next event. */
+  readonly append: (event: EventKey) => Effect.Effect<void>
+  /** Suspends the run until a time in milliseconds. Returns whether it did. */
+  readonly suspend: (wakeAt: number) => Effect.Effect<boolean>
+  /** Interrupts the root fiber and the calling fiber. */
+  readonly interruptSelf: Effect.Effect<never>
+  /** Starts a fiber that ends with the run. */
+  readonly fork: (effect: Effect.Effect<void>) => Effect.Effect<unknown>
+}
+
+/** What a fiber waits for. */
+export interface Wait<A, E> {
+  /** The events that end the wait. */
+  readonly events: ReadonlyArray<EventKey>
+  /** When a new event has arrived or will arrive, in milliseconds; `Infinity` if that is not known. */
+  readonly dueAt: () => number
+  /**
+   * The new event, when it is due. `undefined`: it has not happened after all. An event of an earlier run is not passed
+   * to this.
+   */
+  readonly arrive: Effect.Effect<EventKey | undefined>
+  /** The effect to continue with. */
+  readonly next: (event: EventKey) => Effect.Effect<A, E>
+}
+
+/**
+ * Milliseconds that code between two steps may take while another branch waits. Slower code is suspended together with
+ * that branch, and starts again in the next run.
+ */
+export const maxGapMs = 2000
+
+/** Milliseconds of the longest timer of the runtime. */
+const longestSleepMs = 86_400_000
+
+/** Lets the fiber that was resumed before continue, and win a race or interrupt others if that takes no more turns. */
+const yieldToResumed = Effect.repeat(Effect.yieldNow, { times: 3 })
+
+const yieldTwice = Effect.andThen(Effect.yieldNow, Effect.yieldNow)
+
+interface Waiter extends Wait<unknown, unknown> {
+  readonly end: Deferred.Deferred<unknown, unknown>
+}
+
+/** The waiting fibers of a run, and the turn to store an event. */
+export class Observations {
+  readonly #run: ObservingRun
+  readonly #waiters = new Set<Waiter>()
+  /** One event at a time is stored and observed. */
+  readonly #turn = Semaphore.makeUnsafe(1)
+  readonly #activity = Latch.makeUnsafe()
+  /** Closed while it is decided whether the run is suspended: nothing may start meanwhile. */
+  readonly #thawed = Latch.makeUnsafe(true)
+  #isFrozen = false
+  #busy = 0
+  #isPumping = false
+
+  constructor(run: ObservingRun) {
+    this.#run = run
+  }
+
+  /** Whether a fiber waits. */
+  get isWaiting(): boolean {
+    return this.#waiters.size > 0
+  }
+
+  /** Whether something executes, so that the run cannot be suspended. */
+  get isBusy(): boolean {
+    return this.#busy > 0
+  }
+
+  /** Whether something other than a step takes time. */
+  get #isLookingUp(): boolean {
+    return this.#busy > this.#run.executingSteps.size
+  }
+
+  /** Looks for events again. */
+  noteActivity(): void {
+    this.#activity.openUnsafe()
+  }
+
+  /** Runs an effect during which the run is not suspended. */
+  busy<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const counted = Effect.suspend(() => {
+      this.#busy++
+      this.noteActivity()
+      return Effect.ensuring(
+        effect,
+        Effect.sync(() => {
+          this.#busy--
+          this.noteActivity()
+        })
+      )
+    })
+    const afterThaw = Effect.andThen(
+      this.#thawed.await,
+      Effect.suspend(() => this.#run.isEnding ? this.#run.interruptSelf : counted)
+    )
+    return Effect.suspend(() => this.#isFrozen ? afterThaw : counted)
+  }
+
+  /**
+   * Stores an event of the calling fiber and continues. In a run with branches the fiber that was resumed before
+   * continues first: it may interrupt this one, which has lost a race then, and whose event is not stored. An
+   * interruption from outside does not lose the event. Must be called in an uninterruptible region.
+   */
+  inTurn<A, E, R>(
+    restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>,
+    store: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> {
+    const { hasBranches } = this.#run
+    const turn = this.#turn
+    const take = Effect.suspend(() => turn.take(1))
+    const taken = hasBranches
+      ? Effect.andThen(restore(take), Effect.onInterrupt(restore(yieldToResumed), () => turn.release(1)))
+      : restore(take)
+    const acquired = Effect.catchCause(
+      taken,
+      (cause) => this.#run.isEnding ? take : Effect.failCause(cause)
+    )
+    return Effect.andThen(acquired, Effect.ensuring(store, turn.release(1)))
+  }
+
+  /** Waits for one of the events, and continues with it. */
+  wait<A, E>(wait: Wait<A, E>): Effect.Effect<A, E> {
+    return Effect.withFiber((fiber) => {
+      this.#run.noteFiber(fiber)
+      const end = Deferred.makeUnsafe<A, E>()
+      const waiter: Waiter = { ...wait, end: end as Waiter["end"] } as Waiter
+      this.#waiters.add(waiter)
+      this.noteActivity()
+      return Effect.ensuring(
+        Effect.andThen(this.#startPump, Deferred.await(end)),
+        Effect.sync(() => {
+          this.#waiters.delete(waiter)
+          for (const event of wait.events) this.#run.log.markReached(event)
+          this.noteActivity()
+        })
+      )
+    })
+  }
+
+  /** Ends all waits with an interruption. */
+  interruptWaiters(): void {
+    for (const { end } of this.#waiters) Deferred.doneUnsafe(end, this.#run.interruptSelf)
+  }
+
+  readonly #startPump: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.#isPumping) return Effect.void
+    this.#isPumping = true
+    return Effect.asVoid(this.#run.fork(this.#pump))
+  })
+
+  /** Lets a waiting fiber continue with an event. */
+  #resume(waiter: Waiter, event: EventKey): void {
+    if (!this.#waiters.delete(waiter)) return
+    for (const each of waiter.events) this.#run.log.markReached(each)
+    Deferred.doneUnsafe(waiter.end, waiter.next(event))
+  }
+
+  /** The waiter for the first pending event that a fiber waits for. */
+  #findReplayed(): { readonly waiter: Waiter; readonly event: EventKey; readonly seq: number } | undefined {
+    let first: { waiter: Waiter; event: EventKey; seq: number } | undefined
+    for (const waiter of this.#waiters) {
+      for (const event of waiter.events) {
+        const seq = this.#run.log.pendingSeq(event)
+        if (seq < (first?.seq ?? Infinity)) first = { waiter, event, seq }
+      }
+    }
+    return first
+  }
+
+  /** The waiter whose new event is due longest, and when the next one is due. */
+  #findDue(now: number): { readonly waiter: Waiter | undefined; readonly nextAt: number } {
+    let waiter: Waiter | undefined
+    let first = Infinity
+    let nextAt = Infinity
+    for (const each of this.#waiters) {
+      const at = each.dueAt()
+      if (at > now) nextAt = Math.min(nextAt, at)
+      else if (at < first) {
+        first = at
+        waiter = each
+      }
+    }
+    return { waiter, nextAt }
+  }
+
+  /** Stores the new event of a fiber, and lets it continue. */
+  #deliver(waiter: Waiter): Effect.Effect<void> {
+    return Effect.flatMap(waiter.arrive, (event) => {
+      if (event === undefined || !this.#waiters.has(waiter)) return Effect.void
+      if (waiter.events.length === 0) return Effect.sync(() => this.#resume(waiter, event))
+      return Effect.map(this.#run.append(event), () => this.#resume(waiter, event))
+    })
+  }
+
+  /** Waits for activity. Returns whether there was some within these milliseconds. */
+  #awaitActivity(milliseconds: number): Effect.Effect<boolean> {
+    return milliseconds === Infinity
+      ? Effect.as(this.#activity.await, true)
+      : Effect.raceFirst(
+        Effect.as(this.#activity.await, true),
+        Effect.as(Effect.sleep(Math.min(milliseconds, longestSleepMs)), false)
+      )
+  }
+
+  readonly #pump: Effect.Effect<void> = Effect.gen({ self: this }, function*() {
+    const { log } = this.#run
+    while (this.#waiters.size > 0) {
+      // Fibers that are runnable may start something or begin to wait.
+      yield* yieldTwice
+      this.#activity.closeUnsafe()
+      const replayed = log.hasPending ? this.#findReplayed() : undefined
+      if (replayed !== undefined && replayed.seq === log.firstPending) {
+        yield* this.#turn.withPermits(1)(Effect.sync(() => this.#resume(replayed.waiter, replayed.event)))
+        yield* yieldToResumed
+        continue
+      }
+      if (log.hasPending) {
+        // The fiber of an earlier event is still on its way to it, or does not reach it any more.
+        if (this.#isLookingUp) yield* this.#activity.await
+        else if (!this.#run.hasBranches || !(yield* this.#awaitActivity(maxGapMs))) {
+          log.skipBefore(replayed?.seq ?? Infinity)
+        }
+        continue
+      }
+      const now = yield* Clock.currentTimeMillis
+      const { nextAt, waiter } = this.#findDue(now)
+      if (waiter !== undefined) {
+        yield* this.#turn.withPermits(1)(this.busy(this.#deliver(waiter)))
+        yield* yieldToResumed
+        continue
+      }
+      if (this.isBusy) {
+        yield* this.#awaitActivity(nextAt - now)
+        continue
+      }
+      if (this.#run.hasBranches && (yield* this.#awaitActivity(Math.min(maxGapMs, nextAt - now)))) continue
+      if (this.#waiters.size === 0) break
+      if (this.#run.runsToEnd) {
+        yield* this.#awaitActivity(nextAt - now)
+        continue
+      }
+      if (nextAt <= (yield* Clock.currentTimeMillis)) continue
+      if (yield* this.#freeze(this.#run.suspend(nextAt))) {
+        this.interruptWaiters()
+        return yield* this.#run.interruptSelf
+      }
+    }
+    this.#isPumping = false
+  })
+
+  /** Runs an effect while nothing starts. */
+  #freeze(effect: Effect.Effect<boolean>): Effect.Effect<boolean> {
+    return Effect.suspend(() => {
+      this.#isFrozen = true
+      this.#thawed.closeUnsafe()
+      return Effect.ensuring(
+        effect,
+        Effect.sync(() => {
+          this.#isFrozen = false
+          this.#thawed.openUnsafe()
+        })
+      )
+    })
+  }
+}

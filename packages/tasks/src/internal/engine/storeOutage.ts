@@ -1,0 +1,27 @@
+/**
+ * Logs that the store cannot be reached: once when it begins, and once when it is over.
+ */
+import * as Effect from "effect/Effect"
+import type { TaskError } from "../../TaskError.ts"
+
+/** The outages that the checks of a worker notice. */
+export class StoreOutage {
+  #since: number | undefined = undefined
+
+  /** Runs a check; `undefined` if the store cannot be reached. The next check comes anyway. */
+  guard<A>(check: Effect.Effect<A, TaskError>): Effect.Effect<A | undefined> {
+    return Effect.matchCauseEffect(check, {
+      onSuccess: (value) => {
+        if (this.#since === undefined) return Effect.succeed(value)
+        const seconds = ((performance.now() - this.#since) / 1000).toFixed(1)
+        this.#since = undefined
+        return Effect.as(Effect.logInfo(`the task store can be reached again, after ${seconds} s`), value)
+      },
+      onFailure: (cause) => {
+        if (this.#since !== undefined) return Effect.undefined
+        this.#since = performance.now()
+        return Effect.as(Effect.logWarning("the task store cannot be reached; tasks wait until it can", cause), undefined)
+      }
+    })
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * The log of a task as a run knows it: the events that earlier runs have observed, in their order, and those of this
+ * run.
+ *
+ * A later run must observe the same events in the same order. Otherwise a branch could get ahead of another one that it
+ * came after, and win a race or interrupt the others by its failure.
+ */
+import type { LogEntry } from "../store/store.ts"
+
+/** What identifies an event in a log. */
+export type EventKey = Pick<LogEntry, "kind" | "name" | "attempt">
+
+/** The key of an event, as a text. */
+export const textOf = ({ attempt, kind, name }: EventKey): string => `${kind} ${attempt} ${name}`
+
+/** The events of a task. */
+export class TaskLog {
+  readonly #entries = new Map<string, LogEntry>()
+  /** The events of earlier runs that this run has not reached, in their order. */
+  readonly #pending = new Map<string, number>()
+  #nextSeq = 1
+  /** Whether earlier runs have observed events. */
+  readonly isReplay: boolean
+
+  constructor(entries: Iterable<LogEntry>) {
+    for (const entry of entries) {
+      this.add(entry)
+      // The handler does not observe that a timer is set.
+      if (entry.kind !== "timer") this.#pending.set(textOf(entry), entry.seq)
+    }
+    this.isReplay = this.#pending.size > 0
+  }
+
+  /** The position of the next event. */
+  get nextSeq(): number {
+    return this.#nextSeq
+  }
+
+  /** All events, for a run that begins again. */
+  get entries(): Iterable<LogEntry> {
+    return this.#entries.values()
+  }
+
+  /** Adds an event that is stored. */
+  add(entry: LogEntry): void {
+    this.#entries.set(textOf(entry), entry)
+    this.#nextSeq = entry.seq + 1
+  }
+
+  find(key: EventKey): LogEntry | undefined {
+    return this.#entries.get(textOf(key))
+  }
+
+  /** Whether this run has not reached all events of earlier runs. */
+  get hasPending(): boolean {
+    return this.#pending.size > 0
+  }
+
+  /** The position of a pending event; `Infinity` for any other. */
+  pendingSeq(key: EventKey): number {
+    return this.#pending.get(textOf(key)) ?? Infinity
+  }
+
+  /** The position of the first pending event; `Infinity` if there is none. */
+  get firstPending(): number {
+    for (const seq of this.#pending.values()) return seq
+    return Infinity
+  }
+
+  /** Records that the run has reached an event, or no longer waits for it. */
+  markReached(key: EventKey): void {
+    if (this.#pending.size > 0) this.#pending.delete(textOf(key))
+  }
+
+  /**
+   * Drops the pending events before a position: the run does not reach them, because its code has changed or was
+   * interrupted there.
+   */
+  skipBefore(seq: number): void {
+    for (const [key, each] of this.#pending) {
+      if (each >= seq) return
+      this.#pending.delete(key)
+    }
+  }
+}

@@ -1,0 +1,274 @@
+/**
+ * A worker: claims tasks from the queue, runs each in a fiber, and keeps its lease.
+ *
+ * In a single process there is no lease: the process owns all tasks. Several processes share a database: each one that
+ * runs tasks registers, and renews its registration three times per lease. The tasks of a worker whose lease is over go
+ * back to the queue. A worker that was only slow notices that, and ends its runs; the end of a step that it was
+ * executing is stored if no other worker has stored an event since.
+ */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
+import { hostname } from "node:os"
+import type { TaskError } from "../../TaskError.ts"
+import type { State } from "../../TaskState.ts"
+import type { Claim, StoredTask, TaskStore } from "../store/store.ts"
+import { awaitStore, type EngineContext, EngineStopped } from "./engineContext.ts"
+import { type Execution, runExecution } from "./execution.ts"
+import { StoreOutage } from "./storeOutage.ts"
+
+/** The options of a worker. Times are in milliseconds. */
+export interface WorkerOptions {
+  /** The pools whose tasks it runs; `undefined`: all. */
+  readonly pools: ReadonlyArray<string> | undefined
+  /** How long its tasks are kept for it without a renewal; `undefined`: it is the only worker. */
+  readonly leaseMs: number | undefined
+  /** Between two checks for tasks whose time has come. */
+  readonly pollInterval: number
+  /** How many tasks it runs at the same time. */
+  readonly concurrency: number
+  /** How long its runs may take to end when it stops. */
+  readonly interruptTimeout: number
+}
+
+/** Tasks that are claimed in one statement, at most: the others stay for other workers. */
+const maxBatch = 20
+
+/** Milliseconds that the event loop may be blocked without a warning. */
+const maxStallMs = 1000
+
+/** Milliseconds that the last statements of a worker may take when it stops. */
+const farewellMs = 1000
+
+/** A worker of this process. */
+export class Worker {
+  readonly #store: TaskStore["Service"]
+  readonly #options: WorkerOptions
+  readonly #engine: EngineContext
+  readonly #active = new Map<string, { readonly execution: Execution; fiber: Fiber.Fiber<void> | undefined }>()
+  readonly #hasWork = Latch.makeUnsafe(true)
+  readonly #stopped = Latch.makeUnsafe()
+  readonly #outage = new StoreOutage()
+  #fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void> = Effect.runFork
+  #id = globalThis.crypto.randomUUID() as string
+  #leaseEnd = Infinity
+  #isStopping = false
+  /** Claims of the last check that no run belongs to. */
+  #unknownClaims = new Set<string>()
+
+  constructor(store: TaskStore["Service"], engine: EngineContext, options: WorkerOptions) {
+    this.#store = store
+    this.#engine = engine
+    this.#options = options
+  }
+
+  /** The number of tasks that run. */
+  get size(): number {
+    return this.#active.size
+  }
+
+  get #capacity(): number {
+    return this.#isStopping || this.#engine.handlers.isEmpty ? 0 : this.#options.concurrency - this.#active.size
+  }
+
+  /** Whether the lease is valid. */
+  holdsLease(): boolean {
+    return performance.now() < this.#leaseEnd
+  }
+
+  /** The id of this worker if it can run one more task of a tool and a pool now. */
+  reserve(tool: string, pool: string): string | undefined {
+    const { pools } = this.#options
+    return this.#capacity > 0 && (pools === undefined || pools.includes(pool)) && this.holdsLease() &&
+        this.#engine.handlers.find(tool) !== undefined
+      ? this.#id
+      : undefined
+  }
+
+  /** Runs a task that was created as claimed by this worker. */
+  runNew(state: State, args: StoredTask["args"], workerId: string): void {
+    const { caller, id, owner, pool, status, tool } = state
+    const task: StoredTask = { id, tool, pool, owner, caller, status, args, statusMessageCount: 0, waitsForWorker: false }
+    this.#run({ id, task: Effect.succeed(task), signals: 0, isFirst: true, attempts: 0 }, workerId)
+  }
+
+  #run(claim: Claim, workerId: string): void {
+    const execution: Execution = { ...claim, workerId, run: undefined }
+    const entry: { readonly execution: Execution; fiber: Fiber.Fiber<void> | undefined } = { execution, fiber: undefined }
+    this.#active.set(claim.id, entry)
+    const fiber = this.#fork(
+      Effect.catchCause(runExecution(this.#engine, execution), (cause) =>
+        this.#isStopping ? Effect.void : Effect.logError("the run of a task has ended unexpectedly", cause))
+    )
+    entry.fiber = fiber
+    fiber.addObserver(() => {
+      if (this.#active.get(claim.id) === entry) this.#active.delete(claim.id)
+      if (this.#capacity === 1) this.#hasWork.openUnsafe()
+    })
+  }
+
+  /** Looks for tasks now. */
+  lookForTasks(): void {
+    this.#hasWork.openUnsafe()
+  }
+
+  /** A task that may run here has an event. */
+  readonly #onSignal = (id: string): void => {
+    const run = this.#active.get(id)?.execution.run
+    if (run !== undefined) this.#fork(run.refresh)
+  }
+
+  /** Starts the worker. It stops when the scope closes. */
+  readonly start = Effect.gen({ self: this }, function*() {
+    const { leaseMs, pollInterval, pools } = this.#options
+    const context = yield* Effect.context<never>()
+    this.#fork = (effect) =>
+      Effect.runForkWith(context)(Effect.provideService(effect, EngineStopped, this.#stopped))
+    yield* Effect.addFinalizer(() => this.#stop)
+    yield* this.#store.listenForSignals({
+      onSignal: this.#onSignal,
+      onReady: (pool) => {
+        if (pools === undefined || pools.includes(pool)) this.lookForTasks()
+      },
+      onGap: () => {
+        this.lookForTasks()
+        for (const id of this.#active.keys()) this.#onSignal(id)
+      }
+    })
+    if (leaseMs === undefined) yield* awaitStore(this.#store.takeBackAll)
+    else {
+      yield* this.#register
+      yield* Effect.forkScoped(this.#keepLease(leaseMs))
+    }
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(pollInterval), this.#poll)))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(
+      this.#hasWork.await,
+      Effect.andThen(Effect.sync(() => void this.#hasWork.closeUnsafe()), this.#claimAll)
+    )))
+  })
+
+  /** Lets tasks whose time has come be claimed, and looks for tasks. */
+  readonly #poll = Effect.suspend(() =>
+    Effect.map(this.#outage.guard(this.#store.wake), () => {
+      if (this.#capacity > 0) this.lookForTasks()
+    })
+  )
+
+  /** Claims tasks until there are none, or until this worker runs as many as it may. */
+  readonly #claimAll: Effect.Effect<void> = Effect.suspend(() => {
+    const limit = Math.min(this.#capacity, maxBatch)
+    if (limit <= 0 || !this.holdsLease()) return Effect.void
+    const workerId = this.#id
+    const claimed = Effect.uninterruptible(
+      Effect.map(this.#store.claim(workerId, this.#options.pools, limit), (claims) => {
+        for (const claim of claims) this.#run(claim, workerId)
+        return claims.length
+      })
+    )
+    return Effect.flatMap(
+      this.#outage.guard(claimed),
+      (count) => count === limit ? Effect.andThen(Effect.yieldNow, this.#claimAll) : Effect.void
+    )
+  })
+
+  readonly #register = Effect.suspend(() => {
+    const { leaseMs = 0, pools = [] } = this.#options
+    const id = globalThis.crypto.randomUUID()
+    const begin = performance.now()
+    return Effect.map(this.#store.register(id, { host: hostname(), leaseMs, pools }), () => {
+      this.#id = id
+      this.#leaseEnd = begin + leaseMs
+    })
+  })
+
+  /** Renews the lease. Ends all runs and registers anew if it was lost. */
+  readonly renewLease: Effect.Effect<void> = Effect.suspend(() => {
+    const { leaseMs } = this.#options
+    if (leaseMs === undefined) return Effect.void
+    const begin = performance.now()
+    return Effect.flatMap(awaitStore(this.#store.renew(this.#id, leaseMs)), (renewed) => {
+      if (renewed) {
+        this.#leaseEnd = begin + leaseMs
+        return Effect.void
+      }
+      for (const { execution: { run, workerId } } of this.#active.values()) if (workerId === this.#id) run?.end("lost")
+      return Effect.andThen(
+        Effect.logWarning(`this worker lost its tasks: it did not renew its lease of ${leaseMs} ms in time`),
+        awaitStore(this.#register)
+      )
+    })
+  })
+
+  #keepLease(leaseMs: number): Effect.Effect<never> {
+    const interval = leaseMs / 3
+    let dueAt = performance.now() + interval
+    const renew = Effect.gen({ self: this }, function*() {
+      const late = performance.now() - dueAt
+      if (late > maxStallMs) yield* this.#reportStall(late)
+      yield* this.#outage.guard(this.#renewOnce)
+      yield* this.#outage.guard(Effect.andThen(this.#store.removeLost, this.#store.takeBackLost))
+      yield* this.#outage.guard(this.#checkClaims)
+      dueAt = performance.now() + interval
+    })
+    return Effect.forever(Effect.andThen(Effect.sleep(interval), renew))
+  }
+
+  readonly #renewOnce = Effect.suspend(() => {
+    const { leaseMs = 0 } = this.#options
+    const begin = performance.now()
+    return Effect.flatMap(this.#store.renew(this.#id, leaseMs), (renewed) => {
+      if (!renewed) return this.renewLease
+      this.#leaseEnd = begin + leaseMs
+      return Effect.void
+    })
+  })
+
+  /** The event loop was blocked: other workers may have taken the tasks of this one. */
+  #reportStall(milliseconds: number): Effect.Effect<void> {
+    const steps = [...this.#active.values()].flatMap(({ execution: { run } }) =>
+      run === undefined ? [] : [...run.executingSteps.values()].map((name) => `${run.task.tool}: ${name}`)
+    )
+    const executing = steps.length === 0 ? "" : `; steps that were executing: ${steps.slice(0, 10).join(", ")}`
+    return Effect.logWarning(`the event loop was blocked for ${Math.round(milliseconds)} ms${executing}`)
+  }
+
+  /**
+   * Compares the claims of this worker with its runs. A signal may have been lost, and so may the response to a claim.
+   */
+  readonly #checkClaims: Effect.Effect<void, TaskError> = Effect.suspend(() => {
+    const workerId = this.#id
+    return Effect.flatMap(this.#store.findSignals(workerId), (found) => {
+      const unknown = new Set<string>()
+      for (const [id, signals] of found) {
+        const execution = this.#active.get(id)?.execution
+        if (execution === undefined) unknown.add(id)
+        else if (execution.run !== undefined && execution.run.signals !== signals) this.#onSignal(id)
+      }
+      const lost = [...unknown].filter((id) => this.#unknownClaims.has(id))
+      this.#unknownClaims = unknown
+      return Effect.forEach(lost, (id) => this.#store.release(id, workerId), { discard: true })
+    })
+  })
+
+  /** Ends all runs, and lets other workers continue the tasks. */
+  readonly #stop: Effect.Effect<void> = Effect.suspend(() => {
+    this.#isStopping = true
+    const { interruptTimeout, leaseMs } = this.#options
+    const fibers = [...this.#active.values()].flatMap(({ execution, fiber }) => {
+      execution.run?.end("stopped")
+      return fiber === undefined ? [] : [fiber]
+    })
+    const ended = Effect.andThen(
+      Effect.forEach(fibers, Fiber.interrupt, { concurrency: "unbounded", discard: true }),
+      Fiber.awaitAll(fibers)
+    )
+    const farewell = Effect.andThen(
+      this.#store.releaseAll(this.#id),
+      leaseMs === undefined ? Effect.void : this.#store.unregister(this.#id)
+    )
+    return Effect.ignoreCause(Effect.timeout(Effect.interruptible(ended), interruptTimeout)).pipe(
+      Effect.andThen(this.#stopped.open),
+      Effect.andThen(Effect.ignoreCause(Effect.timeout(Effect.interruptible(farewell), farewellMs)))
+    )
+  })
+}

@@ -1,0 +1,210 @@
+/**
+ * The queue of tasks, and the logs of their runs.
+ *
+ * The queue has one row for each task that is not settled: it must run, waits for an event, or runs. A task that has
+ * ended and has nothing to compensate leaves the queue with its end. The log of a task has one row for each event that
+ * its handler has observed, in that order.
+ */
+import * as Effect from "effect/Effect"
+import type { TaskError } from "../../TaskError.ts"
+import { currentMillis, maxTime, type Row, type Statement, toStoredMillis } from "./database.ts"
+import { live, type StoreContext, taskColumns, toStoredTask } from "./rows.ts"
+import type { Claim, LogEntry, Store } from "./store.ts"
+import { escape, unescape } from "./storedText.ts"
+
+/** The states of a row of the queue. */
+export const queued = {
+  /** A worker may claim it. `wake_at` is the time since when. */
+  ready: 0,
+  /** It waits for an event, at most until `wake_at`. */
+  waiting: 1,
+  /** `worker` runs it. */
+  running: 2
+} as const
+
+/** The columns of an event. */
+const entryColumns = "seq, kind, name, attempt, value, started_at, at"
+
+const number = (row: Row, column: string): number => Number(row[column])
+
+const toEntry = (row: Row): LogEntry => ({
+  seq: number(row, "seq"),
+  kind: row["kind"] as LogEntry["kind"],
+  name: unescape(row["name"] as string),
+  attempt: number(row, "attempt"),
+  value: row["value"] as string | null,
+  startedAt: row["started_at"] == null ? undefined : number(row, "started_at"),
+  at: number(row, "at")
+})
+
+/** The operations of `TaskStore` on the queue and the logs. */
+export const make = ({ database, signals, texts }: StoreContext) => {
+  const { isPostgres } = database
+  const skipLocked = isPostgres ? "FOR UPDATE SKIP LOCKED" : ""
+  const inTasks = `IN (${database.textsOfJson})`
+
+  /** The claim of tasks of any pool, or of some pools. */
+  const claimOf = (pools: number | undefined): Statement =>
+    database.prepare(
+      `UPDATE skein_task_queue SET state = ${queued.running}, worker = ?, runs = runs + 1
+       WHERE task_id IN (
+         SELECT task_id FROM skein_task_queue
+         WHERE state = ${queued.ready}
+           ${pools === undefined ? "" : `AND pool IN (${Array.from({ length: pools }, () => "?").join()})`}
+         ORDER BY priority, wake_at LIMIT ? ${skipLocked}
+       ) AND state = ${queued.ready}
+       RETURNING task_id, signals, runs, attempts, priority, wake_at`
+    )
+  const claims = new Map<number | undefined, Statement>()
+  const selectTasks = database.prepare(`SELECT ${taskColumns} FROM skein_tasks WHERE id ${inTasks}`)
+  const selectLog = database.prepare(`SELECT ${entryColumns} FROM skein_task_log WHERE task_id = ? ORDER BY seq`)
+  const selectEntry = database.prepare(
+    `SELECT ${entryColumns} FROM skein_task_log WHERE task_id = ? AND seq = ?`
+  )
+  // A settled task has no row in the queue, and takes no more events.
+  const insertEntry = database.prepare(
+    `INSERT INTO skein_task_log (task_id, ${entryColumns})
+     SELECT task_id, CAST(? AS INTEGER), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS INTEGER), CAST(? AS TEXT),
+       CAST(? AS BIGINT), CAST(? AS BIGINT)
+     FROM skein_task_queue WHERE task_id = ?
+     ON CONFLICT (task_id, seq) DO NOTHING RETURNING seq`
+  )
+  const wakeDue = database.prepare(
+    `UPDATE skein_task_queue SET state = ${queued.ready}
+     WHERE state = ${queued.waiting} AND wake_at < ${maxTime} AND wake_at <= ? RETURNING task_id`
+  )
+  const wakeSome = database.prepare(
+    `UPDATE skein_task_queue SET state = ${queued.ready} WHERE state = ${queued.waiting} AND task_id ${inTasks}`
+  )
+  const suspendRun = database.prepare(
+    `UPDATE skein_task_queue SET state = ${queued.waiting}, worker = NULL, attempts = 0, wake_at = ?
+     WHERE task_id = ? AND state = ${queued.running} AND worker = ? AND signals = ? RETURNING task_id`
+  )
+  const releaseRun = database.prepare(
+    `UPDATE skein_task_queue SET state = CASE WHEN CAST(? AS BIGINT) = 0 THEN ${queued.ready} ELSE ${queued.waiting} END,
+       worker = NULL, wake_at = ?
+     WHERE task_id = ? AND state = ${queued.running} AND worker = ? RETURNING pool`
+  )
+  const selectSignals = database.prepare(
+    `SELECT queue.signals, queue.worker, tasks.status FROM skein_tasks AS tasks
+     LEFT JOIN skein_task_queue AS queue ON queue.task_id = tasks.id WHERE tasks.id = ?`
+  )
+  const selectSignalled = database.prepare(
+    `SELECT task_id, signals FROM skein_task_queue WHERE state = ${queued.running} AND worker = ?`
+  )
+  const settleTasks = database.prepare(
+    `DELETE FROM skein_task_queue WHERE task_id ${inTasks}
+     AND NOT EXISTS (SELECT 1 FROM skein_tasks WHERE id = skein_task_queue.task_id AND ${live})`
+  )
+  const reachedNow = "(SELECT COALESCE(MAX(seq), 0) FROM skein_task_log WHERE task_id = skein_task_queue.task_id)"
+  const takeBack = (condition: string) =>
+    database.prepare(
+      `UPDATE skein_task_queue SET state = ${queued.ready}, worker = NULL,
+         attempts = CASE WHEN reached < ${reachedNow} THEN 1 ELSE attempts + 1 END, reached = ${reachedNow}
+       WHERE state = ${queued.running} AND ${condition} RETURNING pool`
+    )
+  const takeBackAll = takeBack("TRUE")
+  const takeBackLost = takeBack("worker NOT IN (SELECT id FROM skein_task_workers)")
+  const releaseAll = database.prepare(
+    `UPDATE skein_task_queue SET state = ${queued.ready}, worker = NULL
+     WHERE state = ${queued.running} AND worker = ? RETURNING pool`
+  )
+
+  const announce = (rows: ReadonlyArray<Row>) => signals.announce([...new Set(rows.map(({ pool }) => pool as string))])
+
+  const claim: Store["claim"] = (worker, pools, limit) => {
+    const count = pools?.length
+    let statement = claims.get(count)
+    if (statement === undefined) claims.set(count, statement = claimOf(count))
+    return Effect.flatMap(statement(worker, ...(pools ?? []).map(escape), limit), (rows) => {
+      if (rows.length === 0) return noClaims
+      const byId = new Map(rows.map((row) => [row["task_id"] as string, row]))
+      return Effect.flatMap(selectTasks(JSON.stringify([...byId.keys()])), (tasks) => {
+        const found = tasks.map((task): Claim => {
+          const row = byId.get(task["id"] as string)!
+          return {
+            id: task["id"] as string,
+            task: toStoredTask(task, texts),
+            signals: number(row, "signals"),
+            isFirst: number(row, "runs") === 1,
+            attempts: number(row, "attempts")
+          }
+        })
+        const order = [...byId.keys()]
+        return Effect.succeed(found.toSorted((a, b) => order.indexOf(a.id) - order.indexOf(b.id)))
+      })
+    })
+  }
+
+  const readLog: Store["readLog"] = (id) => Effect.map(selectLog(id), (rows) => rows.map(toEntry))
+
+  const append: Store["append"] = (id, { at, attempt, kind, name, seq, startedAt, value }) =>
+    Effect.flatMap(
+      insertEntry(seq, kind, escape(name), attempt, value, startedAt ?? null, toStoredMillis(at), id),
+      (rows) => {
+        if (rows.length > 0) return appended
+        // The statement may have been executed before, and its response lost.
+        return Effect.map(selectEntry(id, seq), ([row]) => {
+          if (row === undefined) return "settled"
+          const found = toEntry(row)
+          return found.kind === kind && found.name === name && found.attempt === attempt && found.value === value
+            ? "appended"
+            : "conflict"
+        })
+      }
+    )
+
+  const suspend: Store["suspend"] = (id, worker, seen, wakeAt) =>
+    Effect.map(suspendRun(toStoredMillis(wakeAt), id, worker, seen), (rows) => rows.length > 0)
+
+  const release: Store["release"] = (id, worker, wakeAt) =>
+    Effect.flatMap(
+      currentMillis,
+      (now) =>
+        Effect.tap(
+          releaseRun(wakeAt === undefined ? 0 : 1, toStoredMillis(wakeAt ?? now), id, worker),
+          (rows) => wakeAt === undefined ? announce(rows) : Effect.void
+        )
+    )
+
+  const readSignals: Store["readSignals"] = (id) =>
+    Effect.map(selectSignals(id), ([row]) =>
+      row === undefined ? undefined : {
+        signals: number(row, "signals"),
+        worker: row["worker"] as string | null,
+        isCancelled: row["status"] === "cancelled"
+      })
+
+  const findSignals: Store["findSignals"] = (worker) =>
+    Effect.map(
+      selectSignalled(worker),
+      (rows) => new Map(rows.map((row) => [row["task_id"] as string, number(row, "signals")]))
+    )
+
+  const wake: Store["wake"] = Effect.flatMap(
+    Effect.flatMap(currentMillis, (time) => wakeDue(time)),
+    (rows) => Effect.succeed(rows.length)
+  )
+
+  const settle = (ids: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
+    Effect.asVoid(settleTasks(JSON.stringify(ids)))
+
+  return {
+    claim,
+    readLog,
+    append,
+    suspend,
+    release,
+    readSignals,
+    findSignals,
+    wake,
+    wakeTasks: (ids: ReadonlyArray<string>) => Effect.asVoid(wakeSome(JSON.stringify(ids))),
+    settle,
+    takeBackAll: Effect.asVoid(takeBackAll()),
+    takeBackLost: Effect.flatMap(takeBackLost(), announce),
+    releaseAll: (worker: string) => Effect.flatMap(releaseAll(worker), announce)
+  }
+}
+
+const noClaims: Effect.Effect<ReadonlyArray<Claim>> = /* @__PURE__ */ Effect.succeed([])
+const appended = /* @__PURE__ */ Effect.succeed("appended" as const)
