@@ -172,7 +172,7 @@ it.effect("continues code between two steps beside a question and a sleep, for u
       })
       return kit.durable(() => Effect.as(branches, "Done"))
     }
-    yield* kit.work({ quick: order(Effect.sleep("1500 millis")), slow: order(Effect.sleep("3 seconds")) })
+    yield* kit.work({ quick: order(Effect.sleep("1500 millis")), slow: order(Effect.sleep("5 seconds")) })
     yield* kit.submit("quick")
     yield* kit.pass(10)
     expect(entries).toEqual(names)

@@ -188,8 +188,8 @@ const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome):
     const { engine, log, task } = run
     const { store } = engine
     if (hasFailed(outcome) && run.compensations.length > 0 && run.undoReason === undefined) {
-      // From here on the task cannot be cancelled: it would have compensated for another reason.
-      if (!(yield* awaitStore(store.beginUndo(task.id)))) return yield* afterEnd(run, handler)
+      // A cancellation that came before the failure is the reason.
+      if ((yield* awaitStore(store.readSignals(task.id)))?.isCancelled !== false) return yield* afterEnd(run, handler)
       run.ending = undefined
       const undone = yield* run.supervise(undoAll(run, "failed"))
       if (Exit.isFailure(undone)) return nextOf(run)
@@ -216,7 +216,8 @@ const afterEnd = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Nex
     if (now === undefined) return Effect.succeed("done")
     if (!isFinal(now)) return Effect.succeed("reload")
     if (now.status !== "cancelled") return Effect.succeed("done")
-    return handler.durable ? undoCancelled(run) : settle(run.engine, run.task)
+    // A task that was cancelled while it compensated has compensated.
+    return handler.durable && run.undoReason === undefined ? undoCancelled(run) : settle(run.engine, run.task)
   })
 
 /** Runs the compensations of a cancelled task, all of which the run knows. */

@@ -25,8 +25,6 @@ export interface ObservingRun {
   readonly isEnding: boolean
   /** The steps that execute now. */
   readonly executingSteps: { readonly size: number }
-  /** Records that a fiber has reached a part of the task. */
-  readonly noteFiber: (fiber: Fiber.Fiber<unknown, unknown>) => void
   /** Stores the next event. */
   readonly append: (event: EventKey) => Effect.Effect<void>
   /** Suspends the run until a time in milliseconds. Returns whether it did. */
@@ -67,6 +65,7 @@ const yieldToResumed = Effect.repeat(Effect.yieldNow, { times: 3 })
 const yieldTwice = Effect.andThen(Effect.yieldNow, Effect.yieldNow)
 
 interface Waiter extends Wait<unknown, unknown> {
+  readonly fiber: Fiber.Fiber<unknown, unknown>
   readonly end: Deferred.Deferred<unknown, unknown>
 }
 
@@ -81,6 +80,8 @@ export class Observations {
   readonly #thawed = Latch.makeUnsafe(true)
   #isFrozen = false
   #busy = 0
+  /** The fiber that was resumed last. */
+  lastResumed: Fiber.Fiber<unknown, unknown> | undefined = undefined
   #isPumping = false
 
   constructor(run: ObservingRun) {
@@ -152,9 +153,8 @@ export class Observations {
   /** Waits for one of the events, and continues with it. */
   wait<A, E>(wait: Wait<A, E>): Effect.Effect<A, E> {
     return Effect.withFiber((fiber) => {
-      this.#run.noteFiber(fiber)
       const end = Deferred.makeUnsafe<A, E>()
-      const waiter: Waiter = { ...wait, end: end as Waiter["end"] } as Waiter
+      const waiter = { ...wait, fiber, end } as unknown as Waiter
       this.#waiters.add(waiter)
       this.noteActivity()
       return Effect.ensuring(
@@ -182,6 +182,7 @@ export class Observations {
   /** Lets a waiting fiber continue with an event. */
   #resume(waiter: Waiter, event: EventKey): void {
     if (!this.#waiters.delete(waiter)) return
+    this.lastResumed = waiter.fiber
     for (const each of waiter.events) this.#run.log.markReached(each)
     Deferred.doneUnsafe(waiter.end, waiter.next(event))
   }

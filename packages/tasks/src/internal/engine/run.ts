@@ -132,7 +132,8 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   }
 
   readonly interruptSelf: Effect.Effect<never> = Effect.withFiber((fiber) => {
-    this.#root?.interruptUnsafe()
+    // The fibers of a handler that has ended must not interrupt its compensations.
+    if (this.ending !== undefined) this.#root?.interruptUnsafe()
     fiber.interruptUnsafe()
     return Effect.interrupt
   })
@@ -216,8 +217,11 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       const { log } = this
       // Only concurrent branches could observe events of earlier runs in another order.
       const isOrdered = this.hasBranches && this.undoReason === undefined
+      // A fiber that has observed the event before observes the next one at once.
+      const isNext = (seq: number) =>
+        seq === Infinity || (seq === log.firstPending && this.observations.lastResumed === fiber)
       const known = wait.events.find((event) =>
-        log.find(event) !== undefined && (!isOrdered || log.pendingSeq(event) === Infinity)
+        log.find(event) !== undefined && (!isOrdered || isNext(log.pendingSeq(event)))
       )
       const next = (event: EventKey) => {
         this.knownEvents++

@@ -72,9 +72,7 @@ const sweepPage = (
       } else if (!isFinal(row)) {
         hasChanged = true
         const statusMessage = "The task exceeded its time to live"
-        // A task that compensates because it has failed is not cancelled; it ends by itself, or by force.
-        const cancelled = yield* store.finish(row.id, { status: "cancelled", statusMessage })
-        if (!cancelled && overdue >= 0) removable.push(row.id)
+        yield* store.finish(row.id, { status: "cancelled", statusMessage })
       } else if (overdue >= 0) {
         hasChanged = true
         yield* Effect.logWarning("deleting an expired task whose compensations have not finished within undoTimeout")

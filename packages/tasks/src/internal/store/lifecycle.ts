@@ -71,7 +71,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
      dequeued AS (DELETE FROM skein_task_queue USING changed WHERE task_id = changed.id)`
   )
   const cancelTask = changes.prepare(
-    endTask("AND undoing = 0"),
+    endTask(""),
     `, counted AS (${quotas.countEnd}),
      signalled AS (
        UPDATE skein_task_queue SET ${recordSignal("?")} FROM changed WHERE task_id = changed.id
@@ -79,7 +79,6 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
      )`,
     `, (${signals.sendSignalled})`
   )
-  const markUndoing = database.prepare(`UPDATE skein_tasks SET undoing = 1 WHERE id = ? AND ${live} RETURNING id`)
   const deleteTasks = changes.prepareMany(
     `DELETE FROM skein_tasks WHERE id IN (${
       isPostgres
@@ -159,8 +158,6 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     })
   }
 
-  const beginUndo: Store["beginUndo"] = (id) => Effect.map(markUndoing(id), (rows) => rows.length > 0)
-
   const remove: Store["remove"] = (ids) => {
     const removed = (rows: ReadonlyArray<Row>) => {
       const json = JSON.stringify(rows.map(({ id }) => id))
@@ -174,7 +171,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     )
   }
 
-  return { insert, finish, beginUndo, remove }
+  return { insert, finish, remove }
 }
 
 /** The position in a log that no event has. */

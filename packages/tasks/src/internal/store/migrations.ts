@@ -121,7 +121,6 @@ const createQueue: Migration = (pg) => {
     "DROP INDEX IF EXISTS skein_tasks_unsettled",
     "DROP INDEX IF EXISTS skein_tasks_undoing",
     "ALTER TABLE skein_tasks DROP COLUMN settled",
-    "ALTER TABLE skein_tasks ADD COLUMN undoing SMALLINT NOT NULL DEFAULT 0",
     ...pg ? [] : [
       `CREATE TRIGGER IF NOT EXISTS skein_tasks_settled AFTER UPDATE OF status ON skein_tasks
       WHEN OLD.status IN ('working', 'input_required') AND NEW.status IN ('completed', 'failed')

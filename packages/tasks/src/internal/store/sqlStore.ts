@@ -53,7 +53,6 @@ export const make = (
       get: (id) => isId(id) ? all.get(id) : Effect.undefined,
       load: (id) => isId(id) ? all.load(id) : Effect.undefined,
       finish: (id, end, nextSeq) => isId(id) ? all.finish(id, end, nextSeq) : Effect.succeed(false),
-      beginUndo: (id) => isId(id) ? all.beginUndo(id) : Effect.succeed(false),
       setStatusMessage: (id, message, number) => isId(id) ? all.setStatusMessage(id, message, number) : Effect.void,
       setWaitsForWorker: (id, waits) => isId(id) ? all.setWaitsForWorker(id, waits) : Effect.void,
       setProgress: (id, progress) => isId(id) ? all.setProgress(id, progress) : Effect.void,

@@ -114,11 +114,6 @@ export class TaskStore extends Context.Service<TaskStore, {
    */
   readonly finish: (id: string, end: TaskEnd, nextSeq?: number) => Effect.Effect<boolean, TaskError>
   /**
-   * Records that a task compensates because it has failed. It can no longer be cancelled. Returns `false` if it has
-   * ended.
-   */
-  readonly beginUndo: (id: string) => Effect.Effect<boolean, TaskError>
-  /**
    * Sets the status message. With a number, which grows from message to message, only if it is greater than the last
    * one.
    */
