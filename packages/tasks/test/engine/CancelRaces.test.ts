@@ -62,7 +62,13 @@ for (const transactional of [false, true]) {
       const { of, step } = journal()
       yield* work({
         travel: durable(() =>
-          Effect.as(Effect.andThen(step("flight", { transactional }), step("hotel", { transactional })), "booked")
+          Effect.gen(function*() {
+            yield* turns(6)
+            yield* step("flight", { transactional })
+            yield* step("hotel", { transactional })
+            yield* turns(6)
+            return "booked"
+          })
         )
       })
       const tasks = yield* Effect.forEach(moments, (n) =>
@@ -87,7 +93,7 @@ for (const transactional of [false, true]) {
       const between = transactional ? [] : ["true 2"]
       expect([...ends]).toEqual(expect.arrayContaining(["true 0", ...between, "true 4", "false 2"]))
       const sql = yield* SqlClient
-      expect(yield* sql`SELECT id FROM skein_tasks WHERE settled = 0`).toEqual([])
+      expect(yield* sql`SELECT task_id FROM skein_task_queue`).toEqual([])
     }).pipe(memory))
 }
 
@@ -206,5 +212,5 @@ it.effect("cancelled while no worker has its tool: runs nothing when a worker ha
     expect(of(id)).toEqual([])
     expect(textOf(yield* get(known.id))).toBe("booked")
     const sql = yield* SqlClient
-    expect(yield* sql`SELECT id FROM skein_tasks WHERE settled = 0`).toEqual([])
+    expect(yield* sql`SELECT task_id FROM skein_task_queue`).toEqual([])
   }).pipe(memory))

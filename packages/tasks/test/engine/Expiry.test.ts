@@ -29,8 +29,6 @@ const logged = () => {
 const count = (table: string) =>
   Effect.flatMap(SqlClient, (sql) => Effect.map(sql`SELECT 1 FROM ${sql(table)}`, (rows) => rows.length))
 
-const damage = (statement: string) => Effect.flatMap(SqlClient, (sql) => Effect.orDie(sql.unsafe(statement)))
-
 const minute = 60_000
 
 describe("tasks that no worker can compensate", () => {
@@ -51,8 +49,8 @@ describe("tasks that no worker can compensate", () => {
       yield* pass(6 * 60, 60)
       expect(yield* count("skein_tasks")).toBe(0)
       expect(yield* count("skein_task_counts")).toBe(1)
-      expect(yield* count("cluster_messages")).toBe(0)
-      expect(yield* count("cluster_replies")).toBe(0)
+      expect(yield* count("skein_task_queue")).toBe(0)
+      expect(yield* count("skein_task_log")).toBe(0)
       expect(lines.filter((line) => line.includes("compensations have not finished within undoTimeout"))).toHaveLength(
         2
       )
@@ -111,26 +109,7 @@ const undoable = (log: Array<string>) => ({
   )
 })
 
-describe("compensations that the workflow engine has left out", () => {
-  it.effect("restarts the compensations of an execution that ended unsettled; each of its steps runs once", () =>
-    Effect.gen(function*() {
-      const log: Array<string> = []
-      yield* work(undoable(log))
-      const { id } = yield* submit("long")
-      yield* settled
-      const { cancel } = yield* TaskEngine
-      yield* cancel(id)
-      yield* pass(5)
-      expect(log).toEqual(["step: cancelled", "cancelled"])
-      yield* pass(20)
-      expect(log).toHaveLength(2)
-      yield* damage("UPDATE skein_tasks SET settled = 0")
-      yield* pass(10)
-      expect(log).toEqual(["step: cancelled", "cancelled", "cancelled"])
-      yield* pass(60)
-      expect(log).toHaveLength(3)
-    }).pipe(memory))
-
+describe("the compensations of cancelled tasks", () => {
   it.effect("a compensation that interrupts itself has failed: the others run, and it does not run again", () => {
     const { layer, lines } = logged()
     return Effect.gen(function*() {
@@ -188,21 +167,3 @@ describe("compensations that the workflow engine has left out", () => {
       }).pipe(Effect.provide(layer))
     }))
 })
-
-it.effect("a timer that is cleared while it fires leaves nothing behind", () =>
-  Effect.gen(function*() {
-    yield* work({ sleepy: durable(() => Effect.as(Step.sleep("long", "10 minutes"), "")) })
-    // Like a cancellation at this moment.
-    yield* damage(
-      `CREATE TRIGGER rings AFTER INSERT ON cluster_messages WHEN NEW.message_id LIKE '%/deferred/DurableClock/%'
-       BEGIN DELETE FROM cluster_messages WHERE entity_type = 'Workflow/-/DurableClock'; END`
-    )
-    const { id } = yield* submit("sleepy")
-    yield* pass(12 * 60, 60)
-    expect((yield* get(id))?.status).toBe("completed")
-    expect(yield* count("cluster_messages")).toBe(2)
-    const { expireSoon } = yield* TaskEngine
-    yield* expireSoon(id)
-    yield* pass(30)
-    for (const table of ["skein_tasks", "cluster_messages", "cluster_replies"]) expect(yield* count(table)).toBe(0)
-  }).pipe(memory))

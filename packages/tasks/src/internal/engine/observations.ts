@@ -23,8 +23,8 @@ export interface ObservingRun {
   readonly runsToEnd: boolean
   /** Whether an interruption comes from outside of the handler, as opposed to a race that was lost. */
   readonly isEnding: boolean
-  /** The steps that execute now. */
-  readonly executingSteps: { readonly size: number }
+  /** How many steps and short sleeps execute now. */
+  readonly executing: number
   /** Stores the next event. */
   readonly append: (event: EventKey) => Effect.Effect<void>
   /** Suspends the run until a time in milliseconds. Returns whether it did. */
@@ -98,9 +98,9 @@ export class Observations {
     return this.#busy > 0
   }
 
-  /** Whether something other than a step takes time. */
+  /** Whether something other than a step takes time, such as reading the recorded result of a step. */
   get #isLookingUp(): boolean {
-    return this.#busy > this.#run.executingSteps.size
+    return this.#busy > this.#run.executing
   }
 
   /** Looks for events again. */
@@ -240,6 +240,12 @@ export class Observations {
       // Fibers that are runnable may start something or begin to wait.
       yield* yieldTwice
       this.#activity.closeUnsafe()
+      // The fiber that was resumed before has not received its event yet.
+      if (this.#isLookingUp) {
+        yield* this.#activity.await
+        yield* yieldToResumed
+        continue
+      }
       const replayed = log.hasPending ? this.#findReplayed() : undefined
       if (replayed !== undefined && replayed.seq === log.firstPending) {
         yield* this.#turn.withPermits(1)(Effect.sync(() => this.#resume(replayed.waiter, replayed.event)))
@@ -248,10 +254,8 @@ export class Observations {
       }
       if (log.hasPending) {
         // The fiber of an earlier event is still on its way to it, or does not reach it any more.
-        if (this.#isLookingUp) yield* this.#activity.await
-        else if (!this.#run.hasBranches || !(yield* this.#awaitActivity(maxGapMs))) {
-          log.skipBefore(replayed?.seq ?? Infinity)
-        }
+        const isMissing = !this.#run.hasBranches || !(yield* this.#awaitActivity(maxGapMs))
+        if (isMissing) log.skipBefore(replayed?.seq ?? Infinity)
         continue
       }
       const now = yield* Clock.currentTimeMillis

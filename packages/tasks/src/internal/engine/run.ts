@@ -82,6 +82,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   hasBranches = false
   /** How many status messages the run has set outside of steps. */
   statusMessageCount = 0
+  executing = 0
   #recording = 0
   readonly #locks = new Map<string, Semaphore.Semaphore>()
   #root: Fiber.Fiber<unknown, unknown> | undefined = undefined
@@ -301,7 +302,11 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     const { engine, observations } = this
     const recorded = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
-        const ended = Effect.flatMap(execute(restore), ({ failed, text }) =>
+        const execution = Effect.suspend(() => {
+          this.executing++
+          return Effect.ensuring(execute(restore), Effect.sync(() => this.executing--))
+        })
+        const ended = Effect.flatMap(execution, ({ failed, text }) =>
           Effect.map(Clock.currentTimeMillis, (at) => ({ failed, event: { ...event, value: text, startedAt, at } })))
         return transactional
           ? observations.inTurn(restore, this.#transact(event, ended))

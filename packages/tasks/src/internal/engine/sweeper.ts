@@ -29,9 +29,6 @@ const pagePauseMs = 10
 /** Milliseconds between two checks for tasks that have expired. They double while nothing happens. */
 const minPauseMs = 1000
 
-/** Milliseconds, at most, from the forced settlement of a task to its deletion, in which its run can notice it. */
-const forcedSettleLeadMs = 60_000
-
 /** Wakes the deletion of expired tasks before its next check if a new task expires earlier. */
 export class ExpiryAlarm {
   #wakeAt = Infinity
@@ -67,9 +64,8 @@ const sweepPage = (
     let hasChanged = false
     for (const row of page) {
       const overdue = now - row.expiresAt - undoTimeout
-      if (row.settled || overdue >= 0 && isFinal(row) && overdue >= Math.min(forcedSettleLeadMs, undoTimeout)) {
-        removable.push(row.id)
-      } else if (!isFinal(row)) {
+      if (row.settled) removable.push(row.id)
+      else if (!isFinal(row)) {
         hasChanged = true
         const statusMessage = "The task exceeded its time to live"
         yield* store.finish(row.id, { status: "cancelled", statusMessage })

@@ -140,7 +140,7 @@ export class Worker {
       yield* this.#register
       yield* Effect.forkScoped(this.#keepLease(leaseMs))
     }
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(pollInterval), this.#poll)))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(this.#poll, Effect.sleep(pollInterval))))
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(
       this.#hasWork.await,
       Effect.andThen(Effect.sync(() => void this.#hasWork.closeUnsafe()), this.#claimAll)
