@@ -234,7 +234,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
         const submitter = yield* start({}, { runTasks: false })
         const worker = yield* start({ sleepy })
         const { id } = yield* submitter.in(submit("sleepy"))
-        const asleep = worker.sql`SELECT 1 FROM cluster_messages WHERE entity_type = 'Workflow/-/DurableClock'`
+        const asleep = worker.sql`SELECT 1 FROM skein_task_queue WHERE state = 1`
         yield* Effect.repeat(Effect.delay(asleep, 50), { until: (rows) => rows.length > 0 })
         yield* Effect.sleep(200)
         expect(yield* submitter.in(Effect.flatMap(TaskEngine, ({ cancel }) => cancel(id)))).toBe(true)
@@ -246,12 +246,12 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
   it.live("a server that runs no tasks deletes expired tasks that no worker runs", () =>
     Effect.gen(function*() {
       const start = yield* database
-      const submitter = yield* start({}, { runTasks: false, sweepInterval: 200, undoTimeout: 0 })
+      const submitter = yield* start({}, { runTasks: false, undoTimeout: 0 })
       yield* submitter.in(submit("rare", { ttlMs: 300, pool: "nobody" }))
       const rows = Effect.flatMap(Effect.sleep(50), () => submitter.sql`SELECT id FROM skein_tasks`)
       expect(yield* rows).toHaveLength(1)
       yield* Effect.repeat(rows, { until: (rows) => rows.length === 0 })
-      expect(yield* submitter.sql`SELECT id FROM cluster_messages`).toEqual([])
+      expect(yield* submitter.sql`SELECT task_id FROM skein_task_queue`).toEqual([])
     }).pipe(Effect.scoped), 30_000)
 
   it.live("the last worker stops without a line in the log", () => {
@@ -259,7 +259,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
     const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
     return Effect.gen(function*() {
       const start = yield* database
-      // It reads the list of runners once a second, also while it waits for a step that ignores its interruption.
+      // It renews its lease also while it waits for a step that ignores its interruption.
       for (const wait of [300, 700]) {
         const worker = yield* start({
           slow: durable(() => Effect.as(Step.run("slow", {}, () => Effect.sleep(1500)), ""))

@@ -114,7 +114,9 @@ const attemptStep = <A, E, R>(
   )
   const recorded = (restore: Restore): Effect.Effect<Executed, never, R> =>
     Effect.flatMap(exitOf(run, name, executed, restore), (exit) => {
-      if (transactional && Exit.isFailure(exit) && isConflict(exit.cause)) return Effect.die(Cause.squash(exit.cause))
+      if (transactional && Exit.isFailure(exit) && hasLostTransaction(exit.cause)) {
+        return Effect.die(Cause.squash(exit.cause))
+      }
       if (Exit.isFailure(exit) && Cause.hasDies(exit.cause)) defect = exit.cause as Cause.Cause<never>
       return Effect.flatMap(
         codec.encode(exit),
@@ -136,14 +138,15 @@ const attemptStep = <A, E, R>(
 }
 
 /**
- * Whether the database has ended a transaction for the sake of another one. Two workers that run the same step for a
- * moment after a takeover can deadlock.
+ * Whether the database has ended the transaction of a step, which then runs again: the connection is lost, or another
+ * transaction goes first. Two workers that run the same step for a moment after a takeover can deadlock.
  */
-const isConflict = ({ reasons }: Cause.Cause<unknown>): boolean =>
-  reasons.some((reason) =>
-    Cause.isDieReason(reason) && isSqlError(reason.defect) &&
-    (reason.defect.reason._tag === "DeadlockError" || reason.defect.reason._tag === "SerializationError")
-  )
+const hasLostTransaction = ({ reasons }: Cause.Cause<unknown>): boolean =>
+  reasons.some((reason) => {
+    const error = Cause.isDieReason(reason) ? reason.defect : Cause.isFailReason(reason) ? reason.error : undefined
+    return isSqlError(error) &&
+      ["ConnectionError", "DeadlockError", "SerializationError"].includes(error.reason._tag)
+  })
 
 /** The exit of an effect. An interruption from outside interrupts, unless the effect comes to its end nevertheless. */
 const exitOf = <A, E, R>(

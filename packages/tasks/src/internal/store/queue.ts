@@ -43,17 +43,18 @@ export const make = ({ database, signals, texts }: StoreContext) => {
   const skipLocked = isPostgres ? "FOR UPDATE SKIP LOCKED" : ""
   const inTasks = `IN (${database.textsOfJson})`
 
-  /** The claim of tasks of any pool, or of some pools. */
+  /** The claim of tasks of any pool, or of some pools. PostgreSQL could run a subquery with a limit more than once. */
   const claimOf = (pools: number | undefined): Statement =>
     database.prepare(
-      `UPDATE skein_task_queue SET state = ${queued.running}, worker = ?, runs = runs + 1
-       WHERE task_id IN (
+      `WITH due AS MATERIALIZED (
          SELECT task_id FROM skein_task_queue
          WHERE state = ${queued.ready}
            ${pools === undefined ? "" : `AND pool IN (${Array.from({ length: pools }, () => "?").join()})`}
          ORDER BY priority, wake_at LIMIT ? ${skipLocked}
-       ) AND state = ${queued.ready}
-       RETURNING task_id, signals, runs, attempts, priority, wake_at`
+       )
+       UPDATE skein_task_queue SET state = ${queued.running}, worker = ?, runs = runs + 1
+       WHERE task_id IN (SELECT task_id FROM due)
+       RETURNING task_id, signals, runs, attempts`
     )
   const claims = new Map<number | undefined, Statement>()
   const selectTasks = database.prepare(`SELECT ${taskColumns} FROM skein_tasks WHERE id ${inTasks}`)
@@ -116,12 +117,12 @@ export const make = ({ database, signals, texts }: StoreContext) => {
     const count = pools?.length
     let statement = claims.get(count)
     if (statement === undefined) claims.set(count, statement = claimOf(count))
-    return Effect.flatMap(statement(worker, ...(pools ?? []).map(escape), limit), (rows) => {
+    return Effect.flatMap(statement(...(pools ?? []).map(escape), limit, worker), (rows) => {
       if (rows.length === 0) return noClaims
-      const byId = new Map(rows.map((row) => [row["task_id"] as string, row]))
-      return Effect.flatMap(selectTasks(JSON.stringify([...byId.keys()])), (tasks) => {
-        const found = tasks.map((task): Claim => {
-          const row = byId.get(task["id"] as string)!
+      const byId = new Map(rows.map((row) => [row["task_id"], row]))
+      return Effect.map(selectTasks(JSON.stringify([...byId.keys()])), (tasks) =>
+        tasks.map((task): Claim => {
+          const row = byId.get(task["id"])!
           return {
             id: task["id"] as string,
             task: toStoredTask(task, texts),
@@ -129,10 +130,7 @@ export const make = ({ database, signals, texts }: StoreContext) => {
             isFirst: number(row, "runs") === 1,
             attempts: number(row, "attempts")
           }
-        })
-        const order = [...byId.keys()]
-        return Effect.succeed(found.toSorted((a, b) => order.indexOf(a.id) - order.indexOf(b.id)))
-      })
+        }))
     })
   }
 
