@@ -34,6 +34,9 @@ export interface WorkerOptions {
 /** Tasks that are claimed in one statement, at most: the others stay for other workers. */
 const maxBatch = 20
 
+/** Milliseconds between two comparisons of claims and runs in a single process. */
+const checkIntervalMs = 60_000
+
 /** Milliseconds that the event loop may be blocked without a warning. */
 const maxStallMs = 1000
 
@@ -135,8 +138,12 @@ export class Worker {
         for (const id of this.#active.keys()) this.#onSignal(id)
       }
     })
-    if (leaseMs === undefined) yield* awaitStore(this.#store.takeBackAll)
-    else {
+    if (leaseMs === undefined) {
+      yield* awaitStore(this.#store.takeBackAll)
+      yield* Effect.forkScoped(
+        Effect.forever(Effect.andThen(Effect.sleep(checkIntervalMs), this.#outage.guard(this.#checkClaims)))
+      )
+    } else {
       yield* this.#register
       yield* Effect.forkScoped(this.#keepLease(leaseMs))
     }
