@@ -43,7 +43,7 @@ export interface Options {
    */
   readonly concurrency?: number | undefined
   /**
-   * How many workers may die while they run a task, without a step of it that ends in between: 10 by default. Then the
+   * How many workers may die while they run a task, without a step of it that ends in between: 100 by default. Then the
    * task fails, so that a task that ends its process does not end one process after the other.
    */
   readonly maxAttempts?: number | undefined

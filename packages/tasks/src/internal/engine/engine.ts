@@ -36,7 +36,7 @@ export const resolveOptions = (options: PublicOptions) => ({
   undoTimeout: Duration.toMillis(options.undoTimeout ?? "1 hour"),
   interruptTimeout: Duration.toMillis(options.interruptTimeout ?? "2 seconds"),
   concurrency: options.concurrency ?? 1000,
-  maxAttempts: options.maxAttempts ?? 10
+  maxAttempts: options.maxAttempts ?? 100
 })
 
 /** Milliseconds until a task expires after `expireSoon`. */

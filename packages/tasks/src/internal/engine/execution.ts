@@ -33,9 +33,13 @@ const handlerPollMs = { first: 1000, longest: 15_000 }
 const replayCheckMs = 100
 
 /** A task that this worker runs. */
-export interface Execution extends Claim {
+export interface Execution extends Omit<Claim, "signals"> {
   /** The worker that has claimed it. */
   readonly workerId: string
+  /** The number of signals whose events are loaded. */
+  signals: number
+  /** Whether a signal has come since the task was loaded. */
+  hasSignal: boolean
   /** The run in progress. */
   run: Run | undefined
 }
@@ -71,9 +75,11 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
       if (next === "reload") {
         const now = yield* awaitStore(store.readSignals(id))
         if (now?.worker !== workerId) return
+        execution.signals = now.signals
         log = new TaskLog(yield* awaitStore(store.readLog(id)))
         answers = yield* readAnswers(engine, id)
       } else log = new TaskLog(log.entries)
+      execution.hasSignal = false
       task = yield* awaitStore(store.load(id))
       if (task === undefined) return
     }
@@ -146,11 +152,10 @@ const runOnce = (
     if (hasWaited || task.waitsForWorker) yield* awaitStore(store.setWaitsForWorker(task.id, false))
     const context = yield* Effect.context<never>()
     const scope = yield* Effect.scope
-    const { workerId } = execution
     const { durable } = handler
-    const run = new Run({ engine, task, workerId, log, answers, context, scope, handlers, durable, isCollecting })
-    run.signals = execution.run?.signals ?? execution.signals
+    const run = new Run({ engine, execution, task, log, answers, context, scope, handlers, durable, isCollecting })
     execution.run = run
+    if (execution.hasSignal) yield* run.fork(run.refresh)
     engine.handlers.activeRuns.add(run)
     return yield* Effect.ensuring(
       isCollecting ? collect(run, handler) : runForward(run, handler),
@@ -177,7 +182,10 @@ const nextOf = (run: Run): Next => {
 /** Runs the handler to its end and stores its outcome. */
 const runForward = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Next> =>
   Effect.flatMap(run.supervise(callHandler(run, handler)), (exit): Effect.Effect<Next> => {
-    if (Exit.isSuccess(exit)) return conclude(run, handler, exit.value)
+    // The result of a handler that has ended counts, also if the run was to end. Compensations are left to the next run.
+    if (Exit.isSuccess(exit)) {
+      return run.mayUndo || !hasFailed(exit.value) ? conclude(run, handler, exit.value) : Effect.succeed(nextOf(run))
+    }
     if (run.ending !== undefined) return Effect.succeed(nextOf(run))
     return Effect.flatMap(defectOutcome(run, exit.cause), (outcome) => conclude(run, handler, outcome))
   })
@@ -216,6 +224,7 @@ const afterEnd = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Nex
     if (now === undefined) return Effect.succeed("done")
     if (!isFinal(now)) return Effect.succeed("reload")
     if (now.status !== "cancelled") return Effect.succeed("done")
+    if (!run.mayUndo) return Effect.succeed(nextOf(run))
     // A task that was cancelled while it compensated has compensated.
     return handler.durable && run.undoReason === undefined ? undoCancelled(run) : settle(run.engine, run.task)
   })
@@ -245,7 +254,7 @@ const collect = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Next
       run.end("suspended")
     })
     yield* Effect.raceFirst(run.supervise(callHandler(run, handler)), Effect.andThen(stalled, Effect.never))
-    return run.ending === undefined || run.ending === "suspended" ? yield* undoCancelled(run) : nextOf(run)
+    return run.mayUndo || run.ending === "suspended" ? yield* undoCancelled(run) : nextOf(run)
   })
 
 const callHandler = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Outcome> =>

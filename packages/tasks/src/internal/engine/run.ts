@@ -31,8 +31,8 @@ export const CurrentStep = Context.Reference<string | undefined>("@skein/tasks/C
 export interface RunOptions {
   readonly engine: EngineContext
   readonly task: StoredTask
-  /** The worker that has claimed the task. */
-  readonly workerId: string
+  /** The claim of the task. */
+  readonly execution: { readonly workerId: string; signals: number }
   readonly log: TaskLog
   /** The answers to the questions of the task, by the keys of the questions. */
   readonly answers: Map<string, JsonObject | Lost | undefined>
@@ -72,8 +72,6 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   readonly executingSteps = new Map<Fiber.Fiber<unknown, unknown>, string>()
   readonly observations = new Observations(this)
   readonly progress = new ProgressWriter(this)
-  /** The number of signals whose events the run knows. */
-  signals = 0
   /** How many events the run has received. */
   knownEvents = 0
   /** Why the run compensates, once it does. */
@@ -101,6 +99,11 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     return this.#recording > 0 || (!this.durable && !this.observations.isWaiting)
   }
 
+  /** Whether the run may compensate: it goes on here, or the task was cancelled. */
+  get mayUndo(): boolean {
+    return this.ending === undefined || this.ending === "cancelled"
+  }
+
   noteFiber(fiber: Fiber.Fiber<unknown, unknown>): void {
     if (fiber !== this.#root) this.hasBranches = true
   }
@@ -113,7 +116,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   supervise<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Exit.Exit<A, E>, never, R> {
     const rooted = Effect.withFiber<A, E, R>((fiber) => {
       this.#root = fiber
-      return effect
+      return this.#startsNothing ? Effect.interrupt : effect
     })
     return Effect.flatMap(
       Effect.forkChild(rooted, { startImmediately: true }),
@@ -160,7 +163,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /** Suspends the run in the store. Returns `false` if it has events to observe. */
   suspend(wakeAt: number): Effect.Effect<boolean> {
     if (this.isCollecting) return Effect.sync(() => (this.ending ??= "suspended", true))
-    const { engine: { store }, signals, task: { id }, workerId } = this
+    const { engine: { store }, execution: { signals, workerId }, task: { id } } = this
     return Effect.flatMap(awaitStore(store.suspend(id, workerId, signals, wakeAt)), (done) => {
       if (!done) return Effect.as(this.refresh, false)
       this.ending ??= "suspended"
@@ -170,16 +173,16 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
 
   /** Reads the events that the task was signalled. */
   readonly refresh: Effect.Effect<void> = Effect.suspend(() => {
-    const { engine: { store }, task: { id }, workerId } = this
+    const { engine: { store }, execution, task: { id } } = this
     return Effect.flatMap(awaitStore(store.readSignals(id)), (state) => {
-      if (state === undefined || (state.worker !== workerId && !this.isCollecting)) {
+      if (state?.worker !== execution.workerId) {
         return Effect.sync(() => this.end("lost"))
       }
       if (state.isCancelled && !this.isCollecting) return Effect.sync(() => this.cancel())
-      if (state.signals === this.signals) return Effect.void
+      if (state.signals === execution.signals) return Effect.void
       return Effect.map(awaitStore(store.readAnswers(id)), (answers) => {
         for (const { answer, key } of answers) this.answers.set(key, answer)
-        this.signals = Math.max(this.signals, state.signals)
+        execution.signals = Math.max(execution.signals, state.signals)
         this.observations.noteActivity()
       })
     })

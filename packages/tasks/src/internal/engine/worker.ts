@@ -96,7 +96,7 @@ export class Worker {
   }
 
   #run(claim: Claim, workerId: string): void {
-    const execution: Execution = { ...claim, workerId, run: undefined }
+    const execution: Execution = { ...claim, workerId, hasSignal: false, run: undefined }
     const entry: { readonly execution: Execution; fiber: Fiber.Fiber<void> | undefined } = { execution, fiber: undefined }
     this.#active.set(claim.id, entry)
     const fiber = this.#fork(
@@ -115,10 +115,12 @@ export class Worker {
     this.#hasWork.openUnsafe()
   }
 
-  /** A task that may run here has an event. */
+  /** A task has an event. */
   readonly #onSignal = (id: string): void => {
-    const run = this.#active.get(id)?.execution.run
-    if (run !== undefined) this.#fork(run.refresh)
+    const execution = this.#active.get(id)?.execution
+    if (execution === undefined) return
+    execution.hasSignal = true
+    if (execution.run !== undefined) this.#fork(execution.run.refresh)
   }
 
   /** Starts the worker. It stops when the scope closes. */
@@ -249,7 +251,7 @@ export class Worker {
       for (const [id, signals] of found) {
         const execution = this.#active.get(id)?.execution
         if (execution === undefined) unknown.add(id)
-        else if (execution.run !== undefined && execution.run.signals !== signals) this.#onSignal(id)
+        else if (execution.signals !== signals) this.#onSignal(id)
       }
       const lost = [...unknown].filter((id) => this.#unknownClaims.has(id))
       this.#unknownClaims = unknown

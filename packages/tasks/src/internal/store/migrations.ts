@@ -94,7 +94,9 @@ const createQueue: Migration = (pg) => {
       attempts INTEGER NOT NULL DEFAULT 0,
       reached INTEGER NOT NULL DEFAULT 0
     ) ${pg ? "WITH (fillfactor = 50)" : ""}`,
-    "CREATE INDEX IF NOT EXISTS skein_task_queue_ready ON skein_task_queue (pool, priority, wake_at) WHERE state = 0",
+    // The only process on a SQLite database runs the tasks of all pools.
+    `CREATE INDEX IF NOT EXISTS skein_task_queue_ready ON skein_task_queue (${pg ? "pool, " : ""}priority, wake_at)
+     WHERE state = 0`,
     `CREATE INDEX IF NOT EXISTS skein_task_queue_waiting ON skein_task_queue (wake_at)
      WHERE state = 1 AND wake_at < ${maxTime}`,
     "CREATE INDEX IF NOT EXISTS skein_task_queue_running ON skein_task_queue (worker) WHERE state = 2",
