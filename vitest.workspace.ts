@@ -22,6 +22,8 @@ const long = [
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Replays,Takeover}.test.ts",
   "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},hostile/Names}.test.ts",
+  "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Stalls,Replays,Takeover}.test.ts",
+  "packages/tasks/test/{protocol/Shutdown,hostile/Names}.test.ts",
   "docs/test/tasksMachines.test.ts",
   "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
   "examples/{everythingClient,npmScripts,sqlite,tour,tourTasks}.test.ts",
