@@ -1,6 +1,7 @@
 /**
  * Statements for SQLite and PostgreSQL, and the numbers that both store.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
@@ -32,6 +33,13 @@ export const maxNameChars = 512
 /** The `TaskError` of an error of the driver. */
 export const storeError = (cause: SqlError) =>
   new TaskError({ reason: new StoreError({ message: cause.message, cause }) })
+
+/** Whether a statement of PostgreSQL has divided by zero. */
+export const isDivisionByZero = ({ reason }: TaskError): boolean => {
+  const { cause } = reason as { readonly cause?: unknown }
+  const error = isSqlError(cause) ? cause.reason.cause : undefined
+  return (error as { readonly code?: unknown } | undefined)?.code === "22012"
+}
 
 /** A database, for statements in the SQL that both dialects have. */
 export class Database {
@@ -66,6 +74,13 @@ export class Database {
   /** The expression for the tag of a result in a reply of the workflow engine: `Complete` or `Suspended`. */
   resultTagOf(reply: string): string {
     return this.isPostgres ? `CAST(${reply} AS JSON) #>> '{value,_tag}'` : `${reply} ->> '$.value._tag'`
+  }
+
+  /** Runs an effect in a savepoint, if it runs in a transaction. */
+  inSavepoint<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | TaskError, R> {
+    return Effect.withFiber((fiber): Effect.Effect<A, E | TaskError, R> =>
+      Context.getOption(fiber.context, this.sql.transactionService)._tag === "None" ? effect : this.transaction(effect)
+    )
   }
 
   /** Runs an effect in a transaction; within another transaction, in a savepoint. */

@@ -7,7 +7,7 @@ import type { NewTask, State } from "../../TaskState.ts"
 import { failureMessage, isErrorResult } from "../text.ts"
 import type { Store } from "./store.ts"
 import * as quotas from "./quotas.ts"
-import { currentMillis, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
+import { currentMillis, isDivisionByZero, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
 import { queued } from "./queue.ts"
 import { associatedData, isLive, live, ownerToRow, type StoreContext } from "./rows.ts"
 import { recordSignal } from "./runSignals.ts"
@@ -45,17 +45,29 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
   const counted = quotas.make(database)
   const queueColumns = "task_id, pool, tool, state, wake_at, worker, runs"
   const queuedValues = "CAST(? AS SMALLINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS INTEGER)"
+  const taskColumns =
+    "id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args"
+  const taskValues = `CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), 'working', CAST(? AS BIGINT),
+    CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT)`
+  // PostgreSQL creates, queues, counts and announces a task in one statement. A division by zero rolls it back.
+  const createTask = database.prepare(
+    `WITH bound (kind, name, live, retained) AS (${quotas.bounds}),
+     created AS (
+       INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} WHERE NOT ${quotas.limitReached("bound")}
+       RETURNING id, pool, tool
+     ),
+     queued AS (
+       INSERT INTO skein_task_queue (${queueColumns}) SELECT id, pool, tool, ${queuedValues} FROM created
+       RETURNING pool, state
+     ),
+     counted AS (${quotas.countNew})
+     SELECT 1 / (CASE WHEN counted.live > bound.live OR counted.retained > bound.retained THEN 0 ELSE 1 END) AS fits,
+       (${signals.announceQueued}) AS announced
+     FROM counted JOIN bound ON bound.kind = counted.kind`
+  )
   const insertTask = database.prepare(
-    `${isPostgres ? "WITH created AS (" : ""}INSERT INTO skein_tasks
-       (id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args)
-     SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), 'working', CAST(? AS BIGINT),
-       CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT)
-     WHERE NOT ${quotas.limitReached} RETURNING id, pool, tool${
-      isPostgres
-        ? `) INSERT INTO skein_task_queue (${queueColumns})
-           SELECT id, pool, tool, ${queuedValues} FROM created RETURNING task_id`
-        : ""
-    }`
+    `WITH bound (kind, name, live, retained) AS (${quotas.bounds})
+     INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} WHERE NOT ${quotas.limitReached("bound")} RETURNING id`
   )
   const queueTask = database.prepare(
     `INSERT INTO skein_task_queue (${queueColumns}) VALUES (?, ?, ?, ${queuedValues})`
@@ -119,19 +131,21 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
         const limits = quotas.limitParameters(task.limits, counts)
         const isRunning = worker !== undefined
         const queue = [isRunning ? queued.running : queued.ready, createdAt, worker ?? null, Number(isRunning)]
-        const insertedAndQueued = isPostgres
-          ? insertTask(...row, ...limits, ...queue)
-          : Effect.tap(
-            insertTask(...row, ...limits),
-            (rows) => rows.length === 0 ? Effect.void : queueTask(id, pool, counts.tool, ...queue)
-          )
-        const created = Effect.flatMap(insertedAndQueued, (rows) =>
-          rows.length === 0
-            ? Effect.flatMap(counted.limitError(counts, task.limits), Effect.fail)
-            : Effect.andThen(
-              isRunning ? then(state) : Effect.andThen(signals.announce([pool]), then(state)),
-              counted.increment(counts, task.limits)
-            ))
+        const exceeded = Effect.flatMap(counted.limitError(counts, task.limits), Effect.fail)
+        if (isPostgres) {
+          const created = Effect.catchIf(createTask(...limits, ...row, ...queue), isDivisionByZero, () => exceeded)
+          const checked = Effect.flatMap(created, (rows) => rows.length === 0 ? exceeded : then(state))
+          // A failed statement must not end the transaction of the caller.
+          return Effect.as(Effect.uninterruptible(database.inSavepoint(checked)), state)
+        }
+        const created = Effect.flatMap(insertTask(...limits, ...row), (rows) =>
+          rows.length === 0 ? exceeded : Effect.andThen(
+            Effect.andThen(
+              queueTask(id, pool, counts.tool, ...queue),
+              Effect.andThen(isRunning ? Effect.void : signals.announce([pool]), then(state))
+            ),
+            counted.increment(counts, task.limits)
+          ))
         return Effect.as(database.transaction(created), state)
       })
     })

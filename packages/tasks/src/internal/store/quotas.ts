@@ -18,7 +18,7 @@ const unbounded = Number.MAX_SAFE_INTEGER
 const toLimit = (limit: number | undefined): number =>
   limit === undefined || !(limit < unbounded) ? unbounded : Math.max(Math.floor(limit), 0)
 
-/** The parameters of `limitReached`. */
+/** The parameters of `bounds`. */
 export const limitParameters = ({ all, owner, tool }: TaskLimits, key: QuotaKey): ReadonlyArray<string | number> => [
   toLimit(all.live),
   toLimit(all.retained),
@@ -30,15 +30,19 @@ export const limitParameters = ({ all, owner, tool }: TaskLimits, key: QuotaKey)
   toLimit(owner.retained)
 ]
 
-/** The condition that a limit is reached. */
-export const limitReached = `EXISTS (
-  SELECT 1 FROM (VALUES
-    (0, '', CAST(? AS BIGINT), CAST(? AS BIGINT)),
-    (1, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)),
-    (2, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))
-  ) AS bound LEFT JOIN skein_task_counts AS counted ON counted.kind = bound.column1 AND counted.name = bound.column2
-  WHERE COALESCE(counted.live, 0) >= bound.column3 OR COALESCE(counted.retained, 0) >= bound.column4
-)`
+/** The rows of the counters of a task, with their limits: `kind`, `name`, `live`, `retained`. */
+export const bounds = `VALUES
+  (0, '', CAST(? AS BIGINT), CAST(? AS BIGINT)),
+  (1, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)),
+  (2, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))`
+
+/** The condition that one of the limits in a table of `bounds` is reached. */
+export const limitReached = (bound: string): string =>
+  `EXISTS (
+    SELECT 1 FROM ${bound} AS bound
+    LEFT JOIN skein_task_counts AS counted ON counted.kind = bound.kind AND counted.name = bound.name
+    WHERE COALESCE(counted.live, 0) >= bound.live OR COALESCE(counted.retained, 0) >= bound.retained
+  )`
 
 const addToCounts = `ON CONFLICT (kind, name) DO UPDATE SET
   live = skein_task_counts.live + excluded.live, retained = skein_task_counts.retained + excluded.retained`
@@ -50,6 +54,11 @@ const addToCounts = `ON CONFLICT (kind, name) DO UPDATE SET
 export const countEnd = `INSERT INTO skein_task_counts (kind, name, live, retained)
   SELECT kinds.kind, CASE kinds.kind WHEN 0 THEN '' WHEN 1 THEN changed.tool ELSE changed.owner END, -1, 0
   FROM changed CROSS JOIN (VALUES (0), (1), (2)) AS kinds(kind) ORDER BY kinds.kind ${addToCounts}`
+
+/** Counts the task in the row `created`, on PostgreSQL, in the counters of `bound`. Returns the counters. */
+export const countNew = `INSERT INTO skein_task_counts (kind, name, live, retained)
+  SELECT bound.kind, bound.name, 1, 1 FROM created CROSS JOIN bound ORDER BY bound.kind ${addToCounts}
+  RETURNING kind, live, retained`
 
 const quotaName = (kind: number, { owner, tool }: QuotaKey): string =>
   kind === 0

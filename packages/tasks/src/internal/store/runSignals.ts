@@ -61,6 +61,13 @@ export class RunSignals {
       : "SELECT NULL FROM signalled"
   }
 
+  /** The query that announces the tasks in the rows of `queued`, in a statement of PostgreSQL that has queued them. */
+  get announceQueued(): string {
+    return this.#usesDatabase
+      ? `SELECT count(pg_notify('${channel}', '${poolPrefix}' || pool)) FROM queued WHERE state = 0`
+      : "SELECT NULL"
+  }
+
   #receive(payload: string): void {
     const isPool = payload.startsWith(poolPrefix)
     for (const { onReady, onSignal } of this.#listeners) {
