@@ -16,6 +16,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { SqlClient } from "effect/sql/SqlClient"
+import { hostname } from "node:os"
 import * as engine from "./internal/engine/engine.ts"
 import { storeError } from "./internal/store/database.ts"
 import * as sqlStore from "./internal/store/sqlStore.ts"
@@ -64,10 +65,11 @@ export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | Sql
     idleInTransactionTimeout: options.idleInTransactionTimeout ?? Duration.millis(leaseMs * 2 / 3)
   })
   const store = Layer.unwrap(Effect.map(PgClient.PgClient, sqlStore.layerListening))
-  return engine.layer({ runsTasks: runTasks, pools, leaseMs, ...engine.resolveOptions(options) }).pipe(
-    Layer.provide([store, NodeCrypto.layerDigest]),
-    Layer.provideMerge(Layer.catch(client, (error) => Layer.effectContext(Effect.fail(storeError(error)))))
-  )
+  return engine.layer({ runsTasks: runTasks, pools, host: hostname(), leaseMs, ...engine.resolveOptions(options) })
+    .pipe(
+      Layer.provide([store, NodeCrypto.layerDigest]),
+      Layer.provideMerge(Layer.catch(client, (error) => Layer.effectContext(Effect.fail(storeError(error)))))
+    )
 }
 
 /** The pool of a task that names none. */

@@ -26,10 +26,13 @@ it.live("a task whose worker dies each time is given up after maxAttempts, with 
     const tools = {
       deadly: durable(() =>
         Effect.as(
-          Effect.andThen(Step.run("fine", {}, () => Effect.void), Step.run("die", {}, () => {
-            begun++
-            return Effect.never
-          })),
+          Effect.andThen(
+            Step.run("fine", {}, () => Effect.void),
+            Step.run("die", {}, () => {
+              begun++
+              return Effect.never
+            })
+          ),
           ""
         )
       )

@@ -24,8 +24,7 @@ afterAll(() => server?.stop())
 /** The orders that the runs of each task have observed. */
 const observed = () => {
   const orders = new Map<string, Array<string>>()
-  const note = (order: string) =>
-    Effect.map(taskId, (id) => void orders.set(id, [...orders.get(id) ?? [], order]))
+  const note = (order: string) => Effect.map(taskId, (id) => void orders.set(id, [...orders.get(id) ?? [], order]))
   return { orders, note }
 }
 
@@ -38,43 +37,48 @@ const block = (milliseconds: number): void => {
   while (performance.now() < end);
 }
 
-describe.skipIf(server === undefined)("PostgreSQL · a step that blocks the event loop for longer than lockExpiry", () => {
-  for (const workers of [1, 2]) {
-    it.live(
-      `ends, with ${workers === 1 ? "one worker" : "two workers"}, and its block is logged with its name`,
-      () => {
-        const lines: Array<string> = []
-        const logger = Logger.make(({ message }) => void lines.push(String(message)))
-        return Effect.gen(function*() {
-          const url = yield* Effect.promise(() => server!.createDatabase())
-          let begun = 0
-          const heavy = durable(() =>
-            Step.run("compress", { success: Schema.String }, () =>
+describe.skipIf(server === undefined)(
+  "PostgreSQL · a step that blocks the event loop for longer than lockExpiry",
+  () => {
+    for (const workers of [1, 2]) {
+      it.live(
+        `ends, with ${workers === 1 ? "one worker" : "two workers"}, and its block is logged with its name`,
+        () => {
+          const lines: Array<string> = []
+          const logger = Logger.make(({ message }) => void lines.push(String(message)))
+          return Effect.gen(function*() {
+            const url = yield* Effect.promise(() => server!.createDatabase())
+            let begun = 0
+            const heavy = durable(() =>
+              Step.run("compress", { success: Schema.String }, () =>
+                Effect.gen(function*() {
+                  begun++
+                  yield* Effect.sleep(10)
+                  block(3000)
+                  yield* Effect.sleep(10)
+                  return "Compressed"
+                }))
+            )
+            const engines = yield* Effect.forEach(Array.from({ length: workers }), () =>
               Effect.gen(function*() {
-                begun++
-                yield* Effect.sleep(10)
-                block(3000)
-                yield* Effect.sleep(10)
-                return "Compressed"
+                const engine = yield* Layer.build(PostgresTasks.layer({ url, lockExpiry: "1 second" }))
+                yield* Context.get(engine, TaskEngine).runTasks(handlers({ heavy }))
+                return engine
               }))
-          )
-          const engines = yield* Effect.forEach(Array.from({ length: workers }), () =>
-            Effect.gen(function*() {
-              const engine = yield* Layer.build(PostgresTasks.layer({ url, lockExpiry: "1 second" }))
-              yield* Context.get(engine, TaskEngine).runTasks(handlers({ heavy }))
-              return engine
-            }))
-          const { id } = yield* Effect.provideContext(submit("heavy"), engines[0]!)
-          const state = yield* Effect.provideContext(Effect.timeout(ended(id), "25 seconds"), engines[0]!)
-          expect(textOf(state)).toBe("Compressed")
-          expect(begun).toBeLessThanOrEqual(2)
-          expect(lines.filter((line) => /event loop was blocked for \d+ ms.*heavy: compress/.test(line))).not.toEqual([])
-        }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])))
-      },
-      40_000
-    )
+            const { id } = yield* Effect.provideContext(submit("heavy"), engines[0]!)
+            const state = yield* Effect.provideContext(Effect.timeout(ended(id), "25 seconds"), engines[0]!)
+            expect(textOf(state)).toBe("Compressed")
+            expect(begun).toBeLessThanOrEqual(2)
+            expect(lines.filter((line) => /event loop was blocked for \d+ ms.*heavy: compress/.test(line))).not.toEqual(
+              []
+            )
+          }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])))
+        },
+        40_000
+      )
+    }
   }
-})
+)
 
 describe.skipIf(server === undefined)("ties on PostgreSQL", () => {
   for (const jitter of [0, 200]) {

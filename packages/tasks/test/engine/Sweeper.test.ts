@@ -92,7 +92,10 @@ it.effect("does not run a long task twice", () =>
 it.effect("deletes 2,000 expired tasks in batches, and their counters", () =>
   Effect.gen(function*() {
     yield* work({ hello: plain(() => Effect.succeed("")) })
-    const submitted = Array.from({ length: 2000 }, (_, n) => submit("hello", { ttlMs: 60_000, owner: `owner ${n % 7}` }))
+    const submitted = Array.from(
+      { length: 2000 },
+      (_, n) => submit("hello", { ttlMs: 60_000, owner: `owner ${n % 7}` })
+    )
     yield* Effect.all(submitted, { discard: true })
     yield* settled
     expect(yield* rows).toBe(2000)

@@ -113,7 +113,10 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
                 const task = yield* Task.id
                 for (let step = 0; step < 20; step++) {
                   yield* Step.run(`${step}`, {}, () =>
-                    Effect.andThen(Effect.sleep(50), Effect.sync(() => steps.push({ task, worker }))))
+                    Effect.andThen(
+                      Effect.sleep(50),
+                      Effect.sync(() => steps.push({ task, worker }))
+                    ))
                 }
                 return "Done"
               })

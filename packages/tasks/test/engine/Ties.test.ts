@@ -15,8 +15,7 @@ import { durable, ended, pass, settled, submit, textOf, work } from "./kit.ts"
 /** The orders that the runs of each task have observed. */
 const observed = () => {
   const orders = new Map<string, Array<string>>()
-  const note = (order: string) =>
-    Effect.map(taskId, (id) => void orders.set(id, [...orders.get(id) ?? [], order]))
+  const note = (order: string) => Effect.map(taskId, (id) => void orders.set(id, [...orders.get(id) ?? [], order]))
   return { orders, note }
 }
 
@@ -32,8 +31,10 @@ const kinds: ReadonlyArray<readonly [what: string, branches: Branches]> = [
       Effect.raceFirst(step("a", execute()), step("b", execute())),
       Effect.andThen(step("first", execute()), step("c", execute()))
     )],
-  ["steps with names of 300 characters", (execute) =>
-    Effect.raceFirst(step(`a ${"x".repeat(300)}`, execute()), step(`b ${"x".repeat(300)}`, execute()))],
+  [
+    "steps with names of 300 characters",
+    (execute) => Effect.raceFirst(step(`a ${"x".repeat(300)}`, execute()), step(`b ${"x".repeat(300)}`, execute()))
+  ],
   ["four steps side by side", (execute) => {
     const order: Array<string> = []
     const branch = (name: string) => Effect.map(step(name, execute()), (value) => void order.push(value))

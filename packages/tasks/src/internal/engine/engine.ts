@@ -25,6 +25,8 @@ export interface Options extends ReturnType<typeof resolveOptions> {
   readonly runsTasks: boolean
   /** The pools whose tasks this process runs; `undefined`: all. */
   readonly pools: ReadonlyArray<string> | undefined
+  /** The name of the machine, for operators. */
+  readonly host: string
   /** How long the tasks of a worker that has died stay with it; `undefined`: no other process uses the store. */
   readonly leaseMs: number | undefined
 }
@@ -113,7 +115,7 @@ export const layer = (options: Options) => Layer.effect(TaskEngine, make(options
 
 /** The engine of a single process, on a database that no other process uses. */
 export const layerSingle = (options: PublicOptions): Layer.Layer<TaskEngine, TaskError, SqlClient.SqlClient> =>
-  layer({ runsTasks: true, pools: undefined, leaseMs: undefined, ...resolveOptions(options) }).pipe(
+  layer({ runsTasks: true, pools: undefined, host: "", leaseMs: undefined, ...resolveOptions(options) }).pipe(
     Layer.provide([sqlStore.layer(), NodeCrypto.layerDigest])
   )
 

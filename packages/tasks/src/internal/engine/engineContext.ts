@@ -57,7 +57,10 @@ export const pauseForRetry = (attempt: number): Effect.Effect<void> =>
   Effect.flatMap(EngineStopped, (stopped) =>
     Effect.flatMap(
       Effect.raceFirst(
-        Effect.as(Effect.sleep(Math.min(retryPauses.first * retryPauses.factor ** attempt, retryPauses.longest)), false),
+        Effect.as(
+          Effect.sleep(Math.min(retryPauses.first * retryPauses.factor ** attempt, retryPauses.longest)),
+          false
+        ),
         Effect.as(stopped.await, true)
       ),
       (hasStopped) => hasStopped ? Effect.interrupt : Effect.void

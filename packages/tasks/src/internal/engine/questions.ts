@@ -153,7 +153,6 @@ const waitForAnswer = (
   // The handler does not observe an answer that arrives after it has lost a race, so the answer is discarded.
   return Effect.onInterrupt(
     Effect.andThen(run.preventSuspension(asked), run.observe(wait)),
-    () =>
-      run.isEnding || log.find(answered) !== undefined ? Effect.void : awaitStore(store.markLost(id, key, true))
+    () => run.isEnding || log.find(answered) !== undefined ? Effect.void : awaitStore(store.markLost(id, key, true))
   )
 }

@@ -6,7 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
@@ -18,7 +18,7 @@ import { TaskError } from "../../TaskError.ts"
 import type { LogEntry, Lost, StoredTask } from "../store/store.ts"
 import { awaitStore, type EngineContext, isTemporary, pauseForRetry } from "./engineContext.ts"
 import type { ActiveRun } from "./handlerRegistry.ts"
-import { type ObservingRun, Observations, type Wait } from "./observations.ts"
+import { Observations, type ObservingRun, type Wait } from "./observations.ts"
 import { ProgressWriter } from "./progressWriter.ts"
 import type { EventKey, TaskLog } from "./taskLog.ts"
 
@@ -61,6 +61,11 @@ export type Ending =
   | "released"
   /** The process ends. */
   | "stopped"
+
+/** The events of a task from which on its replays are worth a warning. */
+const longLog = 10_000
+const longLogMessage =
+  `the log of this task has ${longLog} events, and each run reads all of them: split the task into several`
 
 /** One run of a task's handler. */
 export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingRun {
@@ -239,7 +244,10 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
 
   /** Appends an event without a value. */
   append(event: EventKey): Effect.Effect<void> {
-    return Effect.flatMap(Clock.currentTimeMillis, (at) => this.#store({ ...event, value: null, startedAt: undefined, at }))
+    return Effect.flatMap(
+      Clock.currentTimeMillis,
+      (at) => this.#store({ ...event, value: null, startedAt: undefined, at })
+    )
   }
 
   /** Stores that a timer was set, which ends `at`. */
@@ -253,9 +261,13 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   #store(event: Omit<LogEntry, "seq">): Effect.Effect<void> {
     return Effect.suspend(() => {
       const entry = { ...event, seq: this.log.nextSeq }
-      return Effect.flatMap(
-        awaitStore(this.engine.store.append(this.task.id, entry)),
-        (result) => result === "appended" ? Effect.sync(() => this.#noteStored(entry)) : this.#lose
+      const warned = entry.seq === longLog ? Effect.logWarning(longLogMessage) : Effect.void
+      return Effect.andThen(
+        warned,
+        Effect.flatMap(
+          awaitStore(this.engine.store.append(this.task.id, entry)),
+          (result) => result === "appended" ? Effect.sync(() => this.#noteStored(entry)) : this.#lose
+        )
       )
     })
   }
@@ -321,9 +333,9 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       this.#recording++
       return Effect.ensuring(recorded, Effect.sync(() => this.#recording--))
     })
-    const leased = engine.holdsLease() ? counted : Effect.andThen(engine.renewLease, Effect.suspend(() =>
-      this.#startsNothing ? this.interruptSelf : counted
-    ))
+    const leased = engine.holdsLease() ?
+      counted :
+      Effect.andThen(engine.renewLease, Effect.suspend(() => this.#startsNothing ? this.interruptSelf : counted))
     return Effect.flatMap(observations.busy(leased), (text) => {
       if (this.ending === "released" && !this.isBusy) {
         this.end("released")
@@ -356,10 +368,13 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
         })
       )
     })
-    const committed = Effect.map(awaitStore(store.readLog(id)), (entries) =>
-      entries.find(({ attempt, kind, name, seq }) =>
-        seq === log.nextSeq && attempt === event.attempt && kind === event.kind && name === event.name
-      ))
+    const committed = Effect.map(
+      awaitStore(store.readLog(id)),
+      (entries) =>
+        entries.find(({ attempt, kind, name, seq }) =>
+          seq === log.nextSeq && attempt === event.attempt && kind === event.kind && name === event.name
+        )
+    )
     const retried = (attempt: number): Effect.Effect<string, E, R> =>
       Effect.matchCauseEffect(once, {
         onSuccess: (entry) =>
@@ -368,9 +383,9 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
             return entry.value
           }),
         onFailure: (cause): Effect.Effect<string, E, R> => {
-          const [error] = cause.reasons.map((reason) =>
+          const error = cause.reasons.map((reason) =>
             reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
-          ).filter((error) => error !== undefined)
+          ).find((error) => error !== undefined)
           if (error === otherWorker) return this.#lose
           if (error instanceof RolledBack) return Effect.as(this.#store(error.event), error.event.value)
           if (!isSqlError(error) && !(error instanceof TaskError && isTemporary(error))) {
@@ -408,7 +423,12 @@ type OtherWorker = typeof otherWorker
 const unknown = () => Infinity
 
 /** Never ends: the part that the run of a cancelled task has not reached. */
-export const neverEnds: Wait<never, never> = { events: [], dueAt: unknown, arrive: Effect.undefined, next: () => Effect.never }
+export const neverEnds: Wait<never, never> = {
+  events: [],
+  dueAt: unknown,
+  arrive: Effect.undefined,
+  next: () => Effect.never
+}
 
 const nothing: EventKey = { kind: "step", name: "", attempt: 0 }
 

@@ -1,6 +1,7 @@
 /**
  * Logs that the store cannot be reached: once when it begins, and once when it is over.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 
@@ -18,9 +19,13 @@ export class StoreOutage {
         return Effect.as(Effect.logInfo(`the task store can be reached again, after ${seconds} s`), value)
       },
       onFailure: (cause) => {
+        if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
         if (this.#since !== undefined) return Effect.undefined
         this.#since = performance.now()
-        return Effect.as(Effect.logWarning("the task store cannot be reached; tasks wait until it can", cause), undefined)
+        return Effect.as(
+          Effect.logWarning("the task store cannot be reached; tasks wait until it can", cause),
+          undefined
+        )
       }
     })
   }

@@ -9,7 +9,6 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
-import { hostname } from "node:os"
 import type { TaskError } from "../../TaskError.ts"
 import type { State } from "../../TaskState.ts"
 import type { Claim, StoredTask, TaskStore } from "../store/store.ts"
@@ -21,6 +20,8 @@ import { StoreOutage } from "./storeOutage.ts"
 export interface WorkerOptions {
   /** The pools whose tasks it runs; `undefined`: all. */
   readonly pools: ReadonlyArray<string> | undefined
+  /** The name of the machine, for operators. */
+  readonly host: string
   /** How long its tasks are kept for it without a renewal; `undefined`: it is the only worker. */
   readonly leaseMs: number | undefined
   /** Between two checks for tasks whose time has come. */
@@ -91,17 +92,32 @@ export class Worker {
   /** Runs a task that was created as claimed by this worker. */
   runNew(state: State, args: StoredTask["args"], workerId: string): void {
     const { caller, id, owner, pool, status, tool } = state
-    const task: StoredTask = { id, tool, pool, owner, caller, status, args, statusMessageCount: 0, waitsForWorker: false }
+    const task: StoredTask = {
+      id,
+      tool,
+      pool,
+      owner,
+      caller,
+      status,
+      args,
+      statusMessageCount: 0,
+      waitsForWorker: false
+    }
     this.#run({ id, task: Effect.succeed(task), signals: 0, isFirst: true, attempts: 0 }, workerId)
   }
 
   #run(claim: Claim, workerId: string): void {
     const execution: Execution = { ...claim, workerId, hasSignal: false, run: undefined }
-    const entry: { readonly execution: Execution; fiber: Fiber.Fiber<void> | undefined } = { execution, fiber: undefined }
+    const entry: { readonly execution: Execution; fiber: Fiber.Fiber<void> | undefined } = {
+      execution,
+      fiber: undefined
+    }
     this.#active.set(claim.id, entry)
     const fiber = this.#fork(
-      Effect.catchCause(runExecution(this.#engine, execution), (cause) =>
-        this.#isStopping ? Effect.void : Effect.logError("the run of a task has ended unexpectedly", cause))
+      Effect.catchCause(
+        runExecution(this.#engine, execution),
+        (cause) => this.#isStopping ? Effect.void : Effect.logError("the run of a task has ended unexpectedly", cause)
+      )
     )
     entry.fiber = fiber
     fiber.addObserver(() => {
@@ -127,8 +143,7 @@ export class Worker {
   readonly start = Effect.gen({ self: this }, function*() {
     const { leaseMs, pollInterval, pools } = this.#options
     const context = yield* Effect.context<never>()
-    this.#fork = (effect) =>
-      Effect.runForkWith(context)(Effect.provideService(effect, EngineStopped, this.#stopped))
+    this.#fork = (effect) => Effect.runForkWith(context)(Effect.provideService(effect, EngineStopped, this.#stopped))
     yield* Effect.addFinalizer(() => this.#stop)
     yield* this.#store.listenForSignals({
       onSignal: this.#onSignal,
@@ -146,7 +161,7 @@ export class Worker {
         Effect.forever(Effect.andThen(Effect.sleep(checkIntervalMs), this.#outage.guard(this.#checkClaims)))
       )
     } else {
-      yield* this.#register
+      yield* awaitStore(this.#register)
       yield* Effect.forkScoped(this.#keepLease(leaseMs))
     }
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(this.#poll, Effect.sleep(pollInterval))))
@@ -181,10 +196,10 @@ export class Worker {
   })
 
   readonly #register = Effect.suspend(() => {
-    const { leaseMs = 0, pools = [] } = this.#options
+    const { host, leaseMs = 0, pools = [] } = this.#options
     const id = globalThis.crypto.randomUUID()
     const begin = performance.now()
-    return Effect.map(this.#store.register(id, { host: hostname(), leaseMs, pools }), () => {
+    return Effect.map(this.#store.register(id, { host, leaseMs, pools }), () => {
       this.#id = id
       this.#leaseEnd = begin + leaseMs
     })

@@ -67,7 +67,9 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
   )
   const insertTask = database.prepare(
     `WITH bound (kind, name, live, retained) AS (${quotas.bounds})
-     INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} WHERE NOT ${quotas.limitReached("bound")} RETURNING id`
+     INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} WHERE NOT ${
+      quotas.limitReached("bound")
+    } RETURNING id`
   )
   const queueTask = database.prepare(
     `INSERT INTO skein_task_queue (${queueColumns}) VALUES (?, ?, ?, ${queuedValues})`
@@ -138,14 +140,17 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
           // A failed statement must not end the transaction of the caller.
           return Effect.as(Effect.uninterruptible(database.inSavepoint(checked)), state)
         }
-        const created = Effect.flatMap(insertTask(...limits, ...row), (rows) =>
-          rows.length === 0 ? exceeded : Effect.andThen(
-            Effect.andThen(
-              queueTask(id, pool, counts.tool, ...queue),
-              Effect.andThen(isRunning ? Effect.void : signals.announce([pool]), then(state))
-            ),
-            counted.increment(counts, task.limits)
-          ))
+        const created = Effect.flatMap(
+          insertTask(...limits, ...row),
+          (rows) =>
+            rows.length === 0 ? exceeded : Effect.andThen(
+              Effect.andThen(
+                queueTask(id, pool, counts.tool, ...queue),
+                Effect.andThen(isRunning ? Effect.void : signals.announce([pool]), then(state))
+              ),
+              counted.increment(counts, task.limits)
+            )
+        )
         return Effect.as(database.transaction(created), state)
       })
     })
@@ -166,8 +171,10 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
       if (!isCancelled) return Effect.map(finishTask(...ended, nextSeq), (row) => row !== undefined)
       if (isPostgres) return Effect.map(cancelTask(...ended, time), (row) => row !== undefined)
       return database.transaction(
-        Effect.flatMap(cancelTask(...ended), (row) =>
-          row === undefined ? Effect.succeed(false) : Effect.as(signals.signal(id, time), true))
+        Effect.flatMap(
+          cancelTask(...ended),
+          (row) => row === undefined ? Effect.succeed(false) : Effect.as(signals.signal(id, time), true)
+        )
       )
     })
   }

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import { StoreError, TaskError } from "../../TaskError.ts"
-import { Database, maxTime } from "./database.ts"
+import { type Database, maxTime } from "./database.ts"
 
 type Migration = (pg: boolean) => ReadonlyArray<string>
 

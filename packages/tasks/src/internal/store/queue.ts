@@ -1,5 +1,5 @@
 /**
- * The queue of tasks, and the logs of their runs.
+ * The queue of tasks, the logs of their runs, and the workers.
  *
  * The queue has one row for each task that is not settled: it must run, waits for an event, or runs. A task that has
  * ended and has nothing to compensate leaves the queue with its end. The log of a task has one row for each event that
@@ -7,7 +7,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import { currentMillis, maxTime, type Row, type Statement, toStoredMillis } from "./database.ts"
+import { currentMillis, type Database, maxTime, type Row, type Statement, toStoredMillis } from "./database.ts"
 import { live, type StoreContext, taskColumns, toStoredTask } from "./rows.ts"
 import type { Claim, LogEntry, Store } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
@@ -206,3 +206,27 @@ export const make = ({ database, signals, texts }: StoreContext) => {
 
 const noClaims: Effect.Effect<ReadonlyArray<Claim>> = /* @__PURE__ */ Effect.succeed([])
 const appended = /* @__PURE__ */ Effect.succeed("appended" as const)
+
+/** The current time of the database, in milliseconds of Unix time. */
+const databaseNow = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+
+/**
+ * The operations of `TaskStore` on workers: the processes that run tasks. A worker renews its lease; the tasks of a
+ * worker whose lease is over belong to nobody. The clock of the database decides. Only PostgreSQL has several workers.
+ */
+export const makeWorkers = (database: Database): Pick<Store, "register" | "renew" | "unregister" | "removeLost"> => {
+  const insert = database.prepare(
+    `INSERT INTO skein_task_workers (id, pools, host, started_at, expires_at)
+     VALUES (?, ?, ?, ${databaseNow}, ${databaseNow} + CAST(? AS BIGINT))`
+  )
+  const update = database.prepare(`UPDATE skein_task_workers SET expires_at = ${databaseNow} + CAST(? AS BIGINT)
+    WHERE id = ? RETURNING id`)
+  const remove = database.prepare("DELETE FROM skein_task_workers WHERE id = ?")
+  const removeLost = database.prepare(`DELETE FROM skein_task_workers WHERE expires_at < ${databaseNow} RETURNING id`)
+  return {
+    register: (id, { host, leaseMs, pools }) => Effect.asVoid(insert(id, JSON.stringify(pools), host, leaseMs)),
+    renew: (id, leaseMs) => Effect.map(update(leaseMs, id), (rows) => rows.length > 0),
+    unregister: (id) => Effect.asVoid(remove(id)),
+    removeLost: Effect.map(removeLost(), (rows) => rows.length)
+  }
+}

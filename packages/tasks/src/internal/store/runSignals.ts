@@ -99,8 +99,12 @@ export class RunSignals {
 
   /** Announces that pools have tasks that may be claimed. */
   announce(pools: ReadonlyArray<string>): Effect.Effect<void, TaskError> {
-    return Effect.forEach(pools, (pool): Effect.Effect<unknown, TaskError> =>
-      this.#usesDatabase ? this.#send(poolPrefix + pool) : this.#sendLocally(poolPrefix + pool), { discard: true })
+    return Effect.forEach(
+      pools,
+      (pool): Effect.Effect<unknown, TaskError> =>
+        this.#usesDatabase ? this.#send(poolPrefix + pool) : this.#sendLocally(poolPrefix + pool),
+      { discard: true }
+    )
   }
 }
 

@@ -7,8 +7,10 @@
 import type { Client } from "@skein/sql/PgClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
+import { isSqlError } from "effect/sql/SqlError"
 import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { migrate } from "./migrations.ts"
@@ -23,10 +25,20 @@ import { RunSignals } from "./runSignals.ts"
 import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
 import * as expiry from "./expiry.ts"
 import * as status from "./status.ts"
-import * as workers from "./workers.ts"
 
 /** Whether a text can be the id of a task. Clients may send any text, and the store reads only for possible ids. */
 const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
+
+/**
+ * Retries an effect while the connection to the database is lost: the database may go away at any moment of a start.
+ * The client has connected once before, so its configuration is right.
+ */
+const whileUnreachable = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, TaskError, R> =>
+  Effect.retry(effect, {
+    while: ({ reason }) =>
+      reason._tag === "StoreError" && isSqlError(reason.cause) && reason.cause.reason._tag === "ConnectionError",
+    schedule: Schedule.spaced("500 millis")
+  })
 
 /** Migrates the tables and makes the store. Without `listenForChanges`, only changes of this process are notified. */
 export const make = (
@@ -34,11 +46,11 @@ export const make = (
 ): Effect.Effect<TaskStore["Service"], TaskError, SqlClient.SqlClient | Scope.Scope> =>
   Effect.gen(function*() {
     const database = new Database(yield* SqlClient.SqlClient)
-    yield* migrate(database)
+    yield* whileUnreachable(migrate(database))
     const cipher = yield* Encryption
     const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
-    const changes = yield* ChangeNotifier.make(database, listenForChanges)
-    const signals = yield* RunSignals.make(database, listenForChanges)
+    const changes = yield* whileUnreachable(ChangeNotifier.make(database, listenForChanges))
+    const signals = yield* whileUnreachable(RunSignals.make(database, listenForChanges))
     const context = { database, changes, signals, texts }
     const all = {
       ...lifecycle.make(context),
@@ -46,7 +58,7 @@ export const make = (
       ...questions.make(context),
       ...expiry.make(context),
       ...queue.make(context),
-      ...workers.make(database)
+      ...queue.makeWorkers(database)
     }
     return TaskStore.of({
       ...all,
