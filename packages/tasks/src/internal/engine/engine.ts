@@ -17,7 +17,7 @@ import { TaskStore } from "../store/store.ts"
 import type { EngineContext } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
 import { ExpiryAlarm, removeExpired } from "./sweeper.ts"
-import { Worker } from "./worker.ts"
+import { forkLoop, Worker } from "./worker.ts"
 
 /** The options of an engine on a store. Times are in milliseconds. */
 export interface Options extends ReturnType<typeof resolveOptions> {
@@ -78,12 +78,9 @@ const make = (options: Options) =>
     if (options.runsTasks) yield* worker.start
 
     const expiryAlarm = new ExpiryAlarm()
-    yield* Effect.forkScoped(removeExpired({
-      store,
-      expiryAlarm,
-      undoTimeout: options.undoTimeout,
-      maxInterval: options.leaseMs === undefined ? maxExpiryPauseMs.alone : maxExpiryPauseMs.shared
-    }))
+    const { leaseMs, undoTimeout } = options
+    const maxInterval = leaseMs === undefined ? maxExpiryPauseMs.alone : maxExpiryPauseMs.shared
+    yield* forkLoop(removeExpired({ store, expiryAlarm, undoTimeout, maxInterval }))
 
     return TaskEngine.of({
       submit: (task) =>

@@ -333,9 +333,11 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       this.#recording++
       return Effect.ensuring(recorded, Effect.sync(() => this.#recording--))
     })
-    const leased = engine.holdsLease() ?
-      counted :
-      Effect.andThen(engine.renewLease, Effect.suspend(() => this.#startsNothing ? this.interruptSelf : counted))
+    const renewed = Effect.andThen(
+      engine.renewLease,
+      Effect.suspend(() => this.#startsNothing ? this.interruptSelf : counted)
+    )
+    const leased = Effect.suspend(() => engine.holdsLease() ? counted : renewed)
     return Effect.flatMap(observations.busy(leased), (text) => {
       if (this.ending === "released" && !this.isBusy) {
         this.end("released")
@@ -391,7 +393,12 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
           if (!isSqlError(error) && !(error instanceof TaskError && isTemporary(error))) {
             return Effect.failCause(cause as never)
           }
-          return Effect.flatMap(Effect.andThen(pauseForRetry(attempt), committed), (entry) => {
+          const isOutage = error instanceof TaskError || error.reason._tag === "ConnectionError"
+          const logged = isOutage || attempt > 0
+            ? Effect.void
+            : Effect.logWarning(`step "${event.name}" was not committed, and runs again`, error)
+          const found = Effect.andThen(Effect.andThen(logged, pauseForRetry(attempt)), committed)
+          return Effect.flatMap(found, (entry) => {
             if (entry === undefined) return retried(attempt + 1)
             this.#noteStored(entry)
             return Effect.succeed(entry.value ?? "")

@@ -6,9 +6,11 @@
  * back to the queue. A worker that was only slow notices that, and ends its runs; the end of a step that it was
  * executing is stored if no other worker has stored an event since.
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
+import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
 import type { State } from "../../TaskState.ts"
 import type { Claim, StoredTask, TaskStore } from "../store/store.ts"
@@ -43,6 +45,18 @@ const maxStallMs = 1000
 
 /** Milliseconds that the last statements of a worker may take when it stops. */
 const farewellMs = 1000
+
+/**
+ * Repeats an effect until the scope closes. The scope does not wait longer than a second for a statement whose server
+ * does not react.
+ */
+export const forkLoop = (effect: Effect.Effect<unknown>): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.asVoid(Effect.acquireRelease(
+    Effect.contextWith((context: Context.Context<never>) =>
+      Effect.sync(() => Effect.runForkWith(context)(Effect.forever(effect)))
+    ),
+    (fiber) => Effect.ignoreCause(Effect.timeout(Effect.interruptible(Fiber.interrupt(fiber)), farewellMs))
+  ))
 
 /** A worker of this process. */
 export class Worker {
@@ -157,18 +171,16 @@ export class Worker {
     })
     if (leaseMs === undefined) {
       yield* awaitStore(this.#store.takeBackAll)
-      yield* Effect.forkScoped(
-        Effect.forever(Effect.andThen(Effect.sleep(checkIntervalMs), this.#outage.guard(this.#checkClaims)))
-      )
+      yield* forkLoop(Effect.andThen(Effect.sleep(checkIntervalMs), this.#outage.guard(this.#checkClaims)))
     } else {
       yield* awaitStore(this.#register)
-      yield* Effect.forkScoped(this.#keepLease(leaseMs))
+      yield* forkLoop(this.#keepLease(leaseMs))
     }
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(this.#poll, Effect.sleep(pollInterval))))
-    yield* Effect.forkScoped(Effect.forever(Effect.andThen(
+    yield* forkLoop(Effect.andThen(this.#poll, Effect.sleep(pollInterval)))
+    yield* forkLoop(Effect.andThen(
       this.#hasWork.await,
       Effect.andThen(Effect.sync(() => void this.#hasWork.closeUnsafe()), this.#claimAll)
-    )))
+    ))
   })
 
   /** Lets tasks whose time has come be claimed, and looks for tasks. */
@@ -183,12 +195,10 @@ export class Worker {
     const limit = Math.min(this.#capacity, maxBatch)
     if (limit <= 0 || !this.holdsLease()) return Effect.void
     const workerId = this.#id
-    const claimed = Effect.uninterruptible(
-      Effect.map(this.#store.claim(workerId, this.#options.pools, limit), (claims) => {
-        for (const claim of claims) this.#run(claim, workerId)
-        return claims.length
-      })
-    )
+    const claimed = Effect.map(this.#store.claim(workerId, this.#options.pools, limit), (claims) => {
+      for (const claim of claims) this.#run(claim, workerId)
+      return claims.length
+    })
     return Effect.flatMap(
       this.#outage.guard(claimed),
       (count) => count === limit ? Effect.andThen(Effect.yieldNow, this.#claimAll) : Effect.void
