@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import type { SqlClient } from "effect/sql/SqlClient"
 import * as engine from "./internal/engine/engine.ts"
+import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
 import type { TaskError } from "./TaskError.ts"
 
@@ -27,12 +28,12 @@ const notice = Effect.provideService(
 )
 
 /**
- * The engine, and the `SqlClient` for transactional steps: the same database in memory.
+ * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: the same database in memory.
  *
  * @example
  * const Engine = MemoryTasks.layer({ pollInterval: "100 millis" })
  */
-export const layer = (options: Options = {}): Layer.Layer<TaskEngine.TaskEngine | SqlClient, TaskError> =>
+export const layer = (options: Options = {}): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | SqlClient, TaskError> =>
   Layer.effectDiscard(notice).pipe(
     Layer.provideMerge(engine.layerSingle(options)),
     Layer.provideMerge(Layer.orDie(SqliteClient.layer({ filename: ":memory:" })))

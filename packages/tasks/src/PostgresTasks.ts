@@ -20,6 +20,7 @@ import { hostname } from "node:os"
 import * as engine from "./internal/engine/engine.ts"
 import { storeError } from "./internal/store/database.ts"
 import * as sqlStore from "./internal/store/sqlStore.ts"
+import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
 import type { TaskError } from "./TaskError.ts"
 
@@ -48,7 +49,7 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
 }
 
 /**
- * The engine, and the `SqlClient` for transactional steps: their tables are in the same database as those of the
+ * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same database as those of the
  * engine.
  *
  * Fails with `TaskError` `StoreError` if the database cannot be reached at first. Later on all operations wait until it
@@ -57,7 +58,7 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
  * @example
  * const Engine = PostgresTasks.layer({ url, pools: ["default", "gpu"] })
  */
-export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | SqlClient, TaskError> => {
+export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | SqlClient, TaskError> => {
   const { lockExpiry = "5 seconds", pools = [defaultPool], runTasks = true } = options
   const leaseMs = Duration.toMillis(lockExpiry)
   const client = PgClient.layer({

@@ -16,6 +16,7 @@ import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { open } from "node:fs/promises"
 import * as engine from "./internal/engine/engine.ts"
+import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
 import { FileLocked, StoreError, TaskError } from "./TaskError.ts"
 
@@ -47,7 +48,7 @@ const createFile = (filename: string): Effect.Effect<void> =>
     : Effect.promise(() => open(filename, "ax", 0o600).then((file) => file.close(), () => {}))
 
 /**
- * The engine, and the `SqlClient` for transactional steps: their tables are in the same file as those of the engine.
+ * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same file as those of the engine.
  *
  * Fails with `TaskError` `FileLocked` if another process, or another layer in this process, has the file open, and with
  * `StoreError` if the file cannot be opened.
@@ -57,7 +58,7 @@ const createFile = (filename: string): Effect.Effect<void> =>
  */
 export const layer = (
   { filename, synchronous, ...options }: Options
-): Layer.Layer<TaskEngine.TaskEngine | SqlClient, TaskError> =>
+): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | SqlClient, TaskError> =>
   engine.layerSingle(options).pipe(
     Layer.provideMerge(
       Layer.effect(

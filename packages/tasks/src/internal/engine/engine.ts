@@ -9,11 +9,13 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
+import { TaskAdmin } from "../../TaskAdmin.ts"
 import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type State } from "../../TaskState.ts"
 import * as sqlStore from "../store/sqlStore.ts"
 import { TaskStore } from "../store/store.ts"
+import { makeAdmin } from "./admin.ts"
 import type { EngineContext } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
 import { ExpiryAlarm, removeExpired } from "./sweeper.ts"
@@ -107,11 +109,14 @@ const make = (options: Options) =>
     })
   })
 
-/** The engine on a store. */
-export const layer = (options: Options) => Layer.effect(TaskEngine, make(options))
+/** The engine on a store, and the service of an operator. */
+export const layer = (options: Options) =>
+  Layer.merge(Layer.effect(TaskEngine, make(options)), Layer.effect(TaskAdmin, Effect.map(TaskStore, makeAdmin)))
 
 /** The engine of a single process, on a database that no other process uses. */
-export const layerSingle = (options: PublicOptions): Layer.Layer<TaskEngine, TaskError, SqlClient.SqlClient> =>
+export const layerSingle = (
+  options: PublicOptions
+): Layer.Layer<TaskEngine | TaskAdmin, TaskError, SqlClient.SqlClient> =>
   layer({ runsTasks: true, pools: undefined, host: "", leaseMs: undefined, ...resolveOptions(options) }).pipe(
     Layer.provide([sqlStore.layer(), NodeCrypto.layerDigest])
   )

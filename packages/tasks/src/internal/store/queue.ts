@@ -75,7 +75,7 @@ export const make = ({ database, signals, texts }: StoreContext) => {
      WHERE state = ${queued.waiting} AND wake_at < ${maxTime} AND wake_at <= ? RETURNING task_id`
   )
   const wakeSome = database.prepare(
-    `UPDATE skein_task_queue SET state = ${queued.ready} WHERE state = ${queued.waiting} AND task_id ${inTasks}`
+    `UPDATE skein_task_queue SET state = ${queued.ready} WHERE state = ${queued.waiting} AND task_id ${inTasks} RETURNING pool`
   )
   const suspendRun = database.prepare(
     `UPDATE skein_task_queue SET state = ${queued.waiting}, worker = NULL, attempts = 0, wake_at = ?
@@ -196,7 +196,8 @@ export const make = ({ database, signals, texts }: StoreContext) => {
     readSignals,
     findSignals,
     wake,
-    wakeTasks: (ids: ReadonlyArray<string>) => Effect.asVoid(wakeSome(JSON.stringify(ids))),
+    wakeTasks: (ids: ReadonlyArray<string>) =>
+      Effect.flatMap(wakeSome(JSON.stringify(ids)), (rows) => Effect.as(announce(rows), rows.length)),
     settle,
     takeBackAll: Effect.asVoid(takeBackAll()),
     takeBackLost: Effect.flatMap(takeBackLost(), announce),

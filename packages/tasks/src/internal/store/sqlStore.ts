@@ -13,6 +13,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError } from "effect/sql/SqlError"
 import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
+import * as admin from "./admin.ts"
 import { migrate } from "./migrations.ts"
 import { TaskStore } from "./store.ts"
 import { ChangeNotifier, type ListenForChanges } from "./changeNotifier.ts"
@@ -60,8 +61,10 @@ export const make = (
       ...queue.make(context),
       ...queue.makeWorkers(database)
     }
+    const { find, list, ...operators } = admin.make(context)
     return TaskStore.of({
       ...all,
+      admin: { list, find: (id) => isId(id) ? find(id) : Effect.undefined, ...operators },
       get: (id) => isId(id) ? all.get(id) : Effect.undefined,
       load: (id) => isId(id) ? all.load(id) : Effect.undefined,
       finish: (id, end, nextSeq) => isId(id) ? all.finish(id, end, nextSeq) : Effect.succeed(false),

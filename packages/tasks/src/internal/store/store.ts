@@ -9,6 +9,7 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
 import type { ListPosition, NewTask, Outcome, Owner, Question, State } from "../../TaskState.ts"
+import type { AdminStore } from "./admin.ts"
 import type { SignalListener } from "./runSignals.ts"
 
 /** A task as a worker needs it. */
@@ -185,8 +186,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly findSignals: (worker: string) => Effect.Effect<ReadonlyMap<string, number>, TaskError>
   /** Lets workers claim the tasks whose time has come. Returns their number. */
   readonly wake: Effect.Effect<number, TaskError>
-  /** Lets workers claim some tasks that wait. */
-  readonly wakeTasks: (ids: ReadonlyArray<string>) => Effect.Effect<void, TaskError>
+  /** Lets workers claim some tasks that wait. Returns how many of them did. */
+  readonly wakeTasks: (ids: ReadonlyArray<string>) => Effect.Effect<number, TaskError>
   /** Marks cancelled tasks as settled: they have compensated, or `undoTimeout` is over. */
   readonly settle: (ids: string | ReadonlyArray<string>) => Effect.Effect<void, TaskError>
   /** Lets workers claim all tasks that run: their process has ended, and there is no other. */
@@ -217,6 +218,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly nextExpiry: (after: number) => Effect.Effect<number | undefined, TaskError>
   /** Deletes tasks that are settled, with everything about them. */
   readonly remove: (ids: ReadonlyArray<string>) => Effect.Effect<void, TaskError>
+  /** What an operator reads. */
+  readonly admin: AdminStore
   /**
    * Encrypts a text; without a key the text stays as it is. `associatedData` names the task and the use of the text:
    * see `Cipher`.

@@ -1,0 +1,137 @@
+/**
+ * Tasks for an operator: every task of a store with its place in the queue, the log of what its handler has observed,
+ * the workers, and the state of the queue. The layers of the engines provide it beside `TaskEngine`.
+ *
+ * It knows no owners: whoever can call it reads and cancels the tasks of everybody.
+ *
+ * @example
+ * const stuck = Effect.gen(function*() {
+ *   const admin = yield* TaskAdmin.TaskAdmin
+ *   const tasks = yield* admin.list({ tool: "bake", status: ["working"] })
+ *   return tasks.filter(({ place }) => place._tag === "Ready" && place.attempts > 3)
+ * })
+ */
+import type { TaskStatus } from "@skein/protocol/Task"
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type { TaskError } from "./TaskError.ts"
+import type { ListPosition, Owner, Question, State } from "./TaskState.ts"
+
+/** Which tasks to list: those that have all of the given properties. */
+export interface TaskFilter {
+  readonly tool?: string | undefined
+  readonly pool?: string | undefined
+  readonly owner?: Owner | undefined
+  readonly status?: ReadonlyArray<TaskStatus> | undefined
+  /** The id of the worker that runs them. */
+  readonly worker?: string | undefined
+}
+
+/** Where a task is. `runs`: how often a worker has claimed it; `attempts`: how many died since its log has grown. */
+export type TaskPlace =
+  /** It waits for a worker, since a time in milliseconds of Unix time. */
+  | { readonly _tag: "Ready"; readonly since: number; readonly runs: number; readonly attempts: number }
+  /** It waits for an event, at most until a time in milliseconds of Unix time; `undefined`: for an answer. */
+  | {
+    readonly _tag: "Waiting"
+    readonly until: number | undefined
+    readonly runs: number
+    readonly attempts: number
+  }
+  /** A worker runs it. */
+  | { readonly _tag: "Running"; readonly worker: string; readonly runs: number; readonly attempts: number }
+  /** It has ended, and has nothing left to compensate. */
+  | { readonly _tag: "Settled" }
+
+/** A task in a listing: its state without questions and outcome, and its place. */
+export interface ListedTask {
+  readonly state: State
+  readonly place: TaskPlace
+}
+
+/** An event that the handler of a task has observed, or a timer that it has set. */
+export interface LoggedEvent {
+  /** Its position in the log, from 1. */
+  readonly seq: number
+  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout"
+  readonly name: string
+  /** The number of the attempt of a step, from 1. */
+  readonly attempt: number
+  /** When a step began, in milliseconds of Unix time. */
+  readonly startedAt: number | undefined
+  /** When it happened, or when a timer ends, in milliseconds of Unix time. */
+  readonly at: number
+  /** Whether an attempt of a step has failed; `undefined` for other events, and if the record cannot be decrypted. */
+  readonly failed: boolean | undefined
+  /** The record of a step as JSON text: only if it was asked for. */
+  readonly value: string | undefined
+}
+
+/** A task with its log. */
+export interface InspectedTask extends ListedTask {
+  readonly questions: ReadonlyArray<Question>
+  readonly log: ReadonlyArray<LoggedEvent>
+}
+
+/** A worker: a process that runs tasks of a PostgreSQL database. */
+export interface WorkerState {
+  readonly id: string
+  readonly pools: ReadonlyArray<string>
+  readonly host: string
+  /** Milliseconds of Unix time, by the clock of the database. */
+  readonly startedAt: number
+  /** Until when its tasks are kept for it without a renewal: milliseconds of Unix time, by the clock of the database. */
+  readonly leaseEndsAt: number
+  /** The number of tasks that it runs. */
+  readonly running: number
+}
+
+/** The numbers of tasks. */
+export interface Statistics {
+  readonly tasks: ReadonlyArray<{ readonly tool: string; readonly status: TaskStatus; readonly count: number }>
+  /** The tasks that are not settled, by pool, tool and state. */
+  readonly queue: ReadonlyArray<{
+    readonly pool: string
+    readonly tool: string
+    readonly state: "ready" | "waiting" | "running"
+    readonly count: number
+    /** The age of the oldest `ready` task, in milliseconds. */
+    readonly oldestMs: number | undefined
+  }>
+}
+
+/** The service of an operator. */
+export class TaskAdmin extends Context.Service<TaskAdmin, {
+  /**
+   * The tasks that match, newest first: 100 by default, at most 1,000. `after` is the last task of the previous page.
+   *
+   * @example
+   * const failed = admin.list({ status: ["failed"] }, { limit: 20 })
+   */
+  readonly list: (
+    filter: TaskFilter,
+    options?: { readonly after?: ListPosition | undefined; readonly limit?: number | undefined }
+  ) => Effect.Effect<ReadonlyArray<ListedTask>, TaskError>
+  /**
+   * A task with its open questions and its log; `undefined` for an unknown id. `values`: also the records of the steps,
+   * decrypted, which may hold what callers have sent. Default `false`.
+   *
+   * @example
+   * const steps = admin.inspect(id, { values: true })
+   */
+  readonly inspect: (
+    id: string,
+    options?: { readonly values?: boolean | undefined }
+  ) => Effect.Effect<InspectedTask | undefined, TaskError>
+  /** Cancels a task: see `TaskEngine.cancel`. */
+  readonly cancel: (id: string, statusMessage?: string) => Effect.Effect<boolean, TaskError>
+  /**
+   * Lets workers run a task that waits, before its time: it checks for its events and waits again if there are none.
+   * Returns `false` if it does not wait.
+   */
+  readonly wake: (id: string) => Effect.Effect<boolean, TaskError>
+  /** The numbers of tasks by tool and status, and the queue. It reads all tasks: call it every few seconds at most. */
+  readonly statistics: Effect.Effect<Statistics, TaskError>
+  /** The workers of a PostgreSQL database; none with another store, whose one process runs all tasks. */
+  readonly workers: Effect.Effect<ReadonlyArray<WorkerState>, TaskError>
+}>()("@skein/tasks/TaskAdmin") {}

@@ -1,0 +1,52 @@
+/**
+ * The service of an operator on a store.
+ */
+import * as Effect from "effect/Effect"
+import type { LoggedEvent, TaskAdmin } from "../../TaskAdmin.ts"
+import type { TaskError } from "../../TaskError.ts"
+import type { LogEntry, TaskStore } from "../store/store.ts"
+
+/** The tasks of a listing: by default, and at most. */
+const pageSize = { usual: 100, most: 1000 }
+
+/** The associated data of the record of a step. */
+const associatedData = (id: string, { attempt, kind, name }: LogEntry): string =>
+  kind === "once" ? `${id}/once/${name}` : `${id}/step/${attempt}/${name}`
+
+/** Makes the service. */
+export const makeAdmin = (store: TaskStore["Service"]): TaskAdmin["Service"] => {
+  const toEvent = (id: string, entry: LogEntry, withValues: boolean): Effect.Effect<LoggedEvent, TaskError> => {
+    const { at, attempt, kind, name, seq, startedAt, value } = entry
+    const hasRecord = (kind === "step" || kind === "once") && value !== null
+    const record = hasRecord ? store.decrypt(value, associatedData(id, entry)) : Effect.undefined
+    // An operator without the key sees the log without its records.
+    const readable = Effect.catchIf(record, ({ reason }) => reason._tag === "KeyError", () => Effect.undefined)
+    return Effect.map(readable, (text) => ({
+      seq,
+      kind,
+      name,
+      attempt,
+      startedAt,
+      at,
+      failed: kind === "step" && text !== undefined ? !text.startsWith("{\"v\"") : undefined,
+      value: withValues ? text : undefined
+    }))
+  }
+  return {
+    list: (filter, { after, limit = pageSize.usual } = {}) =>
+      store.admin.list(filter, after, Math.min(Math.max(Math.floor(limit), 0), pageSize.most)),
+    inspect: (id, { values = false } = {}) =>
+      Effect.flatMap(store.admin.find(id), (found) =>
+        found === undefined ? Effect.undefined : Effect.gen(function*() {
+          const entries = yield* store.readLog(id)
+          const log = yield* Effect.forEach(entries, (entry) => toEvent(id, entry, values))
+          // Another query, so that a task that expires in between has no questions.
+          const questions = (yield* store.get(id))?.questions ?? []
+          return { ...found, questions, log }
+        })),
+    cancel: (id, statusMessage) => store.finish(id, { status: "cancelled", statusMessage }),
+    wake: (id) => Effect.map(store.wakeTasks([id]), (count) => count > 0),
+    statistics: store.admin.statistics,
+    workers: store.admin.workers
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * What an operator reads: tasks by any of their properties, the log of a task, the queue and the workers.
+ */
+import type { TaskStatus } from "@skein/protocol/Task"
+import * as Effect from "effect/Effect"
+import type { Statistics, TaskFilter, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
+import type { ListPosition, State } from "../../TaskState.ts"
+import type { TaskError } from "../../TaskError.ts"
+import { currentMillis, maxTime, type Parameter, type Row } from "./database.ts"
+import { queued } from "./queue.ts"
+import { listColumns, ownerToRow, type StoreContext, toListed } from "./rows.ts"
+import { escape, unescape } from "./storedText.ts"
+
+/** The operations for operators. */
+export interface AdminStore {
+  readonly list: (
+    filter: TaskFilter,
+    after: ListPosition | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<{ readonly state: State; readonly place: TaskPlace }>, TaskError>
+  readonly find: (
+    id: string
+  ) => Effect.Effect<{ readonly state: State; readonly place: TaskPlace } | undefined, TaskError>
+  readonly statistics: Effect.Effect<Statistics, TaskError>
+  readonly workers: Effect.Effect<ReadonlyArray<WorkerState>, TaskError>
+}
+
+const number = (row: Row, column: string): number => Number(row[column])
+
+const placeColumns = `queue.task_id AS queued, queue.state AS place, queue.wake_at, queue.worker, queue.runs,
+  queue.attempts`
+
+const toPlace = (row: Row): TaskPlace => {
+  if (row["queued"] == null) return { _tag: "Settled" }
+  const runs = number(row, "runs")
+  const attempts = number(row, "attempts")
+  if (number(row, "place") === queued.ready) return { _tag: "Ready", since: number(row, "wake_at"), runs, attempts }
+  if (number(row, "place") === queued.running) {
+    return { _tag: "Running", worker: row["worker"] as string, runs, attempts }
+  }
+  const until = number(row, "wake_at")
+  return { _tag: "Waiting", until: until >= maxTime ? undefined : until, runs, attempts }
+}
+
+/** Makes the operations. */
+export const make = ({ database, texts }: StoreContext): AdminStore => {
+  const from = "FROM skein_tasks LEFT JOIN skein_task_queue AS queue ON queue.task_id = skein_tasks.id"
+  const columns = listColumns.split(",").map((column) => `skein_tasks.${column.trim()}`).join(", ")
+  const found = (row: Row) => Effect.map(toListed(row, texts), (state) => ({ state, place: toPlace(row) }))
+
+  const list: AdminStore["list"] = ({ owner, pool, status, tool, worker }, after, limit) =>
+    Effect.suspend(() => {
+      const conditions: Array<string> = []
+      const parameters: Array<Parameter> = []
+      const add = (condition: string, ...values: ReadonlyArray<Parameter>) => {
+        conditions.push(condition)
+        parameters.push(...values)
+      }
+      if (tool !== undefined) add("skein_tasks.tool = ?", escape(tool))
+      if (pool !== undefined) add("skein_tasks.pool = ?", escape(pool))
+      if (owner !== undefined) add("skein_tasks.owner = ?", ownerToRow(owner))
+      if (worker !== undefined) add("queue.worker = ?", worker)
+      if (status !== undefined) {
+        if (status.length === 0) return Effect.succeed([])
+        add(`skein_tasks.status IN (${status.map(() => "?").join()})`, ...status)
+      }
+      if (after !== undefined) add("(skein_tasks.created_at, skein_tasks.id) < (?, ?)", after.createdAt, after.id)
+      const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`
+      const select = database.prepare(
+        `SELECT ${columns}, ${placeColumns} ${from} ${where}
+         ORDER BY skein_tasks.created_at DESC, skein_tasks.id DESC LIMIT ?`
+      )
+      return Effect.flatMap(select(...parameters, limit), (rows) => Effect.forEach(rows, found))
+    })
+
+  const selectOne = database.prepare(`SELECT ${columns}, ${placeColumns} ${from} WHERE skein_tasks.id = ?`)
+
+  const selectStatus = database.prepare(
+    `SELECT tool, status, COUNT(*) AS tasks FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`
+  )
+  const selectQueue = database.prepare(
+    `SELECT pool, tool, state AS place, COUNT(*) AS tasks, MIN(wake_at) AS since FROM skein_task_queue
+     GROUP BY pool, tool, state ORDER BY pool, tool, state`
+  )
+  const selectWorkers = database.prepare(
+    `SELECT id, pools, host, started_at, expires_at, (
+       SELECT COUNT(*) FROM skein_task_queue WHERE worker = skein_task_workers.id AND state = ${queued.running}
+     ) AS tasks FROM skein_task_workers ORDER BY started_at, id`
+  )
+
+  return {
+    list,
+    find: (id) => Effect.flatMap(selectOne(id), ([row]) => row === undefined ? Effect.undefined : found(row)),
+    statistics: Effect.map(
+      Effect.all([selectStatus(), selectQueue(), currentMillis]),
+      ([statuses, queue, now]): Statistics => ({
+        tasks: statuses.map((row) => ({
+          tool: unescape(row["tool"] as string),
+          status: row["status"] as TaskStatus,
+          count: number(row, "tasks")
+        })),
+        queue: queue.map((row) => ({
+          pool: unescape(row["pool"] as string),
+          tool: unescape(row["tool"] as string),
+          state: (["ready", "waiting", "running"] as const)[number(row, "place")]!,
+          count: number(row, "tasks"),
+          oldestMs: number(row, "place") === queued.ready ? Math.max(now - number(row, "since"), 0) : undefined
+        }))
+      })
+    ),
+    workers: Effect.map(selectWorkers(), (rows) =>
+      rows.map((row): WorkerState => ({
+        id: row["id"] as string,
+        pools: JSON.parse(row["pools"] as string) as ReadonlyArray<string>,
+        host: row["host"] as string,
+        startedAt: number(row, "started_at"),
+        leaseEndsAt: number(row, "expires_at"),
+        running: number(row, "tasks")
+      })))
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * What an operator sees and touches, on each store.
+ */
+import { describe, it } from "@effect/vitest"
+import * as Encryption from "@skein/tasks/Encryption"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as PostgresTasks from "@skein/tasks/PostgresTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskAdmin } from "@skein/tasks/TaskAdmin"
+import type { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { afterAll, expect } from "vitest"
+import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
+import { ask, durable, ended, plain, submit, until, work } from "./kit.ts"
+
+const server = unavailable === undefined || required ? await startPostgres() : undefined
+afterAll(() => server?.stop())
+
+const url = () => Effect.promise(() => server!.createDatabase())
+const postgres = Layer.unwrap(Effect.map(Effect.suspend(url), (url) => PostgresTasks.layer({ url, pollInterval: 50 })))
+const memory = MemoryTasks.layer({ pollInterval: 50 })
+const sealed = Layer.provide(memory, Encryption.layer({ keys: ["a key of thirty-two characters, or more"] }))
+
+const stores: ReadonlyArray<readonly [string, Layer.Layer<TaskEngine | TaskAdmin, unknown>]> = [
+  ["memory", memory],
+  ["encrypted", sealed],
+  ...server === undefined ? [] : [["PostgreSQL", postgres] as const]
+]
+
+const tools = {
+  fine: plain(() => Effect.succeed("")),
+  fails: durable(() =>
+    Effect.andThen(
+      Step.run("first", { success: Schema.String }, () => Effect.succeed("secret")),
+      Effect.as(
+        Step.run("second", { error: Schema.Struct({ message: Schema.String }) }, () => Effect.fail({ message: "No" })),
+        ""
+      )
+    )
+  ),
+  sleeps: durable(() => Effect.as(Step.sleep("long", "1 day"), "")),
+  asks: durable(() => Effect.as(Effect.orDie(ask("Sure?")), "")),
+  works: durable(() => Effect.as(Step.run("endless", {}, () => Effect.never), ""))
+}
+
+/** Repeats a look until it shows what is expected. */
+const eventually = <A, E, R>(look: Effect.Effect<A, E, R>, is: (value: A) => boolean) =>
+  Effect.timeout(Effect.repeat(Effect.delay(look, 20), { until: is }), "10 seconds")
+
+for (const [store, layer] of stores) {
+  describe(`TaskAdmin · ${store}`, () => {
+    it.live("lists by tool, status, owner, pool and worker, newest first and page by page", () =>
+      Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        yield* work(tools)
+        const fine = yield* submit("fine", { owner: "ada" })
+        yield* ended(fine.id)
+        yield* Effect.sleep(5)
+        const works = yield* submit("works")
+        const [working] = yield* eventually(admin.list({ tool: "works" }), ([task]) => task?.place._tag === "Running")
+        expect((yield* admin.list({})).map(({ state }) => state.id)).toEqual([works.id, fine.id])
+        expect((yield* admin.list({ status: ["completed"] })).map(({ state }) => state.id)).toEqual([fine.id])
+        expect(yield* admin.list({ status: [] })).toEqual([])
+        expect((yield* admin.list({ owner: "ada" })).map(({ state }) => state.id)).toEqual([fine.id])
+        expect((yield* admin.list({ owner: null })).map(({ state }) => state.id)).toEqual([works.id])
+        expect(yield* admin.list({ pool: "other" })).toEqual([])
+        const { worker } = working!.place as { readonly worker: string }
+        expect((yield* admin.list({ worker })).map(({ state }) => state.id)).toEqual([works.id])
+        const page = yield* admin.list({}, { limit: 1 })
+        const next = yield* admin.list({}, { limit: 1, after: page[0]!.state })
+        expect([...page, ...next].map(({ state }) => state.id)).toEqual([works.id, fine.id])
+        expect(page[0]!.place).toMatchObject({ _tag: "Running", runs: 1, attempts: 0 })
+        expect(next[0]!.place).toEqual({ _tag: "Settled" })
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("inspects the log of a task: names, attempts and failures, and records only if asked for", () =>
+      Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        yield* work(tools)
+        const { id } = yield* submit("fails")
+        yield* ended(id)
+        const task = (yield* admin.inspect(id))!
+        expect(task.state).toMatchObject({ status: "completed", isError: true })
+        expect(task.log).toMatchObject([
+          { seq: 1, kind: "step", name: "first", attempt: 1, failed: false, value: undefined },
+          { seq: 2, kind: "step", name: "second", attempt: 1, failed: true, value: undefined }
+        ])
+        expect(task.log.every(({ at, startedAt }) => startedAt! <= at)).toBe(true)
+        const [first] = (yield* admin.inspect(id, { values: true }))!.log
+        expect(JSON.parse(first!.value!)).toEqual({ v: "secret" })
+        expect(yield* admin.inspect("unknown")).toBeUndefined()
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("shows what a task waits for, wakes it, and cancels it", () =>
+      Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        yield* work(tools)
+        const sleeps = yield* submit("sleeps")
+        const asks = yield* submit("asks")
+        yield* until(asks.id, ({ questions }) => questions.length === 1)
+        const isWaiting = (id: string) => eventually(admin.inspect(id), (task) => task?.place._tag === "Waiting")
+        const day = 24 * 3_600_000
+        const { place } = (yield* isWaiting(sleeps.id))!
+        expect((place as { readonly until: number }).until - sleeps.createdAt).toBeGreaterThanOrEqual(day)
+        expect((yield* isWaiting(asks.id))!.place).toMatchObject({ until: undefined, runs: 1 })
+        expect((yield* admin.inspect(asks.id))!.questions).toHaveLength(1)
+        expect(yield* admin.wake(sleeps.id)).toBe(true)
+        yield* eventually(admin.inspect(sleeps.id), (task) => task?.place._tag === "Waiting" && task.place.runs === 2)
+        expect(yield* admin.wake("unknown")).toBe(false)
+        expect(yield* admin.cancel(sleeps.id, "By an operator")).toBe(true)
+        yield* eventually(admin.inspect(sleeps.id), (task) => task?.place._tag === "Settled")
+        expect((yield* admin.inspect(sleeps.id))!.state).toMatchObject({
+          status: "cancelled",
+          statusMessage: "By an operator"
+        })
+        expect(yield* admin.cancel(sleeps.id)).toBe(false)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("counts tasks and the queue, and names the workers", () =>
+      Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        yield* submit("fine")
+        yield* submit("fine")
+        yield* Effect.sleep(30)
+        const before = yield* admin.statistics
+        expect(before.tasks).toEqual([{ tool: "fine", status: "working", count: 2 }])
+        expect(before.queue).toMatchObject([{ pool: "default", tool: "fine", state: "ready", count: 2 }])
+        expect(before.queue[0]!.oldestMs).toBeGreaterThanOrEqual(30)
+        yield* work(tools)
+        yield* submit("asks")
+        const after = yield* eventually(admin.statistics, ({ queue, tasks }) =>
+          tasks.some(({ count, status }) =>
+            status === "completed" && count === 2
+          ) &&
+          queue.some(({ state }) => state === "waiting"))
+        expect(after.queue).toEqual([
+          { pool: "default", tool: "asks", state: "waiting", count: 1, oldestMs: undefined }
+        ])
+        const workers = yield* admin.workers
+        if (store !== "PostgreSQL") expect(workers).toEqual([])
+        else {
+          expect(workers).toMatchObject([{ pools: ["default"], running: 0 }])
+          expect(workers[0]!.leaseEndsAt).toBeGreaterThan(workers[0]!.startedAt)
+          expect(workers[0]!.host).not.toBe("")
+        }
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+  })
+}
