@@ -63,7 +63,7 @@ it.live(
       const { undone } = yield* asking(1000)
       yield* Effect.repeat(Effect.andThen(Effect.sleep(50), left("skein_tasks")), { until: (count) => count === 0 })
       expect(undone.size).toBe(count)
-      for (const table of ["skein_task_questions", "cluster_messages", "cluster_replies"]) {
+      for (const table of ["skein_task_questions", "skein_task_queue", "skein_task_log"]) {
         expect(yield* left(table)).toBe(0)
       }
       const sql = yield* SqlClient

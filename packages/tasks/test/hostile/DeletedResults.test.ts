@@ -49,7 +49,7 @@ for (const revision of ["2024-11-05", "2025-11-25", "2026-07-28"] as const) {
         // A cancelled task counts until it has been compensated.
         yield* pass(40, 1)
         expect(yield* count(context, "skein_tasks")).toBe(0)
-        expect(yield* count(context, "cluster_messages")).toBe(0)
+        for (const table of ["skein_task_queue", "skein_task_log"]) expect(yield* count(context, table)).toBe(0)
       }
     })))
 }

@@ -68,7 +68,7 @@ it.live(
       const sql = sqlOf(context)
       const rows = yield* sql<{ id: string }>`SELECT id FROM skein_tasks`
       expect(rows).toHaveLength(7)
-      expect(yield* sql`SELECT DISTINCT entity_id FROM cluster_messages WHERE tag = 'run'`).toHaveLength(7)
+      expect(yield* sql`SELECT task_id FROM skein_task_queue`).toHaveLength(7)
       yield* consistent(context)
 
       // Ended tasks are stored, and count as such.
@@ -113,7 +113,7 @@ it.live(
         { until: (rows) => rows.length === 0 }
       )
       yield* consistent(context)
-      expect(yield* sql`SELECT * FROM cluster_messages`).toHaveLength(0)
+      expect(yield* sql`SELECT * FROM skein_task_queue`).toHaveLength(0)
     })),
   20_000
 )

@@ -48,8 +48,8 @@ it.effect("expired tasks of all kinds leave no fiber, no row and no message", ()
   const tables = [
     "skein_tasks",
     "skein_task_questions",
-    "cluster_messages",
-    "cluster_replies"
+    "skein_task_queue",
+    "skein_task_log"
   ]
   return Effect.gen(function*() {
     const asked = Effect.flatMap(

@@ -41,7 +41,7 @@ const names = [
   "once/a",
   "é",
   "e\u0301",
-  "'; DROP TABLE cluster_messages; --",
+  "'; DROP TABLE skein_task_log; --",
   "L".repeat(300),
   "L".repeat(300) + "\ud800",
   "L".repeat(300) + "\udfff",

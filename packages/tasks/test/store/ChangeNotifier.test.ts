@@ -113,11 +113,11 @@ each(all, (backend) => {
         store.setStatusMessage(id, "two", 2),
         store.setProgress(id, { progress: 1 }),
         store.ask(id, question("q")),
-        store.answer(id, "q", {}, () => Effect.void),
+        store.answer(id, "q", {}),
         store.ask(id, question("r")),
         store.withdraw(id, "r"),
         store.finish(id, completed({})),
-        store.remove(id, Effect.void)
+        store.remove([id])
       ]
       for (const change of changes) {
         const before = listening.calls
@@ -128,7 +128,7 @@ each(all, (backend) => {
       const before = listening.calls
       yield* store.setStatusMessage(id, "late")
       yield* store.finish(id, completed({}))
-      yield* store.remove(id, Effect.void)
+      yield* store.remove([id])
       // Notifications are in order, so earlier ones would have arrived before this one.
       yield* store.setStatusMessage(other, "now")
       yield* elsewhere.after(0)
@@ -155,7 +155,7 @@ each([memory, file], (backend) => {
   it.effect("a submission within a transaction of the caller is notified after the commit", () =>
     Effect.gen(function*() {
       const { sql, store } = yield* fresh(backend)
-      const { id } = yield* sql.withTransaction(store.insert(task(), () => Effect.void))
+      const { id } = yield* sql.withTransaction(store.insert(task()))
       expect(yield* store.get(id)).toBeDefined()
     }))
 })

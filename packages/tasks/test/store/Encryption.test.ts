@@ -41,7 +41,7 @@ const secretive = (opened: Opened) =>
     yield* store.setStatusMessage(id, "secret message")
     yield* store.setProgress(id, { progress: 1, message: "secret progress" })
     yield* store.ask(id, question("answered", { message: "secret question" }))
-    yield* store.answer(id, "answered", { content: "secret answer" }, () => Effect.void)
+    yield* store.answer(id, "answered", { content: "secret answer" })
     yield* store.ask(id, question("open", { message: "secret question" }))
     return id
   })
@@ -69,7 +69,7 @@ describe("encryption", () => {
       const plain = yield* store()
       const plainId = yield* secretive(plain)
       expect((yield* rows(sql)).split("secret").length - 1).toBe(6)
-      yield* plain.store.remove(plainId, Effect.void)
+      yield* plain.store.remove([plainId])
 
       const opened = yield* store({ keys: [a] })
       const id = yield* secretive(opened)
@@ -122,7 +122,7 @@ describe("encryption", () => {
       expect(yield* reasonOf((yield* store()).store.load(fresh))).toBe("KeyError")
       // A task that cannot be decrypted can still be ended and deleted.
       expect(yield* only.store.finish(old, { status: "cancelled" })).toBe(true)
-      yield* only.store.remove(old, Effect.void)
+      yield* only.store.remove([old])
     }))
 
   it.effect("reads texts that are not encrypted only if that is allowed", () =>

@@ -64,7 +64,7 @@ each(all, (backend) => {
           owner: text
         })
         expect((yield* store.list([text], undefined, 10)).map(({ id }) => id)).toEqual([id])
-        expect(yield* store.answer(id, text, { [text]: json }, () => Effect.void)).toBe(true)
+        expect(yield* store.answer(id, text, { [text]: json })).toBe(true)
         expect(yield* store.ask(id, question(text))).toEqual({ [text]: json })
         yield* store.finish(id, {
           status: "failed",
@@ -101,12 +101,12 @@ each(all, (backend) => {
         expect(yield* store.get(other)).toBeUndefined()
         expect(yield* store.load(other)).toBeUndefined()
         expect(yield* store.finish(other, { status: "cancelled" })).toBe(false)
-        expect(yield* store.answer(other, "k", {}, () => Effect.void)).toBe(false)
+        expect(yield* store.answer(other, "k", {})).toBe(false)
         expect(yield* store.ask(other, question("k"))).toBeUndefined()
         yield* store.withdraw(other, "k")
         yield* store.setStatusMessage(other, "x")
         yield* store.setProgress(other, { progress: 1 })
-        yield* store.remove(other, Effect.void)
+        yield* store.remove([other])
         yield* Effect.scoped(store.listen(other, () => {}))
         yield* store.list(["ada"], { createdAt: 0, id: other }, 10)
       }
@@ -120,7 +120,7 @@ each(all, (backend) => {
       const { id } = yield* insert(opened)
       yield* store.ask(id, question("k"))
       for (const key of [...strings, "k\0", "K", "k".repeat(1_000_000)]) {
-        expect(yield* store.answer(id, key, {}, () => Effect.void)).toBe(false)
+        expect(yield* store.answer(id, key, {})).toBe(false)
         yield* store.withdraw(id, key)
       }
       expect((yield* stateOf(opened, id)).questions).toHaveLength(1)
@@ -136,7 +136,7 @@ each(all, (backend) => {
       yield* store.setStatusMessage(id, text)
       yield* store.ask(id, question("k", { text }))
       expect((yield* stateOf(opened, id)).questions[0]?.params).toEqual({ text })
-      yield* store.answer(id, "k", { text }, () => Effect.void)
+      yield* store.answer(id, "k", { text })
       expect(yield* store.ask(id, question("k"))).toEqual({ text })
       yield* store.finish(id, completed({ text }))
       expect(yield* stateOf(opened, id)).toMatchObject({ statusMessage: text, outcome: { result: { text } } })
@@ -151,7 +151,7 @@ each(all, (backend) => {
       ) {
         let begun = false
         const error = yield* Effect.flip(
-          opened.store.insert(task(options), () => Effect.sync(() => void (begun = true)))
+          opened.store.insert(task(options), undefined, () => Effect.sync(() => void (begun = true)))
         )
         expect(error).toMatchObject({
           reason: { _tag: "StoreError" },

@@ -1,8 +1,9 @@
 import { expect, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import type { Owner, State } from "../../src/TaskState.ts"
-import { all, completed, counters, each, fresh, insert, stateOf, task } from "./kit.ts"
+import { all, completed, counters, each, event, fresh, insert, stateOf, task } from "./kit.ts"
 
 each(all, (backend) => {
   it.effect("stores a new task as it was given, with an id of 190 bits", () =>
@@ -15,7 +16,7 @@ each(all, (backend) => {
       const { args, caller, owner, pool, tool } = task()
       expect(yield* opened.store.load(state.id)).toEqual({
         ...{ id: state.id, args, caller, owner, pool, tool },
-        ...{ status: "working", statusMessageCount: 0, waitsForWorker: false, settled: false }
+        ...{ status: "working", statusMessageCount: 0, waitsForWorker: false }
       })
       expect(state.caller).toEqual(caller)
       expect((yield* insert(opened)).id).not.toBe(state.id)
@@ -24,7 +25,7 @@ each(all, (backend) => {
   it.effect("an insert that runs twice creates two tasks", () =>
     Effect.gen(function*() {
       const { store } = yield* fresh(backend)
-      const inserting = store.insert(task(), () => Effect.void)
+      const inserting = store.insert(task())
       expect((yield* inserting).id).not.toBe((yield* inserting).id)
     }))
 
@@ -42,14 +43,17 @@ each(all, (backend) => {
       const opened = yield* fresh(backend)
       const { sql, store } = opened
       let id = ""
-      const failure = yield* Effect.flip(store.insert(task(), (state) => {
-        id = state.id
-        return Effect.andThen(sql`CREATE TABLE half (id INTEGER)`, Effect.fail("no"))
-      }))
-      expect(failure).toBe("no")
-      expect(yield* store.get(id)).toBeUndefined()
-      expect(yield* counters(opened)).toEqual({ kept: [], counted: [] })
-      yield* Effect.flip(sql`SELECT * FROM half`)
+      for (const worker of [undefined, "w1"]) {
+        const inserting = store.insert(task(), worker, (state) => {
+          id = state.id
+          return Effect.andThen(Effect.orDie(sql`CREATE TABLE half (id INTEGER)`), Effect.die("no"))
+        })
+        expect(Cause.squash(yield* Effect.flip(Effect.sandbox(inserting)))).toBe("no")
+        expect(yield* store.get(id)).toBeUndefined()
+        expect(yield* counters(opened)).toEqual({ kept: [], counted: [] })
+        expect(yield* sql`SELECT * FROM skein_task_queue`).toEqual([])
+        yield* Effect.flip(sql`SELECT * FROM half`)
+      }
     }))
 
   it.effect("a final status stays: no message, question or other end changes it", () =>
@@ -82,7 +86,7 @@ each(all, (backend) => {
         yield* store.setStatusMessage(id, "again")
         yield* store.setProgress(id, { progress: 5 })
         expect(yield* store.ask(id, { key: "k", method: "elicitation/create", params: {} })).toBeUndefined()
-        expect(yield* store.answer(id, "k", {}, () => Effect.void)).toBe(false)
+        expect(yield* store.answer(id, "k", {})).toBe(false)
         expect(yield* stateOf(opened, id)).toEqual(before)
       }
       expect(yield* store.finish("A".repeat(32), { status: "cancelled" })).toBe(false)
@@ -182,7 +186,7 @@ each(all, (backend) => {
       const { store } = opened
       const refused = (options: Parameters<typeof task>[0]) => {
         let begun = false
-        const insert = store.insert(task(options), () => Effect.sync(() => void (begun = true)))
+        const insert = store.insert(task(options), undefined, () => Effect.sync(() => void (begun = true)))
         return Effect.map(Effect.flip(insert), ({ message, reason }) => ({ begun, message, reason }))
       }
       const limits = { all: { live: 3, retained: 4 }, tool: { live: 2, retained: 3 }, owner: { live: 1, retained: 2 } }
@@ -210,7 +214,7 @@ each(all, (backend) => {
         `3 stored tasks of the tool "report"`
       )
       expect((yield* refused({ limits, owner: "dan", tool: "third" })).message).toContain("4 stored tasks in total")
-      yield* store.remove(first.id, Effect.void)
+      yield* store.remove([first.id])
       yield* insert(opened, { limits })
       const { counted, kept } = yield* counters(opened)
       expect(kept).toEqual(counted)
@@ -245,16 +249,16 @@ each(all, (backend) => {
       yield* TestClock.adjust(1)
       expect(yield* store.get(id)).toBeUndefined()
       expect((yield* store.list(["ada"], undefined, 10)).map(({ id }) => id)).toEqual([forever.id])
-      expect(yield* store.answer(id, "k", {}, () => Effect.void)).toBe(false)
+      expect(yield* store.answer(id, "k", {})).toBe(false)
       expect(yield* store.findExpired(10)).toEqual([
-        { id, pool: "default", status: "input_required", settled: false, expiresAt: 1000 }
+        { id, status: "input_required", settled: false, expiresAt: 1000 }
       ])
       // It is cancelled and compensated before it is deleted.
       expect(yield* store.load(id)).toMatchObject({ id, status: "input_required" })
       expect(yield* store.finish(id, { status: "cancelled" })).toBe(true)
       expect(yield* store.nextExpiry(999)).toBe(1000)
       expect(yield* store.nextExpiry(1000)).toBeUndefined()
-      yield* store.remove(id, Effect.void)
+      yield* store.remove([id])
       expect(yield* store.load(id)).toBeUndefined()
       expect(yield* store.nextExpiry(0)).toBeUndefined()
       expect((yield* counters(opened)).kept).toEqual(["0  1 1", "1 report 1 1", "2 =ada 1 1"])
@@ -273,51 +277,61 @@ each(all, (backend) => {
       expect(yield* opened.store.findExpired(2, second[1])).toEqual([])
     }))
 
-  it.effect("removes a task together with its questions, or not at all", () =>
+  it.effect("removes tasks together with their questions, logs and places in the queue, or not at all", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { sql, store } = opened
       const { id } = yield* insert(opened)
-      yield* store.ask(id, { key: "k", method: "elicitation/create", params: {} })
-      expect(yield* Effect.flip(store.remove(id, Effect.fail("no")))).toBe("no")
+      const { id: other } = yield* insert(opened)
+      for (const each of [id, other]) {
+        yield* store.ask(each, { key: "k", method: "elicitation/create", params: {} })
+        yield* store.append(each, event(1))
+      }
+      const removed = sql.withTransaction(Effect.andThen(store.remove([id, other]), Effect.fail("no")))
+      expect(yield* Effect.flip(removed)).toBe("no")
       expect((yield* stateOf(opened, id)).questions).toHaveLength(1)
-      expect((yield* counters(opened)).kept).toEqual(["0  1 1", "1 report 1 1", "2 =ada 1 1"])
-      yield* store.remove(id, Effect.void)
+      expect(yield* store.readLog(id)).toHaveLength(1)
+      expect((yield* counters(opened)).kept).toEqual(["0  2 2", "1 report 2 2", "2 =ada 2 2"])
+      yield* store.remove([id])
       expect(yield* store.get(id)).toBeUndefined()
-      expect(yield* sql`SELECT * FROM skein_task_questions`).toEqual([])
+      expect((yield* counters(opened)).kept).toEqual(["0  1 1", "1 report 1 1", "2 =ada 1 1"])
+      for (const table of ["skein_task_questions", "skein_task_log", "skein_task_queue"]) {
+        expect(yield* sql`SELECT DISTINCT task_id FROM ${sql(table)}`).toEqual([{ task_id: other }])
+      }
+      yield* store.remove([id, other, "'; --"])
+      for (const table of ["skein_tasks", "skein_task_questions", "skein_task_log", "skein_task_queue"]) {
+        expect([table, ...yield* sql`SELECT * FROM ${sql(table)}`]).toEqual([table])
+      }
       // A counter at zero is deleted; otherwise each caller would leave a row forever.
       expect(yield* sql`SELECT name FROM skein_task_counts WHERE kind > 0`).toEqual([])
-      yield* store.remove(id, Effect.void)
+      yield* store.remove([id])
+      yield* store.remove([])
       expect((yield* counters(opened)).kept).toEqual([])
     }))
 
-  it.effect("the sweeper finds each unchanged task, page by page, until it is settled", () =>
+  it.effect("an ended task is settled, and a cancelled task is settled after its compensations", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
-      const { store } = opened
+      const { sql, store } = opened
+      const queue = Effect.map(
+        sql<{ task_id: string }>`SELECT task_id FROM skein_task_queue`,
+        (rows) => rows.map(({ task_id }) => task_id).toSorted()
+      )
       const ids: Array<string> = []
-      for (let index = 0; index < 5; index++) ids.push((yield* insert(opened)).id)
-      expect(yield* store.findUnsettled(100, 10)).toEqual([])
-      yield* TestClock.adjust(100)
-      yield* store.setStatusMessage(ids[0]!, "busy")
-      const first = yield* store.findUnsettled(100, 3)
-      const second = yield* store.findUnsettled(100, 3, first.at(-1))
-      expect([...first, ...second].map(({ id }) => id)).toEqual(ids.slice(1).toSorted())
-      yield* store.finish(ids[1]!, completed({}))
-      yield* store.finish(ids[2]!, { status: "cancelled" })
-      // A task that has not ended cannot be settled.
-      yield* store.settle(ids[1]!)
-      yield* store.settle([ids[2]!, ids[3]!, "'; --"])
-      yield* TestClock.adjust(100)
-      expect((yield* store.findUnsettled(100, 10)).map(({ id }) => id)).toEqual([ids[0]!, ...ids.slice(3)].toSorted())
-      // A cancelled task, which may have compensations, is found immediately.
-      yield* store.finish(ids[3]!, { status: "cancelled" })
-      yield* store.finish(ids[4]!, { status: "cancelled" })
+      for (let index = 0; index < 5; index++) ids.push((yield* insert(opened, { ttlMs: 1000 })).id)
+      yield* TestClock.adjust(1000)
       yield* store.finish(ids[0]!, completed({}))
-      const [one] = yield* store.findUndoing(1)
-      expect([one, ...(yield* store.findUndoing(10, one))].map((swept) => swept?.id)).toEqual(ids.slice(3).toSorted())
-      yield* store.settle(ids[3]!)
-      expect((yield* store.findUndoing(10)).map(({ id }) => id)).toEqual([ids[4]])
-      expect((yield* store.load(ids[3]!))?.settled).toBe(true)
+      yield* store.finish(ids[1]!, { status: "failed", outcome: { _tag: "Error", error: { code: 1, message: "no" } } })
+      yield* store.finish(ids[2]!, { status: "cancelled" })
+      yield* store.finish(ids[3]!, { status: "cancelled" })
+      expect(yield* queue).toEqual(ids.slice(2).toSorted())
+      // A task that has not ended cannot be settled.
+      yield* store.settle([ids[3]!, ids[4]!, "'; --"])
+      yield* store.settle(ids[4]!)
+      expect(yield* queue).toEqual([ids[2]!, ids[4]!].toSorted())
+      const swept = new Map((yield* store.findExpired(10)).map(({ id, settled }) => [id, settled]))
+      expect(ids.map((id) => swept.get(id))).toEqual([true, true, false, true, false])
+      yield* store.settle(ids[2]!)
+      expect(yield* queue).toEqual([ids[4]])
     }))
 })

@@ -65,7 +65,7 @@ const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
         const room = models.length < 9 && live((state) => state.owner === owner) < 3 &&
           live((state) => state.tool === tool) < 4
         const inserted = yield* Effect.result(
-          store.insert(task({ owner, tool, limits, ttlMs: null }), () => Effect.void)
+          store.insert(task({ owner, tool, limits, ttlMs: null }))
         )
         expect(inserted._tag).toBe(room ? "Success" : "Failure")
         if (inserted._tag === "Success") {
@@ -100,7 +100,7 @@ const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
           break
         case "answer":
           changes = !over && known?.state === "open"
-          expect(yield* store.answer(id, `k${key}`, { index }, () => Effect.void)).toBe(changes)
+          expect(yield* store.answer(id, `k${key}`, { index })).toBe(changes)
           if (changes) questions.set(`k${key}`, { ...known!, state: "answered", answer: { index } })
           break
         case "withdraw":
@@ -128,7 +128,7 @@ const run = (opened: Opened, operations: ReadonlyArray<Operation>) =>
           )))
           break
         case "remove":
-          yield* store.remove(id, Effect.void)
+          yield* store.remove([id])
           tasks[which] = undefined
           expect(yield* store.get(id)).toBeUndefined()
           continue

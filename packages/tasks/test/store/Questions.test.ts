@@ -1,10 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
-import type { SweepRow } from "../../src/internal/store/store.ts"
 import { all, completed, each, fresh, insert, question, stateOf } from "./kit.ts"
-
-const nothing = () => Effect.void
 
 each(all, (backend) => {
   it.effect("asks a question once, and makes its task wait", () =>
@@ -31,17 +28,18 @@ each(all, (backend) => {
       const { id } = yield* insert(opened, { pool: "gpu", ttlMs: 1000 })
       yield* store.ask(id, question("a"))
       yield* store.ask(id, question("b"))
-      const swept: Array<SweepRow> = []
-      const sweep = (task: SweepRow) => Effect.sync(() => void swept.push(task))
-      expect(yield* store.answer(id, "a", { action: "accept", content: { n: 1 } }, sweep)).toBe(true)
+      const signals = Effect.map(store.readSignals(id), (state) => state?.signals)
+      expect(yield* store.answer(id, "a", { action: "accept", content: { n: 1 } })).toBe(true)
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "input_required", questions: [question("b")] })
-      expect(yield* store.answer(id, "a", { action: "decline" }, sweep)).toBe(false)
-      expect(yield* store.answer(id, "z", {}, sweep)).toBe(false)
-      expect(yield* store.answer(id, "b", { action: "cancel" }, sweep)).toBe(true)
+      expect(yield* store.answer(id, "a", { action: "decline" })).toBe(false)
+      expect(yield* store.answer(id, "z", {})).toBe(false)
+      expect(yield* store.answer(id, "b", { action: "cancel" })).toBe(true)
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", questions: [], version: 5 })
-      expect(swept).toEqual([
-        { id, pool: "gpu", status: "input_required", settled: false, expiresAt: 1000 },
-        { id, pool: "gpu", status: "working", settled: false, expiresAt: 1000 }
+      // Only the answers that count signal the task.
+      expect(yield* signals).toBe(2)
+      expect((yield* store.readAnswers(id)).toSorted((a, b) => a.key < b.key ? -1 : 1)).toEqual([
+        { key: "a", answer: { action: "accept", content: { n: 1 } } },
+        { key: "b", answer: { action: "cancel" } }
       ])
       expect(yield* store.ask(id, question("a"))).toEqual({ action: "accept", content: { n: 1 } })
       expect(yield* store.ask(id, question("b"))).toEqual({ action: "cancel" })
@@ -55,9 +53,12 @@ each(all, (backend) => {
       const { id } = yield* insert(opened)
       yield* store.ask(id, question("a"))
       const before = yield* stateOf(opened, id)
-      expect(yield* Effect.flip(store.answer(id, "a", {}, () => Effect.fail("no")))).toBe("no")
+      const answered = opened.sql.withTransaction(Effect.andThen(store.answer(id, "a", {}), Effect.fail("no")))
+      expect(yield* Effect.flip(answered)).toBe("no")
       expect(yield* stateOf(opened, id)).toEqual(before)
-      expect(yield* store.answer(id, "a", { yes: true }, nothing)).toBe(true)
+      expect(yield* store.readSignals(id)).toMatchObject({ signals: 0 })
+      expect(yield* store.readAnswers(id)).toEqual([])
+      expect(yield* store.answer(id, "a", { yes: true })).toBe(true)
     }))
 
   it.effect("a withdrawn question is not open, and its key stays in use", () =>
@@ -74,7 +75,8 @@ each(all, (backend) => {
       expect((yield* stateOf(opened, id)).version).toBe(4)
       yield* store.withdraw(id, "b")
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 5 })
-      expect(yield* store.answer(id, "a", {}, nothing)).toBe(false)
+      expect(yield* store.answer(id, "a", {})).toBe(false)
+      expect(yield* store.readAnswers(id)).toContainEqual({ key: "a", answer: undefined })
       expect(yield* store.ask(id, question("a"))).toBeUndefined()
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 5 })
     }))
@@ -87,9 +89,9 @@ each(all, (backend) => {
       for (const key of ["a", "b", "c"]) yield* store.ask(id, question(key))
       yield* store.markLost(id, "a", false)
       expect(yield* stateOf(opened, id)).toMatchObject({ questions: [question("b"), question("c")], version: 5 })
-      expect(yield* store.answer(id, "a", {}, nothing)).toBe(false)
+      expect(yield* store.answer(id, "a", {})).toBe(false)
       expect(yield* store.ask(id, question("a"))).toBe("lost")
-      for (const key of ["b", "c"]) expect(yield* store.answer(id, key, { key }, nothing)).toBe(true)
+      for (const key of ["b", "c"]) expect(yield* store.answer(id, key, { key })).toBe(true)
       yield* store.markLost(id, "b", false)
       expect(yield* store.ask(id, question("b"))).toEqual({ key: "b" })
       yield* store.markLost(id, "b", true)
@@ -97,6 +99,9 @@ each(all, (backend) => {
       expect(yield* store.ask(id, question("c"))).toEqual({ key: "c" })
       yield* store.withdraw(id, "c")
       yield* store.markLost(id, "z", true)
+      expect(new Map((yield* store.readAnswers(id)).map(({ answer, key }) => [key, answer]))).toEqual(
+        new Map<string, unknown>([["a", "lost"], ["b", "lost"], ["c", { key: "c" }]])
+      )
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 7 })
     }))
 
@@ -118,11 +123,11 @@ each(all, (backend) => {
         const { id } = yield* insert(opened)
         yield* store.ask(id, question("a"))
         yield* store.ask(id, question("b"))
-        yield* store.answer(id, "a", { action: "accept" }, nothing)
+        yield* store.answer(id, "a", { action: "accept" })
         yield* store.finish(id, end)
         const over = yield* stateOf(opened, id)
         expect(over).toMatchObject({ status: end.status, questions: [] })
-        expect(yield* store.answer(id, "b", {}, nothing)).toBe(false)
+        expect(yield* store.answer(id, "b", {})).toBe(false)
         yield* store.withdraw(id, "b")
         expect(yield* store.ask(id, question("a"))).toEqual({ action: "accept" })
         expect(yield* store.ask(id, question("b"))).toBeUndefined()
@@ -140,7 +145,7 @@ each(all, (backend) => {
       const { questions, version } = yield* stateOf(opened, id)
       expect(questions.map(({ key }) => key).toSorted()).toEqual(keys.slice(0, 10).toSorted())
       expect(version).toBe(11)
-      yield* Effect.forEach(keys, (key) => opened.store.answer(id, key, {}, nothing), { concurrency: "unbounded" })
+      yield* Effect.forEach(keys, (key) => opened.store.answer(id, key, {}), { concurrency: "unbounded" })
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 21 })
     }))
 })

@@ -15,7 +15,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
 import { type Postgres, required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
 import * as SqlStore from "../../src/internal/store/sqlStore.ts"
-import { TaskStore } from "../../src/internal/store/store.ts"
+import { type LogEntry, TaskStore } from "../../src/internal/store/store.ts"
 import type { NewTask, State } from "../../src/TaskState.ts"
 
 /** A client of a database, and a store on it. */
@@ -72,6 +72,16 @@ export const pg: Backend = {
   )
 }
 
+/** The tables of tasks. */
+export const tables = [
+  "skein_tasks",
+  "skein_task_questions",
+  "skein_task_counts",
+  "skein_task_queue",
+  "skein_task_log",
+  "skein_task_workers"
+] as const
+
 let used: Promise<string> | undefined
 
 /** A client of an empty database. A PostgreSQL database is emptied, which takes less time than a new one. */
@@ -80,7 +90,7 @@ export const fresh = (backend: Backend): Effect.Effect<Opened, unknown, Scope.Sc
     ? Effect.flatten(backend.database)
     : Effect.promise(() => used ??= server().then((server) => server.createDatabase())).pipe(
       Effect.flatMap(postgresAt),
-      Effect.tap(({ sql }) => sql`TRUNCATE skein_tasks, skein_task_questions, skein_task_counts`)
+      Effect.tap(({ sql }) => sql.unsafe(`TRUNCATE ${tables.join()}`))
     )
 
 /** Runs the same tests for these stores. Skips PostgreSQL if it cannot run, which fails with `CI`. */
@@ -118,9 +128,8 @@ export const task = (options: Partial<NewTask> = {}): NewTask => ({
   ...options
 })
 
-/** Inserts a task, and nothing else in its transaction. */
-export const insert = ({ store }: Opened, options: Partial<NewTask> = {}) =>
-  store.insert(task(options), () => Effect.void)
+/** Inserts a task for any worker. */
+export const insert = ({ store }: Opened, options: Partial<NewTask> = {}) => store.insert(task(options))
 
 /** A task that must exist. */
 export const stateOf = ({ store }: Opened, id: string): Effect.Effect<State, unknown> =>
@@ -133,6 +142,12 @@ export const question = (key: string, params: Record<string, unknown> | undefine
   key,
   method: "elicitation/create",
   params
+})
+
+/** An event of a log. */
+export const event = (seq: number, options: Partial<LogEntry> = {}): LogEntry => ({
+  ...{ seq, kind: "step", name: `step ${seq}`, attempt: 1, value: "{}", startedAt: seq, at: seq + 1 },
+  ...options
 })
 
 export interface Count {
