@@ -115,6 +115,7 @@ export const make = ({ database, signals, texts }: StoreContext) => {
 
   const claim: Store["claim"] = (worker, pools, limit) => {
     const count = pools?.length
+    if (count === 0) return noClaims
     let statement = claims.get(count)
     if (statement === undefined) claims.set(count, statement = claimOf(count))
     return Effect.flatMap(statement(...(pools ?? []).map(escape), limit, worker), (rows) => {

@@ -77,6 +77,7 @@ export const make = (
       answer: (id, key, given) => isId(id) ? all.answer(id, key, given) : Effect.succeed(false),
       settle: (ids) => all.settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
       expireWithin: (id, milliseconds) => isId(id) ? all.expireWithin(id, milliseconds) : Effect.succeed(Infinity),
+      remove: (ids) => all.remove(ids.filter(isId)),
       listen: (id, listener) => changes.listen(id, listener),
       listenForSignals: (listener) => signals.listen(listener),
       encrypt: (text, name) => texts.encrypt(text, associatedData.other(escape(name))),
