@@ -29,7 +29,7 @@ describe.skipIf(unavailable !== undefined && !required)("PostgreSQL, three worke
   it("orders during all kinds of incidents: every task ends, and has acted once", async () => {
     const seed = Math.floor(Math.random() * 2 ** 31)
     const all = mishaps.map(([, mishap]) => mishap)
-    const plan = { orders: 30, concurrency: 10, mishaps: all, most: all.length, pause: 300, later: true }
+    const plan = { orders: 30, concurrency: 10, mishaps: all, most: all.length, pause: 300 }
     const { problems, ...report } = await inTime("orders", () => chaos(fleet, { ...plan, random: randomFrom(seed) }))
     expect({ seed, problems }).toEqual({ seed, problems: [] })
     expect(report.mishaps).toBeGreaterThan(0)

@@ -124,6 +124,7 @@ export const check = (
       one("refund", effects("refund"))
       one("release", commits("release"))
     } else {
+      if (kind === "races") one("the winner of the race", effects("winner"))
       count.completed++
       expect(text.includes(`Order ${order} is on its way`), () => `${about}: it says ${text}`)
       const states = questions.filter(({ task }) => task === id).map(({ state }) => state)
@@ -135,6 +136,8 @@ export const check = (
   }
   expect(counted.live === 0, () => `${counted.live} are counted as live`)
   expect(counted.retained === tasks.length, () => `${counted.retained} are counted, and ${tasks.length} are there`)
-  const repeated = [...times].filter(([name, number]) => number > (keys.get(name)?.size ?? 0)).length
+  // Each run writes the winner of a race down.
+  const repeated =
+    [...times].filter(([name, number]) => !name.endsWith(" winner") && number > (keys.get(name)?.size ?? 0)).length
   return { ...count, repeated, problems }
 }

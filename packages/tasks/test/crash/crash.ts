@@ -29,11 +29,6 @@ export interface Plan {
   readonly seed: number
   /** The kill after which it is not killed again. */
   readonly kills: number
-  /**
-   * Whether the server sees a minute pass at the end: the sweeper checks tasks that have not changed for half a
-   * minute.
-   */
-  readonly later: boolean
 }
 
 export interface Report extends Summary {
@@ -47,11 +42,8 @@ export interface Report extends Summary {
   readonly longest: number
 }
 
-/**
- * Milliseconds in which the remaining tasks must end: the sweeper checks tasks that have not changed for half a
- * minute.
- */
-const patience = 120_000
+/** Milliseconds in which the remaining tasks must end. */
+const patience = 60_000
 
 /** Runs the orders. `staged` receives the description of the stage at which they are. */
 export const crash = async (plan: Plan, staged?: Clients.Staged): Promise<Report> => {
@@ -64,7 +56,7 @@ export const crash = async (plan: Plan, staged?: Clients.Staged): Promise<Report
 }
 
 const run = async (
-  { concurrency, kills: maxKills, later, life, orders, pace, seed }: Plan,
+  { concurrency, kills: maxKills, life, orders, pace, seed }: Plan,
   folder: string,
   staged: Clients.Staged | undefined
 ): Promise<Report> => {
@@ -79,10 +71,10 @@ const run = async (
   let slowest = 0
   let longest = 0
 
-  const spawn = (...more: ReadonlyArray<string>): Child => {
+  const spawn = (): Child => {
     lives++
     const args = ["--file", file, "--outside", outside, "--port", port, "--pace", String(pace)]
-    return new Child("server.ts", [...args, ...more])
+    return new Child("server.ts", args)
   }
 
   /** Waits until it listens. */
@@ -132,10 +124,6 @@ const run = async (
     }
     const ended = await Effect.runPromise(Fiber.await(customers))
     if (Exit.isFailure(ended)) throw new Error(`The clients failed: ${ended.cause}\n${server.err}`)
-    if (later) {
-      await server.kill("SIGKILL")
-      server = spawn("--later")
-    }
     problems.push(...await Effect.runPromise(settled(clients)))
     await Effect.runPromise(Scope.close(scope, Exit.void))
     const code = await server.kill("SIGTERM")

@@ -41,7 +41,7 @@ export const survive = async ({ commit, order, side }: Moment): Promise<Survival
     const end = await first.ended
     if (end === 0) return { died: undefined, problems: problems(file, outside, about) }
     if (end !== "SIGKILL") return { died: "", problems: [`${about}: ended with ${end}\n${first.err}`] }
-    const second = new Child("killedProcess.ts", [...args, "--later"])
+    const second = new Child("killedProcess.ts", args)
     const timer = setTimeout(() => void second.kill("SIGKILL"), patience)
     const code = await second.ended
     clearTimeout(timer)

@@ -14,7 +14,6 @@ import * as Stream from "effect/Stream"
 import { parseArgs } from "node:util"
 import { commits, dieAt } from "./commits.ts"
 import { describeFibersOnSignal } from "../../../../scripts/fibers.ts"
-import { passAMinute } from "./passTime.ts"
 import { asks, cancelled, kindOf, orders, tables } from "./orders.ts"
 import { inFile } from "./outsideLog.ts"
 
@@ -25,9 +24,7 @@ const { values } = parseArgs({
     order: { type: "string", default: "0" },
     // When it dies, and at which commit: a number, or a pattern of a statement.
     side: { type: "string" },
-    commit: { type: "string", default: "" },
-    // Lets a minute pass since its last run.
-    later: { type: "boolean", default: false }
+    commit: { type: "string", default: "" }
   }
 })
 const { file, outside } = values
@@ -35,7 +32,6 @@ const order = Number(values.order)
 const kind = kindOf(order)
 const owner = `customer ${order}`
 
-if (values.later) passAMinute(file)
 if (values.side === "before" || values.side === "after") {
   const commit = /^\d+$/.test(values.commit) ? Number(values.commit) : new RegExp(values.commit, "s")
   dieAt({ side: values.side, commit })
@@ -46,7 +42,7 @@ const Orders = McpServer.layer(
   Layer.unwrap(Effect.as(Effect.orDie(tables), orders({ outside: inFile(outside), pace: 1 }))),
   Tasks.layer()
 ).pipe(
-  Layer.provideMerge(SqliteTasks.layer({ filename: file, sweepInterval: "300 millis", pollInterval: "100 millis" }))
+  Layer.provideMerge(SqliteTasks.layer({ filename: file, pollInterval: "1 second" }))
 )
 
 const customer = Effect.gen(function*() {
@@ -79,7 +75,7 @@ const customer = Effect.gen(function*() {
       : engine.answer(id, question.key, { action: "accept", content: { right: true } })
   })
   // The execution may still have compensations to run.
-  while ((yield* sql`SELECT settled FROM skein_tasks WHERE id = ${id} AND settled = 1`).length === 0) {
+  while ((yield* sql`SELECT 1 FROM skein_task_queue WHERE task_id = ${id}`).length > 0) {
     yield* Effect.sleep("20 millis")
   }
 })

@@ -23,6 +23,7 @@ export const kinds = [
   "plain",
   "asks",
   "retries",
+  "races",
   "plain"
 ] as const
 
@@ -55,6 +56,27 @@ export interface Options {
   readonly pace: number
 }
 
+/** The names of steps may be long. */
+const padding = "x".repeat(300)
+
+/**
+ * Two steps that race: at equal times, or with up to 200 ms between them. The next runs after the sleep must have the
+ * same winner: each of them writes it down.
+ */
+const race = (order: number, task: string, { act }: Outside) => {
+  const branch = (name: string, jitter: number) =>
+    Step.run(
+      `${name} ${padding}`,
+      { success: Schema.String },
+      () => Effect.as(Effect.sleep(100 + (order % 4 === 0 ? 0 : Math.random() * jitter)), name)
+    )
+  return Effect.gen(function*() {
+    const winner = yield* Effect.raceFirst(branch("left", 200), branch("right", 200))
+    yield* act({ task, order, step: "winner", key: `${task} ${winner}` })
+    yield* Step.sleep(`rest ${padding}`, 5100)
+  })
+}
+
 const definition = Task.make("order", {
   input: { order: Schema.Int },
   pollInterval: "200 millis"
@@ -85,6 +107,7 @@ export const orders = ({ outside, pace }: Options) =>
       yield* within("reserve").pipe(Step.withCompensation(() => within("release")))
       yield* Task.setStatusMessage("Rests")
       yield* Step.sleep("rest", kind === "naps" ? 5100 : 50)
+      if (kind === "races") yield* race(order, task, outside)
       if (asks(kind)) {
         yield* Elicitation.accepted(Elicitation.form(`Is order ${order} right?`, { right: Schema.Boolean }))
       }

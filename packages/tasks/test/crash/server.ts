@@ -11,7 +11,6 @@ import * as Layer from "effect/Layer"
 import { parseArgs } from "node:util"
 import { describeFibersOnSignal } from "../../../../scripts/fibers.ts"
 import { census } from "./unfinishedTasks.ts"
-import { passAMinute } from "./passTime.ts"
 import { orders, tables } from "./orders.ts"
 import { inFile } from "./outsideLog.ts"
 
@@ -20,20 +19,16 @@ const { values } = parseArgs({
     file: { type: "string", default: ":memory:" },
     outside: { type: "string", default: "/dev/null" },
     port: { type: "string", default: "0" },
-    pace: { type: "string", default: "100" },
-    // Lets a minute pass since its last run.
-    later: { type: "boolean", default: false }
+    pace: { type: "string", default: "100" }
   }
 })
-
-if (values.later) passAMinute(values.file)
 
 const server = McpServer.layer(
   { name: "orders", version: "1.0.0" },
   Layer.unwrap(Effect.as(Effect.orDie(tables), orders({ outside: inFile(values.outside), pace: Number(values.pace) }))),
   census,
   Tasks.layer()
-).pipe(Layer.provide(SqliteTasks.layer({ filename: values.file, sweepInterval: "500 millis" })))
+).pipe(Layer.provide(SqliteTasks.layer({ filename: values.file })))
 
 describeFibersOnSignal()
 // It ends with its parent.

@@ -16,7 +16,7 @@ export const census = Tool.layer(
     Effect.gen(function*() {
       const sql = yield* SqlClient
       const live = yield* Effect.orDie(sql<{ readonly id: string; readonly status: string }>`
-        SELECT id, status FROM skein_tasks WHERE settled = 0 AND status NOT IN ('completed', 'failed')`)
+        SELECT id, status FROM skein_tasks WHERE id IN (SELECT task_id FROM skein_task_queue)`)
       return { live }
     })
 )

@@ -24,11 +24,11 @@ export class Caller {
     this.#scope = scope
   }
 
-  /** `answers`: it accepts all questions. `tasks`: it supports tasks. */
-  static async open(url: string, { answers = true, tasks = true } = {}): Promise<Caller> {
+  /** `answers`: it accepts all questions. `tasks`: it supports tasks. `legacy`: it has a session. */
+  static async open(url: string, { answers = true, legacy = false, tasks = true } = {}): Promise<Caller> {
     const scope = Scope.makeUnsafe()
     const made = Client.make(NodeHttp.transport({ url }), {
-      revisions: ["2026-07-28"],
+      revisions: [legacy ? "2025-11-25" : "2026-07-28"],
       tasks: tasks && { maxFailures: 1_000, minPollInterval: 50 }
     })
     const form = () => answers ? Effect.succeed(Elicitation.accept({ sure: true })) : Effect.never
@@ -37,6 +37,8 @@ export class Caller {
 
   async start(tool: "held", args: { readonly gates: ReadonlyArray<Gate> }): Promise<RemoteTask>
   async start(tool: "beats", args: { readonly every: number; readonly times: number }): Promise<RemoteTask>
+  async start(tool: "races", args: { readonly jitter: number }): Promise<RemoteTask>
+  async start(tool: "blocks", args: { readonly milliseconds: number }): Promise<RemoteTask>
   async start(tool: string, args: object): Promise<RemoteTask> {
     const started = await run(this.#client.startTask(tool, { ...args }))
     if (started._tag !== "RemoteTask") throw new Error(`${tool} is no task`)

@@ -18,6 +18,16 @@ export interface Options extends Omit<Given, "role" | "url" | "outside" | "port"
   readonly workers: number
 }
 
+/** A change of a row whose transaction is held when it commits. `when` is a condition on `NEW` and `OLD`. */
+export interface Held {
+  readonly table: string
+  readonly event: "INSERT" | "UPDATE" | "DELETE"
+  readonly when: string
+}
+
+/** The key of the advisory lock that held transactions wait for. */
+const holdKey = 1616
+
 /** The effects of each step of a task. */
 export type Traces = Readonly<Record<string, string>>
 
@@ -62,12 +72,27 @@ export class Fleet implements Staged {
     return this.#closing.signal
   }
 
-  async #spawn(role: Given["role"], port = 0): Promise<readonly [Child, { readonly url?: string }]> {
+  /** Milliseconds; `undefined`: the default. */
+  get lockExpiry(): number | undefined {
+    return this.#options.lockExpiry as number | undefined
+  }
+
+  #fork(role: Given["role"], port = 0): Child {
     const { workers: _, ...options } = this.#options
     const given: Given = { ...options, role, url: this.url, outside: this.outside.url, port }
     const child = new Child("postgres/process.ts", [JSON.stringify(given)])
     this.#all.add(child)
     void child.ended.then(() => this.#all.delete(child))
+    return child
+  }
+
+  /** Starts a process that does not belong to the fleet, and does not wait until it is ready. */
+  startProcess(role: Given["role"]): Child {
+    return this.#fork(role)
+  }
+
+  async #spawn(role: Given["role"], port = 0): Promise<readonly [Child, { readonly url?: string }]> {
+    const child = this.#fork(role, port)
     const ready = await child.message<{ readonly url?: string }>()
     if (ready === undefined) throw new Error(`A ${role} did not start: ${await child.ended}\n${child.err}`)
     return [child, ready]
@@ -133,6 +158,40 @@ export class Fleet implements Staged {
     return () => client.end()
   }
 
+  /** Holds the transactions that change such a row, when they commit. The returned function lets them continue. */
+  async hold({ event, table, when }: Held): Promise<() => Promise<void>> {
+    const client = new Client({ connectionString: this.url, ...timeLimits })
+    client.on("error", () => {})
+    await client.connect()
+    await client.query(`SELECT pg_advisory_lock(${holdKey})`)
+    await client.query(
+      `CREATE OR REPLACE FUNCTION skein_hold() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN PERFORM pg_advisory_xact_lock_shared(${holdKey}); RETURN NULL; END $$;
+       DROP TRIGGER IF EXISTS skein_hold ON ${table};
+       CREATE CONSTRAINT TRIGGER skein_hold AFTER ${event} ON ${table} DEFERRABLE INITIALLY DEFERRED
+       FOR EACH ROW WHEN (${when}) EXECUTE FUNCTION skein_hold()`
+    )
+    return async () => {
+      await client.query(`SELECT pg_advisory_unlock(${holdKey})`)
+      await client.query(`DROP TRIGGER IF EXISTS skein_hold ON ${table}`)
+      await client.end()
+    }
+  }
+
+  /** Waits until a process is held: its id, and that of its connection in the database. */
+  async stuckAtHold(what: string): Promise<{ readonly pid: number; readonly backend: number }> {
+    let found: { name: string; pid: number } | undefined
+    await this.eventually(`${what}: a held transaction`, async () => {
+      const rows = await this.query<{ name: string; pid: number }>(
+        `SELECT application_name AS name, pid FROM pg_stat_activity
+         WHERE application_name LIKE 'skein %' AND wait_event_type = 'Lock' AND wait_event = 'advisory'`
+      )
+      found = rows[0]
+      return found !== undefined
+    })
+    return { pid: Number(found!.name.slice("skein ".length)), backend: found!.pid }
+  }
+
   /** Polls until a condition holds. */
   async eventually(what: string, look: () => Promise<boolean>, patience = 30_000): Promise<void> {
     const end = performance.now() + patience
@@ -156,10 +215,10 @@ export class Fleet implements Staged {
 
   /** Waits until a task is settled. */
   settled(task: string, what: string): Promise<void> {
-    return this.eventually(`${what}: settled`, async () => {
-      const [row] = await this.query<{ settled: number }>("SELECT settled FROM skein_tasks WHERE id = $1", [task])
-      return row === undefined || Number(row.settled) === 1
-    })
+    return this.eventually(
+      `${what}: settled`,
+      async () => (await this.query("SELECT FROM skein_task_queue WHERE task_id = $1", [task])).length === 0
+    )
   }
 
   /** Records a problem if a condition does not hold. */
@@ -201,18 +260,16 @@ export class Fleet implements Staged {
       ],
       [
         "tasks that are not settled",
-        `SELECT id, tool, status, args, to_timestamp(updated_at / 1000.0) AS updated FROM skein_tasks WHERE settled = 0`
+        `SELECT id, tasks.tool, status, args, to_timestamp(updated_at / 1000.0) AS updated, state, worker, signals, runs,
+           attempts, to_timestamp(LEAST(wake_at, 1e13) / 1000.0) AS wakes
+         FROM skein_tasks AS tasks JOIN skein_task_queue ON task_id = id`
       ],
       [
-        "messages that are not processed",
-        `SELECT id, entity_type, entity_id, tag, kind, shard_id, deliver_at, last_read FROM cluster_messages
-         WHERE NOT processed ORDER BY entity_id, id`
+        "logs of these tasks",
+        `SELECT task_id, seq, kind, left(name, 40) AS name, attempt, to_timestamp(LEAST(at, 1e13) / 1000.0) AS at
+         FROM skein_task_log WHERE task_id IN (SELECT task_id FROM skein_task_queue) ORDER BY task_id, seq`
       ],
-      ["runners", "SELECT *, now() AS now FROM cluster_runners"],
-      [
-        "shard locks by connection",
-        "SELECT pid, count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted GROUP BY pid"
-      ]
+      ["workers", "SELECT *, extract(epoch FROM now()) * 1000 AS now FROM skein_task_workers"]
     ]
     for (const [title, sql] of tables) {
       const rows = await this.query(sql).catch((error: unknown) => [String(error)])

@@ -2,6 +2,7 @@
  * Handovers: tasks whose worker is shut down or killed while it compensates, questions that one front server has
  * asked and another receives the answer of, and calls whose front server is killed.
  */
+import { setTimeout as sleep } from "node:timers/promises"
 import { Caller, cancel, endOf } from "./caller.ts"
 import type { Fleet } from "./fleet.ts"
 import { whole } from "./zombies.ts"
@@ -97,4 +98,39 @@ export const waiting = async (fleet: Fleet): Promise<void> => {
   }
   await patient.close()
   await plain.close()
+}
+
+/**
+ * The front server is shut down while clients without tasks look at forms. The tasks are not undone: their questions
+ * stay open, and another client answers them.
+ */
+export const deploy = async (fleet: Fleet, legacy: boolean): Promise<void> => {
+  const what = `a deploy under ${legacy ? "a session" : "a waiting call"} with an open form`
+  const known = new Set((await fleet.query<{ id: string }>("SELECT id FROM skein_tasks")).map(({ id }) => id))
+  const caller = await Caller.open(fleet.serverUrl, { answers: false, tasks: false, legacy })
+  const called = caller.call("held", { gates: ["question"] }).then((end) => end, (error: unknown) => String(error))
+  let id = ""
+  const statusOf = async () => {
+    const rows = await fleet.query<{ id: string; status: string }>(
+      "SELECT id, status FROM skein_tasks WHERE tool = 'held'"
+    )
+    const row = rows.find(({ id }) => !known.has(id))
+    id = row?.id ?? ""
+    return row?.status
+  }
+  await fleet.eventually(`${what}: asked`, async () => await statusOf() === "input_required")
+  const begun = performance.now()
+  const code = await fleet.front!.kill("SIGTERM")
+  const took = performance.now() - begun
+  fleet.same(`${what}: the exit code of the server`, code === 130 || code === 143 ? "a signal" : code, "a signal")
+  if (took > 10_000) fleet.problems.push(`${what}: SIGTERM took ${Math.round(took)} ms`)
+  await fleet.openDoor()
+  await sleep(1000)
+  fleet.same(`${what}: the status of its task`, await statusOf(), "input_required")
+  const other = await Caller.open(fleet.serverUrl)
+  fleet.same(`${what}: its end for another client`, await other.take({ taskId: id }), "Let go")
+  fleet.same(`${what}: its traces`, await fleet.traces(id), whole)
+  await caller.close()
+  await called
+  await other.close()
 }

@@ -3,6 +3,7 @@
  * not.
  */
 import { setTimeout as sleep } from "node:timers/promises"
+import type { Child } from "../child.ts"
 import { Caller, endOf } from "./caller.ts"
 import type { Fleet } from "./fleet.ts"
 import type { Gate } from "./tools.ts"
@@ -44,4 +45,33 @@ export const outage = async (fleet: Fleet, down: "restart" | number): Promise<vo
   }
   clearInterval(opening)
   await caller.close()
+}
+
+/**
+ * The database is restarted while a process starts, at each of these milliseconds after its start. The process waits
+ * for the database, and does not end.
+ */
+export const starts = async (fleet: Fleet, role: "worker" | "front", moments: ReadonlyArray<number>): Promise<void> => {
+  for (const moment of moments) {
+    const what = `the database restarted ${moment} ms after the start of a ${role}`
+    fleet.describeStage = () => what
+    const child = fleet.startProcess(role)
+    await sleep(moment)
+    await fleet.postgres.restartImmediate()
+    const ready = await Promise.race([child.message<object>(), sleep(30_000, "never" as const, { ref: false })])
+    fleet.same(
+      `${what}: it has started`,
+      ready === undefined || ready === "never" ? await endOfProcess(child) : true,
+      true
+    )
+    await child.kill("SIGKILL")
+  }
+  const caller = await Caller.open(fleet.serverUrl)
+  fleet.same("after the restarts: a task", await endOf(await caller.start("held", { gates: [] })), "Let go")
+  await caller.close()
+}
+
+const endOfProcess = async (child: Child): Promise<string> => {
+  const end = await Promise.race([child.ended, sleep(100, "still running", { ref: false })])
+  return `${end}: ${child.err.slice(0, 600)}`
 }

@@ -13,7 +13,7 @@ import { scenes } from "./scenarios.ts"
 const lockExpiry = 2000
 
 /** The processes, with times that are shorter than by default. */
-export const short = { workers: 3, lockExpiry, sweepInterval: 1000, pace: 100 }
+export const short = { workers: 3, lockExpiry, pace: 100 }
 
 /** The incidents of the orders. */
 export const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
@@ -119,14 +119,14 @@ export const run = async (
     await group(short, async (parts) => {
       for (const { run, says } of scenes) {
         await parts.run(says, async (fleet) => {
-          await run(fleet)
-          return ""
+          const found = await run(fleet)
+          return typeof found === "string" ? found : ""
         })
       }
       for (const [what, mishap] of mishaps) {
         const plan = { orders: quick ? 20 : 60, concurrency: 20, mishaps: [mishap], most: quick ? 3 : 8, pause: 1500 }
         await parts.run(`orders: ${what}`, async (fleet) => {
-          const report = await chaos.chaos(fleet, { ...plan, random, later: true })
+          const report = await chaos.chaos(fleet, { ...plan, random })
           fleet.problems.push(...report.problems)
           return chaos.line(report)
         })

@@ -61,4 +61,54 @@ const beats = (outside: string) =>
       })
   )
 
-export const tools = (outside: string) => Layer.mergeAll(held(outside), beats(outside))
+/** The names of steps may be long. */
+const padding = "x".repeat(300)
+
+/**
+ * Two steps that race: at equal times, or with up to `jitter` milliseconds between them. Each run writes the winner
+ * down. The sleep is so long that the run is suspended.
+ */
+const races = (outside: string) =>
+  Task.layer(
+    Task.make("races", { input: { jitter: Schema.Int }, pollInterval: "1 second" }),
+    ({ jitter }) =>
+      Effect.gen(function*() {
+        const task = yield* Task.id
+        const { act } = world(outside)
+        const branch = (name: string) =>
+          Step.run(
+            `${name} ${padding}`,
+            { success: Schema.String },
+            () => Effect.as(Effect.sleep(200 + Math.random() * jitter), name)
+          )
+        const winner = yield* Effect.raceFirst(branch("left"), branch("right"))
+        yield* act({ task, order: -3, step: "winner", key: `${task} ${winner}` })
+        yield* Step.sleep(`rest ${padding}`, 5100)
+        yield* Step.run(`last ${padding}`, {}, (key) => act({ task, order: -3, step: "last", key }))
+        return winner
+      })
+  )
+
+/** Blocks the event loop in each of two steps. */
+const blocks = (outside: string) =>
+  Task.layer(
+    Task.make("blocks", { input: { milliseconds: Schema.Int }, pollInterval: "1 second" }),
+    ({ milliseconds }) =>
+      Effect.gen(function*() {
+        const task = yield* Task.id
+        const { act } = world(outside)
+        for (const step of ["first", "second"]) {
+          yield* Step.run(step, {}, (key) =>
+            Effect.andThen(
+              act({ task, order: -4, step, key }),
+              Effect.sync(() => {
+                const end = performance.now() + milliseconds
+                while (performance.now() < end);
+              })
+            ))
+        }
+        return "Unblocked"
+      })
+  )
+
+export const tools = (outside: string) => Layer.mergeAll(held(outside), beats(outside), races(outside), blocks(outside))

@@ -59,9 +59,9 @@ export const frozen = async (fleet: Fleet, wakes: boolean): Promise<number> => {
   const task = await caller.start("held", { gates: ["inside"] })
   const gate = `${task.id} inside`
   const old = await outside.until(() => outside.at(gate)[0], what)
-  const unlock = await fleet.lock("cluster_replies")
+  const unlock = await fleet.lock("skein_task_log")
   outside.open(gate)
-  await fleet.stuck(old, /^INSERT INTO "cluster_replies"/)
+  await fleet.stuck(old, /^\s*INSERT INTO skein_task_log/)
   process.kill(old, "SIGSTOP")
   const begun = performance.now()
   await unlock()
