@@ -39,8 +39,8 @@ const caller = {
 const tables = {
   skein_tasks: "id",
   skein_task_questions: "name",
-  cluster_messages: "message_id",
-  cluster_replies: "payload"
+  skein_task_queue: "state",
+  skein_task_log: "name"
 }
 
 /** The name of the part that asks. */
@@ -165,7 +165,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
     }
 
     const rows = (text: string) => Effect.orDie(process.sql.unsafe<Record<string, unknown>>(text))
-    const over = Effect.map(rows("SELECT settled FROM skein_tasks"), ([row]) => row?.["settled"] === 1)
+    const over = Effect.map(rows("SELECT 1 FROM skein_task_queue"), (rows) => rows.length === 0)
 
     /** Answers the remaining questions, and advances time as far as necessary. */
     let pause = 1

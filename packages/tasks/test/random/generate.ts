@@ -12,6 +12,8 @@ export type Part =
   | Ask
   /** A question against a sleep, or the other way around. */
   | { readonly _tag: "Race"; readonly ask: Ask; readonly seconds: number; readonly first: "ask" | "sleep" }
+  /** Two steps that race, and take these times: often the same. A sleep follows, in which the run is suspended. */
+  | { readonly _tag: "Tie"; readonly seconds: readonly [number, number]; readonly turns: readonly [number, number] }
   /** Sets the status message, and reports progress. */
   | { readonly _tag: "Say" }
   | { readonly _tag: "All"; readonly concurrency: number; readonly parts: ReadonlyArray<ReadonlyArray<Part>> }
@@ -90,7 +92,8 @@ const step: Arbitrary.Arbitrary<Step> = Arbitrary.map(
 )
 
 /** This often, in parts. */
-const leaves = ["Step", "Step", "Step", "Step", "Step", "Sleep", "Sleep", "Ask", "Ask", "Race", "Say", "Fail"] as const
+const steps = ["Step", "Step", "Step", "Step", "Step"] as const
+const leaves = [...steps, "Sleep", "Sleep", "Ask", "Ask", "Race", "Tie", "Tie", "Say", "Fail"] as const
 const nodes = [...leaves, "All", "All", "All", "Catch", "Catch"] as const
 
 const part = (depth: number): Arbitrary.Arbitrary<Part> => {
@@ -104,9 +107,11 @@ const part = (depth: number): Arbitrary.Arbitrary<Part> => {
       branches: Arbitrary.array(parts, { minLength: 1, maxLength: 3 }),
       seconds: pick(1, 4, 60, 900, 7200, 100_000),
       concurrency: pick(2, Infinity),
-      first: pick("ask", "sleep")
+      first: pick("ask", "sleep"),
+      ties: Arbitrary.all([pick(0, 1, 3), pick(0, 1, 3)]),
+      turns: Arbitrary.all([int(3), int(3)])
     }),
-    ({ _tag, ask, branches, concurrency, first, parts, seconds, step }): Part => {
+    ({ _tag, ask, branches, concurrency, first, parts, seconds, step, ties, turns }): Part => {
       switch (_tag) {
         case "Step":
           return step
@@ -116,6 +121,8 @@ const part = (depth: number): Arbitrary.Arbitrary<Part> => {
           return { _tag, seconds }
         case "Race":
           return { _tag, ask, seconds, first }
+        case "Tie":
+          return { _tag, seconds: ties, turns }
         case "All":
           return { _tag, concurrency, parts: branches }
         case "Catch":

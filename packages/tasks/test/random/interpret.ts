@@ -109,6 +109,23 @@ export const interpret = ({ end, parts }: generate.Program, life: Life, sql: Sql
           return part.first === "ask"
             ? Effect.raceFirst(ask(name, part.ask), sleep(name, part.seconds))
             : Effect.raceFirst(sleep(name, part.seconds), ask(name, part.ask))
+        case "Tie": {
+          const branch = (index: 0 | 1) =>
+            Step.run(`${name}/${index}`, { success: Schema.String }, () =>
+              Effect.gen(function*() {
+                yield* turns(part.turns[index])
+                yield* lasts(part.seconds[index])
+                yield* turns(part.turns[index])
+                return `${index}`
+              }))
+          return Effect.gen(function*() {
+            const winner = yield* Effect.raceFirst(branch(0), branch(1))
+            // Each run sees the same winner.
+            life.saw(`${name} won`, winner)
+            yield* sleep(`${name} after`, 6)
+            return `won by ${winner}`
+          })
+        }
         case "All": {
           const { concurrency, parts } = part
           const branches = parts.map((parts, index) => sequence(`${name}/${index}`, parts))

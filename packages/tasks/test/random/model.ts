@@ -54,6 +54,8 @@ export const model = ({ end, parts }: Program, gave: (name: string) => string | 
       }
       case "Sleep":
         return "slept"
+      case "Tie":
+        return gave(name) ?? "?"
       case "Ask":
       case "Race":
         asked.push(name)

@@ -20,7 +20,7 @@ import type { Program } from "./generate.ts"
 import { interpret } from "./interpret.ts"
 import { Life, type World } from "./world.ts"
 
-const options = { pollInterval: "4 minutes", sweepInterval: "1 minute", undoTimeout: "30 days" } as const
+const options = { pollInterval: "4 minutes", undoTimeout: "30 days" } as const
 
 /** A process that runs the tasks of a program. */
 export interface Process {
