@@ -91,6 +91,11 @@ export const check = (
     const kind = kindOf(order)
     const about = `order ${order} (${kind}, ${status}, ${id})`
     const effects = (step: string): number => keys.get(`${id} ${step}`)?.size ?? 0
+    const undoneAs = (reason: string, mayBeNone: boolean) => {
+      const reasons = [...keys.get(`${id} reason`) ?? []]
+      const right = reasons.length === 0 ? mayBeNone : reasons.every((key) => key === `${id} ${reason}`)
+      expect(right, () => `${about}: it is undone for the reasons ${reasons}`)
+    }
     const commits = (step: string): number => rows.get(`${id} ${step}`) ?? 0
     const one = (step: string, found: number) =>
       expect(found === 1, () => `${about}: the effect of ${step} is there ${found} times`)
@@ -109,6 +114,7 @@ export const check = (
       expect(commits("release") === commits("reserve"), () => `${about}: what was reserved is not released`)
       if (commits("reserve") > 0) one("refund", effects("refund"))
       expect(effects("refund") <= effects("charge"), () => `${about}: refunded, and never charged`)
+      undoneAs("cancelled", effects("refund") === 0)
       continue
     }
     expect(!stopped.has(id), () => `${about}: its cancellation was acknowledged`)
@@ -123,6 +129,7 @@ export const check = (
       expect(result?.["isError"] === true && text.includes("The parcel is lost"), () => `${about}: it says ${text}`)
       one("refund", effects("refund"))
       one("release", commits("release"))
+      undoneAs("failed", false)
     } else {
       if (kind === "races") one("the winner of the race", effects("winner"))
       count.completed++
@@ -136,8 +143,9 @@ export const check = (
   }
   expect(counted.live === 0, () => `${counted.live} are counted as live`)
   expect(counted.retained === tasks.length, () => `${counted.retained} are counted, and ${tasks.length} are there`)
-  // Each run writes the winner of a race down.
+  // Each run writes down the winner of a race, and the reason of its compensations.
   const repeated =
-    [...times].filter(([name, number]) => !name.endsWith(" winner") && number > (keys.get(name)?.size ?? 0)).length
+    [...times].filter(([name, number]) => !/ (?:winner|reason)$/.test(name) && number > (keys.get(name)?.size ?? 0))
+      .length
   return { ...count, repeated, problems }
 }

@@ -103,8 +103,13 @@ export const orders = ({ outside, pace }: Options) =>
           })))
 
       yield* Task.setStatusMessage("Pays")
-      yield* out("charge").pipe(Step.withCompensation(() => out("refund")))
-      yield* within("reserve").pipe(Step.withCompensation(() => within("release")))
+      const noteReason = (reason: string) => act("reason", `${task} ${reason}`)
+      yield* out("charge").pipe(
+        Step.withCompensation((_, reason) => Effect.andThen(noteReason(reason), out("refund")))
+      )
+      yield* within("reserve").pipe(
+        Step.withCompensation((_, reason) => Effect.andThen(noteReason(reason), within("release")))
+      )
       yield* Task.setStatusMessage("Rests")
       yield* Step.sleep("rest", kind === "naps" ? 5100 : 50)
       if (kind === "races") yield* race(order, task, outside)

@@ -18,10 +18,17 @@ export type Ended = string
 export class Caller {
   readonly #client: Client.Client
   readonly #scope: Scope.Closeable
+  readonly #forms: { count: number }
 
-  private constructor(client: Client.Client, scope: Scope.Closeable) {
+  private constructor(client: Client.Client, scope: Scope.Closeable, forms: { count: number }) {
     this.#client = client
     this.#scope = scope
+    this.#forms = forms
+  }
+
+  /** How many forms the client has received. */
+  get forms(): number {
+    return this.#forms.count
   }
 
   /** `answers`: it accepts all questions. `tasks`: it supports tasks. `legacy`: it has a session. */
@@ -31,8 +38,13 @@ export class Caller {
       revisions: [legacy ? "2025-11-25" : "2026-07-28"],
       tasks: tasks && { maxFailures: 1_000, minPollInterval: 50 }
     })
-    const form = () => answers ? Effect.succeed(Elicitation.accept({ sure: true })) : Effect.never
-    return new Caller(await run(Scope.provide(Effect.provide(made, Elicitation.layer({ form })), scope)), scope)
+    const forms = { count: 0 }
+    const form = () =>
+      Effect.suspend(() => {
+        forms.count++
+        return answers ? Effect.succeed(Elicitation.accept({ sure: true })) : Effect.never
+      })
+    return new Caller(await run(Scope.provide(Effect.provide(made, Elicitation.layer({ form })), scope)), scope, forms)
   }
 
   async start(tool: "held", args: { readonly gates: ReadonlyArray<Gate> }): Promise<RemoteTask>

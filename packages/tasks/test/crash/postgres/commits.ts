@@ -29,7 +29,7 @@ export interface Commit {
   readonly end: "Let go" | "TaskCancelled"
 }
 
-const undone: Traces = {
+export const undone: Traces = {
   outside: "one effect",
   "inside out": "one effect",
   inside: "committed once",
@@ -229,6 +229,7 @@ export const killedAt = async (
   fleet.same(`${what}: its end`, await ended, end)
   await fleet.settled(task.id, what)
   fleet.same(`${what}: its traces`, await fleet.traces(task.id), end === "Let go" ? whole : undone)
+  fleet.same(`${what}: its reasons`, fleet.reasons(task.id), end === "Let go" ? [] : ["cancelled"])
   await caller.close()
 }
 

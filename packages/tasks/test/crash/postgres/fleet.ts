@@ -232,6 +232,8 @@ export class Fleet implements Staged {
     const traces: Record<string, string> = {}
     const done = this.outside.done.filter((done) => done.task === task)
     for (const { step } of done) {
+      // Notes of a run, which each run makes again.
+      if (step === "reason" || step === "winner") continue
       const keys = new Set(done.filter((done) => done.step === step).map(({ key }) => key))
       traces[step] = keys.size === 1 ? "one effect" : `${keys.size} effects`
     }
@@ -241,6 +243,12 @@ export class Fleet implements Staged {
     )
     for (const { count, step } of rows) traces[step] = count === "1" ? "committed once" : `committed ${count} times`
     return traces
+  }
+
+  /** The reasons with which the compensations of a task have run. */
+  reasons(task: string): ReadonlyArray<string> {
+    const notes = this.outside.done.filter((done) => done.task === task && done.step === "reason")
+    return [...new Set(notes.map(({ key }) => key.slice(task.length + 1)))]
   }
 
   /** Describes the step at which a part of the run is. */

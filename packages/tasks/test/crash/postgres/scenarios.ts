@@ -5,6 +5,7 @@ import { commits, type Fate, killedAt, killedAtRegistration, killedAtSubmission,
 import type { Fleet } from "./fleet.ts"
 import { deploy, gently, questions, waiting, whileUndoing } from "./handovers.ts"
 import { outage, starts } from "./outages.ts"
+import { cancelledAfterFailure, cancelledBeforeFailure } from "./reasons.ts"
 import { blocked, ties } from "./replays.ts"
 import { frozen, severed, zombie } from "./zombies.ts"
 
@@ -83,6 +84,20 @@ export const scenes: ReadonlyArray<Scene> = [
     says: "SIGTERM to the front server under a session with an open form",
     short: true,
     run: (fleet) => deploy(fleet, true)
+  },
+  { says: "a task cancelled right before it fails", short: true, run: cancelledBeforeFailure },
+  {
+    says: "a task cancelled while it compensates its failure",
+    short: true,
+    run: (fleet) => cancelledAfterFailure(fleet)
+  },
+  {
+    says: "a task cancelled while it compensates its failure, and its worker shut down then",
+    run: (fleet) => cancelledAfterFailure(fleet, "SIGTERM")
+  },
+  {
+    says: "a task cancelled while it compensates its failure, and its worker killed then",
+    run: (fleet) => cancelledAfterFailure(fleet, "SIGKILL")
   },
   { says: "races at equal times", run: (fleet) => ties(fleet, 0, 100) },
   { says: "races with 200 ms of jitter", short: true, run: (fleet) => ties(fleet, 200, 40) },

@@ -4,6 +4,7 @@
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -11,9 +12,13 @@ import { SqlClient } from "effect/sql/SqlClient"
 import { world } from "./outsideServer.ts"
 
 /** Where a task can wait: in a step that acts outside, in a transactional step that has written, … */
-export type Gate = "outside" | "between" | "inside" | "question" | "sleep" | "end" | "undo"
+export type Gate = "outside" | "between" | "inside" | "question" | "sleep" | "end" | "undo" | "fail"
 
-/** Waits at the gates that it is given. */
+class Lost extends Data.TaggedError("Lost") {
+  override readonly message = "It was not let go"
+}
+
+/** Waits at the gates that it is given. With the gate `fail` it fails at its end. */
 const held = (outside: string) =>
   Task.layer(
     Task.make("held", { input: { gates: Schema.Array(Schema.String) }, pollInterval: "100 millis" }),
@@ -32,15 +37,22 @@ const held = (outside: string) =>
             () => Effect.andThen(Effect.orDie(sql`INSERT INTO ledger (task, step) VALUES (${task}, ${step})`), at(step))
           )
 
-        yield* out("outside", at("outside")).pipe(Step.withCompensation(() => out("inside out")))
+        const noteReason = (reason: string) => act({ task, order: -1, step: "reason", key: `${task} ${reason}` })
+
+        yield* out("outside", at("outside")).pipe(
+          Step.withCompensation((_, reason) => Effect.andThen(noteReason(reason), out("inside out")))
+        )
         yield* at("between")
-        yield* write("inside").pipe(Step.withCompensation(() => write("undo")))
+        yield* write("inside").pipe(
+          Step.withCompensation((_, reason) => Effect.andThen(noteReason(reason), write("undo")))
+        )
         if (gates.includes("question")) {
           yield* Elicitation.accepted(Elicitation.form("Go on?", { sure: Schema.Boolean }))
         }
         if (gates.includes("sleep")) yield* Step.sleep("sleep", "1 hour")
         yield* out("last")
         yield* at("end")
+        if (gates.includes("fail")) return yield* new Lost()
         return "Let go"
       })
   )
