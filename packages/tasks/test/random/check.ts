@@ -31,7 +31,7 @@ export const check = (program: Program, world: World, past: Past): ReadonlyArray
   const { acts, registered, seen, undone } = world
   const problems = [...world.problems]
   const expect = (right: boolean, problem: () => string): void => void (right || problems.push(problem()))
-  const { answers, asked, cancelled, expired, kills, ledger, state } = past
+  const { answers, asked, cancelled, cancelledFirst, expired, kills, ledger, state } = past
   const { asks, races, steps } = named(program)
   const rude = cancelled || expired
   const good = (name: string): boolean => (acts.get(name)?.good ?? 0) > 0
@@ -63,6 +63,14 @@ export const check = (program: Program, world: World, past: Past): ReadonlyArray
     expect(
       !gave.startsWith("answer") && gave !== "decline" || gave === answered,
       () => `${name} gave ${gave}, and was answered ${answered}`
+    )
+  }
+
+  if (!rude) expect(world.reasons.every((reason) => reason === "failed"), () => `It is undone as ${world.reasons}`)
+  if (cancelledFirst) {
+    expect(
+      world.reasons.every((reason) => reason === "cancelled"),
+      () => `It was cancelled, and is undone as ${world.reasons}`
     )
   }
 

@@ -17,6 +17,8 @@ export interface Past {
   /** The last state that was read. */
   readonly state: State
   readonly cancelled: boolean
+  /** It was cancelled before its compensations began. */
+  readonly cancelledFirst: boolean
   /** It expired before it was seen to end. */
   readonly expired: boolean
   /** The answers to the questions. */
@@ -61,6 +63,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
     const closed = new Set<string>()
     let last: State | undefined
     let cancelled = false
+    let cancelledFirst = false
     let kills = 0
     let stops = 0
 
@@ -155,6 +158,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
             if (yield* process.engine.cancel(id)) {
               if (last !== undefined && isFinal(last)) problem(`It was ${last.status}, and is cancelled`)
               cancelled = true
+              cancelledFirst = world.reasons.length === 0
             }
         }
       })
@@ -220,6 +224,7 @@ export const drive = (program: Program, history: ReadonlyArray<Event>, world: Wo
     return {
       state: last,
       cancelled,
+      cancelledFirst,
       expired,
       answers,
       kills,

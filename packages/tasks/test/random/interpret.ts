@@ -41,8 +41,9 @@ export const interpret = ({ end, parts }: generate.Program, life: Life, sql: Sql
         return well
       })
 
-    const undo = (name: string, step: generate.Step) =>
+    const undo = (name: string, step: generate.Step, reason: string) =>
       Effect.gen(function*() {
+        life.beginsToUndo(reason)
         if (step.undoing === "slow") yield* Step.sleep(`breath ${name}`, 7000)
         yield* Step.run(`undo ${name}`, { transactional: step.transactional }, (key) =>
           Effect.suspend(() => {
@@ -67,9 +68,9 @@ export const interpret = ({ end, parts }: generate.Program, life: Life, sql: Sql
       )
       const registered = Effect.sync(() => life.registers(name))
       const value = part.undo === "after"
-        ? Effect.tap(executed.pipe(Step.withCompensation(() => undo(name, part))), () => registered)
+        ? Effect.tap(executed.pipe(Step.withCompensation((_, reason) => undo(name, part, reason))), () => registered)
         : part.undo === "before"
-        ? Effect.andThen(Effect.andThen(Step.compensate(() => undo(name, part)), registered), executed)
+        ? Effect.andThen(Effect.andThen(Step.compensate((reason) => undo(name, part, reason)), registered), executed)
         : executed
       return Effect.map(value, (value) => {
         life.saw(name, value)

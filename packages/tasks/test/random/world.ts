@@ -24,6 +24,8 @@ export class World {
   /** The compensations that were added, and those that ran, each in the order of their first time. */
   readonly registered = new Set<string>()
   readonly undone: Array<string> = []
+  /** The reasons with which compensations began, in order. */
+  readonly reasons: Array<string> = []
   readonly problems: Array<string> = []
 
   act(name: string): Act {
@@ -95,6 +97,10 @@ export class Life {
 
   registers(name: string): void {
     if (!this.dead) this.world.registered.add(name)
+  }
+
+  beginsToUndo(reason: string): void {
+    if (!this.dead) this.world.reasons.push(reason)
   }
 
   undoes(name: string): void {
