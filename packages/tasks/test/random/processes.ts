@@ -5,6 +5,7 @@
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -78,11 +79,11 @@ export const processes = (program: Program, world: World): Effect.Effect<Process
       })
 
     const kill = (process: Process) =>
-      Effect.suspend(() => {
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const before = file()
         number++
         for (const part of ["", "-wal"]) if (existsSync(before + part)) copyFileSync(before + part, file() + part)
-        process.life.die()
+        process.life.die(now)
         return stop(process)
       })
 

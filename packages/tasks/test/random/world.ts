@@ -45,9 +45,10 @@ export class Life {
     this.world = world
   }
 
-  /** Kills it. */
-  die(): void {
+  /** Kills it. A failure of this moment may not be recorded yet: then the attempt runs again, without a pause. */
+  die(now: number): void {
     this.dead = true
+    for (const act of this.world.acts.values()) if (act.failed === now) act.failed = -Infinity
     this.died.openUnsafe()
   }
 
