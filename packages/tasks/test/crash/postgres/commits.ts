@@ -25,7 +25,7 @@ export interface Commit {
   /** Brings the task to the commit, once it is held. */
   readonly reach?: (fleet: Fleet, task: RemoteTask) => Promise<void>
   /** Continues after the kill. */
-  readonly then?: (fleet: Fleet, task: RemoteTask) => Promise<void>
+  readonly afterwards?: (fleet: Fleet, task: RemoteTask) => Promise<void>
   readonly end: "Let go" | "TaskCancelled"
 }
 
@@ -93,7 +93,7 @@ export const commits: ReadonlyArray<Commit> = [
     }),
     gates: ["outside", "sleep"],
     reach: openGate("outside"),
-    then: cancelling,
+    afterwards: cancelling,
     end: "TaskCancelled"
   },
   {
@@ -111,7 +111,7 @@ export const commits: ReadonlyArray<Commit> = [
     held: queue("NEW.state = 1"),
     gates: ["outside", "sleep"],
     reach: openGate("outside"),
-    then: cancelling,
+    afterwards: cancelling,
     end: "TaskCancelled"
   },
   {
@@ -142,7 +142,7 @@ export const commits: ReadonlyArray<Commit> = [
       void cancel(task).catch(() => {})
       return Promise.resolve()
     },
-    then: cancelling,
+    afterwards: cancelling,
     end: "TaskCancelled"
   },
   {
@@ -187,7 +187,7 @@ export const commits: ReadonlyArray<Commit> = [
       const pid = await fleet.outside.until(() => fleet.outside.at(gate)[0], "at its gate")
       fleet.workerOf(pid).process.kill("SIGTERM")
     },
-    then: openGate("between"),
+    afterwards: openGate("between"),
     end: "Let go"
   }
 ]
@@ -205,7 +205,7 @@ const killAt = async (fleet: Fleet, what: string, fate: Fate, role: Commit["role
 /** Kills a process at a commit of a task, and checks that the task ends, and has acted once. */
 export const killedAt = async (
   fleet: Fleet,
-  { answers = false, end, gates, held, reach, role, says, then }: Commit,
+  { afterwards, answers = false, end, gates, held, reach, role, says }: Commit,
   fate: Fate
 ): Promise<void> => {
   const what = `killed at ${says}, ${fate}`
@@ -225,7 +225,7 @@ export const killedAt = async (
     await release()
   }
   await (role === "front" ? fleet.openDoor() : fleet.join())
-  await then?.(fleet, task)
+  await afterwards?.(fleet, task)
   fleet.same(`${what}: its end`, await ended, end)
   await fleet.settled(task.id, what)
   fleet.same(`${what}: its traces`, await fleet.traces(task.id), end === "Let go" ? whole : undone)
