@@ -16,7 +16,7 @@ export const ties = async (fleet: Fleet, jitter: number, count: number): Promise
     const own = fleet.outside.done.filter((done) => done.task === task.id)
     const winners = own.filter(({ step }) => step === "winner").map(({ key }) => key.slice(task.id.length + 1))
     if (ends[index] === "left") left++
-    fleet.same(`${what}: the winners of ${task.id}, and its end`, [...new Set([...winners, ends[index]])].length, 1)
+    fleet.same(`${what}: the winners of ${task.id}, and its end`, new Set([...winners, ends[index]]).size, 1)
     if (winners.length < 2) fleet.problems.push(`${what}: ${task.id} was not replayed`)
     fleet.same(`${what}: the effects of its last step`, (await fleet.traces(task.id))["last"], "one effect")
   }
