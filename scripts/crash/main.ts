@@ -4,8 +4,8 @@
  * earlier run; `--quick` runs a small part of it.
  *
  * SQLite: the server is killed at random moments, and before every commit to its database. PostgreSQL: workers, front
- * servers and the database are killed, stopped and terminated, at random and at chosen moments, while workers join and
- * leave. It also measures how long tasks pause meanwhile.
+ * servers and the database are killed, stopped and terminated, at random, at each commit of the engine and at other
+ * chosen moments, while workers join and leave. It also measures how long tasks pause meanwhile.
  *
  * Each part has a deadline, five minutes after its start. A part that misses it fails with the state of its tasks, of
  * the database and of the processes, and ends the run on its store.
