@@ -3,27 +3,12 @@
  */
 import type { TaskStatus } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
-import type { Statistics, TaskFilter, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
-import type { ListPosition, State } from "../../TaskState.ts"
-import type { TaskError } from "../../TaskError.ts"
+import type { Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
 import { currentMillis, maxTime, type Parameter, type Row } from "./database.ts"
 import { queued } from "./queue.ts"
 import { listColumns, ownerToRow, type StoreContext, toListed } from "./rows.ts"
+import type { AdminStore } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
-
-/** The operations for operators. */
-export interface AdminStore {
-  readonly list: (
-    filter: TaskFilter,
-    after: ListPosition | undefined,
-    limit: number
-  ) => Effect.Effect<ReadonlyArray<{ readonly state: State; readonly place: TaskPlace }>, TaskError>
-  readonly find: (
-    id: string
-  ) => Effect.Effect<{ readonly state: State; readonly place: TaskPlace } | undefined, TaskError>
-  readonly statistics: Effect.Effect<Statistics, TaskError>
-  readonly workers: Effect.Effect<ReadonlyArray<WorkerState>, TaskError>
-}
 
 const number = (row: Row, column: string): number => Number(row[column])
 

@@ -7,9 +7,9 @@ import type { Progress } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { Statistics, TaskFilter, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { ListPosition, NewTask, Outcome, Owner, Question, State } from "../../TaskState.ts"
-import type { AdminStore } from "./admin.ts"
 import type { SignalListener } from "./runSignals.ts"
 
 /** A task as a worker needs it. */
@@ -81,6 +81,20 @@ export interface ClosedQuestion {
   readonly key: string
   /** `undefined`: it was withdrawn at the end of its timeout. */
   readonly answer: JsonObject | Lost | undefined
+}
+
+/** What an operator reads. */
+export interface AdminStore {
+  readonly list: (
+    filter: TaskFilter,
+    after: ListPosition | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<{ readonly state: State; readonly place: TaskPlace }>, TaskError>
+  readonly find: (
+    id: string
+  ) => Effect.Effect<{ readonly state: State; readonly place: TaskPlace } | undefined, TaskError>
+  readonly statistics: Effect.Effect<Statistics, TaskError>
+  readonly workers: Effect.Effect<ReadonlyArray<WorkerState>, TaskError>
 }
 
 /**
