@@ -323,10 +323,11 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
         })
         const ended = Effect.flatMap(execution, ({ failed, text }) =>
           Effect.map(Clock.currentTimeMillis, (at) => ({ failed, event: { ...event, value: text, startedAt, at } })))
+        // The next event waits until the handler has observed this one, which may take a decryption.
         return transactional
-          ? observations.inTurn(restore, this.#transact(event, ended))
+          ? observations.inTurn(restore, Effect.flatMap(this.#transact(event, ended), decode))
           : Effect.flatMap(ended, ({ event }) =>
-            Effect.as(observations.inTurn(restore, this.#store(event)), event.value))
+            observations.inTurn(restore, Effect.andThen(this.#store(event), decode(event.value))))
       })
     )
     const counted = Effect.suspend(() => {
@@ -338,12 +339,12 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       Effect.suspend(() => this.#startsNothing ? this.interruptSelf : counted)
     )
     const leased = Effect.suspend(() => engine.holdsLease() ? counted : renewed)
-    return Effect.flatMap(observations.busy(leased), (text) => {
+    return Effect.flatMap(observations.busy(leased), (value) => {
       if (this.ending === "released" && !this.isBusy) {
         this.end("released")
         return this.interruptSelf
       }
-      return this.ending === "lost" ? this.interruptSelf : decode(text)
+      return this.ending === "lost" ? this.interruptSelf : Effect.succeed(value)
     })
   }
 
