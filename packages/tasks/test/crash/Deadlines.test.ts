@@ -4,6 +4,7 @@ import { DeadlineError } from "../../../../scripts/deadline.ts"
 import { required, unavailable } from "../../../sql/test/postgres.ts"
 import { Caller } from "./postgres/caller.ts"
 import { Parts, short } from "./postgres/run.ts"
+import { watchForStandstill } from "./postgres/standstill.ts"
 
 describe.skipIf(unavailable !== undefined && !required)("a part of the run on PostgreSQL", () => {
   it("fails at its deadline with the state of its tasks and processes, which end", { timeout: 180_000 }, async () => {
@@ -31,6 +32,29 @@ describe.skipIf(unavailable !== undefined && !required)("a part of the run on Po
     // The line at which the task waits in its handler.
     expect(problem).toMatch(/packages\/tasks\/test\/crash\/postgres\/tools\.ts:\d+/)
     await parts.close()
+  })
+
+  it("reports a task that no worker claims, and no task that a worker runs", { timeout: 180_000 }, async () => {
+    const parts = new Parts({ ...short, workers: 1 }, () => {})
+    const problems: Array<string> = []
+    await parts.run("a standstill", async (fleet) => {
+      const caller = await Caller.open(fleet.serverUrl)
+      await caller.start("held", { gates: ["outside"] })
+      await fleet.outside.until(() => fleet.outside.gates.length === 1, "at its gate")
+      await fleet.query(
+        "INSERT INTO skein_task_queue (task_id, pool, tool, state, wake_at) VALUES ('lonely', 'none', 'held', 0, 0)"
+      )
+      const watched = watchForStandstill(fleet, 1000)
+      await new Promise((resolve) => setTimeout(resolve, 3000))
+      problems.push(...await watched.stop())
+      await caller.close()
+      return ""
+    })
+    await parts.close()
+    expect(parts.problems).toEqual([])
+    expect(problems).toEqual([
+      expect.stringMatching(/^a task stood still for \d+ s: lonely: nobody claims it \(run 0\)$/)
+    ])
   })
 
   it("has new processes after a part that has failed", { timeout: 180_000 }, async () => {

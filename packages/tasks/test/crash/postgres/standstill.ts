@@ -6,10 +6,16 @@ import { setTimeout as sleep } from "node:timers/promises"
 import type { Fleet } from "./fleet.ts"
 
 /** Milliseconds: an outage, the lease of a worker and several polls take less. */
-const longest = 12_000
+const longestPause = 12_000
 
-/** Looks twice a second, until `stop`, which returns the problems. */
-export const watchForStandstill = (fleet: Fleet): { readonly stop: () => Promise<ReadonlyArray<string>> } => {
+/**
+ * Looks twice a second, until `stop`, which returns the problems: tasks that have stood still for longer than `longest`
+ * milliseconds.
+ */
+export const watchForStandstill = (
+  fleet: Pick<Fleet, "query">,
+  longest = longestPause
+): { readonly stop: () => Promise<ReadonlyArray<string>> } => {
   const since = new Map<string, number>()
   const problems = new Map<string, string>()
   let isStopped = false
