@@ -38,16 +38,16 @@ each(all, (backend) => {
       expect((yield* opened.store.load(id))?.caller).toStrictEqual(caller)
     }))
 
-  it.effect("rolls an insert back when its transaction fails", () =>
+  it.effect("rolls an insert back with the transaction of its caller", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { sql, store } = opened
       let id = ""
       for (const worker of [undefined, "w1"]) {
-        const inserting = store.insert(task(), worker, (state) => {
+        const inserting = sql.withTransaction(store.insert(task(), worker, (state) => {
           id = state.id
           return Effect.andThen(Effect.orDie(sql`CREATE TABLE half (id INTEGER)`), Effect.die("no"))
-        })
+        }))
         expect(Cause.squash(yield* Effect.flip(Effect.sandbox(inserting)))).toBe("no")
         expect(yield* store.get(id)).toBeUndefined()
         expect(yield* counters(opened)).toEqual({ kept: [], counted: [] })

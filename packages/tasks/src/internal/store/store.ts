@@ -104,8 +104,8 @@ export interface AdminStore {
  */
 export class TaskStore extends Context.Service<TaskStore, {
   /**
-   * Counts, inserts and queues a task, in one transaction with `then`: for any worker, or as claimed by `worker`. Fails
-   * with `LimitExceeded` without a change.
+   * Counts, inserts and queues a task, all or nothing: for any worker, or as claimed by `worker`. Fails with
+   * `LimitExceeded` without a change. `then` follows, in the transaction of the caller if there is one.
    */
   readonly insert: (
     task: NewTask,
