@@ -49,11 +49,12 @@ export interface ListedTask {
   readonly place: TaskPlace
 }
 
-/** An event that the handler of a task has observed, or a timer that it has set. */
+/** An event that the handler of a task has observed, a timer that it has set, or the beginning of its compensations. */
 export interface LoggedEvent {
   /** Its position in the log, from 1. */
   readonly seq: number
-  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout"
+  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo"
+  /** The name of a step, a sleep or a question; the reason of compensations. */
   readonly name: string
   /** The number of the attempt of a step, from 1. */
   readonly attempt: number

@@ -4,10 +4,12 @@ import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as References from "effect/References"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import { expect } from "vitest"
 import { ask, durable, ended, get, pass, plain, settled, submit, textOf, until, work } from "./kit.ts"
@@ -224,3 +226,35 @@ for (
       expect(log).toEqual(["begins", "ends"])
     }).pipe(memory))
 }
+
+it.effect("a task that is cancelled while it compensates its failure keeps that reason, also on another worker", () =>
+  Effect.gen(function*() {
+    const log: Array<string> = []
+    const undo = (name: string, execute: Effect.Effect<void>) =>
+      Step.compensate((why) =>
+        Effect.andThen(Effect.sync(() => void log.push(`${name}: ${why}`)), Step.run(name, {}, () => execute))
+      )
+    const tools = {
+      fails: durable(() =>
+        Effect.gen(function*() {
+          yield* undo("last", Effect.void)
+          yield* undo("first", Effect.sleep("1 second"))
+          return yield* Effect.fail({ message: "over" })
+        })
+      )
+    }
+    const worker = yield* Scope.make()
+    yield* Scope.provide(work(tools), worker)
+    const { id } = yield* submit("fails")
+    yield* settled
+    expect(log).toEqual(["first: failed"])
+    expect(yield* cancel(id)).toBe(true)
+    // The step of the first compensation ends, and the worker stops before the last one.
+    yield* Effect.forkChild(Scope.close(worker, Exit.void))
+    yield* settled
+    yield* pass(3)
+    yield* work(tools)
+    yield* pass(5)
+    expect(log).toEqual(["first: failed", "first: failed", "last: failed"])
+    expect((yield* get(id))?.status).toBe("cancelled")
+  }).pipe(memory))

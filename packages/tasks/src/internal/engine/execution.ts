@@ -196,8 +196,9 @@ const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome):
     const { engine, log, task } = run
     const { store } = engine
     if (hasFailed(outcome) && run.compensations.length > 0 && run.undoReason === undefined) {
-      // A cancellation that came before the failure is the reason.
-      if ((yield* awaitStore(store.readSignals(task.id)))?.isCancelled !== false) return yield* afterEnd(run, handler)
+      // A cancellation that came before the failure is the reason, unless an earlier run has begun to compensate.
+      const signals = log.undoReason === undefined ? yield* awaitStore(store.readSignals(task.id)) : undefined
+      if (signals?.isCancelled === true) return yield* afterEnd(run, handler)
       run.ending = undefined
       const undone = yield* run.supervise(undoAll(run, "failed"))
       if (Exit.isFailure(undone)) return nextOf(run)
@@ -260,16 +261,23 @@ const collect = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Next
 const callHandler = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Outcome> =>
   Effect.suspend(() => handler.run(makeTaskRequest(run, makeCurrentTask(run))))
 
-/** Runs the compensations, the last one first. A failed compensation is logged, and the others run. */
+/**
+ * Runs the compensations, the last one first. A failed compensation is logged, and the others run. The reason of the
+ * first run that compensates is that of all: a task may be cancelled while it compensates because it has failed.
+ */
 const undoAll = (run: Run, reason: UndoReason): Effect.Effect<void> =>
-  Effect.suspend(() => {
+  run.compensations.length === 0 ? Effect.void : Effect.flatMap(run.beginUndo(reason), (reason) => {
     run.undoReason = reason
-    return Effect.forEach(run.compensations.toReversed(), (compensation) =>
-      Effect.catchCause(Effect.asVoid(compensation(reason)), (cause) =>
-        // The next run continues with a compensation that was interrupted from outside.
-        Cause.hasInterruptsOnly(cause) && run.isEnding
-          ? Effect.interrupt
-          : Effect.logError(`task ${run.task.tool}: a compensation failed`, cause)), { discard: true })
+    return Effect.forEach(
+      run.compensations.toReversed(),
+      (compensation) =>
+        Effect.catchCause(Effect.asVoid(compensation(reason)), (cause) =>
+          // The next run continues with a compensation that was interrupted from outside.
+          Cause.hasInterruptsOnly(cause) && run.isEnding
+            ? Effect.interrupt
+            : Effect.logError(`task ${run.task.tool}: a compensation failed`, cause)),
+      { discard: true }
+    )
   })
 
 const hasFailed = (outcome: Outcome): boolean => outcome._tag === "Error" || isErrorResult(outcome)

@@ -250,6 +250,14 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     )
   }
 
+  /** Stores why the run compensates. Returns the reason of an earlier run, if there is one. */
+  beginUndo(reason: UndoReason): Effect.Effect<UndoReason> {
+    const known = this.log.undoReason
+    return known === undefined
+      ? Effect.as(Effect.uninterruptible(this.append({ kind: "undo", name: reason, attempt: 1 })), reason)
+      : Effect.succeed(known)
+  }
+
   /** Stores that a timer was set, which ends `at`. */
   setTimer(event: EventKey, at: number): Effect.Effect<void> {
     return Effect.uninterruptibleMask((restore) =>

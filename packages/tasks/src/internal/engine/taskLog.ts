@@ -5,6 +5,7 @@
  * A later run must observe the same events in the same order. Otherwise a branch could get ahead of another one that it
  * came after, and win a race or interrupt the others by its failure.
  */
+import type { UndoReason } from "../../CurrentTask.ts"
 import type { LogEntry } from "../store/store.ts"
 
 /** What identifies an event in a log. */
@@ -25,8 +26,8 @@ export class TaskLog {
   constructor(entries: Iterable<LogEntry>) {
     for (const entry of entries) {
       this.add(entry)
-      // The handler does not observe that a timer is set.
-      if (entry.kind !== "timer") this.#pending.set(textOf(entry), entry.seq)
+      // The handler does not observe that a timer is set, and that it compensates.
+      if (entry.kind !== "timer" && entry.kind !== "undo") this.#pending.set(textOf(entry), entry.seq)
     }
     this.isReplay = this.#pending.size > 0
   }
@@ -45,6 +46,12 @@ export class TaskLog {
   add(entry: LogEntry): void {
     this.#entries.set(textOf(entry), entry)
     this.#nextSeq = entry.seq + 1
+  }
+
+  /** Why earlier runs have begun to compensate. */
+  get undoReason(): UndoReason | undefined {
+    for (const { kind, name } of this.#entries.values()) if (kind === "undo") return name as UndoReason
+    return undefined
   }
 
   find(key: EventKey): LogEntry | undefined {

@@ -51,8 +51,9 @@ export interface LogEntry {
    * - `fired`: a sleep or a pause is over.
    * - `answer`: a question was answered; its row has the answer.
    * - `timeout`: a question was withdrawn at the end of its timeout.
+   * - `undo`: the compensations begin; `name` is the reason, which does not change later.
    */
-  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout"
+  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo"
   readonly name: string
   /** The number of the attempt of a step, from 1; 1 for other events. */
   readonly attempt: number
