@@ -180,8 +180,9 @@ type Part = keyof typeof parts
 
 const usage = `usage: npm run bench -- tasks-costs [--quick] [--only=${
   Object.keys(parts).join("|")
-}] [--sleepers=number,…] [--source]`
+}] [--sleepers=number,…] [--minutes=number] [--source]`
 
+/** Positive numbers in ascending order. */
 const numbersOf = (text: string): ReadonlyArray<number> => {
   const numbers = text.split(",").map(Number)
   if (!numbers.every((number) => Number.isSafeInteger(number) && number > 0)) throw new Error(`${text}\n${usage}`)
@@ -191,20 +192,21 @@ const numbersOf = (text: string): ReadonlyArray<number> => {
 /** Runs the benchmark and prints its tables. */
 export const main = async (args: ReadonlyArray<string>): Promise<void> => {
   const basis = args.includes("--quick") ? quick : thorough
-  let { sleepers } = basis
+  let { creationTime, sleepers } = basis
   let chosen = Object.keys(parts) as ReadonlyArray<Part>
   let source = unbuiltPackages().length > 0
   for (const arg of args) {
     const value = arg.slice(arg.indexOf("=") + 1)
     if (arg === "--source") source = true
     else if (arg.startsWith("--sleepers=")) sleepers = numbersOf(value)
+    else if (arg.startsWith("--minutes=")) creationTime = numbersOf(value)[0]! * 60_000
     else if (arg.startsWith("--only=") && Object.hasOwn(parts, value)) chosen = [value as Part]
     else if (arg !== "--quick") throw new Error(`${arg}: not an option\n${usage}`)
   }
   await prepare(source)
   console.log(`${describe()} · npm run bench -- ${["tasks-costs", ...args].join(" ")}\n`)
   if (source) console.log("Skein runs from its sources, not from its built packages.\n")
-  const plan = { ...basis, sleepers }
+  const plan = { ...basis, sleepers, creationTime }
   const databases = new Databases()
   try {
     for (const part of chosen) console.log(`${render(await parts[part](databases, plan), "")}\n`)
