@@ -7,10 +7,12 @@ import { confidence, spread } from "../lib/statistics.ts"
 import { Counters, hotUpdates, perTask } from "./counters.ts"
 import type { Databases } from "./databases.ts"
 import { type PeerName, Program } from "./processes.ts"
-import { costOf, inFlight, rateOf, type Sample, sample, type Setup, titles } from "./rates.ts"
+import { costOf, rateOf, type Sample, sample, type Setup, titles } from "./rates.ts"
 import type { Burst, Store } from "./commands.ts"
 
 export interface Plan {
+  /** The numbers of tasks in flight. With few of them the statements of different tasks are not joined. */
+  readonly inFlight: ReadonlyArray<number>
   /** The number of rounds, and the duration of a slice in milliseconds. Each round has a slice of each library. */
   readonly rounds: number
   readonly millis: number
@@ -45,19 +47,24 @@ const start = async (databases: Databases, { peer, store, ...rest }: (typeof lib
   return { ...rest, store, at, driver: () => program, all: [program], database }
 }
 
-const burst = (library: Library, tool: StepTool, millis: number): Promise<Burst> =>
+const burst = (library: Library, inFlight: number, tool: StepTool, millis: number): Promise<Burst> =>
   library.driver("engine").burst({ through: "engine", tool, inFlight, millis })
 
 const databaseCost = ({ database, tasks }: Sample): number => database / tasks
 const totalCost = (sample: Sample): number => costOf(sample) + databaseCost(sample)
 
-const compareCosts = async (all: ReadonlyArray<Library>, tool: StepTool, plan: Plan): Promise<Measure> => {
+const compareCosts = async (
+  all: ReadonlyArray<Library>,
+  inFlight: number,
+  tool: StepTool,
+  plan: Plan
+): Promise<Measure> => {
   const samples = all.map((): Array<Sample> => [])
-  for (const library of all) await burst(library, tool, plan.warmUp)
+  for (const library of all) await burst(library, inFlight, tool, plan.warmUp)
   for (let round = 0; round < plan.rounds; round++) {
     // Each library follows each other one equally often.
     const order = round % 2 === 0 ? [...all.keys()] : [...all.keys()].toReversed()
-    for (const index of order) samples[index]!.push(await sample(all[index]!, "engine", tool, plan.millis))
+    for (const index of order) samples[index]!.push(await sample(all[index]!, "engine", tool, plan.millis, inFlight))
   }
   const base = samples[0]!
   const against = (own: ReadonlyArray<Sample>, of: (sample: Sample) => number) =>
@@ -95,7 +102,7 @@ const compareCosts = async (all: ReadonlyArray<Library>, tool: StepTool, plan: P
 }
 
 /** Counts transactions and statements in a slice of each library. */
-const count = async (all: ReadonlyArray<Library>, plan: Plan): Promise<Measure> => {
+const count = async (all: ReadonlyArray<Library>, inFlight: number, plan: Plan): Promise<Measure> => {
   const counters = await Counters.open(all.map(({ at }) => at))
   const figures = all.map((): Record<string, number> => ({}))
   try {
@@ -103,7 +110,7 @@ const count = async (all: ReadonlyArray<Library>, plan: Plan): Promise<Measure> 
     let before = await counters.read()
     for (const tool of tools) {
       const bursts: Array<Burst> = []
-      for (const library of all) bursts.push(await burst(library, tool, plan.counted))
+      for (const library of all) bursts.push(await burst(library, inFlight, tool, plan.counted))
       const after = await counters.read()
       for (const [index, { tasks, wall }] of bursts.entries()) {
         const { statements, transactions } = perTask(before[index]!, after[index]!, idle[index]!, wall, tasks)
@@ -122,7 +129,7 @@ const count = async (all: ReadonlyArray<Library>, plan: Plan): Promise<Measure> 
   return {
     name: "dbos-transactions",
     era: "request",
-    title: "Transactions and statements of a task, with BEGIN and COMMIT",
+    title: `Transactions and statements of a task, with BEGIN and COMMIT, ${inFlight} at a time`,
     columns: [
       ...(["transactions", "statements"] as const).flatMap((counter) =>
         tools.map((tool) =>
@@ -144,8 +151,12 @@ export const run = async (databases: Databases, plan: Plan, show: (measure: Meas
   const all: Array<Library> = []
   try {
     for (const library of libraries) all.push(await start(databases, library))
-    for (const tool of tools) show(await compareCosts(all, tool, plan))
-    show(await count(all.filter(({ store }) => store === "postgres"), plan))
+    for (const inFlight of plan.inFlight) {
+      for (const tool of tools) show(await compareCosts(all, inFlight, tool, plan))
+    }
+    // Last, because counting statements costs processor time.
+    const counted = all.filter(({ store }) => store === "postgres")
+    for (const inFlight of plan.inFlight) show(await count(counted, inFlight, plan))
   } finally {
     await Promise.all(all.map((library) => library.driver("engine").kill()))
   }

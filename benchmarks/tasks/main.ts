@@ -17,7 +17,7 @@ import type { Store } from "./commands.ts"
 
 interface Plan {
   readonly rates: rates.Plan
-  readonly dbos: dbos.Plan
+  readonly dbos: Omit<dbos.Plan, "inFlight">
   readonly notices: notificationLatency.Plan
   readonly waiting: waitingTasks.Plan
   readonly leaving: takeover.Plan
@@ -44,7 +44,7 @@ type Part = (typeof parts)[number]
 
 const usage = `usage: npm run bench -- tasks [--quick] [--only=${
   [...stores, ...parts].join("|")
-},…] [--source] [--json=file]`
+},…] [--in-flight=number,…] [--source] [--json=file]`
 
 /** The parsed arguments. */
 interface Options {
@@ -53,6 +53,8 @@ interface Options {
   parts: ReadonlyArray<Part>
   source: boolean
   json: string | undefined
+  /** The numbers of tasks in flight beside DBOS. */
+  inFlight: ReadonlyArray<number>
 }
 
 const pick = <A extends string>(all: ReadonlyArray<A>, names: ReadonlyArray<string>): ReadonlyArray<A> => {
@@ -61,12 +63,23 @@ const pick = <A extends string>(all: ReadonlyArray<A>, names: ReadonlyArray<stri
 }
 
 const parseOptions = (args: ReadonlyArray<string>): Options => {
-  const options: Options = { plan: thorough, stores, parts, source: false, json: undefined }
+  const options: Options = {
+    plan: thorough,
+    stores,
+    parts,
+    source: false,
+    json: undefined,
+    inFlight: [rates.inFlight, 4]
+  }
   for (const arg of args) {
     const value = arg.slice(arg.indexOf("=") + 1)
     if (arg === "--quick") options.plan = quick
     else if (arg === "--source") options.source = true
-    else if (arg.startsWith("--json=")) options.json = value
+    else if (arg.startsWith("--in-flight=")) {
+      const inFlight = value.split(",").map(Number)
+      if (!inFlight.every((number) => Number.isSafeInteger(number) && number > 0)) throw new Error(`${arg}\n${usage}`)
+      options.inFlight = inFlight
+    } else if (arg.startsWith("--json=")) options.json = value
     else if (arg.startsWith("--only=")) {
       const names = value.split(",")
       const unknown = names.find((name) => ![...stores, ...parts].some((valid) => valid === name))
@@ -86,7 +99,7 @@ const explanation = [
 
 /** Runs the benchmark and prints its tables. */
 export const main = async (args: ReadonlyArray<string>): Promise<void> => {
-  const { json, parts, plan, source, stores } = parseOptions(args)
+  const { inFlight, json, parts, plan, source, stores } = parseOptions(args)
   const missing = source ? [] : unbuiltPackages()
   await prepare(source || missing.length > 0)
   const machine = `${describe()} · npm run bench -- ${["tasks", ...args].join(" ")}`
@@ -110,7 +123,7 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
           if (stores.includes("memory")) show(await rates.compare(plan.rates))
           break
         case "dbos":
-          if (stores.includes("postgres")) await dbos.run(databases, plan.dbos, show)
+          if (stores.includes("postgres")) await dbos.run(databases, { ...plan.dbos, inFlight }, show)
           break
         case "notices":
           show(await notificationLatency.measure(databases, stores.filter((store) => store !== "memory"), plan.notices))

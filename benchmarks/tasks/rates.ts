@@ -62,11 +62,17 @@ const cpuOf = async (programs: ReadonlyArray<Program>): Promise<number> =>
   (await Promise.all(programs.map((program) => program.cpu()))).reduce((sum, cpu) => sum + cpu, 0)
 
 /** Measures a setup for some milliseconds. */
-export const sample = async (setup: Setup, through: Through, tool: Tool, millis: number): Promise<Sample> => {
+export const sample = async (
+  setup: Setup,
+  through: Through,
+  tool: Tool,
+  millis: number,
+  tasks = inFlight
+): Promise<Sample> => {
   const driver = setup.driver(through)
   const rest = setup.all.filter((program) => program !== driver)
   const before = { others: await cpuOf(rest), database: setup.database() }
-  const burst = await driver.burst({ through, tool, inFlight, millis })
+  const burst = await driver.burst({ through, tool, inFlight: tasks, millis })
   return {
     ...burst,
     others: await cpuOf(rest) - before.others,
