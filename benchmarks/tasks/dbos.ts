@@ -11,7 +11,7 @@ import { costOf, rateOf, type Sample, sample, type Setup, titles } from "./rates
 import type { Burst, Store } from "./commands.ts"
 
 export interface Plan {
-  /** The numbers of tasks in flight. With few of them the statements of different tasks are not joined. */
+  /** The numbers of tasks in flight. A task of Skein takes more transactions with few. */
   readonly inFlight: ReadonlyArray<number>
   /** The number of rounds, and the duration of a slice in milliseconds. Each round has a slice of each library. */
   readonly rounds: number
