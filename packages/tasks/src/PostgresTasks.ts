@@ -32,18 +32,19 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
   readonly runTasks?: boolean | undefined
   /**
    * The pools of this worker: it runs the tasks of these pools, and no others. Default `["default"]`, the pool of tasks
-   * that name none. A database holds at most 9,999 different pools.
+   * that name none.
    */
   readonly pools?: ReadonlyArray<string> | undefined
   /**
-   * How long a worker that was killed, stopped or cut off keeps its tasks before other workers continue them: 5 seconds
-   * by default, at least 1. A worker that does not renew its locks within this time loses its tasks as well.
+   * How long the lease of a worker is: 5 seconds by default. A worker renews it three times in this time. A worker that
+   * does not, because it was killed, frozen or cut off, or because a step blocks its event loop, loses its tasks: within
+   * a further third of this time, other workers may continue them.
    */
   readonly lockExpiry?: Duration.Input | undefined
   /**
    * How long a transaction may pause between two statements before the database ends it together with its connection.
-   * Default: two thirds of `lockExpiry`, so that rows which a stopped worker has locked are free when another worker
-   * takes its tasks over. With a longer time the other processes wait, also those that submit tasks.
+   * Default: two thirds of `lockExpiry`, so that rows which a frozen worker has locked are free when another worker
+   * continues its tasks. With a longer time the other processes wait, also those that submit tasks.
    */
   readonly idleInTransactionTimeout?: Duration.Input | undefined
 }
@@ -52,8 +53,8 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
  * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same database as those of the
  * engine.
  *
- * Fails with `TaskError` `StoreError` if the database cannot be reached at first. Later on all operations wait until it
- * is back.
+ * Fails with `TaskError` `StoreError` if the database cannot be reached at first. When it cannot be reached later, tasks
+ * wait until it can, and the operations of `TaskEngine` fail with `StoreError`.
  *
  * @example
  * const Engine = PostgresTasks.layer({ url, pools: ["default", "gpu"] })

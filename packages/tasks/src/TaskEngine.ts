@@ -39,18 +39,19 @@ export interface Options {
   readonly undoTimeout?: Duration.Input | undefined
   /**
    * How many tasks a process runs at the same time: 1,000 by default. Others wait in the queue, for this process or
-   * another. A task that waits for an answer or a long sleep does not count.
+   * another. A task that waits for an answer or a sleep of more than 5 seconds does not count.
    */
   readonly concurrency?: number | undefined
   /**
-   * How many workers may die while they run a task, without a step of it that ends in between: 100 by default. Then the
-   * task fails, so that a task that ends its process does not end one process after the other.
+   * How many workers may be lost while they run a task, without a step of it that ends in between: 100 by default. A
+   * worker is lost if its process is killed or crashes, or if it does not renew its lease (`PostgresTasks`). With the
+   * next one the task fails without compensations, so that a task that ends its process does not end one process after
+   * the other.
    */
   readonly maxAttempts?: number | undefined
   /**
-   * How long a worker that stops, or that hands tasks over to another worker, waits for a step that ignores its
-   * interruption: 2 seconds by default. Then the step runs again, elsewhere or later. Its task makes no progress
-   * meanwhile.
+   * How long a worker that stops waits for running steps before it interrupts them: 2 seconds by default. A step that
+   * has not ended by then runs again, elsewhere or later.
    */
   readonly interruptTimeout?: Duration.Input | undefined
 }
