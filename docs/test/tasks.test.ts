@@ -6,7 +6,7 @@ import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
-import { mkdtempSync, rmSync } from "node:fs"
+import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Mill from "../programs/mill.ts"
@@ -18,6 +18,7 @@ import { Stepping, tries } from "../programs/tasksSteps.ts"
 import * as Terms from "../programs/tasksTerms.ts"
 import * as Undo from "../programs/tasksUndo.ts"
 import * as Versions from "../programs/tasksVersions.ts"
+import { docs, read } from "./blocks.ts"
 import { inMemory, pass, type Revision, run, settled, speaking, until, user } from "./taskKit.ts"
 
 const testedRevisions = ["2025-06-18", "2025-11-25", "2026-07-28"] as const
@@ -270,4 +271,25 @@ describe("programs/tasksMonitoring.ts", () => {
       expect(yield* here(Monitoring.cancelTask(task.id))).toBe(true)
       expect(yield* here(Monitoring.counts)).toMatchObject([{ tool: "bake", status: "cancelled", count: 1 }])
     }))
+})
+
+describe("tasks-machines.md", () => {
+  const page = read("tasks-machines.md")
+
+  it.effect("lists the tables of the engine", () =>
+    Effect.gen(function*() {
+      const { context } = yield* run(Bakery, inMemory)
+      const sql = Context.get(context, SqlClient.SqlClient)
+      const tables = yield* sql<{ readonly name: string }>`SELECT name FROM sqlite_master WHERE type = 'table'`
+      const listed = Array.from(page.matchAll(/^ *\| `(skein_\w+)` +\|/gm), ([, name]) => name)
+      expect(listed.toSorted()).toEqual(tables.map(({ name }) => name).toSorted())
+    }))
+
+  it("lists log messages that the engine writes", () => {
+    const files = globSync(join(docs, "../packages/tasks/src/**/*.ts"))
+    const source = files.map((file) => readFileSync(file, "utf8")).join("\n").replaceAll("${longLog}", "10000")
+    const listed = Array.from(page.matchAll(/In the log: "([^"]+)"/g), ([, message = ""]) => message)
+    expect(listed.length).toBeGreaterThan(5)
+    expect(listed.filter((message) => !source.includes(message))).toEqual([])
+  })
 })
