@@ -50,8 +50,8 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
 }
 
 /**
- * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same database as those of the
- * engine.
+ * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same database as those
+ * of the engine.
  *
  * Fails with `TaskError` `StoreError` if it cannot connect to the database at first. When the database cannot be reached
  * later, tasks wait until it can, and the operations of `TaskEngine` fail with `StoreError`.

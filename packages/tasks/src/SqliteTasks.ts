@@ -48,7 +48,8 @@ const createFile = (filename: string): Effect.Effect<void> =>
     : Effect.promise(() => open(filename, "ax", 0o600).then((file) => file.close(), () => {}))
 
 /**
- * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same file as those of the engine.
+ * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same file as those of
+ * the engine.
  *
  * Fails with `TaskError` `FileLocked` if another process, or another layer in this process, has the file open, and with
  * `StoreError` if the file cannot be opened.

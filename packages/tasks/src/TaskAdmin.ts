@@ -2,7 +2,7 @@
  * Tasks for an operator: every task of a store with its place in the queue, the log of what its handler has observed,
  * the workers, and the state of the queue. The layers of the engines provide it beside `TaskEngine`.
  *
- * It knows no owners: whoever can call it reads and cancels the tasks of everybody.
+ * It does not check owners: a caller reads and cancels the tasks of all owners.
  *
  * @example
  * const stuck = Effect.gen(function*() {
@@ -27,7 +27,10 @@ export interface TaskFilter {
   readonly worker?: string | undefined
 }
 
-/** Where a task is. `runs`: how often a worker has claimed it; `attempts`: how many died since its log has grown. */
+/**
+ * Where a task is. `runs`: how often a worker has claimed it; `attempts`: how many workers were lost while they ran it,
+ * since its log has grown (`TaskEngine.Options.maxAttempts`).
+ */
 export type TaskPlace =
   /** It waits for a worker, since a time in milliseconds of Unix time. */
   | { readonly _tag: "Ready"; readonly since: number; readonly runs: number; readonly attempts: number }
