@@ -24,10 +24,11 @@ const long = [
   "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},hostile/Names}.test.ts",
   "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Stalls,Replays,Takeover}.test.ts",
   "packages/tasks/test/{protocol/Shutdown,hostile/Names}.test.ts",
+  "packages/tasks/test/{PgBouncer,protocol/Shutdown,hostile/Names}.test.ts",
   "docs/test/tasksMachines.test.ts",
   "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
   "examples/{everythingClient,npmScripts,sqlite,tour,tourTasks}.test.ts",
-  "packages/sql/test/PgClient.test.ts",
+  "packages/sql/test/{PgBouncer,PgClient}.test.ts",
   "scripts/{conformance/judgeClient,fuzz/fuzz,soak/soak}.test.ts"
 ]
 

@@ -9,8 +9,8 @@
  * - A process that is stopped for longer than that loses its locks. When it wakes up, its effect is interrupted, and
  *   whatever it wants to write is refused with the reason `LockLost`, so that it cannot replace a newer token. If it had
  *   sent a refresh token before, the next holder sends it again, and a server that detects reuse ends the sign-in.
- * - It works through poolers that give each transaction another connection (PgBouncer in transaction mode), with
- *   `maxPreparedStatements: 0` of `PgClient` where the pooler demands that.
+ * - It works through poolers that give each transaction another connection (PgBouncer in transaction mode), with the
+ *   options of `PgClient` that its gotchas name.
  *
  * **Gotchas**
  *

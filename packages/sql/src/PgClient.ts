@@ -1,10 +1,11 @@
 /**
- * A client of PostgreSQL on `pg`: Effect's `SqlClient` with a pool of connections, and `LISTEN` on one more connection.
+ * A client of PostgreSQL on `@effect/sql-pg`: its connections behind Effect's `SqlClient`, and a `LISTEN` that reconnects.
  *
  * **When to use**
  *
- * For any number of processes on one database. `pg` is a peer dependency and is loaded when the layer is built. The
- * driver is thin, and will be removed when the official one is published for Effect 4.1.
+ * For any number of processes on one database. `@effect/sql-pg` is a peer dependency and is loaded when the layer is
+ * built. Compared with its own client, this one bounds each wait for a server that does not react, converts the values
+ * that JavaScript has types for, and reports the server's text and the reason of each error.
  *
  * **Gotchas**
  *
@@ -13,9 +14,17 @@
  * - When the server goes away, statements on open connections fail with `ConnectionError`. These connections are
  *   discarded, and the next statement opens a new one. No statement is retried: whether a running one was executed is
  *   unknown.
- * - An interrupted statement is cancelled on the server, through another connection. If that fails, or if the statement
- *   has not ended after `connectTimeout`, the statement's connection is closed.
+ * - An interrupted statement is cancelled on the server, through another connection. If the statement has not ended
+ *   after 5 seconds, its connection is closed.
+ * - A text contains one statement. The server refuses several, separated by `;`, with `SqlSyntaxError`.
  * - `stream` reads all rows first.
+ * - Types that JavaScript has no counterpart for, as ranges, `money` or `xid8`, are read as the bytes of their binary form:
+ *   write `period::text`. A value of an extension's type that is not text in its binary form, as `vector`, and an array
+ *   of several dimensions must be read as text too: otherwise they close the connection, or are unreadable.
+ * - A pooler that gives each transaction another connection (PgBouncer with `pool_mode = transaction`) cannot `listen`.
+ *   Without `listen` it works with `maxPreparedStatements: 0`, and with `Duration.infinity` as `statementTimeout` and
+ *   `idleInTransactionTimeout`: these are settings of a connection, which other programs would share. Poolers with
+ *   `pool_mode = session` need no options.
  *
  * @example
  * const program = Effect.gen(function*() {
@@ -25,29 +34,37 @@
  * })
  * Effect.provide(program, PgClient.layer({ url: "postgres://localhost/shop" }))
  */
+import type { Config, PgConnection as Pooled, Result } from "@effect/sql-pg/PgConnection"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { Connection } from "effect/sql/SqlConnection"
-import type { SqlError } from "effect/sql/SqlError"
+import type { Borrower, Connection } from "effect/sql/SqlConnection"
+import * as SqlError from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import type { ConnectionOptions } from "node:tls"
-import type * as pg from "pg"
-import { makeConnection, makeNames, type Types } from "./internal/pgConnection.ts"
-import { pgError } from "./internal/pgError.ts"
+import { makeConnection, makeInTransaction, makeWatch, type Watch } from "./internal/pgConnection.ts"
+import { pgError, toPgError } from "./internal/pgError.ts"
 import { makeListen } from "./internal/pgListener.ts"
+import { makeRegistry } from "./internal/pgTypes.ts"
 
 /**
  * The connection to the database, and the bounds of its use. The environment variables of PostgreSQL (`PGHOST` and so
  * on) fill in members that are neither given here nor in `url`.
  */
 export interface Options {
-  /** `postgres://user:password@host:5432/database?sslmode=…`. Its parts take precedence over the members below. */
+  /**
+   * `postgres://user:password@host:5432/database?sslmode=…`, with the modes `disable`, `prefer`, `require` and
+   * `verify-full`. The last two verify the certificate. Its parts take precedence over the members below.
+   */
   readonly url?: string | Redacted.Redacted<string> | undefined
   /** A host name, or the folder of a Unix socket. */
   readonly host?: string | undefined
@@ -55,6 +72,7 @@ export interface Options {
   readonly database?: string | undefined
   readonly username?: string | undefined
   readonly password?: string | Redacted.Redacted<string> | undefined
+  /** Whether to use TLS. Options, as `ca`, require TLS and verify the certificate, also where `url` has an `sslmode`. */
   readonly ssl?: boolean | ConnectionOptions | undefined
   /** The name of this process in the views of the server; `skein` by default. */
   readonly applicationName?: string | undefined
@@ -66,7 +84,7 @@ export interface Options {
   /**
    * The longest wait for a connection to open or to become free: 10 seconds by default. Then the statement fails with
    * `ConnectionError`. It also bounds the wait for a server that does not react: when a statement has not ended for this
-   * long after `statementTimeout` or after its cancellation, the client closes its connection.
+   * long after `statementTimeout`, the client closes its connection.
    */
   readonly connectTimeout?: Duration.Input | undefined
   /** The time after which an unused connection is closed: 30 seconds by default. */
@@ -84,8 +102,8 @@ export interface Options {
   readonly idleInTransactionTimeout?: Duration.Input | undefined
   /**
    * The most prepared statements per connection: 200 by default; 0 for none, as some connection poolers require. The
-   * server compiles a prepared statement once, which halves its work. The client prepares the first statements with
-   * values that occur a second time, except `unprepared` ones.
+   * server compiles a prepared statement once, which halves its work. The client prepares each statement that is not
+   * `unprepared`, and at the bound closes the one that the connection has not run for the longest time.
    */
   readonly maxPreparedStatements?: number | undefined
   /** Renames identifiers in statements, for example from `camelCase` to `snake_case`. By default names stay. */
@@ -98,7 +116,8 @@ export interface Options {
 export interface Client extends SqlClient.SqlClient {
   /**
    * Calls `onNotification` with the payload of each `NOTIFY` on the channel until the scope closes. It returns when the
-   * server listens, so no later notification is missed. It fails if the first connection cannot be opened.
+   * server listens, so no later notification is missed. It fails if the first connection cannot be opened, and with the
+   * cause {@link TransactionPoolingError} if notifications do not arrive there, which the first call checks with one.
    *
    * All channels of a client share one connection. When it is lost, the client opens it again, without a limit on the
    * number of attempts: after 100 ms, then after twice the time, at most 5 seconds. Then it calls `onReconnected`,
@@ -108,7 +127,22 @@ export interface Client extends SqlClient.SqlClient {
     channel: string,
     onNotification: (payload: string) => void,
     onReconnected: () => void
-  ) => Effect.Effect<void, SqlError, Scope.Scope>
+  ) => Effect.Effect<void, SqlError.SqlError, Scope.Scope>
+}
+
+/**
+ * `listen` found that a pooler in front of the server gives each transaction another connection, as PgBouncer does with
+ * `pool_mode = transaction`. There `LISTEN` succeeds and has no effect. It is the cause of an `SqlError` whose reason is
+ * `UnknownError`.
+ *
+ * @example
+ * Effect.catch(sql.listen("orders", onOrder, onGap), (error) =>
+ *   error.reason.cause instanceof PgClient.TransactionPoolingError ? Effect.die("use port 5432") : Effect.fail(error))
+ */
+export class TransactionPoolingError extends Data.TaggedError("TransactionPoolingError") {
+  override readonly message: string =
+    "a pooler gives each transaction another connection, so notifications do not arrive: " +
+    "connect to the server, or to a pool in session mode (PgBouncer: pool_mode = session)"
 }
 
 /** The service of a {@link Client}. */
@@ -120,89 +154,85 @@ export class PgClient extends Context.Service<PgClient, Client>()("@skein/sql/Pg
  * **Details**
  *
  * An `int8` is read as a number if it is a safe integer, else as a `bigint`. If `SqlClient.SafeIntegers` is provided,
- * it is always read as a `bigint`. `raw` returns the result of `pg`.
+ * it is always read as a `bigint`. So is a `time`, in microseconds. `json` and `jsonb` are parsed, and an object
+ * in a template is written as JSON. `raw` returns the result of `@effect/sql-pg`.
  *
  * @example
  * const client = yield* PgClient.make({ url: process.env.DATABASE_URL, maxConnections: 20 })
  */
-export const make = (options: Options): Effect.Effect<Client, SqlError, Scope.Scope | Reactivity.Reactivity> =>
+export const make = (options: Options): Effect.Effect<Client, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function*() {
-    const { default: { Client, Pool, types } } = yield* Effect.promise(() => import("pg"))
-    const config = clientConfig(options)
-    const connectMillis = millis(options.connectTimeout ?? "10 seconds")
-    const statementMillis = millis(options.statementTimeout ?? "30 seconds")
-
-    /** Makes a client for short statements: to listen, and to cancel. */
-    const connect = (): pg.Client => {
-      const client = new Client({ ...config, query_timeout: connectMillis })
-      // Without a listener, an error on an idle connection would end the process.
-      client.on("error", ignore)
-      return client
-    }
-    const shared = {
-      types: makeTypes(types.getTypeParser),
-      nameOf: makeNames(options.maxPreparedStatements ?? 200),
-      cancel: (client: pg.ClientBase) => Effect.promise(() => cancelStatement(connect(), client as pg.Client)),
-      maxCancelMillis: connectMillis,
-      maxSilenceMillis: connectMillis === 0 || statementMillis === 0 ? 0 : connectMillis + statementMillis
-    }
-
-    const pool = yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        const pool = new Pool({
-          ...config,
-          max: options.maxConnections ?? 10,
-          idleTimeoutMillis: millis(options.idleTimeout ?? "30 seconds")
-        })
-        pool.on("error", ignore)
-        // The pool listens for errors only while a client is idle; this listener stays for the life of the client.
-        pool.on("connect", (client) => void client.on("error", ignore))
-        return pool
-      }),
-      (pool) => Effect.ignoreCause(Effect.timeout(Effect.promise(() => pool.end()), "5 seconds"))
+    const [PgConnection, PgPool, PgTypes] = yield* Effect.promise(() =>
+      Promise.all([
+        import("@effect/sql-pg/PgConnection"),
+        import("@effect/sql-pg/PgPool"),
+        import("@effect/sql-pg/PgTypes")
+      ])
     )
-    const connections = new WeakMap<pg.PoolClient, Connection>()
-    const connectionOf = (client: pg.PoolClient): Connection => {
-      const existing = connections.get(client)
-      if (existing !== undefined) return existing
-      const connection = makeConnection(client, shared)
-      connections.set(client, connection)
-      return connection
-    }
+    const maxConnections = options.maxConnections ?? 10
+    const connectTimeout = Duration.fromInputUnsafe(options.connectTimeout ?? "10 seconds")
+    const connectMillis = millis(connectTimeout)
+    const statementMillis = millis(options.statementTimeout ?? "30 seconds")
+    const maxSilenceMillis = connectMillis === 0 || statementMillis === 0 ? 0 : connectMillis + statementMillis
+    const config = connectionConfig(options, makeRegistry(PgTypes))
+    const pool = yield* inRealTime(PgPool.make({
+      ...config,
+      maxConnections,
+      idleTimeout: options.idleTimeout ?? "30 seconds"
+    }))
 
-    /** Takes a client out of the pool. A client that arrives after `release` goes back to the pool at once. */
-    const checkout = () => {
-      let client: pg.PoolClient | undefined
-      let released = false
-      return {
-        acquire: Effect.callback<Connection, SqlError>((resume) => {
-          pool.connect((error, acquired) => {
-            if (acquired === undefined) return resume(Effect.fail(pgError(error, "connect")))
-            if (released) return acquired.release()
-            client = acquired
-            resume(Effect.succeed(connectionOf(acquired)))
-          })
-        }),
-        release: () => {
-          released = true
-          // A client that is still in a transaction cannot be reused: the pool discards it.
-          client?.release(client.getTransactionStatus() !== "I")
-        }
-      }
-    }
-    const acquirer = Effect.suspend(() => {
-      const { acquire, release } = checkout()
-      return Effect.andThen(Effect.addFinalizer(() => Effect.sync(release)), acquire)
-    })
-    const borrower: SqlClient.SqlClient.MakeOptions["borrower"] = (f) =>
-      Effect.suspend(() => {
-        const { acquire, release } = checkout()
-        return Effect.onExit(Effect.flatMap(acquire, f), () => Effect.sync(release))
+    const configure = configuration(options)
+    const connections = new WeakMap<
+      Pooled,
+      { readonly connection: Connection; readonly inTransaction: () => boolean }
+    >()
+    /** The connection of a pooled one. Its first use sends its settings, which poolers refuse in the startup packet. */
+    const connectionOf = (pooled: Pooled): Effect.Effect<Connection, SqlError.SqlError> => {
+      const known = connections.get(pooled)
+      if (known !== undefined) return Effect.succeed(known.connection)
+      const connection = makeConnection(pooled, makeWatch(pooled, maxSilenceMillis))
+      const inTransaction = makeInTransaction(pooled)
+      return Effect.map(configure(connection), () => {
+        connections.set(pooled, { connection, inTransaction })
+        return connection
       })
+    }
 
-    yield* borrower((connection) => connection.executeUnprepared("SELECT 1", [], undefined))
+    // The pool itself does not bound the wait for a connection.
+    const permits = Semaphore.makeUnsafe(maxConnections)
+    const release = () => permits.release(1)
+    const take = Effect.flatMap(
+      permits.takeIfAvailable(1),
+      (isTaken) =>
+        isTaken ? Effect.void : inRealTime(Effect.timeoutOrElse(permits.take(1), {
+          duration: connectTimeout,
+          orElse: () =>
+            Effect.fail(pgError(new Error(noConnection(connectMillis)), "connect", SqlError.ConnectionError))
+        }))
+    )
+    const acquirer = Effect.gen(function*() {
+      yield* Effect.acquireRelease(take, release, { interruptible: true })
+      const pooled = yield* Effect.mapError(inRealTime(pool.get), toPgError)
+      // A connection that is still in a transaction cannot be reused.
+      yield* Effect.addFinalizer(() =>
+        connections.get(pooled)?.inTransaction() === true ? pool.invalidate(pooled) : Effect.void
+      )
+      return yield* connectionOf(pooled)
+    })
+    const borrower: Borrower = (f) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(
+          restore(take),
+          () =>
+            restore(inRealTime(pool.use((pooled) => Effect.flatMap(connectionOf(pooled), f)))).pipe(
+              Effect.mapError((error) => SqlError.isSqlError(error) ? toPgError(error) as typeof error : error),
+              Effect.onExit(release)
+            )
+        )
+      )
 
-    const { database, host, port } = connect()
+    yield* borrower(() => Effect.void)
+
     const client = yield* SqlClient.make({
       acquirer,
       borrower,
@@ -210,15 +240,21 @@ export const make = (options: Options): Effect.Effect<Client, SqlError, Scope.Sc
       compiler: makeCompiler(options.transformQueryNames),
       spanAttributes: [
         ["db.system.name", "postgresql"],
-        ["db.namespace", database],
-        ["server.address", host],
-        ["server.port", port]
+        ["db.namespace", config.database],
+        ["server.address", config.host],
+        ["server.port", config.port]
       ],
+      prepareTransactionControls: true,
       commit,
       releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
       transformRows: options.transformResultNames && Statement.defaultTransforms(options.transformResultNames).array
     })
-    return Object.assign(client, { listen: makeListen(connect, yield* Effect.scope) })
+    const listen = makeListen(inRealTime(PgConnection.make(config)), {
+      check: checkNotifications(borrower, connectTimeout),
+      maxSilenceMillis: connectMillis,
+      scope: yield* Effect.scope
+    })
+    return Object.assign(client, { listen })
   })
 
 /**
@@ -227,7 +263,7 @@ export const make = (options: Options): Effect.Effect<Client, SqlError, Scope.Sc
  * @example
  * Effect.provide(program, PgClient.layer({ host: "localhost", database: "shop", username: "shop", password }))
  */
-export const layer = (options: Options): Layer.Layer<PgClient | SqlClient.SqlClient, SqlError> =>
+export const layer = (options: Options): Layer.Layer<PgClient | SqlClient.SqlClient, SqlError.SqlError> =>
   Layer.provide(
     Layer.effectContext(
       Effect.map(
@@ -256,73 +292,120 @@ export const makeCompiler = (transformNames?: (name: string) => string): Stateme
  * Commits. The server reports the commit of a transaction with a failed statement as `ROLLBACK`, which is an error
  * here.
  */
-const commit = (connection: Connection): Effect.Effect<void, SqlError> =>
+const commit = (connection: Connection): Effect.Effect<void, SqlError.SqlError> =>
   Effect.flatMap(
     connection.executeRaw("COMMIT", []),
-    (result) =>
-      (result as pg.QueryResult).command === "COMMIT" ? Effect.void : Effect.fail(pgError(notCommitted(), "commit"))
+    (result) => (result as Result).command === "COMMIT" ? Effect.void : Effect.fail(pgError(notCommitted(), "commit"))
   )
 
 const notCommitted = () =>
   Object.assign(new Error("transaction rolled back because one of its statements failed"), { code: "25P02" })
 
+const noConnection = (millis: number) => `no connection of the pool has become free for ${millis} ms`
+
 const escape = Statement.defaultEscape("\"")
 
-const clientConfig = (options: Options): pg.ClientConfig => ({
-  connectionString: unredacted(options.url),
-  host: options.host,
-  port: options.port,
-  database: options.database,
-  user: options.username,
-  password: unredacted(options.password),
-  ssl: options.ssl,
-  application_name: options.applicationName ?? "skein",
-  connectionTimeoutMillis: millis(options.connectTimeout ?? "10 seconds"),
-  statement_timeout: millis(options.statementTimeout ?? "30 seconds"),
-  idle_in_transaction_session_timeout: millis(options.idleInTransactionTimeout ?? "30 seconds"),
-  // Detects a server that is gone without closing the connection, also on a connection that only listens.
-  keepAlive: true,
-  keepAliveInitialDelayMillis: 10_000
-})
+/**
+ * Returns the configuration of a connection. A member of the options and a variable of the environment count where the
+ * URL lacks the part.
+ */
+const connectionConfig = (options: Options, types: Config["types"]): Config => {
+  const text = unredacted(options.url)
+  const url = text === undefined ? null : URL.parse(text)
+  const parameter = (name: string) => url?.searchParams.get(name) ?? undefined
+  const { env } = process
+  const host = parameter("host") ?? (decode(url?.hostname) || (options.host ?? env["PGHOST"] ?? "localhost"))
+  const port = parameter("port") ?? (url?.port || (options.port ?? env["PGPORT"] ?? 5432))
+  const username = parameter("user") ?? (decode(url?.username) || (options.username ?? env["PGUSER"]))
+  const password = parameter("password") ??
+    (decode(url?.password) || (unredacted(options.password) ?? env["PGPASSWORD"]))
+  const database = parameter("dbname") ??
+    (decode(url?.pathname.slice(1)) || (options.database ?? env["PGDATABASE"]))
+  const maxPreparedStatements = options.maxPreparedStatements ?? 200
+  return {
+    // The driver reads the rest of the URL, and reports an invalid one.
+    url: text === undefined ? undefined : Redacted.make(text),
+    host: host.replace(/^\[(.*)\]$/, "$1"),
+    port: Number(port),
+    database,
+    username,
+    password: password === undefined ? undefined : Redacted.make(password),
+    ssl: typeof options.ssl === "object" || parameter("sslmode") === undefined ? options.ssl : undefined,
+    applicationName: options.applicationName ?? "skein",
+    connectTimeout: options.connectTimeout ?? "10 seconds",
+    // Detects a server that is gone without closing the connection, also on a connection that only listens.
+    keepAlive: "10 seconds",
+    prepare: maxPreparedStatements > 0,
+    preparedStatementCacheSize: maxPreparedStatements,
+    maxMessageSize,
+    types
+  }
+}
+
+/** The bytes of the longest message that PostgreSQL sends. */
+const maxMessageSize = 0x3fffffff
+
+/** Decodes a part of a URL. One that is not encoded correctly stays: the driver refuses the URL. */
+const decode = (part: string | undefined): string | undefined => {
+  try {
+    return part === undefined ? undefined : decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+/**
+ * Returns the function that sets the time limits of a connection, in one statement. As parameters of the startup packet
+ * they would need no statement, but PgBouncer refuses these.
+ */
+const configuration = (options: Options) => {
+  const settings = [
+    ["statement_timeout", millis(options.statementTimeout ?? "30 seconds")],
+    ["idle_in_transaction_session_timeout", millis(options.idleInTransactionTimeout ?? "30 seconds")]
+  ].filter(([, value]) => value !== 0)
+  const calls = settings.map(([name, value]) => `set_config('${name}', '${value}', false)`)
+  return (connection: Connection): Effect.Effect<unknown, SqlError.SqlError> =>
+    calls.length === 0 ? Effect.void : connection.executeValuesUnprepared(`SELECT ${calls.join(", ")}`, [])
+}
+
+/**
+ * Makes the function that fails where notifications do not arrive on a connection, by sending one from the pool. Two
+ * connections with one process of the server share it by turns, which needs no wait for a notification.
+ */
+const checkNotifications = (pool: Borrower, timeout: Duration.Duration) => (listening: Pooled, watch: Watch) =>
+  inRealTime(Effect.scoped(Effect.gen(function*() {
+    const channel = `skein_check_${crypto.randomUUID()}`
+    const run = <A, R>(statement: Effect.Effect<A, SqlError.SqlError, R>) =>
+      Effect.mapError(watch(statement), toPgError)
+    const own = yield* run(listening.queryValues("SELECT pg_backend_pid()", [], false))
+    const notifications = yield* run(listening.listen(channel))
+    const sender = yield* pool((connection) =>
+      connection.executeValuesUnprepared("SELECT pg_backend_pid(), pg_notify($1, '')", [channel])
+    )
+    const failure = Effect.suspend(() => Effect.fail(pgError(new TransactionPoolingError(), "listen")))
+    if (own[0]?.[0] === sender[0]?.[0]) return yield* failure
+    yield* Effect.timeoutOrElse(Effect.mapError(Queue.take(notifications), toPgError), {
+      duration: timeout,
+      orElse: () => failure
+    })
+  })))
+
+const realClock = Context.get(Context.empty(), Clock.Clock)
+
+/**
+ * Runs an effect with the clock of the machine. A server does not wait for the clock of a test: if that one jumps, the
+ * pool would look for unused connections once per `idleTimeout` of the jump, and connecting would time out.
+ */
+const inRealTime = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) =>
+    fiber.getRef(Clock.Clock) === realClock ? effect : Effect.provideService(effect, Clock.Clock, realClock)
+  )
 
 const unredacted = (value: string | Redacted.Redacted<string> | undefined): string | undefined =>
   value === undefined || typeof value === "string" ? value : Redacted.value(value)
 
-/** Converts a duration to milliseconds for `pg` and the server, for which 0 means no bound. */
+/** Converts a duration to milliseconds for the server and the socket, for which 0 means no bound. */
 const millis = (input: Duration.Input): number => {
   const millis = Duration.toMillis(Duration.fromInputUnsafe(input))
   return Number.isFinite(millis) ? Math.max(1, Math.min(Math.ceil(millis), 2_147_483_647)) : 0
-}
-
-const int8 = 20
-
-const makeTypes = (getTypeParser: pg.CustomTypesConfig["getTypeParser"]): Types => {
-  const reading = (readInt8: (text: string) => unknown): pg.CustomTypesConfig => ({
-    getTypeParser:
-      ((oid: number, format: "text") => oid === int8 ? readInt8 : getTypeParser(oid, format)) as pg.CustomTypesConfig[
-        "getTypeParser"
-      ]
-  })
-  return {
-    bigints: reading(BigInt),
-    numbers: reading((text) => {
-      const number = Number(text)
-      return Number.isSafeInteger(number) ? number : BigInt(text)
-    })
-  }
-}
-
-const ignore = () => {}
-
-/**
- * Cancels the running statement of a client. Never fails: if it cannot be cancelled, the client's connection is closed.
- */
-const cancelStatement = async (helper: pg.Client, client: pg.Client): Promise<void> => {
-  try {
-    await helper.connect()
-    await helper.query(`SELECT pg_cancel_backend(${(client as pg.Client & { readonly processID: number }).processID})`)
-  } catch {
-    void client.end().catch(ignore)
-  }
-  await helper.end().catch(ignore)
 }

@@ -1,14 +1,19 @@
 import { expect, it } from "@effect/vitest"
+import * as PgTypes from "@effect/sql-pg/PgTypes"
 import * as PgClient from "@skein/sql/PgClient"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
+import { ConnectionError, SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
+import { toPgError } from "../src/internal/pgError.ts"
+import { makeRegistry } from "../src/internal/pgTypes.ts"
+import * as TestClock from "effect/testing/TestClock"
 import { describePostgres } from "./describePostgres.ts"
 import { openTransaction, reasonOf } from "./kit.ts"
 import type { Postgres } from "./postgres.ts"
@@ -62,7 +67,6 @@ describePostgres("PgClient", (postgres) => {
         } WHERE t.id = data.id::int8`
         expect(yield* Stream.runCollect(sql`SELECT name FROM t ORDER BY id`.stream))
           .toEqual([{ name: "eins" }, { name: "zwei" }])
-        expect(yield* sql`SELECT 1 AS a; SELECT 2 AS b`.unprepared).toEqual([{ b: 2 }])
         expect(yield* sql`DELETE FROM t`.raw).toMatchObject({ rowCount: 2 })
       })))
 
@@ -88,18 +92,91 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* sql`SELECT id FROM t`).toEqual([])
       })))
 
-  it.live("prepares repeated statements up to maxPreparedStatements, and unprepared ones never", () =>
+  it.live("refuses two statements in one text, and executes neither", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
-        const kept = sql`SELECT statement FROM pg_prepared_statements`.values
-        yield* sql`SELECT 0 + ${0}::int`
-        expect(yield* kept).toEqual([])
+        yield* sql`CREATE TABLE t (id int)`
+        expect(yield* reasonOf(sql`INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)`.unprepared))
+          .toBe("SqlSyntaxError")
+        expect(yield* sql`SELECT * FROM t`).toEqual([])
+      })))
+
+  it.live("sends numbers, booleans, arrays and objects as values of the type that the statement needs", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        const bytes = new Uint8Array([0, 255])
+        const date = new Date("2026-11-24T01:02:03.004Z")
+        expect(yield* sql`SELECT ${7}::text AS a, ${7} = 7::int8 AS b, ${true}::text AS c, ${0.1}::numeric AS d`)
+          .toEqual([{ a: "7", b: true, c: "true", d: "0.1" }])
+        expect(yield* sql`SELECT ${["a\"b\\", null, "{,}"]}::text[] AS a, (${[[1, 2], [3, 4]]}::int[])[2][1] AS b`)
+          .toEqual([{ a: ["a\"b\\", null, "{,}"], b: 3 }])
+        expect(yield* sql`SELECT ${{ a: [1] }}::jsonb AS a, ${[{ b: 2 }]}::jsonb[] AS b`)
+          .toEqual([{ a: { a: [1] }, b: [{ b: 2 }] }])
+        expect(yield* sql`SELECT ${date}::timestamptz AS a, ${[date]}::timestamptz[] AS b`)
+          .toEqual([{ a: date, b: [date] }])
+        const [row] = yield* sql<{ a: Uint8Array; b: Array<Uint8Array> }>`
+          SELECT ${bytes}::bytea AS a, ${[bytes]}::bytea[] AS b`
+        expect([[...row!.a], [...row!.b[0]!]]).toEqual([[0, 255], [0, 255]])
+      })))
+
+  it.live("reads types without a counterpart as bytes, and keeps the connection", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        const pid = sql`SELECT pg_backend_pid()`.values
+        const before = yield* pid
+        const [row] = yield* sql`SELECT
+          '[1,5)'::int4range AS range, 12.34::money AS money, '(1,2)'::point AS point, ROW(1) AS record,
+          pg_current_xact_id() AS xid8, pg_current_wal_lsn() AS lsn, 'int4'::regtype AS type, '2 b'::tsvector AS vector`
+        expect(Object.values(row!).map((value) => value instanceof Uint8Array)).toEqual(Array(8).fill(true))
+        expect(yield* pid).toEqual(before)
+      }), { maxConnections: 1 }))
+
+  it.live("has a codec for each built-in type whose binary form is not text", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        const types = yield* sql<{ readonly oid: number; readonly name: string }>`
+          SELECT oid, typname AS name FROM pg_type
+          WHERE oid < 16384 AND typsend <> 0 AND typtype IN ('b', 'r', 'm') AND typelem = 0 AND typcategory <> 'Z' AND typsend::regproc::text
+            NOT IN ('textsend', 'varcharsend', 'bpcharsend', 'namesend', 'charsend', 'unknownsend', 'xml_send', 'json_send',
+              'jsonb_send')`
+        const registry = makeRegistry(PgTypes)
+        const missing = types.filter(({ oid }) => {
+          // Without a codec the byte is text.
+          const decoded = PgTypes.decode(Uint8Array.of(255), oid, 1, registry)
+          return Result.isFailure(decoded) && decoded.failure.message.includes("UTF-8")
+        })
+        expect(types.length).toBeGreaterThan(50)
+        expect(missing.map(({ name }) => name)).toEqual([])
+      })))
+
+  it.live("prepares up to maxPreparedStatements, closes the oldest one, and prepares unprepared ones never", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        const kept = sql`SELECT statement FROM pg_prepared_statements ORDER BY statement`.unprepared
         for (const text of ["SELECT 1 + $1::int", "SELECT 2 + $1::int", "SELECT 3 + $1::int"]) {
           for (let n = 0; n < 3; n++) yield* sql.unsafe(text, [n]).values
         }
         for (let n = 0; n < 3; n++) yield* sql`SELECT 4 + ${n}::int`.unprepared
-        expect(yield* kept).toEqual([["SELECT 1 + $1::int"], ["SELECT 2 + $1::int"]])
+        expect(yield* kept).toEqual([{ statement: "SELECT 2 + $1::int" }, { statement: "SELECT 3 + $1::int" }])
       }), { maxConnections: 1, maxPreparedStatements: 2 }))
+
+  it.live("prepares nothing with maxPreparedStatements 0", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        for (let n = 0; n < 3; n++) yield* sql.withTransaction(sql`SELECT ${n}::int`)
+        expect(yield* sql`SELECT statement FROM pg_prepared_statements`).toEqual([])
+      }), { maxConnections: 1, maxPreparedStatements: 0 }))
+
+  it.live("reuses the connection of a transaction, and discards one that is still in a transaction", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        const pid = sql`SELECT pg_backend_pid()`.values
+        const first = yield* sql.withTransaction(pid)
+        yield* Effect.ignore(sql.withTransaction(sql`SELECT 1 / 0`))
+        expect(yield* sql.withTransaction(pid)).toEqual(first)
+        yield* Effect.scoped(Effect.flatMap(sql.reserve, (connection) => connection.execute("BEGIN", [], undefined)))
+        expect(yield* pid).not.toEqual(first)
+      }), { maxConnections: 1 }))
 
   it.live("runs an outdated or deallocated prepared statement again, outside of a transaction", () =>
     on(postgres(), (sql) =>
@@ -134,6 +211,12 @@ describePostgres("PgClient", (postgres) => {
         loop["loop"] = loop
         expect(yield* reasonOf(sql`SELECT ${loop}::jsonb`)).toBe("UnknownError")
         expect(yield* sql`SELECT 1 AS fine`).toEqual([{ fine: 1 }])
+        const broken = Object.assign(new Error("write EPIPE"), { code: "EPIPE" })
+        const lost = new SqlError({ reason: new ConnectionError({ cause: broken }) })
+        expect(toPgError(lost)).toMatchObject({
+          message: "PostgreSQL: write EPIPE",
+          reason: { _tag: "ConnectionError" }
+        })
       })))
 
   it.live("fails the layer where the server cannot be reached or refuses the login", () =>
@@ -143,6 +226,47 @@ describePostgres("PgClient", (postgres) => {
       expect(yield* build({ url: "postgres://postgres@127.0.0.1:1/none" })).toBe("ConnectionError")
       expect(yield* build({ host: "127.0.0.1", port, username: "nobody", database: "postgres" }))
         .toBe("AuthenticationError")
+    }))
+
+  it.live("connects to the parts of the URL, else to the members, else to the environment", () =>
+    Effect.gen(function*() {
+      const url = new URL(yield* Effect.promise(() => postgres().createDatabase()))
+      const name = (options: PgClient.Options) =>
+        Effect.map(
+          Effect.provide(
+            Effect.flatMap(PgClient.PgClient, (sql) => sql`SELECT current_database() AS a, current_user AS b`),
+            PgClient.layer(options)
+          ),
+          ([row]) => Object.values(row!)
+        )
+      const database = url.pathname.slice(1)
+      const server = { host: url.hostname, port: Number(url.port) }
+      expect(yield* name({ url: url.href, host: "127.0.0.9", port: 1, database: "none", username: "nobody" }))
+        .toEqual([database, "postgres"])
+      expect(yield* name({ url: `postgres:///${database}`, ...server, username: "postgres" }))
+        .toEqual([database, "postgres"])
+      const environment = {
+        PGHOST: server.host,
+        PGPORT: url.port,
+        PGUSER: "postgres",
+        PGPASSWORD: "unused",
+        PGDATABASE: database
+      }
+      yield* Effect.acquireUseRelease(
+        Effect.sync(() => {
+          const before = { ...process.env }
+          Object.assign(process.env, environment)
+          return before
+        }),
+        () => Effect.map(name({}), (found) => expect(found).toEqual([database, "postgres"])),
+        (before) =>
+          Effect.sync(() => {
+            for (const key of Object.keys(environment)) delete process.env[key]
+            Object.assign(process.env, before)
+          })
+      )
+      expect(yield* reasonOf(Effect.provide(PgClient.PgClient, PgClient.layer({ url: "localhost" }))))
+        .toBe("ConnectionError")
     }))
 
   it.live("fails a statement after statementTimeout", () =>
@@ -161,6 +285,19 @@ describePostgres("PgClient", (postgres) => {
         expect(message).toBe("PostgreSQL: the server has not answered a statement for 3500 ms")
         expect(yield* sql`SELECT 2 AS two`).toEqual([{ two: 2 }])
       }), { maxConnections: 1, statementTimeout: 500, connectTimeout: 3000 }))
+
+  it.live("fails a statement that a stopped server does not end, also after a pause without statements", () =>
+    on(postgres(), (sql, url) =>
+      Effect.gen(function*() {
+        const [row] = yield* sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`
+        // The pause is longer than the time for which the server may be silent while a statement runs.
+        yield* Effect.provide(
+          Effect.flatMap(PgClient.PgClient, (other) => other`SELECT pg_sleep(1.5)`),
+          PgClient.layer({ url })
+        )
+        const { reason } = yield* stopped(row!.pid, Effect.flip(sql`SELECT 1`))
+        expect(reason._tag).toBe("ConnectionError")
+      }), { maxConnections: 1, statementTimeout: 500, connectTimeout: 500 }))
 
   it.live("ends an interrupted statement that a stopped server does not end", () =>
     on(postgres(), (sql) =>
@@ -198,6 +335,20 @@ describePostgres("PgClient", (postgres) => {
       sql.withTransaction(Effect.gen(function*() {
         expect(yield* reasonOf(Effect.scoped(sql.reserve))).toBe("ConnectionError")
       })), { maxConnections: 1, connectTimeout: "100 millis" }))
+
+  it.effect("is not affected by a clock of a test that jumps", () =>
+    on(postgres(), (sql) =>
+      Effect.gen(function*() {
+        const pid = sql`SELECT pg_backend_pid()`.values
+        const before = yield* pid
+        const fiber = yield* Effect.forkChild(Effect.all([1, 2, 3].map(() => sql`SELECT pg_sleep(0.2)`), {
+          concurrency: 3,
+          discard: true
+        }))
+        yield* TestClock.setTime(1_700_000_000_000)
+        yield* Fiber.join(fiber)
+        expect(yield* pid).toEqual(before)
+      }), { maxConnections: 1 }))
 
   it.live("cancels an interrupted statement on the server, and reuses its connection", () =>
     on(postgres(), (sql, url) =>

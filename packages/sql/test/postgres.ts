@@ -237,14 +237,14 @@ function reachable(native: string): string {
   return join(shared, "native")
 }
 
-function ownFolder(user: Installation["user"]): string {
+export function ownFolder(user: Installation["user"]): string {
   const folder = mkdtempSync(join(tmpdir(), "skein-postgres-"))
   if (user) chownSync(folder, user.uid, user.gid)
   return folder
 }
 
 /** Returns the user that runs the server for root. */
-function user(): Installation["user"] {
+export function user(): Installation["user"] {
   if (process.getuid?.() !== 0) return undefined
   const accounts = readFileSync("/etc/passwd", "utf8").split("\n").map((line) => line.split(":"))
   const account = accounts.find(([name]) => name === "postgres") ?? accounts.find(([name]) => name === "nobody")
@@ -267,7 +267,7 @@ function environment(postgres: string, folder: string): NodeJS.ProcessEnv {
   return { ...process.env, LD_LIBRARY_PATH: path, DYLD_LIBRARY_PATH: path, LC_ALL: "C", TZ: "UTC" }
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer().once("error", reject).listen(0, "127.0.0.1", () => {
       const address = server.address()

@@ -53,8 +53,10 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
  * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same database as those
  * of the engine.
  *
- * Fails with `TaskError` `StoreError` if it cannot connect to the database at first. When the database cannot be reached
- * later, tasks wait until it can, and the operations of `TaskEngine` fail with `StoreError`.
+ * Fails with `TaskError` `StoreError` if it cannot connect to the database at first, and if a pooler gives each
+ * transaction another connection, as PgBouncer does with `pool_mode = transaction`: connect to the server, or to a pool
+ * with `pool_mode = session`. When the database cannot be reached later, tasks wait until it can, and the operations of
+ * `TaskEngine` fail with `StoreError`.
  *
  * @example
  * const Engine = PostgresTasks.layer({ url, pools: ["default", "gpu"] })
@@ -66,7 +68,7 @@ export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | Tas
     ...options,
     idleInTransactionTimeout: options.idleInTransactionTimeout ?? Duration.millis(leaseMs * 2 / 3)
   })
-  const store = Layer.unwrap(Effect.map(PgClient.PgClient, sqlStore.layerListening))
+  const store = Layer.unwrap(Effect.map(Effect.tap(PgClient.PgClient, checkListening), sqlStore.layerListening))
   return engine.layer({ runsTasks: runTasks, pools, host: hostname(), leaseMs, ...engine.resolveOptions(options) })
     .pipe(
       Layer.provide([store, NodeCrypto.layerDigest]),
@@ -76,3 +78,10 @@ export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | Tas
 
 /** The pool of a task that names none. */
 const defaultPool = "default"
+
+/**
+ * Fails where notifications do not arrive. It runs before the migrations, whose statements fail less clearly where a
+ * pooler gives each transaction another connection.
+ */
+const checkListening = ({ listen }: PgClient.Client) =>
+  Effect.mapError(Effect.scoped(listen("skein_start", () => {}, () => {})), storeError)

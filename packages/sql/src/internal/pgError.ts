@@ -1,15 +1,26 @@
 import * as SqlError from "effect/sql/SqlError"
 
 /**
- * Converts an error of `pg` or of the server to an `SqlError` with a reason, by its SQLSTATE
- * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+ * Makes an `SqlError` with a reason, by the SQLSTATE of its cause
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html). An error without a state is not from the server; its
+ * reason is `Reason`.
  */
-export const pgError = (cause: unknown, operation: string): SqlError.SqlError =>
-  new SqlError.SqlError({ reason: reason(cause, operation) })
+export const pgError = (cause: unknown, operation: string, Reason: Reason = SqlError.UnknownError): SqlError.SqlError =>
+  new SqlError.SqlError({ reason: reason(cause, operation, Reason) })
+
+/** Converts an error of `@effect/sql-pg`, which has fewer reasons, and the server's text only in its cause. */
+export const toPgError = ({ reason }: SqlError.SqlError): SqlError.SqlError =>
+  pgError(reason.cause, reason.operation ?? "execute", ownReasons[reason._tag])
 
 type Reason = new(
   props: { readonly cause: unknown; readonly operation: string; readonly message: string }
 ) => SqlError.SqlErrorReason
+
+/** The reasons of `@effect/sql-pg` for errors that are not from the server, other than `UnknownError`. */
+const ownReasons: Readonly<Record<string, Reason | undefined>> = {
+  AuthenticationError: SqlError.AuthenticationError,
+  ConnectionError: SqlError.ConnectionError
+}
 
 /** The reasons by SQLSTATE, and by its first two characters, which are the class of the error. */
 const reasons: Readonly<Record<string, Reason | undefined>> = {
@@ -28,13 +39,10 @@ const reasons: Readonly<Record<string, Reason | undefined>> = {
   "42": SqlError.SqlSyntaxError
 }
 
-const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
+const reason = (cause: unknown, operation: string, Own: Reason): SqlError.SqlErrorReason => {
   const props = { cause, operation, message: `PostgreSQL: ${cause instanceof Error ? cause.message : String(cause)}` }
   const code = sqlState(cause)
-  // An error without a state is not from the server: it is from the network, or from `pg` about a lost connection.
-  if (code === undefined) {
-    return isInvalidValue(cause) ? new SqlError.UnknownError(props) : new SqlError.ConnectionError(props)
-  }
+  if (code === undefined) return new Own(props)
   if (code === "23505") return new SqlError.UniqueViolation({ ...props, constraint: constraint(cause) })
   const Reason = reasons[code] ?? reasons[code.slice(0, 2)] ?? SqlError.UnknownError
   return new Reason(props)
@@ -43,14 +51,12 @@ const reason = (cause: unknown, operation: string): SqlError.SqlErrorReason => {
 /** Whether the connection is lost or could not be opened. */
 export const isConnectionError = ({ reason }: SqlError.SqlError): boolean => reason._tag === "ConnectionError"
 
-/** Returns the SQLSTATE of an error of the server: five characters. */
-export const sqlState = (cause: unknown): string | undefined =>
-  cause instanceof Error && "code" in cause && typeof cause.code === "string" && /^[0-9A-Z]{5}$/.test(cause.code)
+/** Returns the SQLSTATE of an error of the server: five characters. Codes of the network, as `EPIPE`, are not states. */
+const sqlState = (cause: unknown): string | undefined =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string" &&
+    /^[0-9FHPX][0-9A-Z]{4}$/.test(cause.code)
     ? cause.code
     : undefined
-
-/** Whether `pg` could not write a value. It throws such an error before it sends anything. */
-const isInvalidValue = (cause: unknown): boolean => cause instanceof TypeError || cause instanceof RangeError
 
 const constraint = (cause: unknown): string =>
   cause instanceof Error && "constraint" in cause && typeof cause.constraint === "string" ? cause.constraint : "unknown"

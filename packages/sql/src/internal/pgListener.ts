@@ -1,76 +1,118 @@
+import type * as PgConnection from "@effect/sql-pg/PgConnection"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
+import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { SqlError } from "effect/sql/SqlError"
-import type { Client } from "pg"
-import { isConnectionError, pgError } from "./pgError.ts"
+import { makeWatch, onClose, type Watch } from "./pgConnection.ts"
+import { isConnectionError, toPgError } from "./pgError.ts"
 
 interface Listener {
   readonly onNotification: (payload: string) => void
   readonly onReconnected: () => void
 }
 
+type Check = (listening: PgConnection.PgConnection, watch: Watch) => Effect.Effect<void, SqlError>
+
+/** An open connection that listens. */
+interface Connected {
+  readonly pinned: PgConnection.PgConnection
+  readonly watch: Watch
+  readonly scope: Scope.Closeable
+  readonly lost: Deferred.Deferred<void>
+  /** The scopes of the channels that the connection listens to. */
+  readonly channels: Map<string, Scope.Closeable>
+}
+
 /** 100 ms, doubled each time, at most 5 s. Jitter keeps processes from reconnecting at the same moment. */
 const backoff = Schedule.jittered(Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")]))
 
 /**
- * Makes the function `listen`, which shares one connection for all channels. The first listener opens it. When it is
- * lost, it is opened again until `scope` closes. Notifications in between are lost, so `onReconnected` of each listener
- * is called.
+ * Makes the function `listen`, which shares one connection for all channels. The first listener opens it, and `check`
+ * examines it. When it is lost, it is opened again until `scope` closes. Notifications in between are lost, so
+ * `onReconnected` of each listener is called. When the server does not answer `LISTEN` for `maxSilenceMillis`, the
+ * connection is closed.
  */
-export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
+export const makeListen = (
+  open: Effect.Effect<PgConnection.PgConnection, SqlError, Scope.Scope>,
+  options: {
+    readonly check: Check
+    readonly maxSilenceMillis: number
+    readonly scope: Scope.Scope
+  }
+) => {
+  const { maxSilenceMillis, scope } = options
   const channels = new Map<string, Set<Listener>>()
   const turn = Semaphore.makeUnsafe(1)
   const listening = Latch.makeUnsafe(false)
-  let current: Client | undefined
+  let current: Connected | undefined
   let started = false
 
-  const connect: Effect.Effect<Deferred.Deferred<void>, SqlError> = Effect.suspend(() => {
-    const client = makeClient()
-    const lost = Deferred.makeUnsafe<void>()
-    const lose = () => {
-      if (current === client) {
-        current = undefined
-        listening.closeUnsafe()
-      }
-      Deferred.doneUnsafe(lost, Effect.void)
+  const lose = (connected: Connected) => {
+    if (current === connected) {
+      current = undefined
+      listening.closeUnsafe()
     }
-    client.on("error", lose)
-    client.on("end", lose)
-    client.on("notification", ({ channel, payload }) => {
-      for (const listener of channels.get(channel) ?? []) listener.onNotification(payload ?? "")
-    })
-    return Effect.onError(
-      Effect.gen(function*() {
-        yield* attempt("connect", () => client.connect())
-        // The iteration also visits a channel that is added meanwhile.
-        for (const channel of channels.keys()) yield* run(client, `LISTEN ${client.escapeIdentifier(channel)}`)
-        current = client
-        listening.openUnsafe()
-        return lost
-      }),
-      () => close(client)
-    )
-  })
+    Deferred.doneUnsafe(connected.lost, Effect.void)
+  }
 
-  const supervise = (lost: Deferred.Deferred<void>): Effect.Effect<never> =>
-    Effect.flatMap(Deferred.await(lost), () =>
-      Effect.flatMap(Effect.orDie(Effect.retry(connect, backoff)), (lost) => {
+  const listenOn = ({ channels: scopes, pinned, scope, watch }: Connected, channel: string) =>
+    Effect.gen(function*() {
+      const own = yield* Scope.fork(scope)
+      const notifications = yield* Effect.mapError(watch(Scope.provide(pinned.listen(channel), own)), toPgError)
+      scopes.set(channel, own)
+      const notify = Effect.map(Queue.take(notifications), ({ payload }) => {
+        for (const listener of channels.get(channel) ?? []) listener.onNotification(payload)
+      })
+      // The queue fails when the connection is lost, which `onClose` reports.
+      yield* Effect.forkIn(Effect.ignore(Effect.forever(notify)), own)
+    })
+
+  const connect = (check: Check) =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      return yield* Effect.gen(function*() {
+        const connection = yield* Effect.mapError(open, toPgError)
+        const watch = makeWatch(connection, maxSilenceMillis)
+        // Only a reserved connection can listen to several channels.
+        const pinned = yield* connection.pin
+        const connected: Connected = { pinned, watch, scope, lost: Deferred.makeUnsafe(), channels: new Map() }
+        onClose(connection, () => lose(connected))
+        yield* check(pinned, watch)
+        // The iteration also visits a channel that is added meanwhile.
+        for (const channel of channels.keys()) yield* listenOn(connected, channel)
+        current = connected
+        listening.openUnsafe()
+        return connected
+      }).pipe(Scope.provide(scope), Effect.onError(() => Scope.close(scope, Exit.void)))
+    })
+
+  const reconnect = Effect.orDie(Effect.retry(connect(() => Effect.void), backoff))
+
+  const supervise = ({ lost, scope }: Connected): Effect.Effect<never> =>
+    Effect.andThen(
+      Deferred.await(lost),
+      Effect.flatMap(Effect.andThen(Scope.close(scope, Exit.void), reconnect), (connected) => {
         for (const listeners of channels.values()) {
           for (const listener of listeners) listener.onReconnected()
         }
-        return supervise(lost)
-      }))
+        return supervise(connected)
+      })
+    )
 
   const start = Effect.suspend(() =>
-    Effect.flatMap(connect, (lost) => {
+    Effect.flatMap(connect(options.check), (connected) => {
       started = true
       return Effect.andThen(
-        Scope.addFinalizer(scope, Effect.suspend(() => current === undefined ? Effect.void : close(current))),
-        Effect.forkIn(supervise(lost), scope)
+        Scope.addFinalizer(
+          scope,
+          Effect.suspend(() => current === undefined ? Effect.void : Scope.close(current.scope, Exit.void))
+        ),
+        Effect.forkIn(supervise(connected), scope)
       )
     })
   )
@@ -80,10 +122,11 @@ export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
       const listeners = channels.get(channel) ?? new Set()
       channels.set(channel, listeners.add(listener))
       if (!started) return start
-      return current === undefined || listeners.size > 1
+      const connected = current
+      return connected === undefined || listeners.size > 1
         ? Effect.void
         // If the connection is lost, the next one listens to the channel.
-        : runOrClose(current, `LISTEN ${current.escapeIdentifier(channel)}`)
+        : Effect.catchIf(listenOn(connected, channel), isConnectionError, () => Effect.sync(() => lose(connected)))
     }))
 
   const remove = (channel: string, listener: Listener): Effect.Effect<void> =>
@@ -91,9 +134,11 @@ export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
       const listeners = channels.get(channel)
       if (listeners?.delete(listener) !== true || listeners.size > 0) return Effect.void
       channels.delete(channel)
-      return current === undefined
-        ? Effect.void
-        : Effect.ignore(runOrClose(current, `UNLISTEN ${current.escapeIdentifier(channel)}`))
+      const own = current?.channels.get(channel)
+      if (current === undefined || own === undefined) return Effect.void
+      current.channels.delete(channel)
+      // Stops listening to the channel.
+      return current.watch(Scope.close(own, Exit.void))
     }))
 
   return (
@@ -108,19 +153,3 @@ export const makeListen = (makeClient: () => Client, scope: Scope.Scope) => {
     )
   }
 }
-
-const attempt = <A>(operation: string, run: () => Promise<A>) =>
-  Effect.tryPromise({ try: run, catch: (cause) => pgError(cause, operation) })
-
-const run = (client: Client, sql: string) => attempt("listen", () => client.query(sql))
-
-/** Runs a statement. If the server does not answer it in time, or the connection is lost, the connection is closed. */
-const runOrClose = (client: Client, sql: string): Effect.Effect<unknown, SqlError> =>
-  Effect.catchTag(
-    run(client, sql),
-    "SqlError",
-    (error) => isConnectionError(error) ? close(client) : Effect.fail(error)
-  )
-
-/** Closes a connection. Waits at most 2 seconds for the server. */
-const close = (client: Client) => Effect.ignoreCause(Effect.timeout(attempt("close", () => client.end()), "2 seconds"))

@@ -23,7 +23,6 @@ const slow = (like: RegExp, milliseconds: number) =>
     yield* first(like, (_, send) => {
       begun.openUnsafe()
       setTimeout(send, milliseconds)
-      return undefined
     })
     return begun
   })

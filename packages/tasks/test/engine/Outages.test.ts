@@ -11,7 +11,6 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { Socket } from "node:net"
-import type { Client } from "pg"
 import { afterAll, expect } from "vitest"
 import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
 import { ask, durable, ended, handlers, submit, textOf, until } from "./kit.ts"
@@ -23,10 +22,10 @@ afterAll(() => server?.stop())
 /** The first statement that matches loses its connection, while the scope is open. */
 const lose = (like: RegExp) => {
   const lost = { count: 0 }
-  const sends = (client: Client, send: () => unknown) => {
+  const sends = (socket: Socket, send: () => void) => {
     lost.count++
-    ;(client as unknown as { connection: { stream: Socket } }).connection.stream.destroy()
-    return send()
+    socket.destroy()
+    send()
   }
   return Effect.as(first(like, sends), lost)
 }
