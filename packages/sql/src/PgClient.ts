@@ -40,11 +40,13 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Redacted from "effect/Redacted"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { Borrower, Connection } from "effect/sql/SqlConnection"
@@ -175,11 +177,10 @@ export const make = (options: Options): Effect.Effect<Client, SqlError.SqlError,
     const statementMillis = millis(options.statementTimeout ?? "30 seconds")
     const maxSilenceMillis = connectMillis === 0 || statementMillis === 0 ? 0 : connectMillis + statementMillis
     const config = connectionConfig(options, makeRegistry(PgTypes))
-    const pool = yield* inRealTime(PgPool.make({
-      ...config,
-      maxConnections,
-      idleTimeout: options.idleTimeout ?? "30 seconds"
-    }))
+    const pool = yield* closingWithin(
+      "5 seconds",
+      inRealTime(PgPool.make({ ...config, maxConnections, idleTimeout: options.idleTimeout ?? "30 seconds" }))
+    )
 
     const configure = configuration(options)
     const connections = new WeakMap<
@@ -389,6 +390,17 @@ const checkNotifications = (pool: Borrower, timeout: Duration.Duration) => (list
       orElse: () => failure
     })
   })))
+
+/** Makes a resource, and waits at most for a duration until it is closed. The pool waits for connections in use. */
+const closingWithin = <A, E, R>(duration: Duration.Input, make: Effect.Effect<A, E, R | Scope.Scope>) =>
+  Effect.flatMap(
+    Effect.acquireRelease(Scope.make(), (scope) =>
+      Effect.flatMap(
+        Effect.forkDetach(Scope.close(scope, Exit.void)),
+        (closing) => inRealTime(Effect.timeoutOption(Effect.interruptible(Fiber.await(closing)), duration))
+      )),
+    (scope) => Scope.provide(make, scope)
+  )
 
 const realClock = Context.get(Context.empty(), Clock.Clock)
 

@@ -2,12 +2,17 @@ import { expect, it } from "@effect/vitest"
 import * as PgTypes from "@effect/sql-pg/PgTypes"
 import * as PgClient from "@skein/sql/PgClient"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Queue from "effect/Queue"
 import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import { ConnectionError, SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
@@ -409,6 +414,20 @@ describePostgres("PgClient", (postgres) => {
         expect(yield* count).toEqual([{ n: 0 }])
       })))
 
+  it.live("closes the layer after 5 seconds where a connection is still in use", () =>
+    Effect.gen(function*() {
+      const url = yield* Effect.promise(() => postgres().createDatabase())
+      const reserved = yield* Deferred.make<void>()
+      const use = (sql: PgClient.Client) =>
+        Effect.scoped(Effect.andThen(sql.reserve, Effect.andThen(Deferred.succeed(reserved, undefined), Effect.never)))
+      const [elapsed, fiber] = yield* Effect.timed(Effect.provide(
+        Effect.flatMap(PgClient.PgClient, (sql) => Effect.tap(Effect.forkDetach(use(sql)), Deferred.await(reserved))),
+        PgClient.layer({ url })
+      ))
+      expect(Duration.toMillis(elapsed)).toBeGreaterThan(4900)
+      yield* Fiber.interrupt(fiber)
+    }))
+
   it.live("fails open transactions after an immediate restart of the server, and runs the next query", () =>
     on(postgres(), (sql) =>
       Effect.gen(function*() {
@@ -532,6 +551,19 @@ describePostgres("PgClient.listen", (postgres) => {
         yield* sql`SELECT pg_notify('second', 'hello')`
         expect(yield* Queue.take(received)).toBe("hello")
       })), { connectTimeout: 3000 }))
+
+  it.live("closes the layer where the server of the listening connection has stopped", () =>
+    on(postgres(), (other, url) =>
+      Effect.gen(function*() {
+        const scope = yield* Scope.make()
+        const client = Context.get(yield* Layer.buildWithScope(PgClient.layer({ url }), scope), PgClient.PgClient)
+        const ignore = () => {}
+        yield* Scope.provide(client.listen("orders", ignore, ignore), yield* Scope.make())
+        const [row] = yield* other<{ readonly pid: number }>`
+          SELECT pid FROM pg_stat_activity WHERE query = 'LISTEN "orders"' AND datname = current_database()`
+        yield* stopped(row!.pid, Scope.close(scope, Exit.void))
+        yield* until(other, `NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = ${row!.pid})`)
+      })))
 
   it.live("fails for the first listener where the server cannot be reached", () =>
     on(postgres(), (sql) =>

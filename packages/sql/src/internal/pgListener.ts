@@ -22,8 +22,10 @@ type Check = (listening: PgConnection.PgConnection, watch: Watch) => Effect.Effe
 interface Connected {
   readonly pinned: PgConnection.PgConnection
   readonly watch: Watch
-  readonly scope: Scope.Closeable
+  readonly close: Effect.Effect<void>
   readonly lost: Deferred.Deferred<void>
+  /** The parent of the scopes in `channels`. */
+  readonly scope: Scope.Scope
   /** The scopes of the channels that the connection listens to. */
   readonly channels: Map<string, Scope.Closeable>
 }
@@ -74,13 +76,16 @@ export const makeListen = (
 
   const connect = (check: Check) =>
     Effect.gen(function*() {
+      // The connection closes first: a server that has stopped does not answer `UNLISTEN`.
+      const connectionScope = yield* Scope.make()
       const scope = yield* Scope.make()
+      const close = Effect.andThen(Scope.close(connectionScope, Exit.void), Scope.close(scope, Exit.void))
       return yield* Effect.gen(function*() {
-        const connection = yield* Effect.mapError(open, toPgError)
+        const connection = yield* Effect.mapError(Scope.provide(open, connectionScope), toPgError)
         const watch = makeWatch(connection, maxSilenceMillis)
         // Only a reserved connection can listen to several channels.
         const pinned = yield* connection.pin
-        const connected: Connected = { pinned, watch, scope, lost: Deferred.makeUnsafe(), channels: new Map() }
+        const connected: Connected = { pinned, watch, close, scope, lost: Deferred.makeUnsafe(), channels: new Map() }
         onClose(connection, () => lose(connected))
         yield* check(pinned, watch)
         // The iteration also visits a channel that is added meanwhile.
@@ -88,15 +93,15 @@ export const makeListen = (
         current = connected
         listening.openUnsafe()
         return connected
-      }).pipe(Scope.provide(scope), Effect.onError(() => Scope.close(scope, Exit.void)))
+      }).pipe(Scope.provide(scope), Effect.onError(() => close))
     })
 
   const reconnect = Effect.orDie(Effect.retry(connect(() => Effect.void), backoff))
 
-  const supervise = ({ lost, scope }: Connected): Effect.Effect<never> =>
+  const supervise = ({ close, lost }: Connected): Effect.Effect<never> =>
     Effect.andThen(
       Deferred.await(lost),
-      Effect.flatMap(Effect.andThen(Scope.close(scope, Exit.void), reconnect), (connected) => {
+      Effect.flatMap(Effect.andThen(close, reconnect), (connected) => {
         for (const listeners of channels.values()) {
           for (const listener of listeners) listener.onReconnected()
         }
@@ -108,10 +113,7 @@ export const makeListen = (
     Effect.flatMap(connect(options.check), (connected) => {
       started = true
       return Effect.andThen(
-        Scope.addFinalizer(
-          scope,
-          Effect.suspend(() => current === undefined ? Effect.void : Scope.close(current.scope, Exit.void))
-        ),
+        Scope.addFinalizer(scope, Effect.suspend(() => current === undefined ? Effect.void : current.close)),
         Effect.forkIn(supervise(connected), scope)
       )
     })
