@@ -16,7 +16,8 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   sql: [],
   tasks: ["protocol", "runtime", "server", "sql"],
   auth: ["protocol", "runtime", "server", "client"],
-  cli: ["protocol", "runtime", "client", "auth"]
+  cli: ["protocol", "runtime", "client", "auth"],
+  console: ["protocol", "runtime", "server"]
 }
 
 /** The modules of a package that may import fewer packages than the rest of it. */
@@ -75,7 +76,7 @@ const mayImportLess: ReadonlyArray<{
  * has none.
  */
 const mayUseNode: Readonly<Record<string, ReadonlyArray<string>>> = {
-  server: ["{Stdio,NodeHttp}.ts", "internal/{**/node*,stdio*,stdout,stdio/*}.ts"],
+  server: ["{Stdio,NodeHttp,NodePages}.ts", "internal/{**/node*,stdio*,stdout,stdio/*}.ts"],
   client: ["{Stdio,NodeConfig,NodeHttp}.ts", "bin/*.ts", "internal/{**/node*,stdio*,process,stdio/*}.ts"],
   testing: ["**/*.ts"],
   sql: ["**/*.ts"],

@@ -23,7 +23,8 @@ export const packages: ReadonlyArray<string> = [
   "cli",
   "testing",
   "sql",
-  "tasks"
+  "tasks",
+  "console"
 ]
   .map(
     (name) => join(root, "packages", name)

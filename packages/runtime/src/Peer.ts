@@ -92,8 +92,18 @@ export interface Peer extends SessionPeer {
   readonly requests: Iterable<RequestContext>
   /** The number of inbound requests that wait until another one ends. */
   readonly queued: number
-  /** The pending outbound calls, oldest first; `startedAt` in milliseconds of the monotonic clock. */
-  readonly calls: Iterable<{ readonly id: number; readonly method: string; readonly startedAt: number }>
+  /** Those requests, oldest first. */
+  readonly queuedRequests: Iterable<JsonRpc.Request>
+  /**
+   * The pending outbound calls, oldest first; `startedAt` in milliseconds of the monotonic clock, `about` the id of the
+   * inbound request whose handler sent it.
+   */
+  readonly calls: Iterable<{
+    readonly id: number
+    readonly method: string
+    readonly startedAt: number
+    readonly about: JsonRpc.Id | undefined
+  }>
 }
 
 const none: Iterable<never> = []
@@ -204,6 +214,10 @@ class PeerImpl<R> implements Peer, Receiver, PeerCore {
 
   get queued(): number {
     return this.#requests.queued
+  }
+
+  get queuedRequests(): Iterable<JsonRpc.Request> {
+    return this.#requests.queuedRequests
   }
 
   get calls(): Peer["calls"] {

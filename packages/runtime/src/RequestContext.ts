@@ -161,6 +161,8 @@ export interface ResponseSink {
    * Closes the HTTP connection that waits for the response, but not the request. Only transports with polling have it.
    */
   readonly endStream?: ((request: RequestContext, retry: number | undefined) => void) | undefined
+  /** Whether a stream is open that the response will be sent on. Only `Inspect` asks. */
+  readonly isStreaming?: ((request: RequestContext) => boolean) | undefined
   /** The handler did not end synchronously. */
   readonly suspended?: ((request: RequestContext) => void) | undefined
   /** A request that was suspended is over, and its response was sent or discarded. */

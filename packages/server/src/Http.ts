@@ -17,13 +17,13 @@ import type { HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
 import { adapterContext } from "./internal/http/adapters/principal.ts"
 import * as http from "./internal/http/endpoint.ts"
 import { type Options, resolve } from "./internal/http/options.ts"
-import type { FindPrincipal, Protection } from "./internal/http/protection.ts"
+import type { FindPrincipal, Pages, Protection } from "./internal/http/protection.ts"
 import { McpServer } from "./McpServer.ts"
 
 export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
 export type { Options, SessionOptions } from "./internal/http/options.ts"
 export { networkOf } from "./internal/limits/client.ts"
-export { type FindPrincipal, type PageRequest, type Protection, Refusal } from "./internal/http/protection.ts"
+export { type FindPrincipal, type PageRequest, type Pages, type Protection, Refusal } from "./internal/http/protection.ts"
 
 /** Handles the HTTP requests of one adapter. */
 export interface Endpoint {
@@ -58,6 +58,16 @@ export const withProtection = <O extends Options>(
     : Effect.succeed({ ...options!, protection })
 }
 
+/** Makes the pages of the options, if they are an effect. */
+export const withPages = <O extends Options>(
+  options: O
+): Effect.Effect<O & { readonly pages?: Pages | undefined }, never, McpServer | Scope.Scope> => {
+  const { pages } = options
+  return Effect.isEffect(pages)
+    ? Effect.map(pages, (pages) => ({ ...options, pages }))
+    : Effect.succeed({ ...options, pages })
+}
+
 /**
  * Makes the endpoint of a server. It is closed with the scope.
  *
@@ -68,7 +78,7 @@ export const make = (options?: Options): Effect.Effect<Endpoint, never, McpServe
   Effect.acquireRelease(
     Effect.gen(function*() {
       const core = (yield* McpServer)[internals]
-      const endpoint = new http.Endpoint(core, resolve(yield* withProtection(options)), yield* adapterContext)
+      const endpoint = new http.Endpoint(core, resolve(yield* withPages(yield* withProtection(options))), yield* adapterContext)
       core.endpoints.add(endpoint)
       return endpoint
     }),
@@ -76,8 +86,8 @@ export const make = (options?: Options): Effect.Effect<Endpoint, never, McpServe
   )
 
 /**
- * The paths that an endpoint answers: its own, those of HTTP+SSE, and those of the pages of its protection. A router
- * that passes single paths must pass all of these, or clients do not find the metadata. A path that ends with `/*`
+ * The paths that an endpoint answers: its own, those of HTTP+SSE, and those of its pages and of the pages of its
+ * protection. A router that passes single paths must pass all of these, or clients do not find the metadata. A path that ends with `/*`
  * stands for all paths below it.
  *
  * @example
@@ -85,9 +95,13 @@ export const make = (options?: Options): Effect.Effect<Endpoint, never, McpServe
  * app.all(Http.paths(options), handler)
  */
 export const paths = (
-  { legacySse, path = "/mcp", protection }: Options & { readonly protection?: Protection | undefined }
+  { legacySse, pages, path = "/mcp", protection }: Options & {
+    readonly pages?: Pages | undefined
+    readonly protection?: Protection | undefined
+  }
 ): Array<string> => [
   path,
   ...(legacySse === undefined ? [] : [legacySse.path, legacySse.messages]),
-  ...(protection?.paths ?? [])
+  ...(protection?.paths ?? []),
+  ...(pages?.paths ?? [])
 ]

@@ -67,14 +67,14 @@ const Open = /* @__PURE__ */ Context.Reference(
 export const layer = (given: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | McpServer> =>
   Layer.effectDiscard(Effect.gen(function*() {
     const router = yield* HttpRouter.HttpRouter
-    const options = yield* Http.withProtection(given)
+    const options = yield* Http.withPages(yield* Http.withProtection(given))
     // Closed by the HTTP server or by the layer, whichever ends first.
     const scope = yield* Scope.fork(yield* Effect.scope)
     const endpoint = yield* Scope.provide(Http.make({ ...options, path: "*" }), scope)
     const open = yield* Open
     open?.add(scope)
-    const pages = options.protection?.paths ?? []
-    for (const path of Http.paths({ ...options, protection: undefined })) {
+    const pages = [...options.protection?.paths ?? [], ...options.pages?.paths ?? []]
+    for (const path of Http.paths({ ...options, pages: undefined, protection: undefined })) {
       yield* router.add("*", path as HttpRouter.PathInput, route(endpoint, options))
     }
     for (const path of pages) {

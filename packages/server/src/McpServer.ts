@@ -8,7 +8,7 @@ import type { Icon } from "@skein/protocol/BaseMetadata"
 import type { Implementation } from "@skein/protocol/Implementation"
 import * as Revision from "@skein/protocol/Revision"
 import type { Connection } from "@skein/runtime/Connection"
-import * as Inspect from "@skein/runtime/Inspect"
+import type * as Inspect from "@skein/runtime/Inspect"
 import type { Limits } from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
 import * as Context from "effect/Context"
@@ -23,6 +23,7 @@ import { EventBus, type ListKind } from "./EventBus.ts"
 import { definitionProblem } from "./internal/definitions/validateDefinition.ts"
 import * as dispatcher from "./internal/dispatch/dispatcher.ts"
 import { Fibers } from "./internal/dispatch/fibers.ts"
+import { type Interrupted, makeInspector } from "./internal/dispatch/inspector.ts"
 import { ServerCore } from "./internal/dispatch/serverCore.ts"
 import { SubscriptionRegistry, type SubscriptionSettings } from "./internal/subscriptions/subscriptionRegistry.ts"
 import * as identity from "./internal/dispatch/identity.ts"
@@ -95,6 +96,8 @@ export interface Subscriptions {
   readonly maxListensPerPrincipal?: number | undefined
 }
 
+export type { Interrupted } from "./internal/dispatch/inspector.ts"
+
 /** A running server. Transports give it connections. */
 export class McpServer extends Context.Service<McpServer, {
   readonly options: Options
@@ -110,6 +113,24 @@ export class McpServer extends Context.Service<McpServer, {
    * Takes a snapshot of the server: its connections, the requests in progress, and the tasks that run in this process.
    */
   readonly inspect: Effect.Effect<Inspect.ServerInfo>
+  /**
+   * Takes a snapshot as `inspect` does, with options. With `params` it contains the params of the requests: data of
+   * users, for an operator who may see it.
+   */
+  readonly inspectWith: (options: Inspect.Options) => Effect.Effect<Inspect.ServerInfo>
+  /**
+   * Interrupts a request, or closes a session, by the `key` that a snapshot has for it. A request is answered with
+   * `-32603` once its handler has stopped, finalizers included; a `subscriptions/listen` returns its result. A
+   * session ends as one that has expired: later requests over HTTP get 404. Its requests are cancelled. It returns what
+   * was found, and does not wait for the end. `NotFound`: it has ended already.
+   *
+   * @example
+   * const interruptAll = Effect.gen(function*() {
+   *   const server = yield* McpServer.McpServer
+   *   for (const { key } of (yield* server.inspect).requests) yield* server.interrupt(key)
+   * })
+   */
+  readonly interrupt: (key: string) => Effect.Effect<Interrupted>
   readonly [internals]: ServerCore
 }>()("@skein/server/McpServer") {}
 
@@ -193,12 +214,13 @@ const make = (
 ): McpServer["Service"] => {
   const revisions = (options.revisions ?? Revision.all).toSorted().toReversed()
   const { instructions, limits, name, version } = options
-  const { base, extensions } = catalog[internals]
+  const { base } = catalog[internals]
   const pageSize = Math.max(1, Math.floor(options.pageSize ?? 1000))
   const hints = Object.entries(options.caching ?? {}).map(([method, hint]) => [method, cacheHint(hint)] as const)
   const description = { serverInfo: describe(options), instructions, revisions, pageSize, caching: new Map(hints) }
   const dispatch = dispatcher.make(description, catalog, subscriptions, logs)
   const core = new ServerCore(catalog, subscriptions, dispatch, identity.make(revisions), limits)
+  const inspector = makeInspector({ name, version }, core)
   const serve = (connection: Connection): Effect.Effect<Peer.Peer, never, Scope.Scope> =>
     Effect.acquireRelease(
       Effect.tap(Peer.make(core.options(connection)), (peer) => Effect.sync(() => subscriptions.peers.add(peer))),
@@ -212,15 +234,9 @@ const make = (
         serve(connection),
         (current: Context.Context<Scope.Scope>) => withServerServices(current, base)
       ),
-    inspect: Effect.suspend(() =>
-      Inspect.server({
-        name,
-        version,
-        peers: subscriptions.peers,
-        endpoints: core.endpoints,
-        tasks: extensions.all.flatMap(({ running }) => [...running ?? []])
-      })
-    ),
+    inspect: inspector.inspect({}),
+    inspectWith: inspector.inspect,
+    interrupt: inspector.interrupt,
     [internals]: core
   })
 }

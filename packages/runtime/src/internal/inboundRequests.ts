@@ -131,6 +131,11 @@ export class InboundRequests<R> implements ResponseSink {
     return this.#queue?.size ?? 0
   }
 
+  /** The requests that wait until another one ends, oldest first. */
+  get queuedRequests(): Iterable<JsonRpc.Request> {
+    return Array.from(this.#queue?.values() ?? [], ({ request }) => request)
+  }
+
   /** The number of requests that are running, starting or queued. */
   get active(): number {
     return this.#starting + this.size + this.queued

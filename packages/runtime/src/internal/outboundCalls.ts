@@ -117,7 +117,7 @@ export class OutboundCalls {
   }
 
   /** The calls that wait for a response, oldest first. */
-  get pending(): Iterable<{ readonly id: number; readonly method: string; readonly startedAt: number }> {
+  get pending(): Iterable<Pick<Call, "about" | "id" | "method" | "startedAt">> {
     return this.#pending.values()
   }
 

@@ -3,6 +3,7 @@
  */
 import type { Revision } from "@skein/protocol/Revision"
 import type { Connection } from "@skein/runtime/Connection"
+import type { ConnectionInfo } from "@skein/runtime/Inspect"
 import type * as Limits from "@skein/runtime/Limits"
 import * as Peer from "@skein/runtime/Peer"
 import type { Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
@@ -14,8 +15,19 @@ import type { ServerObserver } from "../observability/outcome.ts"
 import type { SubscriptionRegistry } from "../subscriptions/subscriptionRegistry.ts"
 import type { Identity } from "./identity.ts"
 
+/** The part of a session over HTTP that `McpServer.inspect` and `interrupt` use. */
+export interface HttpSession {
+  readonly peer: Peer.Peer
+  readonly principalId: string | undefined
+  readonly describe: () => ConnectionInfo
+  /** Ends it: later requests do not find it. */
+  readonly evict: () => void
+}
+
 /** The part of an HTTP endpoint that `McpServer.inspect` reads. */
 export interface Endpoint {
+  /** The sessions that requests can use. */
+  readonly openSessions: Iterable<HttpSession>
   /** The stateless requests in flight. */
   readonly requests: Iterable<RequestContext>
   /** How many long-lived streams are open. */

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as EventStore from "../../EventStore.ts"
 import { holdsAtMost } from "../definitions/inputSchema.ts"
-import type { ServerCore } from "../dispatch/serverCore.ts"
+import type { HttpSession, ServerCore } from "../dispatch/serverCore.ts"
 import { clientOf } from "../limits/client.ts"
 import { LegacySseRoutes } from "../legacySse/routes.ts"
 import type { Body, BodyFault, HttpAnswer, HttpRequest } from "./adapter.ts"
@@ -117,6 +117,11 @@ export class Endpoint {
     return this.#stateless.suspendedRequests
   }
 
+  /** The sessions that requests can use. */
+  get openSessions(): Iterable<HttpSession> {
+    return this.#sessions.open
+  }
+
   /** How many long-lived streams are open. */
   get streams(): number {
     return this.#shared.load.streams
@@ -136,13 +141,16 @@ export class Endpoint {
   handle(request: HttpRequest, answer: HttpAnswer, findPrincipal?: FindPrincipal): void {
     try {
       answer.watch?.(this.#slowReaders, request)
-      const { cors, path, protection } = this.options
+      const { cors, pages, path, protection } = this.options
       const wrongHost = this.#guards.host(request)
       if (wrongHost === undefined && protection?.pages !== undefined && request.path !== path) {
         if (protection.pages(new ForPage(request, this.#bodies), answer)) return
       }
       const refused = wrongHost ?? this.#guards.origin(request)
       if (refused !== undefined) return this.#refuseSource(request, answer, refused)
+      if (pages !== undefined && request.path !== path) {
+        if (pages.handle(new ForPage(request, this.#bodies), answer)) return
+      }
       const allowed = cors?.headers(request.header("origin"))
       if (allowed !== undefined) answer.addHeaders(allowed)
       const { method } = request

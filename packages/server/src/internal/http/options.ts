@@ -4,7 +4,9 @@
 import * as Defaults from "@skein/runtime/Options"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
-import type { Protection } from "./protection.ts"
+import type * as Scope from "effect/Scope"
+import type { McpServer } from "../../McpServer.ts"
+import type { Pages, Protection } from "./protection.ts"
 
 /** Options of an endpoint. Every member is optional. */
 export interface Options {
@@ -105,6 +107,12 @@ export interface Options {
    */
   readonly protection?: Protection | Effect.Effect<Protection> | undefined
   /**
+   * Pages beside the endpoint, such as `Console.pages` of `@skein/console`. Requests for them pass the checks of Host and
+   * Origin, and not the `protection`: pages authenticate their requests. An effect is run when the endpoint is made. None
+   * by default.
+   */
+  readonly pages?: Pages | Effect.Effect<Pages, never, McpServer | Scope.Scope> | undefined
+  /**
    * What happens to the streams of GET, `subscriptions/listen` and HTTP+SSE when the credentials that they were opened
    * with expire (`expiresAt` of the principal). `"end"`, the default, ends them up to two seconds later, and clients
    * reconnect with their next credentials. An HTTP+SSE session, which ends with its stream, continues if a message with
@@ -184,13 +192,14 @@ export interface LegacySse {
   readonly assumeInitialized: boolean
 }
 
-type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "protection" | "sessions">
+type Plain = Omit<Options, "allowedOrigins" | "cors" | "legacySse" | "pages" | "protection" | "sessions">
 
 /** The options with their defaults; durations in milliseconds. */
 export interface Resolved extends Defaults.Resolved<Plain> {
   readonly allowedOrigins: ReadonlyArray<string> | "any" | "loopback"
   readonly cors: Cors | undefined
   readonly legacySse: LegacySse | undefined
+  readonly pages: Pages | undefined
   readonly protection: Protection | undefined
   readonly sessions: Defaults.Resolved<SessionOptions>
 }
@@ -202,8 +211,9 @@ export const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]
 const isOpen = ({ allowedOrigins, cors }: Options): boolean =>
   allowedOrigins === "any" && cors?.headers("null")?.["access-control-allow-credentials"] === "true"
 
-/** The options with a protection that was made. */
+/** The options with a protection and pages that were made. */
 export interface ReadyOptions extends Options {
+  readonly pages?: Pages | undefined
   readonly protection?: Protection | undefined
 }
 
@@ -212,7 +222,7 @@ export const resolve = (options: ReadyOptions = {}): Resolved => {
   if (isOpen(options)) {
     throw new Error("CORS with credentials cannot be combined with allowedOrigins \"any\": list the origins")
   }
-  const { allowedOrigins = "loopback", cors, legacySse, protection, sessions = {}, ...plain } = options
+  const { allowedOrigins = "loopback", cors, legacySse, pages, protection, sessions = {}, ...plain } = options
   return {
     ...Defaults.resolve<Plain>(plain, {
       path: "/mcp",
@@ -231,6 +241,7 @@ export const resolve = (options: ReadyOptions = {}): Resolved => {
     allowedOrigins,
     cors,
     legacySse,
+    pages,
     protection,
     sessions: Defaults.resolve<SessionOptions>(sessions, {
       maxSessions: 10_000,

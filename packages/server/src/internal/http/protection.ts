@@ -37,6 +37,19 @@ export interface PageRequest extends Omit<HttpRequest, "read"> {
   readonly read: (limit: number, done: (body: Body) => void) => void
 }
 
+/** Pages beside an endpoint, or on a port of their own: the value of the option `pages`, and of `NodePages.serve`. */
+export interface Pages {
+  /**
+   * Answers a request for one of the pages, and returns whether the request is for one. It is called after the checks of
+   * Host and Origin. It may answer later. It authenticates the request: the `protection` of the endpoint does not.
+   */
+  readonly handle: (request: PageRequest, answer: HttpAnswer) => boolean
+  /**
+   * The paths of the pages, for routers: see `Http.paths`. A path that ends with `/*` stands for all paths below it.
+   */
+  readonly paths: ReadonlyArray<string>
+}
+
 /** Protects an endpoint: the value of the option `protection`. `Protect.make` of `@skein/auth` makes one. */
 export interface Protection {
   /**

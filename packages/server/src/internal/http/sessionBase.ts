@@ -4,6 +4,7 @@
 import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Revision } from "@skein/protocol/Revision"
 import type { Connection, Receiver } from "@skein/runtime/Connection"
+import type { ConnectionInfo, StreamInfo } from "@skein/runtime/Inspect"
 import type { Peer } from "@skein/runtime/Peer"
 import type { SessionEnd } from "@skein/runtime/Session"
 import * as Effect from "effect/Effect"
@@ -52,6 +53,8 @@ export abstract class HttpSessionBase implements Connection, Claim {
   isEnding = false
   readonly owner: SessionOwner
   protected receiver!: Receiver
+  /** When the session was opened. */
+  readonly #openedAt: number
   /** When the session was last in use. */
   #usedAt: number
   #isInitialized = false
@@ -63,7 +66,16 @@ export abstract class HttpSessionBase implements Connection, Claim {
     this.id = id
     this.client = clientOf(from)
     this.principalId = from.principal?.id
-    this.#usedAt = owner.endpoint.runner.now()
+    this.#openedAt = this.#usedAt = owner.endpoint.runner.now()
+  }
+
+  /** Its streams now, for `McpServer.inspect`. */
+  abstract readonly streams: ReadonlyArray<StreamInfo>
+  protected abstract readonly transport: ConnectionInfo["transport"]
+
+  /** Describes the session for `McpServer.inspect`. */
+  describe(): ConnectionInfo {
+    return { transport: this.transport, openedAt: this.#openedAt, usedAt: this.#usedAt, streams: this.streams }
   }
 
   /** Whether a request is in flight, or a client listens. */

@@ -84,6 +84,11 @@ export class Sessions implements SessionOwner {
     return this.#open.size
   }
 
+  /** The sessions that requests can use. */
+  get open(): Iterable<HttpSessionBase> {
+    return this.#open.values()
+  }
+
   /** Handles a POST of `initialize`, or of a message that belongs to a session. */
   post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
     const id = idOf(message)

@@ -196,6 +196,10 @@ class StatelessResponse implements ResponseSink, Claim {
     return true
   }
 
+  isStreaming(): boolean {
+    return this.#stream !== undefined
+  }
+
   drained(): Effect.Effect<void> {
     return this.#to.drained
   }

@@ -6,6 +6,7 @@
  * disconnects cancels nothing.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { StreamInfo } from "@skein/runtime/Inspect"
 import type * as Limits from "@skein/runtime/Limits"
 import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
@@ -165,6 +166,23 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   get busy(): boolean {
     return this.#posts !== undefined || this.#standalone?.connected === true
+  }
+
+  protected get transport(): "Streamable HTTP" {
+    return "Streamable HTTP"
+  }
+
+  get streams(): ReadonlyArray<StreamInfo> {
+    const standalone = this.#standalone
+    const posts = new Set(this.#posts?.values())
+    return [
+      ...(standalone === undefined ? [] : [{ kind: "listen" as const, about: [], connected: standalone.connected }]),
+      ...Array.from(posts).flatMap(({ id, stream }) =>
+        stream === undefined
+          ? []
+          : [{ kind: "response" as const, about: typeof id === "object" ? id : [id], connected: stream.connected }]
+      )
+    ]
   }
 
   // ---- HTTP requests

@@ -7,6 +7,7 @@ import * as JsonRpc from "@skein/protocol/JsonRpc"
 import * as RequestMeta from "@skein/protocol/RequestMeta"
 import * as Revision from "@skein/protocol/Revision"
 import type { Principal } from "@skein/runtime/Connection"
+import type { StreamInfo } from "@skein/runtime/Inspect"
 import * as Effect from "effect/Effect"
 import { ServerSession } from "../dispatch/session.ts"
 import type { HttpAnswer, HttpRequest } from "../http/adapter.ts"
@@ -77,6 +78,14 @@ export class SseSession extends HttpSessionBase {
 
   get busy(): boolean {
     return !this.#isClosed
+  }
+
+  protected get transport(): "HTTP+SSE" {
+    return "HTTP+SSE"
+  }
+
+  get streams(): ReadonlyArray<StreamInfo> {
+    return [{ kind: "listen", about: [], connected: !this.#isClosed }]
   }
 
   /**

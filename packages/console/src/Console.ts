@@ -1,0 +1,240 @@
+/**
+ * The operator's view of a running server: its sessions, requests, tasks, streams and subscriptions as a live tree, with
+ * what each waits for, its age, progress, principal and trace id. It can interrupt requests and close sessions.
+ *
+ * A console costs nothing while nobody looks. It shows no arguments and no results, unless `showPayloads` is set. `skein
+ * top <url>` shows the same in a terminal.
+ *
+ * @example
+ * const Program = Layer.mergeAll(NodeHttp.layer({ port: 3000 }), Console.layer({ port: 3001 })).pipe(Layer.provide(Server))
+ */
+import * as RandomId from "@skein/runtime/RandomId"
+import type { TransportError } from "@skein/runtime/TransportError"
+import { type FindPrincipal, type Pages, type Protection, Refusal } from "@skein/server/Http"
+import { McpServer } from "@skein/server/McpServer"
+import * as NodePages from "@skein/server/NodePages"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import { ConsoleError, Unprotected } from "./ConsoleError.ts"
+import { ConsoleSources } from "./ConsoleSource.ts"
+import { Feed } from "./internal/feed.ts"
+import { version } from "./internal/messages.ts"
+import { makeRoutes } from "./internal/routes.ts"
+import { makeServerSource } from "./internal/serverSource.ts"
+import { readTree } from "./internal/tree.ts"
+
+/** Finds the principal of a viewer: a function, or the protection of an endpoint (`Protect.make` of `@skein/auth`). */
+export type Protect = FindPrincipal | Protection | Effect.Effect<Protection>
+
+/** Options of a console, on any port or path. */
+export interface ViewOptions {
+  /** The time between two reads while somebody looks: 1 second by default. */
+  readonly interval?: Duration.Input | undefined
+  /**
+   * Whether viewers see the arguments of requests, and what sources show of the payloads of their nodes: data of users.
+   * False by default.
+   */
+  readonly showPayloads?: boolean | undefined
+  /** Pages and `skein top` that look at the same time: 10 by default. At the bound the next one is answered with 503. */
+  readonly maxViewers?: number | undefined
+  /**
+   * Rows in the tree: 50,000 by default. The server and each source get an equal part. Further sessions are counted at
+   * the row of the server, and not shown.
+   */
+  readonly maxRows?: number | undefined
+  /** Children of one row that a source with a store returns at once: 200 by default. Viewers ask for further ones. */
+  readonly maxChildren?: number | undefined
+  /** Rows in one message to a viewer: 1,000 by default. A larger change is sent as several messages. */
+  readonly maxRowsPerMessage?: number | undefined
+  /** Characters of the arguments of a request, with `showPayloads`: 2,048 by default. The rest is cut off. */
+  readonly maxPayloadChars?: number | undefined
+  /** How long a source may take to answer: 5 seconds by default. Then a row reports that it did not. */
+  readonly readTimeout?: Duration.Input | undefined
+  /**
+   * Full origins (`https://ops.example.com`) whose pages may use the console besides its own page, which a proxy that
+   * changes `Host` makes necessary. None by default.
+   */
+  readonly allowedOrigins?: ReadonlyArray<string> | undefined
+}
+
+/** Options of a console on a port of its own. */
+export interface Options extends
+  ViewOptions,
+  Pick<NodePages.Options, "allowedHosts" | "headersTimeout" | "keepAliveTimeout" | "requestTimeout" | "trustedProxies">
+{
+  /** The port: 3001 by default, 0 for any free port. */
+  readonly port?: number | undefined
+  /** The address to listen on: `127.0.0.1` by default. Any other address but loopback needs `protect`. */
+  readonly host?: string | undefined
+  /**
+   * Finds the principal of each request: `Console.password`, a function that refuses with `Http.Refusal`, or
+   * `Protect.make` of `@skein/auth`. A request without a principal is answered with 401. On loopback none is needed: there
+   * every user of the machine can use the console.
+   */
+  readonly protect?: Protect | undefined
+  /** The number of connections: 100 by default. */
+  readonly maxConnections?: number | undefined
+}
+
+/** Options of a console on a path of an endpoint. */
+export interface PagesOptions extends ViewOptions {
+  /** The path: `/console` by default. */
+  readonly path?: string | undefined
+  /** Finds the principal of each request: see `Options`. It is required, since others reach the endpoint. */
+  readonly protect: Protect
+}
+
+/** A listening console. */
+export class Server extends Context.Service<Server, {
+  readonly host: string
+  readonly port: number
+  /** The address of the page. */
+  readonly url: string
+  /** The number of viewers that are connected. */
+  readonly viewers: Effect.Effect<number>
+}>()("@skein/console/Server") {}
+
+const findPrincipal = (protect: Protect | undefined): Effect.Effect<FindPrincipal | undefined> =>
+  protect === undefined || typeof protect === "function"
+    ? Effect.succeed(protect)
+    : Effect.map(Effect.isEffect(protect) ? protect : Effect.succeed(protect), ({ identify }) => identify)
+
+const make = (
+  base: string,
+  options: ViewOptions & { readonly protect?: Protect | undefined }
+): Effect.Effect<{ readonly pages: Pages; readonly feed: Feed }, never, McpServer | Scope.Scope> =>
+  Effect.gen(function*() {
+    const server = yield* McpServer
+    const sources = Option.getOrUndefined(yield* Effect.serviceOption(ConsoleSources))
+    const scope = yield* Effect.scope
+    const context = yield* Effect.map(
+      Effect.context<McpServer | Scope.Scope>(),
+      (context): Context.Context<never> => Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
+    )
+    const { maxPayloadChars = 2_048, maxRowsPerMessage = 1_000, maxViewers = 10, showPayloads = false } = options
+    const bounds = {
+      maxRows: Math.max(100, options.maxRows ?? 50_000),
+      maxChildren: Math.max(1, options.maxChildren ?? 200),
+      maxPayloadChars,
+      readTimeout: Duration.toMillis(options.readTimeout ?? "5 seconds"),
+      showPayloads
+    }
+    const own = makeServerSource(server, { maxPayloadChars })
+    const all = () => [own, ...sources?.all.values() ?? []]
+    const read = Effect.suspend(() => readTree(all(), bounds))
+    const hello = {
+      version,
+      instance: RandomId.make(12),
+      interval: Duration.toMillis(options.interval ?? "1 second"),
+      showPayloads
+    }
+    const feed = new Feed({ read, hello, maxViewers, maxRowsPerMessage: Math.max(1, maxRowsPerMessage), scope, context })
+    yield* Effect.addFinalizer(() => Effect.sync(() => feed.close()))
+    const protect = yield* findPrincipal(options.protect)
+    const pages = makeRoutes(base, {
+      feed,
+      hello,
+      bounds,
+      read,
+      sources: all,
+      protect,
+      allowedOrigins: options.allowedOrigins ?? []
+    })
+    return { pages, feed }
+  })
+
+/**
+ * A console on a path of an endpoint: the value of the option `pages` of every HTTP adapter. Requests pass the checks of
+ * Host and Origin of the endpoint, and `protect`.
+ *
+ * @example
+ * NodeHttp.layer({ pages: Console.pages({ protect: Console.password(secret) }) })
+ */
+export const pages = (options: PagesOptions): Effect.Effect<Pages, never, McpServer | Scope.Scope> =>
+  Effect.map(make((options.path ?? "/console").replace(/\/+$/, ""), options), ({ pages }) => pages)
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host)
+
+/**
+ * A console on a port of its own, until the scope of the layer closes. Fails with `ConsoleError` if the address is not
+ * loopback and `protect` is missing, and with `TransportError` if it cannot listen.
+ *
+ * @example
+ * const Operated = Console.layer({ port: 3001 }).pipe(Layer.provide(Server))
+ */
+export const layer = (options: Options = {}): Layer.Layer<Server, ConsoleError | TransportError, McpServer> =>
+  Layer.effect(
+    Server,
+    Effect.gen(function*() {
+      const { host = "127.0.0.1", port = 3001, protect } = options
+      if (protect === undefined && !isLoopback(host)) {
+        const message = `The console is not started on ${host}: everybody who reaches it could interrupt requests. ` +
+          "Set protect, for example to Console.password(secret), or leave host at 127.0.0.1"
+        return yield* new ConsoleError({ reason: new Unprotected({ message, host }) })
+      }
+      const { feed, pages } = yield* make("", options)
+      const listening = yield* NodePages.serve(pages, {
+        host,
+        port,
+        allowedHosts: options.allowedHosts,
+        // The console compares the origin with its own. Here only those of loopback would pass.
+        allowedOrigins: "any",
+        headersTimeout: options.headersTimeout,
+        requestTimeout: options.requestTimeout,
+        keepAliveTimeout: options.keepAliveTimeout,
+        trustedProxies: options.trustedProxies,
+        maxConnections: options.maxConnections ?? 100
+      })
+      return { ...listening, viewers: Effect.sync(() => feed.viewers) }
+    })
+  )
+
+const encoder = /* @__PURE__ */ new TextEncoder()
+
+/** The SHA-256 digest of a text. Digests are compared, so that the time tells nothing about the password. */
+const digest = async (text: string): Promise<string> =>
+  new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text))).join()
+
+const challenge = { "www-authenticate": "Basic realm=\"console\", charset=\"UTF-8\"" }
+
+/**
+ * Protects a console by a password, which browsers ask for (HTTP Basic, with any user name), and which `skein top` sends
+ * with `--password`. The user name becomes the principal in the log. Put TLS in front of the console on other addresses
+ * than loopback: the password is sent with each request.
+ *
+ * @example
+ * Console.layer({ host: "0.0.0.0", allowedHosts: ["ops.example.com"], protect: Console.password(secret) })
+ */
+export const password = (secret: string | Redacted.Redacted<string>): FindPrincipal => {
+  const expected = typeof secret === "string" ? Redacted.make(secret) : secret
+  if (Redacted.value(expected) === "") throw new TypeError("The password of a console must not be empty")
+  return (request) =>
+    Effect.gen(function*() {
+      const [, encoded = ""] = /^Basic ([A-Za-z0-9+/=]+)$/i.exec(request.header("authorization") ?? "") ?? []
+      const given = new TextDecoder().decode(Uint8Array.from(decodeBase64(encoded), (char) => char.charCodeAt(0)))
+      const colon = given.indexOf(":")
+      const [ours, theirs] = yield* Effect.promise(() =>
+        Promise.all([digest(Redacted.value(expected)), digest(given.slice(colon + 1))])
+      )
+      if (colon === -1 || ours !== theirs) {
+        return yield* Effect.fail(
+          new Refusal({ status: 401, message: "Unauthorized: the console needs its password", headers: challenge })
+        )
+      }
+      return { id: colon === 0 ? "operator" : given.slice(0, colon) }
+    })
+}
+
+const decodeBase64 = (text: string): string => {
+  try {
+    return atob(text)
+  } catch {
+    return ""
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * Why a console was not started.
+ */
+import * as PrintableError from "@skein/protocol/PrintableError"
+import * as Data from "effect/Data"
+
+/** Everybody who reaches the address of the console could use it: `host` is not loopback, and `protect` is missing. */
+export class Unprotected extends PrintableError.tagged("Unprotected")<{
+  readonly message: string
+  readonly host: string
+}> {}
+
+/**
+ * A console was not started. The `reason` has the details.
+ *
+ * @example
+ * Console.layer({ host: "0.0.0.0" }).pipe(
+ *   Layer.catchTag("ConsoleError", ({ message }) => Layer.effectDiscard(Effect.logError(message)))
+ * )
+ */
+export class ConsoleError extends Data.TaggedError("ConsoleError")<{
+  readonly reason: Unprotected
+  readonly message: string
+}> {
+  constructor({ reason }: Pick<ConsoleError, "reason">) {
+    super({ reason, message: reason.message })
+  }
+}

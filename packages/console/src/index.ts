@@ -1,0 +1,3 @@
+export * as Console from "./Console.ts"
+export * as ConsoleError from "./ConsoleError.ts"
+export * as ConsoleSource from "./ConsoleSource.ts"

@@ -1,0 +1,279 @@
+/**
+ * The source of a server: its sessions, requests, streams and subscriptions, as `McpServer.inspectWith` returns them.
+ */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
+import type { RequestInfo, ServerInfo, SessionInfo } from "@skein/runtime/Inspect"
+import type { McpServer } from "@skein/server/McpServer"
+import * as Effect from "effect/Effect"
+import type { Node, Page, Query, Source } from "../ConsoleSource.ts"
+
+/** The bounds of the nodes of a server. */
+export interface Bounds {
+  /** The most characters of the arguments of a request. */
+  readonly maxPayloadChars: number
+}
+
+const text = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
+
+/** The name and the version of a client, as it sent them. */
+const clientName = (info: JsonRpc.JsonObject | undefined): string | undefined => {
+  const name = text(info?.["title"]) ?? text(info?.["name"])
+  const version = text(info?.["version"])
+  return name === undefined || version === undefined ? name : `${name} ${version}`
+}
+
+// What a client does with a request of the server, by its method.
+const waiting: Readonly<Record<string, string>> = {
+  "elicitation/create": "the answer of a person",
+  "sampling/createMessage": "a language model of the client",
+  "roots/list": "the roots of the client",
+  ping: "a ping of the client"
+}
+
+const count = (number: number, one: string, many = `${one}s`): string => `${number} ${number === 1 ? one : many}`
+
+type Details = Record<string, string | number | boolean>
+
+const defined = (details: Record<string, string | number | boolean | undefined>): Details => {
+  const found: Details = {}
+  for (const [name, value] of Object.entries(details)) if (value !== undefined) found[name] = value
+  return found
+}
+
+/** The source of one server. */
+export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): Source => {
+  // Converts the monotonic clock of the snapshots to Unix time. Once, so that the beginning of a row does not change.
+  let offset: number | undefined
+
+  // `session` is undefined for a stateless request over HTTP.
+  const requestNodes = (
+    info: RequestInfo,
+    parent: string,
+    session: SessionInfo | undefined,
+    query: Query
+  ): ReadonlyArray<Node> => {
+    const since = info.startedAt + offset!
+    const calls = session?.calls.filter(({ about }) => about === info.id) ?? []
+    const { subscription } = info
+    const isListening = info.method === "subscriptions/listen"
+    const id = `r${info.key}`
+    const first = calls[0]
+    const node: Node = {
+      id,
+      parent,
+      kind: isListening ? "subscription" : "request",
+      label: info.target === undefined ? info.method : `${info.method} ${info.target}`,
+      state: info.cancelled ? "stopping" : calls.length > 0 || isListening ? "waiting" : "running",
+      waitsFor: info.cancelled
+        ? "its handler to stop"
+        : first !== undefined
+        ? waiting[first.method] ?? `${first.method} of the client`
+        : isListening
+        ? "changes"
+        : info.span === undefined
+        ? undefined
+        : `span ${info.span}`,
+      since,
+      progress: info.progress,
+      principal: info.principal,
+      traceId: info.traceId,
+      canInterrupt: !info.cancelled,
+      details: defined({
+        "request id": String(info.id),
+        revision: info.revision,
+        client: session === undefined ? clientName(info.client) : undefined,
+        span: info.span,
+        "progress message": info.progress?.message,
+        "streams its response": info.streaming ? true : undefined,
+        lists: subscription === undefined ? undefined : subscription.lists.join(", ") || "none",
+        resources: subscription === undefined ? undefined : subscription.resources.length,
+        arguments: info.params === undefined ? undefined : clipJson(info.params, bounds.maxPayloadChars)
+      })
+    }
+    return [
+      node,
+      ...calls.map((call): Node => ({
+        id: `c${session!.key}.${call.id}`,
+        parent: id,
+        kind: "question",
+        label: call.method,
+        state: "waiting",
+        waitsFor: waiting[call.method] ?? "the response of the client",
+        since: call.startedAt + offset!,
+        principal: info.principal,
+        traceId: info.traceId,
+        details: { "request id": call.id }
+      })),
+      ...(subscription?.resources ?? []).slice(0, query.limit).map((uri): Node => ({
+        id: `${id}.${uri}`,
+        parent: id,
+        kind: "subscription",
+        label: uri,
+        state: "waiting",
+        waitsFor: "updates of the resource",
+        principal: info.principal
+      }))
+    ]
+  }
+
+  const sessionNodes = (info: SessionInfo, query: Query): ReadonlyArray<Node> => {
+    const id = `s${info.key}`
+    const { connection } = info
+    const requests = info.requests.flatMap((request) => requestNodes(request, id, info, query))
+    // Requests of the server that no handler of this session sent.
+    const others = info.calls.filter(({ about }) => !info.requests.some((request) => request.id === about))
+    const isBusy = requests.length > 0 || info.queued > 0 || others.length > 0
+    const streams = connection?.streams ?? []
+    const isListening = streams.some(({ connected, kind }) => connected && kind === "listen")
+    const client = clientName(info.info)
+    const stateless = info.revision === undefined && info.requests[0]?.client
+    return [
+      {
+        id,
+        parent: "server",
+        kind: "session",
+        label: client ?? (stateless ? clientName(stateless) : undefined) ?? "a client without a name",
+        state: isBusy ? "running" : "idle",
+        waitsFor: isBusy
+          ? undefined
+          : connection === undefined || isListening
+          ? "messages"
+          : "messages; the client does not listen",
+        since: connection === undefined ? undefined : connection.openedAt + offset!,
+        principal: info.principal,
+        canInterrupt: true,
+        details: defined({
+          transport: connection?.transport ?? "a connection of its own",
+          revision: info.revision ?? (info.requests[0]?.revision ?? "not negotiated"),
+          requests: info.requests.length,
+          queued: info.queued === 0 ? undefined : info.queued,
+          streams: connection === undefined ? undefined : streams.length,
+          "idle since": connection === undefined || isBusy
+            ? undefined
+            : new Date(connection.usedAt + offset!).toISOString().slice(0, 19) + "Z"
+        })
+      },
+      ...requests,
+      ...info.queuedRequests.map((queued): Node => ({
+        id: `q${info.key}.${JSON.stringify(queued.id)}`,
+        parent: id,
+        kind: "request",
+        label: queued.target === undefined ? queued.method : `${queued.method} ${queued.target}`,
+        state: "queued",
+        waitsFor: "another request to end (maxInFlightRequests)",
+        principal: info.principal,
+        details: { "request id": String(queued.id) }
+      })),
+      ...others.map((call): Node => ({
+        id: `c${info.key}.${call.id}`,
+        parent: id,
+        kind: "question",
+        label: call.method,
+        state: "waiting",
+        waitsFor: waiting[call.method] ?? "the response of the client",
+        since: call.startedAt + offset!,
+        principal: info.principal,
+        details: { "request id": call.id }
+      })),
+      ...streams.map(({ about, connected, kind }, index): Node => ({
+        id: `e${info.key}.${kind === "listen" ? "listen" : about.join(",") || index}`,
+        parent: id,
+        kind: "stream",
+        label: kind === "listen" ? "stream for notifications" : `stream of the response to ${about.join(", ")}`,
+        state: connected ? "running" : "waiting",
+        waitsFor: connected ? undefined : "the client to resume it",
+        principal: info.principal
+      })),
+      ...info.subscriptions.slice(0, query.limit).map((uri): Node => ({
+        id: `u${info.key}.${uri}`,
+        parent: id,
+        kind: "subscription",
+        label: uri,
+        state: "waiting",
+        waitsFor: "updates of the resource",
+        principal: info.principal
+      }))
+    ]
+  }
+
+  const nodesOf = (info: ServerInfo, at: number, query: Query): Page => {
+    offset ??= at - info.now
+    const busy = info.sessions.filter(({ requests }) => requests.length > 0).length
+    const tasks = info.tasks.length
+    const nodes: Array<Node> = [{
+      id: "server",
+      kind: "server",
+      label: `${info.name} ${info.version}`,
+      state: "running",
+      waitsFor: undefined,
+      details: defined({
+        sessions: info.sessions.length,
+        "busy sessions": busy,
+        "stateless requests": info.requests.length,
+        "long-lived streams": info.streams,
+        "tasks that run here": tasks
+      })
+    }]
+    const add = (parent: number, more: ReadonlyArray<Node>): void => {
+      if (nodes.length + more.length <= query.maxRows) nodes.push(...more)
+      else left[parent] = (left[parent] ?? 0) + 1
+    }
+    const left: Array<number> = []
+    if (info.requests.length > 0) {
+      nodes.push({
+        id: "stateless",
+        parent: "server",
+        kind: "group",
+        label: "Stateless requests",
+        state: "running",
+        waitsFor: count(info.requests.length, "request")
+      })
+      for (const request of info.requests) add(0, requestNodes(request, "stateless", undefined, query))
+    }
+    if (tasks > 0) {
+      nodes.push({
+        id: "tasks",
+        parent: "server",
+        kind: "group",
+        label: "Tasks that run in this process",
+        state: "running",
+        waitsFor: count(tasks, "task")
+      })
+      for (const task of info.tasks) {
+        const [node] = requestNodes(task, "tasks", undefined, query)
+        const label = task.target ?? node!.label
+        add(1, [{ ...node!, kind: "task", label, canInterrupt: false }])
+      }
+    }
+    for (const session of info.sessions) add(2, sessionNodes(session, query))
+    const parents = ["stateless", "tasks", "server"]
+    const all = [info.requests.length, tasks, info.sessions.length]
+    return {
+      nodes: left.length === 0 ? nodes : nodes.map((node) => {
+        const at = parents.indexOf(node.id)
+        return at === -1 || left[at] === undefined ? node : { ...node, more: { total: all[at]! } }
+      })
+    }
+  }
+
+  return {
+    name: "server",
+    read: (query) =>
+      Effect.clockWith((clock) =>
+        Effect.map(
+          server.inspectWith({ params: query.showPayloads }),
+          (info) => nodesOf(info, clock.currentTimeMillisUnsafe(), query)
+        )
+      ),
+    interrupt: (id) =>
+      /^[rs]\d+$/.test(id)
+        ? Effect.map(server.interrupt(id.slice(1)), ({ _tag }) => _tag !== "NotFound")
+        : Effect.succeed(false)
+  }
+}
+
+/** The params of a request without their metadata, as JSON. */
+const clipJson = ({ _meta: _, ...params }: JsonRpc.JsonObject, maxChars: number): string => {
+  const json = JSON.stringify(params)
+  return json.length <= maxChars ? json : `${json.slice(0, maxChars)}…`
+}

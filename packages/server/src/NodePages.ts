@@ -1,0 +1,94 @@
+/**
+ * Pages on a port of their own, such as the console of a server: a `node:http` server with the guards of an endpoint, and
+ * without one.
+ */
+import type { TransportError } from "@skein/runtime/TransportError"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import type { Pages } from "./Http.ts"
+import { endConnection, isAfterEnd } from "./internal/http/adapters/head.ts"
+import * as adapter from "./internal/http/adapters/node.ts"
+import * as server from "./internal/http/adapters/nodeServer.ts"
+import { makePageHandler } from "./internal/http/pageHandler.ts"
+import { loopback } from "./internal/http/options.ts"
+import type { Options as NodeHttpOptions } from "./NodeHttp.ts"
+
+/** Options of a port for pages. They mean the same as in `NodeHttp.Options`. */
+export interface Options extends
+  Pick<
+    NodeHttpOptions,
+    | "allowedHosts"
+    | "allowedOrigins"
+    | "headersTimeout"
+    | "host"
+    | "keepAliveTimeout"
+    | "requestTimeout"
+    | "trustedProxies"
+  >
+{
+  /** The port: 0, any free port, by default. */
+  readonly port?: number | undefined
+  /** The number of connections: 1,000 by default. At the bound the same happens as in `NodeHttp.Options`. */
+  readonly maxConnections?: number | undefined
+}
+
+/** A listening port. */
+export interface Listening {
+  readonly host: string
+  readonly port: number
+  /** The address of the path `/`. */
+  readonly url: string
+}
+
+// Requests must not add resources to the scope of the listener.
+const services: Effect.Effect<Context.Context<never>, never, Scope.Scope> = /* @__PURE__ */ Effect.map(
+  /* @__PURE__ */ Effect.context<Scope.Scope>(),
+  (context): Context.Context<never> => Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context)
+)
+
+/**
+ * Listens until the scope closes. Requests pass the checks of Host and Origin that an endpoint makes, and are answered
+ * by the pages, or with 404. Fails with `TransportError` if it cannot listen, for example because the port is in use.
+ *
+ * @example
+ * const { url } = yield* NodePages.serve(pages, { port: 3001 })
+ */
+export const serve = (
+  pages: Pages,
+  options: Options = {}
+): Effect.Effect<Listening, TransportError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const host = options.host ?? "127.0.0.1"
+    const own = loopback.includes(host) || server.isWildcard(host) ? [] : [host.includes(":") ? `[${host}]` : host]
+    const shared: adapter.Shared = { closing: false, expects: true, trustedProxies: options.trustedProxies ?? 0 }
+    const handle = makePageHandler(
+      pages,
+      { allowedHosts: options.allowedHosts ?? [...loopback, ...own], allowedOrigins: options.allowedOrigins },
+      yield* services
+    )
+    const listener = server.make((message, response) => {
+      if (isAfterEnd(message)) return
+      const answer = new adapter.NodeAnswer(response, shared)
+      const request = new adapter.NodeRequest(message, response, shared, undefined)
+      if (request.headFault !== "Framing") return handle(request, answer)
+      endConnection(message)
+      setImmediate(() => handle(request, answer))
+    }, {
+      headersTimeout: Duration.toMillis(options.headersTimeout ?? 15_000),
+      requestTimeout: Duration.toMillis(options.requestTimeout ?? 60_000),
+      keepAliveTimeout: Duration.toMillis(options.keepAliveTimeout ?? 65_000),
+      maxConnections: options.maxConnections ?? 1_000
+    })
+    const address = yield* Effect.acquireRelease(
+      server.listen(listener.server, options.port ?? 0, host),
+      () =>
+        Effect.suspend(() => {
+          shared.closing = true
+          return server.close(listener.server, listener.connections.sockets, Effect.void)
+        })
+    )
+    return { host: address.address, port: address.port, url: server.urlOf(address, "/") }
+  })

@@ -1,0 +1,88 @@
+/**
+ * Looks at a running server, and interrupts parts of it. Everything is found when somebody asks: requests and sessions
+ * keep nothing for it.
+ */
+import * as McpError from "@skein/protocol/McpError"
+import * as Inspect from "@skein/runtime/Inspect"
+import type { Peer } from "@skein/runtime/Peer"
+import type { RequestContext } from "@skein/runtime/RequestContext"
+import * as Effect from "effect/Effect"
+import { internals } from "../catalogState.ts"
+import type { HttpSession, ServerCore } from "./serverCore.ts"
+import { ServerSession } from "./session.ts"
+
+/** The result of `McpServer.interrupt`. */
+export type Interrupted =
+  | { readonly _tag: "Request"; readonly method: string }
+  | { readonly _tag: "Session" }
+  | { readonly _tag: "NotFound" }
+
+const interruptedByOperator = new McpError.McpError({
+  reason: "InternalError",
+  message: "The request was interrupted by the operator of the server"
+})
+
+/** Ends a request early, and answers it. */
+const interruptRequest = (request: RequestContext): void => {
+  // A subscription completes with its result.
+  if (request.release !== undefined) return request.release()
+  if (request.state === "Running") request.replaceWith(Effect.fail(interruptedByOperator))
+  else request.cancel()
+}
+
+/** Makes the part of a server that looks at it. */
+export const makeInspector = (server: { readonly name: string; readonly version: string }, core: ServerCore) => {
+  const { subscriptions } = core
+  const httpSessions = (): ReadonlyMap<Peer, HttpSession> =>
+    new Map(
+      Array.from(core.endpoints).flatMap(({ openSessions }) => Array.from(openSessions, (one) => [one.peer, one]))
+    )
+
+  const inspect = (options: Inspect.Options): Effect.Effect<Inspect.ServerInfo> =>
+    Effect.suspend(() => {
+      const sessions = httpSessions()
+      const listens = new Map(Array.from(subscriptions.listens, (listen) => [listen.request, listen]))
+      return Inspect.server({
+        ...server,
+        params: options.params,
+        peers: subscriptions.peers,
+        endpoints: core.endpoints,
+        tasks: core.catalog[internals].extensions.all.flatMap(({ running }) => [...running ?? []]),
+        describe: (peer) => {
+          const http = sessions.get(peer)
+          const { session } = peer
+          return {
+            connection: http?.describe(),
+            principal: http?.principalId ?? (session instanceof ServerSession ? session.principal?.id : undefined)
+          }
+        },
+        subscription: (request) => {
+          const listen = listens.get(request)
+          return listen && { lists: listen.kinds, resources: [...listen.uris] }
+        }
+      })
+    })
+
+  const interrupt = (key: string): Effect.Effect<Interrupted> =>
+    Effect.sync((): Interrupted => {
+      const requests = [
+        ...Array.from(core.endpoints).flatMap(({ requests }) => [...requests]),
+        ...Array.from(subscriptions.peers).flatMap(({ requests }) => [...requests])
+      ]
+      const request = requests.find((one) => Inspect.keyOf(one) === key)
+      if (request !== undefined) {
+        interruptRequest(request)
+        return { _tag: "Request", method: request.method }
+      }
+      for (const peer of subscriptions.peers) {
+        if (Inspect.keyOf(peer) !== key) continue
+        const http = httpSessions().get(peer)
+        if (http === undefined) peer.close({ _tag: "ClosedByUs" })
+        else http.evict()
+        return { _tag: "Session" }
+      }
+      return { _tag: "NotFound" }
+    })
+
+  return { inspect, interrupt }
+}
