@@ -288,6 +288,8 @@ connection.connect({
     const wasConnected = isConnected
     isConnected = reason === undefined
     status.dataset["state"] = isConnected ? "live" : "lost"
+    if (isConnected) delete grid.dataset["stale"]
+    else grid.dataset["stale"] = ""
     const text = isConnected ? "Live" : "Reconnecting…"
     if (status.textContent !== text) status.textContent = text
     if (!isConnected) {

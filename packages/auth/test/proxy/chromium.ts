@@ -15,6 +15,8 @@ export interface Tab {
   readonly until: (expression: string) => Promise<void>
   /** Presses the button with this value, and waits for the next page. */
   readonly press: (value: string) => Promise<void>
+  /** Sends a command of the DevTools protocol to the tab. */
+  readonly send: (method: string, params?: object) => Promise<unknown>
   /** Waits until the console of the page has a message with this text. */
   readonly logged: (text: string) => Promise<void>
 }
@@ -117,6 +119,7 @@ export const browser = (chromium: string) =>
     return {
       evaluate,
       until,
+      send: (method, params) => send(method, params, sessionId),
       goto: async (url) => {
         await send("Page.navigate", { url: String(url) }, sessionId)
         await until("document.readyState === 'complete' && location.href !== 'about:blank'")

@@ -30,8 +30,6 @@ const waiting: Readonly<Record<string, string>> = {
   ping: "a ping of the client"
 }
 
-const count = (number: number, one: string, many = `${one}s`): string => `${number} ${number === 1 ? one : many}`
-
 type Details = Record<string, string | number | boolean>
 
 const defined = (details: Record<string, string | number | boolean | undefined>): Details => {
@@ -57,12 +55,15 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
     const { subscription } = info
     const isListening = info.method === "subscriptions/listen"
     const id = `r${info.key}`
+    const label = info.target === undefined ? info.method : `${info.method} ${info.target}`
+    // The span of the request itself, which telemetry makes, says nothing about its handler.
+    const span = info.span === label || info.span === info.method ? undefined : info.span
     const first = calls[0]
     const node: Node = {
       id,
       parent,
       kind: isListening ? "subscription" : "request",
-      label: info.target === undefined ? info.method : `${info.method} ${info.target}`,
+      label,
       state: info.cancelled ? "stopping" : calls.length > 0 || isListening ? "waiting" : "running",
       waitsFor: info.cancelled
         ? "its handler to stop"
@@ -70,9 +71,9 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
         ? waiting[first.method] ?? `${first.method} of the client`
         : isListening
         ? "changes"
-        : info.span === undefined
+        : span === undefined
         ? undefined
-        : `span ${info.span}`,
+        : `span ${span}`,
       since,
       progress: info.progress,
       principal: info.principal,
@@ -82,7 +83,7 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
         "request id": String(info.id),
         revision: info.revision,
         client: session === undefined ? clientName(info.client) : undefined,
-        span: info.span,
+        span,
         "progress message": info.progress?.message,
         "streams its response": info.streaming ? true : undefined,
         lists: subscription === undefined ? undefined : subscription.lists.join(", ") || "none",
@@ -124,7 +125,11 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
     const others = info.calls.filter(({ about }) => !info.requests.some((request) => request.id === about))
     const isBusy = requests.length > 0 || info.queued > 0 || others.length > 0
     const streams = connection?.streams ?? []
-    const isListening = streams.some(({ connected, kind }) => connected && kind === "listen")
+    // The stream of a batch belongs to several requests, and that of a queued request to none that runs.
+    const parentOf = (about: ReadonlyArray<JsonRpc.Id>): string | undefined => {
+      const request = about.length === 1 ? info.requests.find((one) => one.id === about[0]) : undefined
+      return request === undefined ? undefined : `r${request.key}`
+    }
     const client = clientName(info.info)
     const stateless = info.revision === undefined && info.requests[0]?.client
     return [
@@ -136,9 +141,7 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
         state: isBusy ? "running" : "idle",
         waitsFor: isBusy
           ? undefined
-          : connection === undefined || isListening
-          ? "messages"
-          : "messages; the client does not listen",
+          : "messages",
         since: connection === undefined ? undefined : connection.openedAt + offset!,
         principal: info.principal,
         canInterrupt: true,
@@ -177,9 +180,13 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
       })),
       ...streams.map(({ about, connected, kind }, index): Node => ({
         id: `e${info.key}.${kind === "listen" ? "listen" : about.join(",") || index}`,
-        parent: id,
+        parent: parentOf(about) ?? id,
         kind: "stream",
-        label: kind === "listen" ? "stream for notifications" : `stream of the response to ${about.join(", ")}`,
+        label: kind === "listen"
+          ? "stream for notifications"
+          : parentOf(about) === undefined
+          ? `stream of the responses to ${about.join(", ")}`
+          : "stream of the response",
         state: connected ? "running" : "waiting",
         waitsFor: connected ? undefined : "the client to resume it",
         principal: info.principal
@@ -205,7 +212,6 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
       kind: "server",
       label: `${info.name} ${info.version}`,
       state: "running",
-      waitsFor: undefined,
       details: defined({
         sessions: info.sessions.length,
         "busy sessions": busy,
@@ -225,8 +231,7 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
         parent: "server",
         kind: "group",
         label: "Stateless requests",
-        state: "running",
-        waitsFor: count(info.requests.length, "request")
+        state: "running"
       })
       for (const request of info.requests) add(0, requestNodes(request, "stateless", undefined, query))
     }
@@ -236,8 +241,7 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
         parent: "server",
         kind: "group",
         label: "Tasks that run in this process",
-        state: "running",
-        waitsFor: count(tasks, "task")
+        state: "running"
       })
       for (const task of info.tasks) {
         const [node] = requestNodes(task, "tasks", undefined, query)
