@@ -18,6 +18,7 @@ const long = [
   "packages/auth/test/proxy/{Chromium,Postgres,Tasks}.test.ts",
   "packages/auth/test/signin/{chromium,webProcesses}.test.ts",
   "packages/cli/test/signIn.test.ts",
+  "packages/console/test/Page.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Replays,Takeover}.test.ts",

@@ -60,7 +60,9 @@ export const connect = (listener: Listener): void => {
             ? "the server refuses this browser"
             : `the server answers ${status}`,
         () => "the server is not reachable"
-      ).then((reason) => source === undefined || source.readyState !== EventSource.OPEN ? listener.lost(reason) : undefined)
+      ).then((reason) =>
+        source === undefined || source.readyState !== EventSource.OPEN ? listener.lost(reason) : undefined
+      )
       lost("connection lost")
     })
   }

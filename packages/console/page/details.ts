@@ -42,7 +42,9 @@ export const showDetails = (pane: HTMLElement, row: Row, situation: Situation): 
     ["trace id", row.traceId],
     ...Object.entries(row.details ?? {})
       .filter(([name]) => name !== "progress message")
-      .map(([name, value]) => [name, typeof value === "number" ? formatCount(value) : value === true ? "yes" : String(value)] as const)
+      .map(([name, value]) =>
+        [name, typeof value === "number" ? formatCount(value) : value === true ? "yes" : String(value)] as const
+      )
   ]
   const canInterrupt = row.canInterrupt === true && !isOver
   const age = row.since === undefined || isOver ? "" : formatAge(now - row.since)

@@ -182,8 +182,10 @@ export class Grid {
     const before = slot.shown
     slot.shown = shown
     set(element, "aria-rowindex", String(index + 2))
-    if (before?.row === row && before.size === shown.size && before.isExpanded === shown.isExpanded &&
-      before.isDim === shown.isDim && before.position === shown.position && before.siblings === shown.siblings) return
+    if (
+      before?.row === row && before.size === shown.size && before.isExpanded === shown.isExpanded &&
+      before.isDim === shown.isDim && before.position === shown.position && before.siblings === shown.siblings
+    ) return
     element.style.setProperty("--level", String(shown.level))
     set(element, "data-kind", row.kind)
     set(element, "data-state", row.state)
@@ -203,7 +205,11 @@ export class Grid {
     const [progress, fraction] = formatProgress(row.progress)
     cells.bar.hidden = fraction === undefined
     if (fraction !== undefined) cells.fill.style.transform = `scaleX(${fraction})`
-    setText(cells.progress, row.progress?.message === undefined ? progress : `${progress} ${row.progress.message}`, true)
+    setText(
+      cells.progress,
+      row.progress?.message === undefined ? progress : `${progress} ${row.progress.message}`,
+      true
+    )
     setText(cells.principal, row.principal ?? "", true)
     setText(cells.trace, row.traceId?.slice(0, 8) ?? "")
     cells.trace.title = row.traceId ?? ""

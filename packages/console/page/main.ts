@@ -2,7 +2,7 @@
 import type { Hello, Row } from "../src/internal/messages.ts"
 import * as connection from "./connection.ts"
 import { showDetails } from "./details.ts"
-import { formatCount } from "./format.ts"
+import { formatAge, formatCount } from "./format.ts"
 import { Grid } from "./grid.ts"
 import { Model, type Visible } from "./model.ts"
 
@@ -143,6 +143,9 @@ const ask = async (row: Row | undefined): Promise<void> => {
   const { instance } = hello
   const isSession = row.kind === "session"
   byId("question").textContent = isSession ? `Close the session of ${row.label}?` : `Interrupt ${row.label}?`
+  const age = row.since === undefined ? undefined : `since ${formatAge(now() - row.since)}`
+  byId("which").textContent = [row.principal, age, row.traceId && `trace ${row.traceId.slice(0, 8)}`]
+    .filter(Boolean).join(" · ")
   byId("consequence").textContent = isSession
     ? "Its requests are cancelled, and its client must open a new session."
     : row.kind === "subscription"
@@ -241,7 +244,10 @@ document.addEventListener("keydown", (event) => {
 grid.addEventListener("focus", () => {
   if (selectedIndex < 0 && rows.length > 0) select(0)
 })
-filter.addEventListener("input", update)
+filter.addEventListener("input", () => {
+  byId("viewport").scrollTop = 0
+  update()
+})
 filter.addEventListener("keydown", (event) => {
   if (event.key !== "ArrowDown" && event.key !== "Enter") return
   event.preventDefault()

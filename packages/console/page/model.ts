@@ -161,7 +161,11 @@ export class Model {
       }
       // The newest task first, however it has arrived.
       if (rows[0]?.kind === "task") rows.sort((one, other) => (other.since ?? 0) - (one.since ?? 0))
-      for (const [index, row] of rows.entries()) {
+      // Groups come first, also those that have appeared later.
+      const ordered = level > 0 && rows.some(({ kind }) => kind === "group")
+        ? [...rows.filter(({ kind }) => kind === "group"), ...rows.filter(({ kind }) => kind !== "group")]
+        : rows
+      for (const [index, row] of ordered.entries()) {
         const children = this.#children.get(row.id) ?? none
         const hasChildren = children.size > 0 || row.more !== undefined
         const isMatch = isInMatch || matches?.found.has(row.id) === true

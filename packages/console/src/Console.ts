@@ -65,7 +65,10 @@ export interface ViewOptions {
 /** Options of a console on a port of its own. */
 export interface Options extends
   ViewOptions,
-  Pick<NodePages.Options, "allowedHosts" | "headersTimeout" | "keepAliveTimeout" | "requestTimeout" | "trustedProxies">
+  Pick<
+    NodePages.Options,
+    "allowedHosts" | "headersTimeout" | "keepAliveTimeout" | "requestTimeout" | "trustedProxies"
+  >
 {
   /** The port: 3001 by default, 0 for any free port. */
   readonly port?: number | undefined
@@ -133,7 +136,14 @@ const make = (
       interval: Duration.toMillis(options.interval ?? "1 second"),
       showPayloads
     }
-    const feed = new Feed({ read, hello, maxViewers, maxRowsPerMessage: Math.max(1, maxRowsPerMessage), scope, context })
+    const feed = new Feed({
+      read,
+      hello,
+      maxViewers,
+      maxRowsPerMessage: Math.max(1, maxRowsPerMessage),
+      scope,
+      context
+    })
     yield* Effect.addFinalizer(() => Effect.sync(() => feed.close()))
     const protect = yield* findPrincipal(options.protect)
     const pages = makeRoutes(base, {

@@ -66,6 +66,8 @@ export const open = (
   Effect.gen(function*() {
     const house = NodeHttp.layer({
       port: 0,
+      // Sessions end with the test, and their requests never end on their own.
+      shutdownTimeout: "50 millis",
       principal: ({ headers }) => {
         const user = headers["x-user"]
         return typeof user === "string" ? { id: user } : undefined
@@ -103,7 +105,11 @@ export const visit = async (
     readonly capabilities?: JsonRpc.JsonObject
   } = {}
 ): Promise<Guest> => {
-  const headers: Record<string, string> = { accept, "content-type": "application/json", "mcp-protocol-version": "2025-11-25" }
+  const headers: Record<string, string> = {
+    accept,
+    "content-type": "application/json",
+    "mcp-protocol-version": "2025-11-25"
+  }
   if (user !== undefined) headers["x-user"] = user
   const post = (message: object): Promise<Response> =>
     fetch(url, { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", ...message }), signal })

@@ -35,9 +35,23 @@ const jobs = ConsoleSource.layer({
           principal: "ada@example.com",
           canInterrupt: true
         })),
-        { id: "t1.1", parent: "t1", kind: "step", label: "choose the tea", state: "done", since: Date.now() - 3_000_000 },
+        {
+          id: "t1.1",
+          parent: "t1",
+          kind: "step",
+          label: "choose the tea",
+          state: "done",
+          since: Date.now() - 3_000_000
+        },
         { id: "t1.2", parent: "t1", kind: "step", label: "order scones", state: "running", waitsFor: "attempt 2 of 5" },
-        { id: "t1.q", parent: "t1", kind: "question", label: "How many guests?", state: "waiting", waitsFor: "the answer of a person" }
+        {
+          id: "t1.q",
+          parent: "t1",
+          kind: "question",
+          label: "How many guests?",
+          state: "waiting",
+          waitsFor: "the answer of a person"
+        }
       ]
     }),
   more: ({ after, limit }) =>
@@ -79,17 +93,38 @@ const program = Effect.gen(function*() {
   yield* wait(300)
   yield* shoot(tab, "1-empty")
   yield* Effect.promise(async () => {
-    const ada = await kit.visit(url, signal, { name: "Teapot Desktop", user: "ada@example.com", capabilities: { elicitation: {} } })
+    const ada = await kit.visit(url, signal, {
+      name: "Teapot Desktop",
+      user: "ada@example.com",
+      capabilities: { elicitation: {} }
+    })
     kit.leave(ada.call("tools/call", { name: "taste", _meta: { progressToken: 1 } }))
-    kit.leave(ada.call("tools/call", { name: "brew", arguments: { tea: "Darjeeling", minutes: 5 }, _meta: { progressToken: 2 } }))
+    kit.leave(
+      ada.call("tools/call", {
+        name: "brew",
+        arguments: { tea: "Darjeeling", minutes: 5 },
+        _meta: { progressToken: 2 }
+      })
+    )
     kit.leave(ada.call("tools/call", { name: "brew", arguments: { tea: "Assam" } }))
-    const grace = await kit.visit(url, signal, { name: "An agent with a rather long name that somebody chose", user: "grace@example.com" })
+    const grace = await kit.visit(url, signal, {
+      name: "An agent with a rather long name that somebody chose",
+      user: "grace@example.com"
+    })
     kit.leave(grace.listen())
     await (await grace.call("resources/subscribe", { uri: "tea://menu" })).text()
     kit.leave(grace.call("tools/call", { name: "warm_the_pot" }))
     for (let at = 0; at < 12; at++) await kit.visit(url, signal, { name: `Kettle ${at + 1}` })
-    kit.leave(kit.ask(url, signal, "tools/call", { name: "brew", arguments: { tea: "Oolong" } }, { "x-user": "lin@example.com" }))
-    kit.leave(kit.ask(url, signal, "subscriptions/listen", { notifications: { toolsListChanged: true, resourceSubscriptions: ["tea://menu"] } }))
+    kit.leave(
+      kit.ask(url, signal, "tools/call", { name: "brew", arguments: { tea: "Oolong" } }, {
+        "x-user": "lin@example.com"
+      })
+    )
+    kit.leave(
+      kit.ask(url, signal, "subscriptions/listen", {
+        notifications: { toolsListChanged: true, resourceSubscriptions: ["tea://menu"] }
+      })
+    )
   })
   yield* wait(2_500)
   yield* shoot(tab, "2-busy")
@@ -173,7 +208,9 @@ await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
   const at = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))]!.toFixed(1)
   console.log(`${times.length} frames in 6 s: p50 ${at(0.5)} p95 ${at(0.95)} p99 ${at(0.99)} worst ${at(1)} ms`)
   console.log(`server: ${Math.round(user / 60_000)}% of a core while one viewer looks`)
-  console.log(`rows in the document: ${yield* Effect.promise(() => tab.evaluate("document.querySelectorAll('.row').length"))}`)
+  console.log(
+    `rows in the document: ${yield* Effect.promise(() => tab.evaluate("document.querySelectorAll('.row').length"))}`
+  )
   yield* shoot(tab, "10-crowd")
 })))
 process.exit(0)

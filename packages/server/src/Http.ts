@@ -23,7 +23,13 @@ import { McpServer } from "./McpServer.ts"
 export type { Body, BodyFault, Headers, HttpAnswer, HttpRequest } from "./internal/http/adapter.ts"
 export type { Options, SessionOptions } from "./internal/http/options.ts"
 export { networkOf } from "./internal/limits/client.ts"
-export { type FindPrincipal, type PageRequest, type Pages, type Protection, Refusal } from "./internal/http/protection.ts"
+export {
+  type FindPrincipal,
+  type PageRequest,
+  type Pages,
+  type Protection,
+  Refusal
+} from "./internal/http/protection.ts"
 
 /** Handles the HTTP requests of one adapter. */
 export interface Endpoint {
@@ -78,7 +84,11 @@ export const make = (options?: Options): Effect.Effect<Endpoint, never, McpServe
   Effect.acquireRelease(
     Effect.gen(function*() {
       const core = (yield* McpServer)[internals]
-      const endpoint = new http.Endpoint(core, resolve(yield* withPages(yield* withProtection(options))), yield* adapterContext)
+      const endpoint = new http.Endpoint(
+        core,
+        resolve(yield* withPages(yield* withProtection(options))),
+        yield* adapterContext
+      )
       core.endpoints.add(endpoint)
       return endpoint
     }),

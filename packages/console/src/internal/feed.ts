@@ -51,7 +51,10 @@ class Viewer {
     const events = changes(this.#seen, tree, maxRowsPerMessage)
     this.#seen = tree
     const send = (): boolean => {
-      for (const rows of events) if (!this.answer.write(event("rows", rows))) return false
+      // Not a loop over the generator: leaving the loop would end the generator.
+      for (let next = events.next(); next.done !== true; next = events.next()) {
+        if (!this.answer.write(event("rows", next.value))) return false
+      }
       return true
     }
     if (send()) return
@@ -109,8 +112,13 @@ export class Feed {
       this.#latest = tree
       for (const viewer of this.#viewers) viewer.show(tree)
     })
-    const logged = Effect.catchCause(once, (cause) =>
-      Cause.hasInterruptsOnly(cause) ? Effect.failCause(cause) : Effect.logError("console: failed to read the tree", cause))
+    const logged = Effect.catchCause(
+      once,
+      (cause) =>
+        Cause.hasInterruptsOnly(cause)
+          ? Effect.failCause(cause)
+          : Effect.logError("console: failed to read the tree", cause)
+    )
     return Effect.forever(Effect.andThen(logged, Effect.sleep(hello.interval)))
   }
 

@@ -141,7 +141,9 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
     }
     request.read(maxBodyBytes, (body) => {
       if (answer.isClosed) return
-      if ("fault" in body) return refuse(answer, body.fault === "TooLarge" ? 413 : 400, `The body is not read: ${body.fault}`)
+      if ("fault" in body) {
+        return refuse(answer, body.fault === "TooLarge" ? 413 : 400, `The body is not read: ${body.fault}`)
+      }
       let message: unknown
       try {
         message = JSON.parse(body.text)

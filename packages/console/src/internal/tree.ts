@@ -54,7 +54,9 @@ export const rowOf = (source: string, node: Node, bounds: Pick<Bounds, "maxPaylo
     }),
     ...(principal === undefined ? undefined : { principal: clip(principal) }),
     ...(traceId === undefined ? undefined : { traceId: clip(traceId) }),
-    ...(details === undefined ? undefined : { details: detailsOf(details, Math.max(maxLabel, bounds.maxPayloadChars)) }),
+    ...(details === undefined
+      ? undefined
+      : { details: detailsOf(details, Math.max(maxLabel, bounds.maxPayloadChars)) }),
     ...(canInterrupt === true ? { canInterrupt } : undefined),
     ...(more === undefined ? undefined : { more: { total: more.total, ...(more.after && { after: more.after }) } })
   }

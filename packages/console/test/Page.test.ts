@@ -1,0 +1,190 @@
+/** The page in Chromium. Needs a browser: see `packages/client/test/browser`. */
+import { assert, describe, expect, it } from "@effect/vitest"
+import * as ConsoleSource from "@skein/console/ConsoleSource"
+import * as Effect from "effect/Effect"
+import { browser, type Tab } from "../../auth/test/proxy/chromium.ts"
+import { find } from "../../client/test/browser/chromium.ts"
+import * as kit from "./kit.ts"
+
+const chromium = find()
+
+/** Presses a key, as a person does. */
+const press = async (tab: Tab, key: string, code = 0): Promise<void> => {
+  const text = key.length === 1 ? { text: key } : undefined
+  const event = { key, code: key, windowsVirtualKeyCode: code, ...text }
+  await tab.send("Input.dispatchKeyEvent", { type: "keyDown", ...event })
+  await tab.send("Input.dispatchKeyEvent", { type: "keyUp", ...event })
+}
+
+const labels = "[...document.querySelectorAll('.row:not([hidden])')]" +
+  ".sort((one, other) => one.ariaRowIndex - other.ariaRowIndex).map((row) => row.querySelector('.label').textContent)"
+const selected = "document.querySelector('.row[aria-selected=true] .label')?.textContent"
+
+if (chromium === undefined) {
+  const name = "a browser is needed: install Debian's `chromium`, or set CHROMIUM to one"
+  it.skipIf((process.env["CI"] ?? "") === "")(name, () => assert.fail("there is no Chromium in the PATH"))
+} else {
+  describe("in Chromium", () => {
+    it.live("is a tree grid that the keyboard moves in, filters, collapses and interrupts", () =>
+      Effect.scoped(Effect.gen(function*() {
+        const { console: { url: at }, url } = yield* kit.open({ interval: "100 millis" })
+        const signal = yield* kit.signal
+        const open = yield* browser(chromium)
+        yield* Effect.promise(async () => {
+          const ada = await kit.visit(url, signal, { name: "Teapot", user: "ada" })
+          const answer = ada.call("tools/call", { name: "brew", arguments: { tea: "Assam" } })
+          await kit.visit(url, signal, { name: "<img src=x onerror=alert(1)>", user: "grace" })
+          const tab = await open()
+          await tab.goto(at)
+          await tab.until("document.querySelector('#connection').dataset.state === 'live'")
+          await tab.until(`${labels}.length === 4`)
+          assert.deepEqual(await tab.evaluate(labels), [
+            "tea house 1.2.0",
+            "Teapot 3.1",
+            "tools/call brew",
+            "<img src=x onerror=alert(1)> 3.1"
+          ])
+          assert.strictEqual(await tab.evaluate("document.images.length"), 0)
+          assert.strictEqual(await tab.evaluate("document.title"), "tea house 1.2.0 · Console")
+          await tab.evaluate("document.getElementById('grid').focus()")
+          await tab.until(`${selected} === 'tea house 1.2.0'`)
+          await press(tab, "ArrowDown", 40)
+          assert.strictEqual(await tab.evaluate(selected), "Teapot 3.1")
+          await press(tab, "ArrowLeft", 37)
+          assert.strictEqual(await tab.evaluate(`${labels}.length`), 3)
+          assert.strictEqual(
+            await tab.evaluate("document.querySelector('.row[aria-selected=true]').ariaExpanded"),
+            "false"
+          )
+          await press(tab, "ArrowRight", 39)
+          await press(tab, "ArrowRight", 39)
+          assert.strictEqual(await tab.evaluate(selected), "tools/call brew")
+          // What a screen reader is told about the row.
+          const row = await tab.evaluate(`(() => {
+            const row = document.getElementById(document.getElementById("grid").getAttribute("aria-activedescendant"))
+            return [row.role, row.ariaLevel, row.ariaPosInSet, row.ariaSetSize, row.ariaRowIndex, row.parentElement.role]
+          })()`)
+          assert.deepEqual(row, ["row", "3", "1", "1", "4", "rowgroup"])
+          await press(tab, "Enter", 13)
+          const details = await tab.evaluate("document.getElementById('details').innerText") as string
+          expect(details).toMatch(/tools\/call brew/)
+          expect(details).toMatch(/3 of 8 \(38%\) · the leaves unfold/)
+          expect(details).toMatch(/Arguments and results are hidden/)
+          assert.notInclude(details, "Assam")
+          // Without a confirmation nothing happens.
+          await press(tab, "x", 88)
+          await tab.until("document.getElementById('confirm').open")
+          assert.strictEqual(await tab.evaluate("document.activeElement.textContent"), "Leave it")
+          await press(tab, "Escape", 27)
+          await tab.until("!document.getElementById('confirm').open")
+          assert.strictEqual(await tab.evaluate(selected), "tools/call brew")
+          await press(tab, "x", 88)
+          await tab.until("document.getElementById('confirm').open")
+          await tab.evaluate("document.getElementById('yes').click()")
+          assert.include(await (await answer).text(), "interrupted by the operator")
+          await tab.until(`${labels}.length === 3`)
+          await tab.until("document.getElementById('announcement').textContent === 'tools/call brew: interrupted'")
+          await tab.until("document.getElementById('details').innerText.includes('It has ended')")
+          await press(tab, "/", 191)
+          assert.strictEqual(await tab.evaluate("document.activeElement.id"), "filter")
+          for (const letter of "grace") await press(tab, letter)
+          await tab.until(`${labels}.length === 2`)
+          await tab.until("document.getElementById('counts').textContent.includes('1 rows shown')")
+          await tab.evaluate("(filter.value = 'nobody', filter.dispatchEvent(new Event('input')))")
+          await tab.until("document.getElementById('empty').innerText === 'No row matches the filter.'")
+        })
+      })))
+
+    it.live("reports a lost connection, and goes on after a restart of the server", () =>
+      Effect.gen(function*() {
+        const port = yield* Effect.scoped(Effect.map(kit.open(), ({ console }) => console.port))
+        yield* Effect.scoped(Effect.gen(function*() {
+          const open = yield* browser(chromium)
+          const tab = yield* Effect.promise(open)
+          yield* Effect.scoped(Effect.gen(function*() {
+            const { console: { url } } = yield* kit.open({ port, interval: "100 millis" })
+            yield* Effect.promise(() => tab.goto(url))
+            yield* Effect.promise(() => tab.until("document.querySelector('#connection').textContent === 'Live'"))
+            assert.strictEqual(
+              yield* Effect.promise(() => tab.evaluate("document.getElementById('banner').hidden")),
+              true
+            )
+          }))
+          yield* Effect.promise(() =>
+            tab.until("document.querySelector('#connection').textContent === 'Reconnecting…'")
+          )
+          yield* Effect.promise(() =>
+            tab.until("/Connection lost .*not reachable/.test(document.getElementById('banner').innerText)")
+          )
+          yield* kit.open({ port, interval: "100 millis" })
+          yield* Effect.promise(() => tab.until("document.querySelector('#connection').textContent === 'Live'"))
+          yield* Effect.promise(() => tab.until("document.getElementById('banner').hidden"))
+        }))
+      }))
+
+    it.live("has elements for the rows in sight only, with 10,000 sessions", () =>
+      Effect.scoped(Effect.gen(function*() {
+        const { console: { url }, server } = yield* kit.open()
+        yield* kit.crowd(server, 10_000)
+        const open = yield* browser(chromium)
+        yield* Effect.promise(async () => {
+          const tab = await open()
+          await tab.goto(url)
+          await tab.until("document.getElementById('counts').textContent.includes('10,000 sessions')")
+          const count = "document.querySelectorAll('.row').length"
+          assert.isBelow(await tab.evaluate(count) as number, 80)
+          assert.strictEqual(await tab.evaluate("document.getElementById('grid').ariaRowCount"), "11002")
+          await tab.evaluate("document.getElementById('grid').focus()")
+          await press(tab, "End", 35)
+          await tab.until(`${labels}.at(-1) === 'Guest 9999 1'`)
+          await tab.until(`${selected} === 'Guest 9999 1'`)
+          assert.isBelow(await tab.evaluate(count) as number, 80)
+          await tab.evaluate("document.getElementById('busyOnly').click()")
+          await tab.until("document.getElementById('grid').ariaRowCount === '2002'")
+          await tab.evaluate("(filter.value = 'guest 77', filter.dispatchEvent(new Event('input')))")
+          await tab.until(`${labels}.includes('Guest 7700 1')`)
+        })
+      })))
+
+    it.live("shows further rows of a source on request", () =>
+      Effect.scoped(Effect.gen(function*() {
+        const node = (at: number): ConsoleSource.Node => ({
+          id: `${at}`,
+          parent: "all",
+          kind: "task",
+          label: `job ${at}`,
+          state: "running",
+          since: 1e12 - at
+        })
+        const jobs = ConsoleSource.layer({
+          name: "jobs",
+          read: () =>
+            Effect.succeed({
+              nodes: [
+                { id: "all", kind: "group", label: "Jobs", state: "running", more: { total: 5, after: "2" } },
+                node(0),
+                node(1)
+              ]
+            }),
+          more: ({ after }) =>
+            Effect.succeed(after === "2" ? { nodes: [node(2), node(3)], after: "4" } : { nodes: [node(4)] })
+        })
+        const { console: { url } } = yield* kit.open({}, jobs)
+        const open = yield* browser(chromium)
+        yield* Effect.promise(async () => {
+          const tab = await open()
+          await tab.goto(url)
+          const more = "document.querySelector('.row[data-kind=more] .label')"
+          await tab.until(`${more}?.textContent.startsWith('3 more')`)
+          await tab.evaluate(`${more}.click()`)
+          await tab.until(`${more}?.textContent.startsWith('1 more')`)
+          await tab.evaluate(`${more}.click()`)
+          await tab.until(`!document.querySelector('.row[data-kind=more]:not([hidden])')`)
+          assert.deepEqual(
+            (await tab.evaluate(labels) as ReadonlyArray<string>).slice(-5),
+            [0, 1, 2, 3, 4].map((at) => `job ${at}`)
+          )
+        })
+      })))
+  })
+}
