@@ -1,10 +1,21 @@
 import * as Inspect from "@skein/runtime/Inspect"
 import { describe, expect, it } from "@effect/vitest"
+import type { RequestContext } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/testing/TestClock"
 import { echo, logged, raw } from "./kit.ts"
 
 const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+
+/** The members of a request that nothing sets in these tests. */
+const of = (requests: Iterable<RequestContext>, at: number) => ({
+  key: Inspect.keyOf([...requests][at]!),
+  principal: undefined,
+  client: undefined,
+  traceId: undefined,
+  span: undefined,
+  streaming: false
+})
 
 describe("Inspect", () => {
   it.effect("returns a server, its sessions, and the method, age and progress of their requests", () =>
@@ -23,11 +34,15 @@ describe("Inspect", () => {
       expect(tree).toEqual({
         name: "garden",
         version: "1.2.3",
+        now: 86_402_000,
         requests: [],
         streams: 0,
         tasks: [],
         sessions: [
           {
+            key: Inspect.keyOf(first.peer),
+            principal: undefined,
+            connection: undefined,
             revision: "2025-06-18",
             info: { name: "kit", version: "1" },
             requests: [
@@ -37,6 +52,8 @@ describe("Inspect", () => {
                 target: "dig",
                 revision: "2025-06-18",
                 age: 2000,
+                startedAt: 86_400_000,
+                ...of(first.peer.requests, 0),
                 progress: { progress: 2, total: 8, message: "digging" },
                 cancelled: false
               },
@@ -46,15 +63,21 @@ describe("Inspect", () => {
                 target: "file:///a",
                 revision: "2025-06-18",
                 age: 500,
+                startedAt: 86_401_500,
+                ...of(first.peer.requests, 1),
                 progress: undefined,
                 cancelled: false
               }
             ],
             queued: 0,
-            calls: [{ id: 1, method: "roots/list", age: 500 }],
+            queuedRequests: [],
+            calls: [{ id: 1, method: "roots/list", age: 500, startedAt: 86_401_500, about: undefined }],
             subscriptions: []
           },
           {
+            key: Inspect.keyOf(second.peer),
+            principal: undefined,
+            connection: undefined,
             revision: undefined,
             info: undefined,
             requests: [{
@@ -63,10 +86,13 @@ describe("Inspect", () => {
               target: undefined,
               revision: "2026-07-28",
               age: 500,
+              startedAt: 86_401_500,
+              ...of(second.peer.requests, 0),
               progress: undefined,
               cancelled: false
             }],
             queued: 0,
+            queuedRequests: [],
             calls: [],
             subscriptions: []
           }
@@ -79,7 +105,45 @@ describe("Inspect", () => {
     Effect.gen(function*() {
       const { other, peer } = yield* raw({ limits: { maxInFlightRequests: 1 } })
       for (const id of [1, 2, 3]) other.request(id)
-      expect(yield* Inspect.session(peer)).toMatchObject({ requests: [{ id: 1 }], queued: 2 })
+      expect(yield* Inspect.session(peer)).toMatchObject({
+        requests: [{ id: 1 }],
+        queued: 2,
+        queuedRequests: [{ id: 2, method: "work" }, { id: 3 }]
+      })
+    }))
+
+  it.effect("returns the trace of the span that a handler is in, or else that of the client", () =>
+    Effect.gen(function*() {
+      const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
+      const _meta = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` }
+      const { other, peer } = yield* raw()
+      other.request(1, "tools/call", { name: "dig", _meta })
+      const inSpan = yield* raw({ dispatch: () => Effect.withSpan(Effect.never, "dig deeper") })
+      inSpan.other.request(1, "tools/call", { name: "dig", _meta })
+      expect((yield* Inspect.session(peer)).requests[0]).toMatchObject({ traceId, span: undefined })
+      const [request] = (yield* Inspect.session(inSpan.peer)).requests
+      expect(request).toMatchObject({ traceId: expect.stringMatching(/^\w{32}$/), span: "dig deeper" })
+      expect(request!.traceId).not.toBe(traceId)
+    }))
+
+  it.effect("returns the request that a call of this side belongs to, and params only if asked", () =>
+    Effect.gen(function*() {
+      const { handlers, other, peer } = yield* raw({ revision: "2025-11-25" })
+      other.request(7, "tools/call", { name: "dig" })
+      yield* fork(handlers.exchanges.get(7)!.request("roots/list"))
+      expect((yield* Inspect.session(peer)).calls).toMatchObject([{ method: "roots/list", about: 7 }])
+      expect((yield* Inspect.session(peer)).requests[0]).not.toHaveProperty("params")
+      expect((yield* Inspect.session(peer, { params: true })).requests[0]!.params).toEqual({ name: "dig" })
+    }))
+
+  it.effect("returns the same keys in each snapshot, and another one for each request", () =>
+    Effect.gen(function*() {
+      const { other, peer } = yield* raw()
+      for (const id of [1, 2]) other.request(id)
+      const keys = ({ key, requests }: Inspect.SessionInfo) => [key, ...requests.map(({ key }) => key)]
+      const all = keys(yield* Inspect.session(peer))
+      expect(new Set(all).size).toBe(3)
+      expect(keys(yield* Inspect.session(peer))).toEqual(all)
     }))
 
   it.effect("returns progress without a progress token, which is not sent", () =>

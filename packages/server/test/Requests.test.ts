@@ -9,6 +9,7 @@ import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
@@ -194,6 +195,7 @@ describe("the server's view", () => {
       expect(yield* inspect).toEqual({
         name: "test",
         version: "1.0.0",
+        now: expect.any(Number),
         sessions: [],
         requests: [],
         streams: 0,
@@ -218,6 +220,47 @@ describe("the server's view", () => {
       legacy.notify("notifications/cancelled", { requestId: id })
       yield* kit.settle
       expect((yield* inspect).sessions[0]!.requests).toEqual([])
+    }))
+
+  it.effect("interrupt answers a request with an error, once its handler has stopped", () =>
+    Effect.gen(function*() {
+      const latch = Latch.makeUnsafe(false)
+      const slow = Tool.layer(Tool.make("slow"), () => Effect.ensuring(Effect.never, latch.await))
+      const context = yield* Layer.build(kit.server(slow))
+      const { inspect, interrupt } = Context.get(context, McpServer.McpServer)
+      const error = { code: -32603, message: "The request was interrupted by the operator of the server" }
+      for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+        latch.closeUnsafe()
+        const client = yield* Effect.provide(kit.connect(revision), context)
+        const id = client.send("tools/call", { name: "slow" })
+        yield* kit.settle
+        const { key } = (yield* inspect).sessions.flatMap(({ requests }) => requests)[0]!
+        expect(yield* interrupt(key)).toEqual({ _tag: "Request", method: "tools/call" })
+        yield* kit.settle
+        expect(client.received.some((message) => message.id === id)).toBe(false)
+        latch.openUnsafe()
+        yield* kit.settle
+        expect(client.received.find((message) => message.id === id)?.error).toEqual(error)
+        expect(yield* interrupt(key)).toEqual({ _tag: "NotFound" })
+      }
+    }))
+
+  it.effect("interrupt closes a connection, and cancels its requests", () =>
+    Effect.gen(function*() {
+      let interrupted = 0
+      const slow = Tool.layer(
+        Tool.make("slow"),
+        () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => void interrupted++))
+      )
+      const context = yield* Layer.build(kit.server(slow))
+      const { inspect, interrupt } = Context.get(context, McpServer.McpServer)
+      const client = yield* Effect.provide(kit.connect("2025-11-25"), context)
+      client.send("tools/call", { name: "slow" })
+      yield* kit.settle
+      const { key } = (yield* inspect).sessions[0]!
+      expect(yield* interrupt(key)).toEqual({ _tag: "Session" })
+      expect(yield* client.peer.ended).toEqual({ _tag: "ClosedByUs" })
+      expect(interrupted).toBe(1)
     }))
 
   it.effect("the limits of the server apply to each connection", () =>

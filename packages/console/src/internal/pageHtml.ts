@@ -1,7 +1,8 @@
 /**
  * The page of the console, with its script and its styles. Written by `npm run console-page`: do not edit.
  */
-export const contentSecurityPolicy: string = "default-src 'none'; script-src 'sha256-k8Bichr04nSdb4jWSVgd9FV4NQAIfI/8KGOnuQQtGGE='; style-src-elem 'sha256-Q0J9FTZIQ264raEx9EGVceau4hWSpktmXw0ZsN/V4FA='; style-src-attr 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+export const contentSecurityPolicy: string =
+  "default-src 'none'; script-src 'sha256-k8Bichr04nSdb4jWSVgd9FV4NQAIfI/8KGOnuQQtGGE='; style-src-elem 'sha256-Q0J9FTZIQ264raEx9EGVceau4hWSpktmXw0ZsN/V4FA='; style-src-attr 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** The page. It loads nothing else. */
 // dprint-ignore
