@@ -57,19 +57,22 @@ const isHandle = (value: unknown): value is Handle => isObject(value) && typeof 
 const parseJson = (text: string) => Result.try((): unknown => JSON.parse(text))
 
 // The values of `--header`, `--env` and `--resume` can be secrets: no message quotes them.
+/** `--header`, which may be repeated. */
+export const headerFlag = Flag.String("header").pipe(
+  Flag.withMetavar("'Name: value'"),
+  Flag.withDescription("Add a header to each HTTP request; can be repeated"),
+  Flag.mapEffect((text) => {
+    const [, name, value] = /^([^:]+):([^]*)$/.exec(text) ?? []
+    return name === undefined || value === undefined
+      ? invalid("--header needs the form 'Name: value'")
+      : Effect.succeed([name.trim(), value.trim()] as const)
+  }),
+  Flag.atLeast(0),
+  Flag.map((headers): Readonly<Record<string, string>> => Object.fromEntries(headers))
+)
+
 const withValue = {
-  header: Flag.String("header").pipe(
-    Flag.withMetavar("'Name: value'"),
-    Flag.withDescription("Add a header to each HTTP request; can be repeated"),
-    Flag.mapEffect((text) => {
-      const [, name, value] = /^([^:]+):([^]*)$/.exec(text) ?? []
-      return name === undefined || value === undefined
-        ? invalid("--header needs the form 'Name: value'")
-        : Effect.succeed([name.trim(), value.trim()] as const)
-    }),
-    Flag.atLeast(0),
-    Flag.map((headers) => Object.fromEntries(headers))
-  ),
+  header: headerFlag,
   env: Flag.String("env").pipe(
     Flag.withMetavar("NAME[=value]"),
     Flag.withDescription(

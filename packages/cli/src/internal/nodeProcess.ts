@@ -8,7 +8,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { sanitize } from "./format.ts"
-import { CommandFailed, type Console, Process, type Terminal } from "./process.ts"
+import { CommandFailed, type Console, Process, type Screen, type Terminal } from "./process.ts"
 
 // How long the command may take to end after a signal, in milliseconds: the process of a server is given 2 seconds to
 // end when its stdin closes, 2 after SIGTERM and 1 after SIGKILL.
@@ -49,6 +49,39 @@ const terminal: Terminal = {
     })
 }
 
+// The alternate screen, without a cursor; and back.
+const enter = "\u001b[?1049h\u001b[?25l"
+const leave = "\u001b[?25h\u001b[?1049l"
+
+const screen: Screen = {
+  size: () => ({ columns: process.stdout.columns ?? 80, rows: process.stdout.rows ?? 24 }),
+  draw: (text) => void process.stdout.write(text),
+  open: ({ input, resized }) =>
+    Effect.asVoid(Effect.acquireRelease(
+      Effect.sync(() => {
+        const onData = (chunk: Buffer): void => input(chunk.toString("utf8"))
+        // A process that is killed by an exception must not leave the terminal in this state either.
+        const restore = (): void => {
+          process.stdin.setRawMode(false)
+          process.stdout.write(leave)
+        }
+        process.stdin.setRawMode(true)
+        process.stdin.on("data", onData).resume()
+        process.stdout.on("resize", resized)
+        process.on("exit", restore)
+        process.stdout.write(enter)
+        return { onData, restore }
+      }),
+      ({ onData, restore }) =>
+        Effect.sync(() => {
+          process.off("exit", restore)
+          process.stdout.off("resize", resized)
+          process.stdin.off("data", onData).pause()
+          restore()
+        })
+    ))
+}
+
 /**
  * Runs a program as the only one of this process, and exits with the code that it returns. A signal interrupts the
  * program, which then has `grace` to end; a second signal exits at once.
@@ -60,7 +93,8 @@ export const nodeMain = (name: string, program: Effect.Effect<number, never, Pro
   const service = Process.of({
     env: process.env,
     console,
-    terminal: process.stdin.isTTY ? terminal : undefined
+    terminal: process.stdin.isTTY ? terminal : undefined,
+    screen: process.stdin.isTTY && process.stdout.isTTY ? screen : undefined
   })
   const fiber = Effect.runFork(Effect.provideService(program, Process, service))
   let code: number | undefined

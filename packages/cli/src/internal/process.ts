@@ -4,6 +4,7 @@
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 
 /** The version that the commands report to servers. */
 export const version = "0.1.0"
@@ -23,12 +24,30 @@ export interface Terminal {
   readonly readLine: (prompt: string) => Effect.Effect<string | undefined>
 }
 
+/** A terminal that a command takes over. */
+export interface Screen {
+  /** Its present size, in characters. */
+  readonly size: () => { readonly columns: number; readonly rows: number }
+  /**
+   * Takes the terminal over until the scope closes: shows an empty screen beside the present one, and passes on what is
+   * typed, byte by byte.
+   */
+  readonly open: (on: {
+    readonly input: (text: string) => void
+    readonly resized: () => void
+  }) => Effect.Effect<void, never, Scope.Scope>
+  /** Writes to it as it is. */
+  readonly draw: (text: string) => void
+}
+
 /** The process that runs a command. */
 export class Process extends Context.Service<Process, {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly console: Console
   /** `undefined` when stdin is not a terminal. */
   readonly terminal: Terminal | undefined
+  /** `undefined` when stdin or stdout is not a terminal. */
+  readonly screen?: Screen | undefined
 }>()("@skein/cli/Process") {}
 
 /**

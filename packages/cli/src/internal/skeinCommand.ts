@@ -4,7 +4,7 @@
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
-import { callCommand, valueOptions } from "./callCommand.ts"
+import { callCommand, headerFlag, valueOptions } from "./callCommand.ts"
 import { invalid, isUrl, normalize, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
 import { checkSignIn, signInFlags, type SignInOptions } from "./signInOptions.ts"
@@ -15,23 +15,32 @@ export interface AccountLine {
   readonly json: boolean
 }
 
+/** A parsed command line of `top`. */
+export interface TopLine extends AccountLine {
+  readonly once: boolean
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /** A parsed command line of `login`. */
 export interface LoginLine extends AccountLine, SignInOptions {}
 
-const url = Argument.String("url").pipe(
-  Argument.withDescription("The URL of the MCP server"),
-  Argument.mapEffect((text) => {
-    if (!isUrl(text) || !URL.canParse(text)) {
-      const scheme = /^(localhost|127\.|\[::1\])/.test(text) ? "http" : "https"
-      const meant = /^[\w.-]+(:\d+)?\/|^[\w.-]+\.\w+(:\d+)?$/.test(text) ? `; did you mean ${scheme}://${text}?` : ""
-      return invalid(`<url> must be the http or https URL of an MCP server: ${JSON.stringify(text)}${meant}`)
-    }
-    const url = new URL(text)
-    return url.username === "" && url.password === ""
-      ? Effect.succeed(url)
-      : invalid("<url> must not contain a user name and a password")
-  })
-)
+const urlOf = (description: string) =>
+  Argument.String("url").pipe(
+    Argument.withDescription(description),
+    Argument.mapEffect((text) => {
+      if (!isUrl(text) || !URL.canParse(text)) {
+        const scheme = /^(localhost|127\.|\[::1\])/.test(text) ? "http" : "https"
+        const meant = /^[\w.-]+(:\d+)?\/|^[\w.-]+\.\w+(:\d+)?$/.test(text) ? `; did you mean ${scheme}://${text}?` : ""
+        return invalid(`<url> must be the http or https URL of an MCP server: ${JSON.stringify(text)}${meant}`)
+      }
+      const url = new URL(text)
+      return url.username === "" && url.password === ""
+        ? Effect.succeed(url)
+        : invalid("<url> must not contain a user name and a password")
+    })
+  )
+
+const url = urlOf("The URL of the MCP server")
 
 const json = toggle("json", "Print the result as JSON")
 
@@ -97,6 +106,34 @@ export const whoamiCommand = Command.withHandler(
   (line) => Effect.flatMap(load, ({ whoami }) => whoami(line))
 )
 
+/** `skein top`. */
+export const topOptions = Command.make("top", {
+  url: urlOf("The URL of the console of a server: http://127.0.0.1:3001/ by default").pipe(
+    Argument.withDefault(new URL("http://127.0.0.1:3001/"))
+  ),
+  headers: headerFlag,
+  once: toggle("once", "Print the tree once, as it is when the output is not a terminal"),
+  json: toggle("json", "Print the tree once, as JSON")
+}).pipe(
+  Command.withShortDescription("Show the sessions, requests and tasks of a running server, and interrupt them"),
+  Command.withDescription(
+    "Shows what lives in a server with a console (@skein/console): sessions, requests, tasks and streams, with what each " +
+      "waits for. Requests can be interrupted, and sessions closed."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["[options] [url]"],
+    footer:
+      "Keys: the arrows move, collapse and expand; x interrupts after a confirmation, / filters, i hides idle sessions, " +
+      "q quits. SKEIN_CONSOLE_PASSWORD is the password of the console, if it has one. " +
+      "Exit codes: 0 done, 2 invalid command line, 3 the console was not reached, 4 it refuses, 130 interrupted."
+  })
+)
+
+export const topCommand = Command.withHandler(
+  topOptions,
+  (line) => Effect.flatMap(Effect.promise(() => import("./top.ts")), ({ top }) => top(line))
+)
+
 export const skeinCommand = Command.make("skein").pipe(
   Command.withDescription("Signs in to MCP servers and calls their tools from a shell."),
   Command.annotate(HelpText, {
@@ -107,7 +144,8 @@ export const skeinCommand = Command.make("skein").pipe(
     callCommand("call").pipe(Command.withShortDescription("Call a tool of a server, or list its tools")),
     loginCommand,
     logoutCommand,
-    whoamiCommand
+    whoamiCommand,
+    topCommand
   ])
 )
 

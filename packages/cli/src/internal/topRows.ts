@@ -1,0 +1,242 @@
+/**
+ * The rows of a console as `skein top` shows them: the tree, what of it is visible, and its lines.
+ */
+import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { printable } from "@skein/protocol/Text"
+
+/** A row of a console. All texts are printable. */
+export interface Row {
+  readonly id: string
+  readonly parent: string | undefined
+  readonly kind: string
+  readonly label: string
+  readonly state: string
+  readonly waitsFor: string
+  readonly since: number | undefined
+  readonly progress: string
+  readonly principal: string
+  readonly traceId: string
+  readonly details: ReadonlyArray<readonly [string, string]>
+  readonly canInterrupt: boolean
+  readonly left: number | undefined
+}
+
+/** A row at its place in the list. */
+export interface Visible {
+  readonly row: Row
+  readonly level: number
+  readonly hasChildren: boolean
+  readonly isExpanded: boolean
+}
+
+// How much of one text is shown, in characters. Details can have arguments.
+const maxText = 400
+
+const text = (value: unknown): string =>
+  typeof value === "string" ? printable(value, maxText) : typeof value === "number" ? String(value) : ""
+
+const number = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) ? value : undefined
+
+const progressOf = (value: unknown): string => {
+  if (!isObject(value)) return ""
+  const [done, total] = [number(value["progress"]), number(value["total"])]
+  if (done === undefined) return ""
+  const amount = total !== undefined && total > 0
+    ? `${Math.round(Math.min(1, Math.max(0, done / total)) * 100)}%`
+    : String(Math.round(done * 100) / 100)
+  return `${amount} ${text(value["message"])}`.trim()
+}
+
+/** Reads a row; `undefined` if it has no id. Unknown members are ignored. */
+export const readRow = (value: unknown): Row | undefined => {
+  if (!isObject(value) || typeof value["id"] !== "string") return undefined
+  const { canInterrupt, details, id, kind, label, more, parent, principal, progress, since, state, traceId, waitsFor } =
+    value
+  return {
+    id,
+    parent: typeof parent === "string" ? parent : undefined,
+    kind: text(kind),
+    label: text(label),
+    state: text(state),
+    waitsFor: text(waitsFor),
+    since: number(since),
+    progress: progressOf(progress),
+    principal: text(principal),
+    traceId: text(traceId),
+    details: isObject(details)
+      ? Object.entries(details).slice(0, 30).map(([name, value]) => [text(name), text(value) || String(value)] as const)
+      : [],
+    canInterrupt: canInterrupt === true,
+    left: isObject(more) ? number(more["total"]) : undefined
+  }
+}
+
+/** The rows that a console has sent. */
+export class Rows {
+  readonly #rows = new Map<string, Row>()
+  readonly #children = new Map<string | undefined, Set<string>>()
+  readonly #collapsed = new Set<string>()
+  #pending: Array<JsonObject> = []
+  /** The time of the server at the last change. */
+  at = 0
+
+  get(id: string | undefined): Row | undefined {
+    return id === undefined ? undefined : this.#rows.get(id)
+  }
+
+  /** Receives an event `rows`. Returns whether a change is complete. */
+  receive(event: JsonObject): boolean {
+    if (event["reset"] === true) this.#pending = []
+    this.#pending.push(event)
+    if (event["continues"] === true) return false
+    const all = this.#pending
+    this.#pending = []
+    for (const { remove, reset, set } of all) {
+      if (reset === true) {
+        this.#rows.clear()
+        this.#children.clear()
+      }
+      for (const id of Array.isArray(remove) ? remove : []) this.#remove(id)
+      for (const value of Array.isArray(set) ? set : []) {
+        const row = readRow(value)
+        if (row !== undefined) this.#set(row)
+      }
+    }
+    this.at = number(event["at"]) ?? this.at
+    return true
+  }
+
+  #set(row: Row): void {
+    this.#remove(row.id, row.parent)
+    this.#rows.set(row.id, row)
+    const siblings = this.#children.get(row.parent)
+    if (siblings === undefined) this.#children.set(row.parent, new Set([row.id]))
+    else siblings.add(row.id)
+  }
+
+  /** Removes a row, unless it stays where it is. */
+  #remove(id: unknown, unless?: string): void {
+    const row = typeof id === "string" ? this.#rows.get(id) : undefined
+    if (row === undefined || (row.parent === unless && unless !== undefined)) return
+    this.#rows.delete(row.id)
+    this.#children.get(row.parent)?.delete(row.id)
+  }
+
+  /** Expands or collapses a row. */
+  setExpanded(id: string, isExpanded: boolean): void {
+    if (isExpanded) this.#collapsed.delete(id)
+    else this.#collapsed.add(id)
+  }
+
+  /** How many rows there are of a kind. */
+  count(kind: string): number {
+    let count = 0
+    for (const row of this.#rows.values()) if (row.kind === kind) count++
+    return count
+  }
+
+  /** The visible rows, in their order. */
+  visible(filter = "", hideIdle = false): ReadonlyArray<Visible> {
+    const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== "")
+    const shown = words.length === 0 ? undefined : this.#matches(words)
+    const all: Array<Visible> = []
+    const add = (parent: string | undefined, level: number, isInMatch: boolean): void => {
+      for (const id of this.#children.get(parent) ?? []) {
+        const row = this.#rows.get(id)!
+        if (hideIdle && row.kind === "session" && row.state === "idle") continue
+        if (shown !== undefined && !isInMatch && !shown.has(id)) continue
+        const hasChildren = (this.#children.get(id)?.size ?? 0) > 0
+        const isExpanded = hasChildren && (shown !== undefined || !this.#collapsed.has(id))
+        all.push({ row, level, hasChildren, isExpanded })
+        if (isExpanded) add(id, level + 1, isInMatch || shown?.get(id) === true)
+      }
+    }
+    add(undefined, 0, false)
+    return all
+  }
+
+  /** The rows that match (`true`), and their ancestors. */
+  #matches(words: ReadonlyArray<string>): ReadonlyMap<string, boolean> {
+    const shown = new Map<string, boolean>()
+    for (const row of this.#rows.values()) {
+      const { kind, label, principal, state, traceId, waitsFor } = row
+      const all = [kind, label, state, waitsFor, principal, traceId].join(" ").toLowerCase()
+      if (!words.every((word) => all.includes(word))) continue
+      shown.set(row.id, true)
+      for (let up = this.get(row.parent); up !== undefined && !shown.has(up.id); up = this.get(up.parent)) {
+        shown.set(up.id, false)
+      }
+    }
+    return shown
+  }
+}
+
+const pad = (value: number): string => String(value).padStart(2, "0")
+
+/** A time span in its two largest units. */
+export const formatAge = (milliseconds: number): string => {
+  const seconds = Math.max(0, Math.floor(milliseconds / 1_000))
+  const [minutes, hours, days] = [60, 3_600, 86_400].map((unit) => Math.floor(seconds / unit))
+  if (days! > 0) return `${days}d${pad(hours! % 24)}h`
+  if (hours! > 0) return `${hours}h${pad(minutes! % 60)}m`
+  return minutes! > 0 ? `${minutes}m${pad(seconds % 60)}s` : `${seconds}s`
+}
+
+const wide =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u
+const narrow = /[\p{Mn}\p{Me}]/u
+
+/** How many columns a character takes. */
+const columnsOf = (character: string): number => narrow.test(character) ? 0 : wide.test(character) ? 2 : 1
+
+/** Cuts a text to a number of columns, or fills it with spaces. */
+export const fit = (value: string, columns: number): string => {
+  let used = 0
+  let result = ""
+  const all = Array.from(value)
+  for (const [at, character] of all.entries()) {
+    const width = columnsOf(character)
+    const isLast = all.slice(at + 1, at + 1 + columns).every((next) => columnsOf(next) === 0)
+    if (used + width > columns || (used + width === columns && !isLast)) {
+      return columns <= 0 ? "" : `${result}…${" ".repeat(Math.max(0, columns - used - 1))}`
+    }
+    used += width
+    result += character
+  }
+  return result + " ".repeat(Math.max(0, columns - used))
+}
+
+/** The columns of a table, by the width of the terminal. */
+export const columnsFor = (width: number) => {
+  const [state, age, trace] = [9, 8, width >= 110 ? 9 : 0]
+  const rest = Math.max(20, width - state - age - trace)
+  const name = Math.max(16, Math.floor(rest * 0.4))
+  const waits = Math.floor(rest * 0.24)
+  const progress = Math.floor(rest * 0.16)
+  return { name, state, waits, age, progress, principal: Math.max(0, rest - name - waits - progress), trace }
+}
+
+/** The columns of one row as a line without colors. */
+export const lineOf = (visible: Visible, width: number, now: number): string => {
+  const { hasChildren, isExpanded, level, row } = visible
+  const columns = columnsFor(width)
+  const twisty = hasChildren ? isExpanded ? "▾ " : "▸ " : "  "
+  const more = row.left === undefined ? "" : ` (${row.left.toLocaleString("en")} in all)`
+  const age = row.since === undefined ? "" : formatAge(now - row.since)
+  return fit(`${"  ".repeat(level)}${twisty}${row.label}${more}`, columns.name - 1) + " " +
+    fit(row.state, columns.state - 1) + " " +
+    fit(row.waitsFor, columns.waits - 1) + " " +
+    age.padStart(columns.age - 2) + "  " +
+    fit(row.progress, columns.progress - 1) + " " +
+    fit(row.principal, columns.principal - 1) + " " +
+    (columns.trace === 0 ? "" : fit(row.traceId.slice(0, 8), columns.trace))
+}
+
+/** The heads of the columns. */
+export const headOf = (width: number): string => {
+  const columns = columnsFor(width)
+  return fit("NAME", columns.name) + fit("STATE", columns.state) + fit("WAITS FOR", columns.waits) +
+    "AGE".padStart(columns.age - 2) + "  " + fit("PROGRESS", columns.progress) + fit("PRINCIPAL", columns.principal) +
+    (columns.trace === 0 ? "" : fit("TRACE", columns.trace))
+}

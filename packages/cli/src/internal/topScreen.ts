@@ -1,0 +1,254 @@
+/**
+ * The screen of `skein top`: what it shows, and what keys do. It knows no terminal and no network.
+ */
+import { fit, formatAge, headOf, lineOf, type Row, Rows, type Visible } from "./topRows.ts"
+
+/** What a key asks for. */
+export type Action =
+  | { readonly _tag: "Quit" }
+  | { readonly _tag: "Interrupt"; readonly row: Row }
+  | undefined
+
+/** The names of the keys, by what a terminal sends for them. */
+const keys: Readonly<Record<string, string>> = {
+  "\u001b[A": "up",
+  "\u001bOA": "up",
+  k: "up",
+  "\u001b[B": "down",
+  "\u001bOB": "down",
+  j: "down",
+  "\u001b[C": "right",
+  "\u001bOC": "right",
+  "\u001b[D": "left",
+  "\u001bOD": "left",
+  "\u001b[5~": "pageUp",
+  "\u001b[6~": "pageDown",
+  "\u001b[H": "home",
+  "\u001b[1~": "home",
+  "\u001bOH": "home",
+  g: "home",
+  "\u001b[F": "end",
+  "\u001b[4~": "end",
+  "\u001bOF": "end",
+  G: "end",
+  "\u0003": "quit",
+  q: "quit",
+  x: "interrupt",
+  i: "idle",
+  "/": "filter",
+  "\u001b": "escape",
+  "\r": "enter",
+  "\n": "enter",
+  "\u007f": "erase",
+  "\b": "erase"
+}
+
+// A terminal sends several keys at once if they are pressed quickly. ESC alone is a key, and the start of others.
+const keyPattern = /\u001b\[[\d;]*[A-Za-z~]|\u001bO[A-Z]|[^]/gu
+
+// The lines above and below the rows.
+const headLines = 3
+const footLines = 3
+
+const color = (code: string, text: string): string => `\u001b[${code}m${text}\u001b[0m`
+
+const stateColors: Readonly<Record<string, string>> = {
+  waiting: "33",
+  queued: "33",
+  failed: "31",
+  stopping: "31",
+  idle: "2",
+  done: "2"
+}
+
+export class TopScreen {
+  readonly rows = new Rows()
+  /** The state of the connection, for the head. */
+  status = "connecting…"
+  isConnected = false
+  readonly #useColors: boolean
+  #selected: string | undefined = undefined
+  #index = 0
+  #top = 0
+  #filter = ""
+  #isTyping = false
+  #hideIdle = false
+  #confirming: Row | undefined = undefined
+  /** What the last action has done. */
+  notice = ""
+  /** The time of this machine less that of the server, in milliseconds. */
+  skew = 0
+
+  constructor(useColors: boolean) {
+    this.#useColors = useColors
+  }
+
+  get #visible(): ReadonlyArray<Visible> {
+    return this.rows.visible(this.#filter, this.#hideIdle)
+  }
+
+  /** Handles what the terminal has sent. */
+  press(input: string, pageSize: number): Action {
+    for (const key of input.match(keyPattern) ?? []) {
+      const action = this.#key(key, pageSize)
+      if (action !== undefined) return action
+    }
+    return undefined
+  }
+
+  #key(key: string, pageSize: number): Action {
+    const name = keys[key]
+    if (key === "\u0003") return { _tag: "Quit" }
+    this.notice = ""
+    if (this.#confirming !== undefined) {
+      const row = this.#confirming
+      this.#confirming = undefined
+      return key === "y" || key === "Y" ? { _tag: "Interrupt", row } : undefined
+    }
+    if (this.#isTyping) return this.#type(key, name)
+    const all = this.#visible
+    const current = all[this.#find(all)]
+    switch (name) {
+      case "quit":
+        return { _tag: "Quit" }
+      case "up":
+        return this.#select(all, -1)
+      case "down":
+        return this.#select(all, 1)
+      case "pageUp":
+        return this.#select(all, -pageSize)
+      case "pageDown":
+        return this.#select(all, pageSize)
+      case "home":
+        return this.#select(all, -Infinity)
+      case "end":
+        return this.#select(all, Infinity)
+      case "right":
+        if (current?.hasChildren === true && current.isExpanded) return this.#select(all, 1)
+        if (current !== undefined) this.rows.setExpanded(current.row.id, true)
+        return undefined
+      case "left": {
+        if (current === undefined) return undefined
+        if (current.isExpanded) this.rows.setExpanded(current.row.id, false)
+        else if (current.row.parent !== undefined) this.#selected = current.row.parent
+        return undefined
+      }
+      case "filter":
+        this.#isTyping = true
+        return undefined
+      case "escape":
+        this.#filter = ""
+        return undefined
+      case "idle":
+        this.#hideIdle = !this.#hideIdle
+        return undefined
+      case "interrupt":
+        if (current?.row.canInterrupt === true && this.isConnected) this.#confirming = current.row
+        else this.notice = "This row cannot be interrupted."
+        return undefined
+      default:
+        return undefined
+    }
+  }
+
+  #type(key: string, name: string | undefined): undefined {
+    if (name === "enter") this.#isTyping = false
+    else if (name === "escape") {
+      this.#isTyping = false
+      this.#filter = ""
+    } else if (name === "erase") this.#filter = Array.from(this.#filter).slice(0, -1).join("")
+    else if (!/[\p{Cc}\p{Cf}]/u.test(key) && this.#filter.length < 100) this.#filter += key
+    return undefined
+  }
+
+  #select(all: ReadonlyArray<Visible>, by: number): undefined {
+    this.#index = Math.min(Math.max(0, this.#find(all) + by), Math.max(0, all.length - 1))
+    this.#selected = all[this.#index]?.row.id
+    return undefined
+  }
+
+  /** The place of the selected row. If it has ended, the next row takes its place. */
+  #find(all: ReadonlyArray<Visible>): number {
+    const at = all.findIndex(({ row }) => row.id === this.#selected)
+    this.#index = at === -1 ? Math.min(this.#index, Math.max(0, all.length - 1)) : at
+    this.#selected = all[this.#index]?.row.id
+    return this.#index
+  }
+
+  /** How many rows fit. */
+  static pageSize(lines: number): number {
+    return Math.max(1, lines - headLines - footLines)
+  }
+
+  /** The text of the whole screen. `now` is the time of this machine. */
+  draw(columns: number, lines: number, now: number): string {
+    const width = Math.max(40, columns)
+    const all = this.#visible
+    const selected = this.#find(all)
+    const size = TopScreen.pageSize(lines)
+    this.#top = Math.max(0, Math.min(this.#top, selected, all.length - size))
+    if (selected >= this.#top + size) this.#top = selected - size + 1
+    const at = now - this.skew
+    const rows = all.slice(this.#top, this.#top + size).map((visible, index) =>
+      this.#paint(lineOf(visible, width, at), visible.row, this.#top + index === selected)
+    )
+    while (rows.length < size) rows.push("")
+    const text = [
+      ...this.#head(width, all.length),
+      this.#tint("2", headOf(width)),
+      ...rows,
+      ...this.#foot(width, all[selected]?.row, at)
+    ]
+    // Every line is cut to the terminal, and the rest of it is erased: nothing of the last picture stays.
+    return `\u001b[H${text.slice(0, lines).map((line) => `${line}\u001b[K`).join("\r\n")}\u001b[J`
+  }
+
+  #tint(code: string, text: string): string {
+    return this.#useColors ? color(code, text) : text
+  }
+
+  #paint(line: string, { state }: Row, isSelected: boolean): string {
+    // The selection must be visible without colors too.
+    if (isSelected) return color("7", line)
+    const code = stateColors[state]
+    return code === undefined ? line : this.#tint(code, line)
+  }
+
+  #head(width: number, shown: number): ReadonlyArray<string> {
+    const server = this.rows.get("server:server")?.label ?? "console"
+    const counts = ["session", "request", "task"].flatMap((kind) => {
+      const count = this.rows.count(kind)
+      return count === 0 && kind === "task" ? [] : [`${count.toLocaleString("en")} ${kind}${count === 1 ? "" : "s"}`]
+    })
+    const state = fit(`${server}  ${this.status}  ${counts.join(" · ")}`, width)
+    const filter = this.#isTyping || this.#filter !== ""
+      ? `filter: ${this.#filter}${this.#isTyping ? "_" : ""}  (${shown} rows)`
+      : this.#hideIdle
+      ? "idle sessions are hidden"
+      : ""
+    return [this.isConnected ? this.#tint("1", state) : this.#tint("1;31", state), fit(filter, width)]
+  }
+
+  #foot(width: number, row: Row | undefined, now: number): ReadonlyArray<string> {
+    const details = row === undefined ? "" : [
+      row.waitsFor === "" ? "" : `waits for ${row.waitsFor}`,
+      row.since === undefined ? "" : `since ${formatAge(now - row.since)}`,
+      row.progress,
+      row.principal,
+      row.traceId === "" ? "" : `trace ${row.traceId}`,
+      ...row.details.map(([name, value]) => `${name}: ${value}`)
+    ].filter((part) => part !== "").join(" · ")
+    const isSession = this.#confirming?.kind === "session"
+    const last = this.#confirming !== undefined
+      ? `${isSession ? "Close the session of" : "Interrupt"} ${this.#confirming.label}? y: yes, any other key: no`
+      : this.notice !== ""
+      ? this.notice
+      : "↑↓ move  ←→ collapse, expand  x interrupt  / filter  i idle sessions  q quit"
+    const isAsking = this.#confirming !== undefined
+    return [
+      "",
+      fit(`${row?.label ?? ""}${details === "" ? "" : `: ${details}`}`, width),
+      isAsking ? this.#tint("1;31", fit(last, width)) : this.#tint("2", fit(last, width))
+    ]
+  }
+}

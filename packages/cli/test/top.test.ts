@@ -1,0 +1,257 @@
+/** `skein top`: the tree, the screen and its keys, and a console over real HTTP. */
+import { assert, describe, expect, it } from "@effect/vitest"
+import * as Console from "@skein/console/Console"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import * as kit from "../../console/test/kit.ts"
+import { Process, type Screen } from "../src/internal/process.ts"
+import { skeinArguments, skeinCommand } from "../src/internal/skeinCommand.ts"
+import { runCommand } from "../src/internal/runCommand.ts"
+import { fit, formatAge, lineOf, readRow, Rows } from "../src/internal/topRows.ts"
+import { TopScreen } from "../src/internal/topScreen.ts"
+
+const session = (id: string, more: object = {}) => ({
+  id: `server:${id}`,
+  parent: "server:server",
+  kind: "session",
+  label: id,
+  state: "idle",
+  canInterrupt: true,
+  ...more
+})
+
+const server = { id: "server:server", kind: "server", label: "tea 1.0", state: "running" }
+
+const filled = (...rows: ReadonlyArray<object>): Rows => {
+  const all = new Rows()
+  all.receive({ at: 1, reset: true, set: [server, ...rows] })
+  return all
+}
+
+const labels = (rows: Rows, ...args: Parameters<Rows["visible"]>) => rows.visible(...args).map(({ row }) => row.label)
+
+describe("rows", () => {
+  it("applies changes when they are complete, and keeps a changed row at its place", () => {
+    const rows = filled(session("a"), session("b"))
+    assert.isFalse(rows.receive({ at: 2, set: [session("c")], continues: true }))
+    assert.deepEqual(labels(rows), ["tea 1.0", "a", "b"])
+    assert.isTrue(rows.receive({ at: 2, set: [session("a", { label: "A" })], remove: ["server:b"] }))
+    assert.deepEqual(labels(rows), ["tea 1.0", "A", "c"])
+    assert.isTrue(rows.receive({ at: 3, reset: true, set: [server] }))
+    assert.deepEqual(labels(rows), ["tea 1.0"])
+  })
+
+  it("ignores what is not a row, and escapes the texts of a row", () => {
+    for (const value of [null, 1, "x", [], {}, { id: 1 }]) assert.isUndefined(readRow(value))
+    const row = readRow({
+      id: "x",
+      label: "\u001b]0;evil\u0007",
+      waitsFor: "a\nb",
+      progress: { progress: 1, total: 4, message: "\u001b[2J" },
+      principal: { not: "text" },
+      details: { "\u001b": "\u009b1m" }
+    })!
+    expect(row).toMatchObject({
+      label: "\\u{1b}]0;evil\\u{7}",
+      waitsFor: "a\\u{a}b",
+      progress: "25% \\u{1b}[2J",
+      principal: "",
+      details: [["\\u{1b}", "\\u{9b}1m"]]
+    })
+  })
+
+  it("filters with ancestors and children, and hides idle sessions", () => {
+    const rows = filled(
+      session("a", { principal: "ada" }),
+      session("b"),
+      { id: "r", parent: "server:a", kind: "request", label: "brew", state: "running" }
+    )
+    assert.deepEqual(labels(rows, "ADA"), ["tea 1.0", "a", "brew"])
+    assert.deepEqual(labels(rows, "brew running"), ["tea 1.0", "a", "brew"])
+    assert.deepEqual(labels(rows, "", true), ["tea 1.0"])
+    rows.setExpanded("server:a", false)
+    assert.deepEqual(labels(rows), ["tea 1.0", "a", "b"])
+  })
+
+  it("cuts and fills texts by columns", () => {
+    assert.deepEqual([fit("tea", 5), fit("tea", 3), fit("teapot", 4)], ["tea  ", "tea", "tea…"])
+    assert.deepEqual([fit("茶茶茶", 6), fit("茶茶茶", 5), fit("茶茶茶", 4)], ["茶茶茶", "茶茶…", "茶… "])
+    assert.deepEqual([fit("e\u0301te", 3), fit("x", 0)], ["e\u0301te", ""])
+    assert.deepEqual([0, 61_000, 3_700_000, 90_000_000].map(formatAge), ["0s", "1m01s", "1h01m", "1d01h"])
+  })
+
+  it("makes lines of the width of the terminal", () => {
+    const [visible] = filled().visible()
+    for (const width of [60, 100, 140]) assert.strictEqual(Array.from(lineOf(visible!, width, 0)).length, width)
+  })
+})
+
+describe("the screen", () => {
+  const make = () => {
+    const screen = new TopScreen(false)
+    screen.isConnected = true
+    screen.rows.receive({
+      at: 1,
+      reset: true,
+      set: [server, ...Array.from({ length: 50 }, (_, at) => session(`s${at}`))]
+    })
+    const line = (start: string) =>
+      screen.draw(100, 20, 1).split("\r\n").find((text) => text.includes(start))?.replace(/\u001b\[K.*/s, "")
+    return { screen, line, selected: () => line("\u001b[7m")?.replace(/\u001b\[\d+m/g, "").trim().split(" ")[0] }
+  }
+
+  it("moves by keys, several of which may arrive at once, and scrolls", () => {
+    const { line, screen, selected } = make()
+    assert.strictEqual(selected(), "▾")
+    screen.press("\u001b[B\u001b[B", 14)
+    assert.strictEqual(selected(), "s1")
+    screen.press("G", 14)
+    assert.strictEqual(selected(), "s49")
+    assert.isDefined(line("s36 "))
+    assert.isUndefined(line("s1 "))
+    screen.press("\u001b[5~", 14)
+    assert.strictEqual(selected(), "s35")
+    screen.press("\u001b[H\u001b[D", 14)
+    assert.strictEqual(selected(), "▸")
+    assert.isUndefined(line("s49"))
+  })
+
+  it("interrupts after y only, and only while it is connected", () => {
+    const { line, screen } = make()
+    screen.press("j", 14)
+    assert.isUndefined(screen.press("x", 14))
+    assert.isDefined(line("Close the session of s0? y: yes"))
+    assert.isUndefined(screen.press("n", 14))
+    assert.isUndefined(line("Close the session"))
+    screen.press("x", 14)
+    expect(screen.press("y", 14)).toMatchObject({ _tag: "Interrupt", row: { id: "server:s0" } })
+    screen.isConnected = false
+    assert.isUndefined(screen.press("xy", 14))
+    screen.press("k", 14)
+    screen.isConnected = true
+    screen.press("x", 14)
+    assert.isDefined(line("This row cannot be interrupted"))
+  })
+
+  it("filters while a text is typed, in which q is a letter, and quits by q and Ctrl-C", () => {
+    const { line, screen } = make()
+    assert.isUndefined(screen.press("/s4q\u007f\r", 14))
+    assert.isDefined(line("filter: s4  (12 rows)"))
+    assert.isUndefined(screen.press("\u001b", 14))
+    assert.isUndefined(line("filter:"))
+    screen.press("i", 14)
+    assert.isDefined(line("idle sessions are hidden"))
+    for (const key of ["q", "\u0003"]) expect(screen.press(key, 14)).toEqual({ _tag: "Quit" })
+    screen.press("/", 14)
+    expect(screen.press("\u0003", 14)).toEqual({ _tag: "Quit" })
+  })
+
+  it("shows the next row as selected after the end of the selected one", () => {
+    const { screen, selected } = make()
+    screen.press("jj", 14)
+    screen.rows.receive({ at: 2, remove: ["server:s1"] })
+    assert.strictEqual(selected(), "s2")
+  })
+})
+
+/** Runs the command with an output that is recorded. */
+const run = (
+  argv: ReadonlyArray<string>,
+  options: { readonly env?: Record<string, string>; readonly screen?: Screen } = {}
+) =>
+  Effect.gen(function*() {
+    let [out, err] = ["", ""]
+    const code = yield* Effect.provideService(runCommand(skeinCommand, skeinArguments(["top", ...argv])), Process, {
+      env: options.env ?? {},
+      console: {
+        print: (text) => Effect.sync(() => void (out += `${text}\n`)),
+        warn: (text) => void (err += `${text}\n`)
+      },
+      terminal: undefined,
+      screen: options.screen
+    })
+    return { code, err, out }
+  })
+
+describe("over HTTP", () => {
+  it.live("prints the tree once, as text or JSON", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { console: { url: at }, url } = yield* kit.open()
+      const signal = yield* kit.signal
+      yield* Effect.promise(() => kit.visit(url, signal, { name: "Evil\u001b[31m", user: "ada" }))
+      const text = yield* run([at, "--once"])
+      assert.deepEqual([text.code, text.err], [0, ""])
+      expect(text.out).toMatch(
+        /^NAME +STATE +WAITS FOR +AGE +PROGRESS +PRINCIPAL +TRACE\n▾ tea house 1\.2\.0 +running\n {4}Evil\\u\{1b\}\[31m 3\.1 +idle +messages +\ds +ada\n$/
+      )
+      // Without a terminal it prints once too.
+      assert.include((yield* run([at])).out, "tea house")
+      const json = JSON.parse((yield* run([at, "--json"])).out)
+      expect(json).toMatchObject({ version: 1, rows: [{ label: "tea house 1.2.0" }, { principal: "ada" }] })
+    })))
+
+  it.live("sends the password, and reports a refusal, a missing console and another server", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { console: { url: at } } = yield* kit.open({ protect: Console.password("höt tea") })
+      const refused = yield* run([at])
+      assert.deepEqual([refused.code, refused.out], [4, ""])
+      assert.include(refused.err, "refuses this command with 401: set SKEIN_CONSOLE_PASSWORD, or --header")
+      assert.strictEqual((yield* run([at], { env: { SKEIN_CONSOLE_PASSWORD: "höt tea" } })).code, 0)
+      const authorization = `authorization: Basic ${Buffer.from("a:höt tea").toString("base64")}`
+      assert.strictEqual((yield* run([at, "--header", authorization])).code, 0)
+      const gone = yield* run(["http://127.0.0.1:1/"])
+      assert.strictEqual(gone.code, 3)
+      assert.include(gone.err, "The console was not reached")
+      const other = yield* Effect.acquireRelease(
+        Effect.callback<ReturnType<typeof createServer>>((resume) => {
+          const server = createServer((request, response) =>
+            response.end(request.url === "/tree" ? "{\"version\":9}" : "<html>")
+          )
+          server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+        }),
+        (server) =>
+          Effect.sync(() => server.closeAllConnections()).pipe(Effect.andThen(Effect.sync(() => server.close())))
+      )
+      const origin = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+      for (const path of ["/", "/else/"]) {
+        const { code, err } = yield* run([origin + path])
+        assert.strictEqual(code, 4)
+        assert.match(err, /another version of its messages|not a console of Skein/)
+      }
+    })))
+
+  it.live("shows changes on the screen, interrupts a request, and gives the terminal back", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const { console: { url: at }, url } = yield* kit.open({ interval: "20 millis" })
+      const signal = yield* kit.signal
+      let drawn = ""
+      let type: ((text: string) => void) | undefined
+      const screen: Screen = {
+        size: () => ({ columns: 120, rows: 24 }),
+        draw: (text) => void (drawn = text),
+        open: ({ input }) =>
+          Effect.asVoid(Effect.acquireRelease(
+            Effect.sync(() => void (type = input)),
+            () => Effect.sync(() => void (type = undefined))
+          ))
+      }
+      const shown = (text: string) => Effect.promise(() => kit.until(() => drawn.includes(text)))
+      const command = yield* Effect.forkScoped(run([at], { screen }), { startImmediately: true })
+      yield* shown("0 sessions")
+      const answer = kit.ask(url, signal, "tools/call", { name: "brew", arguments: { tea: "Assam" } })
+      yield* shown("tools/call brew")
+      type!("jj")
+      yield* shown("tools/call brew: since")
+      type!("x")
+      yield* shown("Interrupt tools/call brew?")
+      type!("y")
+      yield* shown("tools/call brew: interrupted")
+      assert.include(yield* Effect.promise(async () => (await answer).text()), "interrupted by the operator")
+      type!("q")
+      const { code } = yield* Fiber.join(command)
+      assert.strictEqual(code, 0)
+      assert.isUndefined(type)
+    })))
+})
