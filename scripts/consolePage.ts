@@ -53,16 +53,19 @@ export const pageModule = async (): Promise<string> => {
     "form-action 'none'",
     "frame-ancestors 'none'"
   ].join("; ")
-  // One line per statement of the script would make thousands of lines.
+  const lines = page.trimEnd().split("\n").map((line) => `  ${JSON.stringify(line)}`)
   return [
     "/**",
     " * The page of the console, with its script and its styles. Written by `npm run console-page`: do not edit.",
     " */",
-    `export const contentSecurityPolicy: string = ${JSON.stringify(policy)}`,
+    `export const contentSecurityPolicy: string =\n  ${JSON.stringify(policy)}`,
+    "",
+    "const lines: ReadonlyArray<string> = [",
+    lines.join(",\n"),
+    "]",
     "",
     "/** The page. It loads nothing else. */",
-    "// dprint-ignore",
-    `export const pageHtml: string = ${JSON.stringify(page)}`,
+    "export const pageHtml: string = lines.join(\"\\n\")",
     ""
   ].join("\n")
 }

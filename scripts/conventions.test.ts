@@ -68,7 +68,8 @@ describe("the linter", () => {
       ["tasks", ["client", "testing", "cli"]],
       ["sql", ["protocol", "runtime", "server", "client", "tasks", "testing", "cli"]],
       ["auth", ["tasks", "testing", "sql", "cli"]],
-      ["cli", ["server", "tasks", "testing", "sql"]]
+      ["cli", ["server", "tasks", "testing", "sql", "console"]],
+      ["console", ["client", "cli", "testing"]]
     ] as const
     for (const [name, others] of direction) {
       const text = others.map((other) => uses(`@skein/${other}/A`)).join("")

@@ -11,7 +11,7 @@ const packages = join(docs, "../packages")
 const pathOf = (name: string): string => join(packages, name.replace("/", "/src/"))
 
 const hops = Array.from(
-  page.matchAll(/`((?:protocol|runtime|server|client|tasks|auth|cli)\/[\w/]+\.ts): ([\w.#]+)`/g),
+  page.matchAll(/`((?:protocol|runtime|server|client|tasks|auth|cli|console)\/[\w/]+\.ts): ([\w.#]+)`/g),
   ([, file = "", name = ""]) => ({ file, name })
 )
 

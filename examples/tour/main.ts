@@ -1,11 +1,14 @@
 /**
  * `npm start`: serves the tea house over HTTP on `--port` (3000 by default), or over stdio with `--stdio`. Its long
  * tasks are stored in a file, see `--data`, or in PostgreSQL with `--postgres`. With `--auth` its guests must sign in, at
- * an authorization server that this program starts.
+ * an authorization server that this program starts. With `--console` an operator can look at it, on the next port.
  */
+import * as Console from "@skein/console/Console"
 import * as Cors from "@skein/server/Cors"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { WriteStream } from "node:tty"
 import { commandLine, portOf, usageError } from "../commandLine.ts"
@@ -16,12 +19,13 @@ import { TeaHouse } from "./server.ts"
 import { taskStorage } from "./taskStorage.ts"
 import { welcome } from "./welcome.ts"
 
-const usage = "npm start -- [--port <port> [--auth] | --stdio] [--data <file> | --postgres <url>]"
+const usage = "npm start -- [--port <port> [--auth] [--console] | --stdio] [--data <file> | --postgres <url>]"
 const { values } = commandLine(usage, {
   options: {
     port: { type: "string", default: "3000" },
     stdio: { type: "boolean", default: false },
     auth: { type: "boolean", default: false },
+    console: { type: "boolean", default: false },
     data: { type: "string" },
     postgres: { type: "string" }
   }
@@ -30,11 +34,23 @@ const options = { ...values, port: portOf(usage, values.port) }
 if (options.auth && (options.stdio || options.port === 0)) {
   usageError(usage, "--auth needs HTTP, and a --port other than 0: tokens are issued for the address of the server")
 }
+if (options.console && options.stdio) usageError(usage, "--console needs HTTP: it is not shown with --stdio")
 const { description, tasks } = taskStorage(options)
 
 /** The server with its task storage, and with logs on `stream`. */
 const server = (stream: WriteStream) =>
   Layer.provideMerge(logRequestsTo(stream), TeaHouse).pipe(Layer.provide([tasks, logKitchenTo(stream)]))
+
+/** Starts the console of the server, which ends with the process. */
+const operate = (port: number) =>
+  Effect.forkChild(
+    Layer.build(Console.layer({ port })).pipe(
+      Effect.flatMap((context) => Effect.logInfo(`The console is at ${Context.get(context, Console.Server).url}`)),
+      Effect.andThen(Effect.never),
+      Effect.scoped,
+      Effect.catchCause((cause) => Effect.logError("The console was not started", cause))
+    )
+  )
 
 if (options.stdio) Stdio.runMain(server(process.stderr))
 else {
@@ -45,6 +61,9 @@ else {
     port: options.port,
     cors,
     protection: auth?.protection,
-    onListening: ({ url }) => welcome(url, description, auth)
+    onListening: ({ port, url }) =>
+      options.console
+        ? Effect.andThen(operate(port + 1), welcome(url, description, auth))
+        : welcome(url, description, auth)
   })
 }

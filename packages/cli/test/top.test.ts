@@ -98,8 +98,12 @@ describe("the screen", () => {
       set: [server, ...Array.from({ length: 50 }, (_, at) => session(`s${at}`))]
     })
     const line = (start: string) =>
-      screen.draw(100, 20, 1).split("\r\n").find((text) => text.includes(start))?.replace(/\u001b\[K.*/s, "")
-    return { screen, line, selected: () => line("\u001b[7m")?.replace(/\u001b\[\d+m/g, "").trim().split(" ")[0] }
+      screen.draw(100, 20, 1).split("\r\n").find((text) => text.includes(start))?.split("\u001b[K")[0]
+    return {
+      screen,
+      line,
+      selected: () => line("\u001b[7m")?.replaceAll("\u001b[7m", "").replaceAll("\u001b[0m", "").trim().split(" ")[0]
+    }
   }
 
   it("moves by keys, several of which may arrive at once, and scrolls", () => {

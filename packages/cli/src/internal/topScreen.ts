@@ -44,6 +44,7 @@ const keys: Readonly<Record<string, string>> = {
 }
 
 // A terminal sends several keys at once if they are pressed quickly. ESC alone is a key, and the start of others.
+// oxlint-disable-next-line no-control-regex
 const keyPattern = /\u001b\[[\d;]*[A-Za-z~]|\u001bO[A-Z]|[^]/gu
 
 // The lines above and below the rows.

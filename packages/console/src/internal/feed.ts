@@ -7,7 +7,7 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import type { Hello } from "./messages.ts"
 import { changes, type Tree } from "./tree.ts"
 

@@ -277,7 +277,7 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
 }
 
 /** The params of a request without their metadata, as JSON. */
-const clipJson = ({ _meta: _, ...params }: JsonRpc.JsonObject, maxChars: number): string => {
-  const json = JSON.stringify(params)
+const clipJson = (params: JsonRpc.JsonObject, maxChars: number): string => {
+  const json = JSON.stringify({ ...params, _meta: undefined })
   return json.length <= maxChars ? json : `${json.slice(0, maxChars)}…`
 }

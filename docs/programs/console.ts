@@ -1,0 +1,92 @@
+import * as Console from "@skein/console/Console"
+import * as ConsoleSource from "@skein/console/ConsoleSource"
+import * as McpServer from "@skein/server/McpServer"
+import * as NodeHttp from "@skein/server/NodeHttp"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Hello } from "./hello.ts"
+
+// #region port
+export const Operated = Layer.mergeAll(
+  NodeHttp.layer({ port: 3000 }),
+  Console.layer({ port: 3001 })
+).pipe(Layer.provide(Hello))
+// #endregion
+
+// #region protected
+export const OnTheNetwork = (secret: string) =>
+  Console.layer({
+    host: "0.0.0.0",
+    allowedHosts: ["ops.example.com"],
+    protect: Console.password(secret)
+  }).pipe(Layer.provide(Hello))
+// #endregion
+
+// #region path
+export const OnAPath = (secret: string) =>
+  NodeHttp.layer({
+    port: 3000,
+    pages: Console.pages({ path: "/console", protect: Console.password(secret) })
+  }).pipe(Layer.provide(Hello))
+// #endregion
+
+// #region source
+/** A queue of this program. */
+export interface Jobs {
+  readonly count: Effect.Effect<number>
+  /** The jobs after a position, the newest first. */
+  readonly list: (
+    after: string | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<{ readonly id: string; readonly name: string; readonly startedAt: number }>>
+  readonly cancel: (id: string) => Effect.Effect<boolean>
+}
+
+export const jobsSource = (jobs: Jobs): ConsoleSource.Source => {
+  const nodes = (after: string | undefined, limit: number) =>
+    Effect.map(jobs.list(after, limit), (all) =>
+      all.map(({ id, name, startedAt }): ConsoleSource.Node => ({
+        id,
+        parent: "all",
+        kind: "task",
+        label: name,
+        state: "running",
+        since: startedAt,
+        canInterrupt: true
+      })))
+  return {
+    name: "jobs",
+    read: ({ limit }) =>
+      Effect.gen(function*() {
+        const [total, children] = yield* Effect.all([jobs.count, nodes(undefined, limit)])
+        const more = { total, after: children.at(-1)?.id }
+        return { nodes: [{ id: "all", kind: "group", label: "Jobs", state: "running", more }, ...children] }
+      }),
+    more: ({ after, limit }) =>
+      Effect.map(
+        nodes(after, limit),
+        (nodes) => ({ nodes, after: nodes.length < limit ? undefined : nodes.at(-1)!.id })
+      ),
+    interrupt: jobs.cancel
+  }
+}
+
+export const WithJobs = (jobs: Jobs) =>
+  Console.layer({ port: 0 }).pipe(
+    Layer.provide(Layer.provideMerge(ConsoleSource.layer(jobsSource(jobs)), ConsoleSource.ConsoleSources.layer)),
+    Layer.provide(Hello)
+  )
+// #endregion
+
+// #region interrupt
+/** Interrupts the requests of a principal. Returns how many there were. */
+export const interruptAll = (principal: string) =>
+  Effect.gen(function*() {
+    const server = yield* McpServer.McpServer
+    const { requests, sessions } = yield* server.inspect
+    const all = [...requests, ...sessions.flatMap(({ requests }) => requests)]
+    const theirs = all.filter((request) => request.principal === principal)
+    for (const { key } of theirs) yield* server.interrupt(key)
+    return theirs.length
+  })
+// #endregion
