@@ -5,6 +5,7 @@ import * as ConsoleSource from "@skein/console/ConsoleSource"
 import * as Http from "@skein/server/Http"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { readFileSync } from "node:fs"
@@ -12,6 +13,9 @@ import { request } from "node:http"
 import { pageModule, target } from "../../../scripts/consolePage.ts"
 import type { Interrupted, Row, Rows, Tree } from "../src/internal/messages.ts"
 import * as kit from "./kit.ts"
+
+/** The failure of a source. */
+class StoreError extends Data.TaggedError("StoreError")<{ readonly message: string }> {}
 
 const readTree = async (url: string, headers: Record<string, string> = {}): Promise<Tree> =>
   (await fetch(new URL("tree", url), { headers })).json() as Promise<Tree>
@@ -491,7 +495,10 @@ describe("sources", () => {
     () =>
       scoped(Effect.gen(function*() {
         const failing = Layer.mergeAll(
-          ConsoleSource.layer({ name: "broken", read: () => Effect.fail(new Error("the store is closed")) }),
+          ConsoleSource.layer({
+            name: "broken",
+            read: () => Effect.fail(new StoreError({ message: "the store is closed" }))
+          }),
           ConsoleSource.layer({ name: "slow", read: () => Effect.never })
         )
         const { console: { url: at }, server } = yield* kit.open({ maxRows: 150, readTimeout: "50 millis" }, failing)
