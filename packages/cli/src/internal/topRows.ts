@@ -183,8 +183,9 @@ export const formatAge = (milliseconds: number): string => {
   return minutes! > 0 ? `${minutes}m${pad(seconds % 60)}s` : `${seconds}s`
 }
 
+// The blocks of East Asian scripts and of emoji.
 const wide =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1faff}]/u
 const narrow = /[\p{Mn}\p{Me}]/u
 
 /** How many columns a character takes. */
