@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Http from "@skein/server/Http"
 import * as LegacySse from "@skein/server/LegacySse"
 import { McpRequest } from "@skein/server/McpRequest"
+import * as McpServer from "@skein/server/McpServer"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import { HttpServerRequest, toWeb } from "effect/http/HttpServerRequest"
@@ -156,6 +157,35 @@ describe.each(adapters)("a protected endpoint behind $name", ({ serve }) => {
       expect((yield* kit.send(server, { method: "GET", path: "/else" })).status).toBe(404)
       expect((yield* kit.send(server, echo())).status).toBe(401)
     })))
+
+  it.live("answers the option pages after Host and Origin, which authenticate on their own and find their scope closed", () =>
+    Effect.gen(function*() {
+      let closed = 0
+      yield* Effect.scoped(Effect.gen(function*() {
+        const pages: Http.Options["pages"] = Effect.acquireRelease(
+          Effect.map(McpServer.McpServer, ({ options: { name } }): Http.Pages => ({
+            paths: ["/console/*"],
+            handle: (request, answer) => {
+              if (!request.path.startsWith("/console/")) return false
+              answer.reply(200, {}, `${name} ${request.method} ${request.header("authorization")}`)
+              return true
+            }
+          })),
+          () => Effect.sync(() => void closed++)
+        )
+        const server = yield* serve(fixtures.server(fixtures.echo), { pages, protection: protectedBy() })
+        const at = { method: "GET", path: "/console/tree", headers: { authorization: "Bearer eve" } }
+        const { status, text } = yield* kit.send(server, at)
+        expect([status, text]).toEqual([200, expect.stringMatching(/^\S+ GET Bearer eve$/)])
+        for (const headers of [{ host: "evil.example" }, { origin: "https://evil.example" }]) {
+          expect((yield* kit.send(server, { ...at, headers })).status).toBe(403)
+        }
+        expect((yield* kit.send(server, { ...at, path: "/console" })).status).toBe(404)
+        expect((yield* kit.send(server, echo())).status).toBe(401)
+        expect((yield* kit.send(server, echo({ authorization: "Bearer ada" }))).status).toBe(200)
+      }))
+      expect(closed).toBe(1)
+    }))
 
   it.live("withholds the credentials of a request from handlers", () =>
     Effect.scoped(Effect.gen(function*() {
