@@ -14,8 +14,9 @@ export const Operated = Layer.mergeAll(
 // #endregion
 
 // #region protected
-export const OnTheNetwork = (secret: string) =>
+export const OnTheNetwork = (secret: string, port = 3001) =>
   Console.layer({
+    port,
     host: "0.0.0.0",
     allowedHosts: ["ops.example.com"],
     protect: Console.password(secret)
