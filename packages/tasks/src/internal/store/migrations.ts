@@ -1,19 +1,24 @@
 /**
- * The tables and their versions. A published migration never changes: a later one alters the tables. All statements can
- * run twice, and one process at a time runs them.
+ * The tables and their versions. A published migration never changes: a later one alters the tables. One
+ * process at a time migrates, in one transaction.
  */
 import * as Effect from "effect/Effect"
 import { StoreError, TaskError } from "../../TaskError.ts"
+import { convertTasks, exists, isWorkersRun, type WorkersRun } from "./convertTasks.ts"
 import { type Database, maxTime } from "./database.ts"
 
-type Migration = (pg: boolean) => ReadonlyArray<string>
+type Migration = (database: Database) => Effect.Effect<void, TaskError | WorkersRun>
 
-const createTables: Migration = (pg) => {
+const runAll = (database: Database, statements: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
+  Effect.forEach(statements, (statement) => database.prepare(statement)(), { discard: true })
+
+const createTables: Migration = (database) => {
+  const pg = database.isPostgres
   const id = pg ? `TEXT COLLATE "C"` : "TEXT"
   // Leaves free space in each page, so that frequent updates stay in place and do not change indexes.
   const fillFactor = pg ? "WITH (fillfactor = 70)" : ""
   // From `expires_at` on a task is not readable, and the sweeper cancels and deletes it.
-  return [
+  return runAll(database, [
     `CREATE TABLE IF NOT EXISTS skein_tasks (
       id ${id} NOT NULL PRIMARY KEY,
       tool TEXT NOT NULL,
@@ -71,67 +76,85 @@ const createTables: Migration = (pg) => {
         WHERE (kind, name) IN (VALUES (0, ''), (1, NEW.tool), (2, NEW.owner));
       END`
     ]
-  ]
+  ])
 }
 
 /**
  * The queue and the logs, which replace the messages of the cluster. The columns of `skein_tasks` that change often are
  * in no index any more, so that PostgreSQL updates its rows in place.
  */
-const createQueue: Migration = (pg) => {
-  const id = pg ? `TEXT COLLATE "C"` : "TEXT"
-  return [
-    `CREATE TABLE IF NOT EXISTS skein_task_queue (
-      task_id ${id} NOT NULL PRIMARY KEY,
-      pool TEXT NOT NULL,
-      tool TEXT NOT NULL,
-      priority INTEGER NOT NULL DEFAULT 0,
-      state SMALLINT NOT NULL,
-      wake_at BIGINT NOT NULL,
-      worker TEXT,
-      signals INTEGER NOT NULL DEFAULT 0,
-      runs INTEGER NOT NULL DEFAULT 0,
-      attempts INTEGER NOT NULL DEFAULT 0,
-      reached INTEGER NOT NULL DEFAULT 0
-    ) ${pg ? "WITH (fillfactor = 50)" : ""}`,
-    // The only process on a SQLite database runs the tasks of all pools.
-    `CREATE INDEX IF NOT EXISTS skein_task_queue_ready ON skein_task_queue (${pg ? "pool, " : ""}priority, wake_at)
-     WHERE state = 0`,
-    `CREATE INDEX IF NOT EXISTS skein_task_queue_waiting ON skein_task_queue (wake_at)
-     WHERE state = 1 AND wake_at < ${maxTime}`,
-    "CREATE INDEX IF NOT EXISTS skein_task_queue_running ON skein_task_queue (worker) WHERE state = 2",
-    `CREATE TABLE IF NOT EXISTS skein_task_log (
-      task_id ${id} NOT NULL,
-      seq INTEGER NOT NULL,
-      kind TEXT NOT NULL,
-      name TEXT NOT NULL,
-      attempt INTEGER NOT NULL,
-      value TEXT,
-      started_at BIGINT,
-      at BIGINT NOT NULL,
-      PRIMARY KEY (task_id, seq)
-    ) ${pg ? "" : "WITHOUT ROWID"}`,
-    `CREATE TABLE IF NOT EXISTS skein_task_workers (
-      id TEXT NOT NULL PRIMARY KEY,
-      pools TEXT NOT NULL,
-      host TEXT NOT NULL,
-      started_at BIGINT NOT NULL,
-      expires_at BIGINT NOT NULL
-    )`,
-    `INSERT INTO skein_task_queue (task_id, pool, tool, state, wake_at)
-     SELECT id, pool, tool, 0, updated_at FROM skein_tasks WHERE settled = 0`,
-    "DROP INDEX IF EXISTS skein_tasks_unsettled",
-    "DROP INDEX IF EXISTS skein_tasks_undoing",
-    "ALTER TABLE skein_tasks DROP COLUMN settled",
-    ...pg ? [] : [
+const createQueue: Migration = (database) =>
+  Effect.gen(function*() {
+    const pg = database.isPostgres
+    const id = pg ? `TEXT COLLATE "C"` : "TEXT"
+    yield* runAll(database, [
+      `CREATE TABLE IF NOT EXISTS skein_task_queue (
+        task_id ${id} NOT NULL PRIMARY KEY,
+        pool TEXT NOT NULL,
+        tool TEXT NOT NULL,
+        priority INTEGER NOT NULL DEFAULT 0,
+        state SMALLINT NOT NULL,
+        wake_at BIGINT NOT NULL,
+        worker TEXT,
+        signals INTEGER NOT NULL DEFAULT 0,
+        runs INTEGER NOT NULL DEFAULT 0,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        reached INTEGER NOT NULL DEFAULT 0
+      ) ${pg ? "WITH (fillfactor = 50)" : ""}`,
+      // The only process on a SQLite database runs the tasks of all pools.
+      `CREATE INDEX IF NOT EXISTS skein_task_queue_ready ON skein_task_queue (${pg ? "pool, " : ""}priority, wake_at)
+       WHERE state = 0`,
+      `CREATE INDEX IF NOT EXISTS skein_task_queue_waiting ON skein_task_queue (wake_at)
+       WHERE state = 1 AND wake_at < ${maxTime}`,
+      "CREATE INDEX IF NOT EXISTS skein_task_queue_running ON skein_task_queue (worker) WHERE state = 2",
+      `CREATE TABLE IF NOT EXISTS skein_task_log (
+        task_id ${id} NOT NULL,
+        seq INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        attempt INTEGER NOT NULL,
+        value TEXT,
+        started_at BIGINT,
+        at BIGINT NOT NULL,
+        PRIMARY KEY (task_id, seq)
+      ) ${pg ? "" : "WITHOUT ROWID"}`,
+      `CREATE TABLE IF NOT EXISTS skein_task_workers (
+        id TEXT NOT NULL PRIMARY KEY,
+        pools TEXT NOT NULL,
+        host TEXT NOT NULL,
+        started_at BIGINT NOT NULL,
+        expires_at BIGINT NOT NULL
+      )`
+    ])
+    if (yield* hasSettled(database)) {
+      yield* convertTasks(database)
+      yield* runAll(database, [
+        "DROP INDEX IF EXISTS skein_tasks_unsettled",
+        "DROP INDEX IF EXISTS skein_tasks_undoing",
+        "ALTER TABLE skein_tasks DROP COLUMN settled"
+      ])
+    }
+    if (pg) return
+    yield* runAll(database, [
       `CREATE TRIGGER IF NOT EXISTS skein_tasks_settled AFTER UPDATE OF status ON skein_tasks
       WHEN OLD.status IN ('working', 'input_required') AND NEW.status IN ('completed', 'failed')
       BEGIN
         DELETE FROM skein_task_queue WHERE task_id = NEW.id;
       END`
-    ]
-  ]
-}
+    ])
+  })
+
+/** Whether the tasks still have the column of version 1 that shows which of them are not converted. */
+const hasSettled = (database: Database): Effect.Effect<boolean, TaskError> =>
+  Effect.map(
+    database.prepare(
+      database.isPostgres
+        ? `SELECT 1 FROM pg_attribute
+           WHERE attrelid = to_regclass('skein_tasks') AND attname = 'settled' AND NOT attisdropped`
+        : "SELECT 1 FROM pragma_table_info('skein_tasks') WHERE name = 'settled'"
+    )(),
+    (rows) => rows.length > 0
+  )
 
 const migrations: ReadonlyArray<Migration> = [createTables, createQueue]
 
@@ -150,14 +173,6 @@ const newerVersion = (found: number) =>
 const withMigrationLock = <A, E>(database: Database, effect: Effect.Effect<A, E>): Effect.Effect<A, E | TaskError> =>
   database.transaction(database.isPostgres ? Effect.andThen(database.prepare(lock)(), effect) : effect)
 
-const exists = (database: Database, name: string): Effect.Effect<boolean, TaskError> =>
-  Effect.map(
-    database.isPostgres
-      ? database.prepare("SELECT to_regclass(?) IS NOT NULL AS found")(name)
-      : database.prepare("SELECT COUNT(*) > 0 AS found FROM sqlite_master WHERE name = ?")(name),
-    (rows) => Boolean(rows[0]?.["found"])
-  )
-
 const version = (database: Database): Effect.Effect<number, TaskError> =>
   Effect.flatMap(exists(database, "skein_task_versions"), (found) =>
     found
@@ -166,6 +181,37 @@ const version = (database: Database): Effect.Effect<number, TaskError> =>
         (rows) => Number(rows[0]?.["version"] ?? 0)
       )
       : Effect.succeed(0))
+
+/** Milliseconds for which a migration waits until the workers of version 0.1 have stopped, and between its attempts. */
+const maxWorkerWaitMs = 30_000
+const attemptPauseMs = 500
+
+const stopWorkers = () =>
+  new TaskError({
+    reason: new StoreError({
+      message:
+        `workers of @skein/tasks 0.1 still run on this database: stop all of them before a later version migrates its tables`
+    })
+  })
+
+/** Retries a migration while workers of version 0.1 run. */
+const whenWorkersHaveStopped = (
+  migration: Effect.Effect<void, TaskError | WorkersRun>,
+  waitedMs = 0
+): Effect.Effect<void, TaskError> =>
+  Effect.catchIf(migration, isWorkersRun, () => {
+    if (waitedMs >= maxWorkerWaitMs) return Effect.fail(stopWorkers())
+    const retried = Effect.delay(
+      Effect.suspend(() => whenWorkersHaveStopped(migration, waitedMs + attemptPauseMs)),
+      attemptPauseMs
+    )
+    return waitedMs > 0 ? retried : Effect.andThen(
+      Effect.logWarning(
+        `the migration of the task tables waits up to ${maxWorkerWaitMs} ms for workers of @skein/tasks 0.1 to stop`
+      ),
+      retried
+    )
+  })
 
 /**
  * Migrates the tables to the version of this program. If they have it already, it takes no lock and changes nothing.
@@ -179,11 +225,9 @@ export const migrate = (database: Database): Effect.Effect<void, TaskError> =>
       (now) =>
         now > migrations.length ? Effect.fail(newerVersion(now)) : Effect.forEach(
           migrations.slice(now),
-          (step, index) =>
+          (migration, index) =>
             Effect.andThen(
-              Effect.forEach(step(database.isPostgres), (statement) => database.prepare(statement)(), {
-                discard: true
-              }),
+              migration(database),
               database.prepare("INSERT INTO skein_task_versions (version) VALUES (?)")(now + index + 1)
             ),
           { discard: true }
@@ -192,5 +236,5 @@ export const migrate = (database: Database): Effect.Effect<void, TaskError> =>
     const table = database.prepare(
       "CREATE TABLE IF NOT EXISTS skein_task_versions (version INTEGER NOT NULL PRIMARY KEY)"
     )
-    return withMigrationLock(database, Effect.andThen(table(), rest))
+    return whenWorkersHaveStopped(withMigrationLock(database, Effect.andThen(table(), rest)))
   })
