@@ -5,8 +5,8 @@
 import { expect, it } from "@effect/vitest"
 import * as Encryption from "@skein/tasks/Encryption"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
+import type { TaskError } from "@skein/tasks/TaskError"
 import * as Clock from "effect/Clock"
-import * as MessageStorage from "effect/cluster/MessageStorage"
 import * as Runner from "effect/cluster/Runner"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
 import { RunnerStorage } from "effect/cluster/RunnerStorage"
@@ -133,7 +133,10 @@ interface LogRow {
   readonly at: unknown
 }
 
-const migration = Effect.flatMap(SqlClient, (sql) => migrate(new Database(sql)))
+const migration: Effect.Effect<void, TaskError, SqlClient> = Effect.flatMap(
+  SqlClient,
+  (sql) => migrate(new Database(sql))
+)
 
 const readLogs = Effect.map(
   Effect.flatMap(SqlClient, (sql) => sql<LogRow>`SELECT * FROM skein_task_log ORDER BY task_id, seq`),
@@ -316,8 +319,8 @@ each([file, pg], (backend) => {
             (SELECT COUNT(*) FROM skein_task_queue WHERE state = 1 AND wake_at = 1893456000000) AS tasks,
             (SELECT COUNT(*) FROM skein_task_log) AS events`
           expect({ tasks: Number(counts!["tasks"]), events: Number(counts!["events"]) }).toEqual(expected)
-          const [{ id }] = yield* sql<{ readonly id: string }>`SELECT MAX(task_id) AS id FROM skein_task_log` as never
-          expect((yield* readLogs).get(id)!.map(({ kind, name }) => `${kind} ${name}`)).toEqual(
+          const [last] = yield* sql<{ readonly id: string }>`SELECT MAX(task_id) AS id FROM skein_task_log`
+          expect((yield* readLogs).get(last!.id)!.map(({ kind, name }) => `${kind} ${name}`)).toEqual(
             [...Array.from({ length: size.steps }, (_, index) => `step ${index + 1}`), "timer long"]
           )
           return yield* Effect.fail("rollback")

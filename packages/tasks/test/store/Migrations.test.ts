@@ -1,10 +1,7 @@
 import { expect, it } from "@effect/vitest"
-import * as SqlMessageStorage from "effect/cluster/SqlMessageStorage"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as SqlClient from "effect/sql/SqlClient"
-import { indexMessages } from "../../src/internal/store/migrations.ts"
-import { all, type Backend, each, file, fresh, insert, pg, stateOf } from "./kit.ts"
+import type * as SqlClient from "effect/sql/SqlClient"
+import { all, type Backend, each, file, fresh, pg, stateOf, task as newTask } from "./kit.ts"
 
 /** How a statement runs; PostgreSQL does not use indexes for small tables. */
 const planOf = (backend: Backend, sql: SqlClient.SqlClient, statement: string) =>
@@ -20,20 +17,13 @@ each([file, pg], (backend) => {
     Effect.gen(function*() {
       const client = yield* backend.database
       const first = yield* client
-      const task = yield* insert(first)
+      const task = yield* first.store.insert(newTask(), undefined)
       const second = yield* client
       expect(yield* stateOf(second, task.id)).toEqual(task)
-      expect(yield* second.sql`SELECT version FROM skein_task_versions`).toEqual([{ version: 1 }])
-    }))
-
-  it.effect("runs a migration that stopped half-way again", () =>
-    Effect.gen(function*() {
-      const client = yield* backend.database
-      const first = yield* client
-      const task = yield* insert(first)
-      yield* first.sql`DELETE FROM skein_task_versions`
-      yield* first.sql`DROP INDEX skein_tasks_expiry`
-      expect(yield* stateOf(yield* client, task.id)).toEqual(task)
+      expect(yield* second.sql`SELECT version FROM skein_task_versions ORDER BY version`).toEqual([
+        { version: 1 },
+        { version: 2 }
+      ])
     }))
 
   it.effect("rejects tables of a later version", () =>
@@ -43,46 +33,21 @@ each([file, pg], (backend) => {
       yield* sql`INSERT INTO skein_task_versions (version) VALUES (99)`
       expect(yield* Effect.flip(client)).toMatchObject({
         reason: { _tag: "StoreError" },
-        message: "the task tables have version 99, and this program supports 1: a later version created them"
+        message: "the task tables have version 99, and this program supports 2: a later version created them"
       })
     }))
 })
 
 each(all, (backend) => {
-  it.effect("finds the messages of one execution by an index", () =>
-    Effect.gen(function*() {
-      const { sql } = yield* fresh(backend)
-      const client = Layer.succeed(SqlClient.SqlClient, sql)
-      expect(yield* Effect.flip(Effect.provide(indexMessages(), client))).toMatchObject({
-        reason: { _tag: "StoreError" }
-      })
-      for (const prefix of [undefined, "other"]) {
-        yield* Effect.scoped(Layer.build(Layer.provide(SqlMessageStorage.layerMigrations({ prefix }), client)))
-        const index = Effect.provide(indexMessages(prefix), client)
-        yield* index
-        yield* index
-        const table = `${prefix ?? "cluster"}_messages`
-        const where = "entity_type = 'Workflow/skein/Task' AND entity_id = 'x'"
-        const plan = yield* planOf(backend, sql, `DELETE FROM ${table} WHERE ${where}`)
-        expect(plan).toContain(`${table}_skein_entity_idx`)
-        expect(plan).toMatch(
-          backend === pg ? /Index Cond: .*entity_id.* AND .*entity_type/ : /entity_id=\? AND entity_type=\?/
-        )
-      }
-    }))
-
-  it.effect("finds tasks for listings, sweeps and expiry by indexes", () =>
+  it.effect("finds tasks for listings, expiry and workers by indexes", () =>
     Effect.gen(function*() {
       const { sql } = yield* fresh(backend)
       const never = Number.MAX_SAFE_INTEGER
+      const inPool = backend === pg ? "AND pool = 'default'" : ""
       const plans = [
         [
           "skein_tasks_owner",
           "SELECT id FROM skein_tasks WHERE owner = 'a' AND (created_at, id) < (5, 'x') ORDER BY created_at DESC, id DESC LIMIT 5"
-        ],
-        [
-          "skein_tasks_unsettled",
-          "SELECT id FROM skein_tasks WHERE settled = 0 AND id > 'x' AND updated_at < 5 ORDER BY id LIMIT 5"
         ],
         [
           "skein_tasks_expiry",
@@ -93,8 +58,20 @@ each(all, (backend) => {
           `SELECT MIN(expires_at) FROM skein_tasks WHERE expires_at < ${never} AND expires_at > 5`
         ],
         [
-          "skein_tasks_undoing",
-          "SELECT id FROM skein_tasks WHERE settled = 0 AND status = 'cancelled' AND id > 'x' ORDER BY id LIMIT 5"
+          "skein_task_queue_ready",
+          `SELECT task_id FROM skein_task_queue WHERE state = 0 ${inPool} ORDER BY priority, wake_at LIMIT 5`
+        ],
+        [
+          "skein_task_queue_waiting",
+          `SELECT task_id FROM skein_task_queue WHERE state = 1 AND wake_at < ${never} AND wake_at <= 5`
+        ],
+        [
+          "skein_task_queue_running",
+          "SELECT task_id FROM skein_task_queue WHERE state = 2 AND worker = 'x'"
+        ],
+        [
+          backend === pg ? "skein_task_log_pkey" : "PRIMARY KEY",
+          "SELECT value FROM skein_task_log WHERE task_id = 'x' AND seq = 1"
         ]
       ] as const
       for (const [index, query] of plans) {

@@ -30,7 +30,7 @@ const run = (owner: string, hasPools: boolean) =>
     const { answer, cancel, runTasks, submit } = yield* TaskEngine
     const sql = yield* SqlClient
     yield* sql`CREATE TABLE IF NOT EXISTS orders (name TEXT NOT NULL)`
-    const { missing, ...tools } = makeTools({ holds: true, executed: [], sql })
+    const { missing: _, ...tools } = makeTools({ holds: true, executed: [], sql })
     yield* runTasks(handlers(tools))
     const ids = new Map<string, string>()
     for (const tool of inTheMiddle) {

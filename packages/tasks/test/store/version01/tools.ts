@@ -2,11 +2,12 @@
  * The tools of the tasks in the databases of version 0.1, which `generate.ts` writes and `Migrations.test.ts` continues.
  */
 import { once } from "@skein/server/Once"
+import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as Step from "@skein/tasks/Step"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Schedule from "effect/Schedule"
-import { SqlClient } from "effect/sql/SqlClient"
+import type { SqlClient } from "effect/sql/SqlClient"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { durable, type Handler, plain } from "../../engine/kit.ts"
@@ -29,6 +30,8 @@ export const names = ["n".repeat(300), "nul \0", "lone \ud800", "json:x", "seale
 const Failure = Schema.Struct({ message: Schema.String })
 const failure = (message: string) => Effect.fail({ message })
 
+type Part = Effect.Effect<string, { readonly message: string }, CurrentTask | McpRequest>
+
 /** The tools. Each one stops at its first step whose name starts with "then" while the world holds. */
 export const makeTools = ({ executed, holds, sql }: World): Record<string, Handler> => {
   const note = (tool: string, name: string) => Effect.sync(() => void executed.push(`${tool}: ${name}`))
@@ -50,8 +53,7 @@ export const makeTools = ({ executed, holds, sql }: World): Record<string, Handl
       onFailure: () => "no answer",
       onSuccess: ({ content }) => (content as JsonObject)["text"] as string
     })
-  const joined = <E, R>(effects: ReadonlyArray<Effect.Effect<string, E, R>>) =>
-    Effect.map(Effect.all(effects), (texts) => texts.join(" "))
+  const joined = (effects: ReadonlyArray<Part>): Part => Effect.map(Effect.all(effects), (texts) => texts.join(" "))
   const flaky = (tool: string, name: string, pause: "10 millis" | "6 seconds" | "1 hour", failures: number) => {
     let attempts = 0
     return Step.run(
@@ -65,7 +67,10 @@ export const makeTools = ({ executed, holds, sql }: World): Record<string, Handl
     )
   }
 
-  const tools: Record<string, (tool: string) => Effect.Effect<string, { readonly message: string }, any>> = {
+  const tools: Record<
+    string,
+    (tool: string) => Effect.Effect<string, { readonly message: string }, CurrentTask | McpRequest>
+  > = {
     steps: (tool) => joined([act(tool, "one"), flaky(tool, "two", "10 millis", 2), act(tool, "then three")]),
     sleeper: (tool) =>
       Effect.gen(function*() {
