@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
-import { all, type Backend, each, file, fresh, pg, stateOf, task as newTask } from "./kit.ts"
+import { all, type Backend, each, file, fresh, insert, pg, stateOf } from "./kit.ts"
 
 /** How a statement runs; PostgreSQL does not use indexes for small tables. */
 const planOf = (backend: Backend, sql: SqlClient.SqlClient, statement: string) =>
@@ -17,7 +17,7 @@ each([file, pg], (backend) => {
     Effect.gen(function*() {
       const client = yield* backend.database
       const first = yield* client
-      const task = yield* first.store.insert(newTask(), undefined)
+      const task = yield* insert(first)
       const second = yield* client
       expect(yield* stateOf(second, task.id)).toEqual(task)
       expect(yield* second.sql`SELECT version FROM skein_task_versions ORDER BY version`).toEqual([
