@@ -247,7 +247,7 @@ describe("over HTTP", () => {
       const answer = kit.ask(url, signal, "tools/call", { name: "brew", arguments: { tea: "Assam" } })
       yield* shown("tools/call brew")
       type!("jj")
-      yield* shown("tools/call brew: since")
+      yield* shown("tools/call brew: for")
       type!("x")
       yield* shown("Interrupt tools/call brew?")
       type!("y")

@@ -52,7 +52,7 @@ const update = (): void => {
     byId("empty").textContent = model.size > 0
       ? "No row matches the filter."
       : isConnected
-      ? "Nothing lives here."
+      ? "The server has no sessions and no requests."
       : "Waiting for the server…"
   }
   table.show(rows, selectedIndex, now())
@@ -67,7 +67,10 @@ const showCounts = (isFiltered: boolean): void => {
     const count = counts.get(kind) ?? 0
     return count === 0 && kind !== "session" ? [] : [`${formatCount(count)} ${kind}${count === 1 ? "" : "s"}`]
   })
-  if (isFiltered) texts.push(`${formatCount(rows.filter(({ isDim }) => !isDim).length)} rows shown`)
+  if (isFiltered) {
+    const shown = rows.filter(({ isDim }) => !isDim).length
+    texts.push(`${formatCount(shown)} ${shown === 1 ? "row" : "rows"} shown`)
+  }
   byId("counts").textContent = model.size === 0 ? "" : texts.join(" · ")
 }
 
@@ -143,7 +146,7 @@ const ask = async (row: Row | undefined): Promise<void> => {
   const { instance } = hello
   const isSession = row.kind === "session"
   byId("question").textContent = isSession ? `Close the session of ${row.label}?` : `Interrupt ${row.label}?`
-  const age = row.since === undefined ? undefined : `since ${formatAge(now() - row.since)}`
+  const age = row.since === undefined ? undefined : `for ${formatAge(now() - row.since)}`
   byId("which").textContent = [row.principal, age, row.traceId && `trace ${row.traceId.slice(0, 8)}`]
     .filter(Boolean).join(" · ")
   byId("consequence").textContent = isSession

@@ -229,6 +229,8 @@ describe("guards", () => {
         }
         const navigation = { ...own, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }
         assert.strictEqual(await status(at, "/", navigation), 200)
+        // Frames of another page would occupy the viewers.
+        assert.strictEqual(await status(at, "/events", navigation), 403)
         assert.strictEqual(await status(at, "/interrupt", json, "POST", body), 200)
         assert.strictEqual(await status(at, "/interrupt", { ...json, ...navigation }, "POST", body), 403)
         assert.strictEqual(await status(at, "/interrupt", { ...json, origin: "http://localhost:9" }, "POST", body), 403)

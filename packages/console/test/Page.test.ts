@@ -89,7 +89,7 @@ if (chromium === undefined) {
           assert.strictEqual(await tab.evaluate("document.activeElement.id"), "filter")
           for (const letter of "grace") await press(tab, letter)
           await tab.until(`${labels}.length === 2`)
-          await tab.until("document.getElementById('counts').textContent.includes('1 rows shown')")
+          await tab.until("document.getElementById('counts').textContent.includes('1 row shown')")
           await tab.evaluate("(filter.value = 'nobody', filter.dispatchEvent(new Event('input')))")
           await tab.until("document.getElementById('empty').innerText === 'No row matches the filter.'")
         })

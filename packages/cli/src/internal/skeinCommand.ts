@@ -117,7 +117,7 @@ export const topOptions = Command.make("top", {
 }).pipe(
   Command.withShortDescription("Show the sessions, requests and tasks of a running server, and interrupt them"),
   Command.withDescription(
-    "Shows what lives in a server with a console (@skein/console): sessions, requests, tasks and streams, with what each " +
+    "Shows the sessions, requests, tasks and streams of a server with a console (@skein/console), with what each " +
       "waits for. Requests can be interrupted, and sessions closed."
   ),
   Command.annotate(HelpText, {

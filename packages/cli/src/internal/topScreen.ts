@@ -233,7 +233,7 @@ export class TopScreen {
   #foot(width: number, row: Row | undefined, now: number): ReadonlyArray<string> {
     const details = row === undefined ? "" : [
       row.waitsFor === "" ? "" : `waits for ${row.waitsFor}`,
-      row.since === undefined ? "" : `since ${formatAge(now - row.since)}`,
+      row.since === undefined ? "" : `for ${formatAge(now - row.since)}`,
       row.progress,
       row.principal,
       row.traceId === "" ? "" : `trace ${row.traceId}`,

@@ -53,7 +53,7 @@ const refuse = (
  * Whether a request comes from the console's own page, or from a program. Another page of this machine has an allowed
  * origin of the endpoint, but must not read the console, and must not interrupt anything.
  */
-const isOwn = (request: PageRequest, allowedOrigins: ReadonlyArray<string>): boolean => {
+const isOwn = (request: PageRequest, path: string, allowedOrigins: ReadonlyArray<string>): boolean => {
   const origin = request.header("origin")
   const site = request.header("sec-fetch-site")
   if (origin !== undefined && allowedOrigins.includes(origin)) return true
@@ -63,7 +63,7 @@ const isOwn = (request: PageRequest, allowedOrigins: ReadonlyArray<string>): boo
   }
   // "none": the user has typed the address, or opened a bookmark. A link on another page may open the page itself.
   return site === undefined || site === "same-origin" || site === "none" ||
-    (request.method === "GET" && request.header("sec-fetch-mode") === "navigate")
+    (path === "/" && request.method === "GET" && request.header("sec-fetch-mode") === "navigate")
 }
 
 /** Makes the function that answers the requests below `base`, which is "" or a path without a slash at its end. */
@@ -83,7 +83,7 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
       if (Exit.isSuccess(exit)) return answer.reply(200, json, JSON.stringify(exit.value))
       if (Cause.hasInterruptsOnly(exit.cause)) return refuse(answer, 503, "The console is shutting down")
       feed.fork(Effect.logError("console: failed to answer a viewer", exit.cause))
-      refuse(answer, 500, "It failed; the log of the server has the cause")
+      refuse(answer, 500, "The request failed; the log of the server has the cause")
     })
     answer.onClose(() => fiber.interruptUnsafe())
   }
@@ -191,7 +191,7 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
         return refuse(answer, error.status, error.message, error.headers)
       }
       feed.fork(Effect.logError("console: failed to find the principal of a viewer", error))
-      refuse(answer, 500, "It failed; the log of the server has the cause")
+      refuse(answer, 500, "The request failed; the log of the server has the cause")
     }
     const found = (principal: Principal | undefined): void =>
       principal === undefined ? refuse(answer, 401, "Unauthorized: the console needs credentials") : then(principal)
@@ -221,7 +221,7 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
     }
     const path = request.path.startsWith(`${base}/`) ? request.path.slice(base.length) : ""
     if (!paths.includes(path)) return false
-    if (!isOwn(request, options.allowedOrigins)) {
+    if (!isOwn(request, path, options.allowedOrigins)) {
       refuse(answer, 403, "Forbidden: the console is for its own page and for programs (allowedOrigins)")
       return true
     }

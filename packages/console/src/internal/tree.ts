@@ -88,7 +88,7 @@ const ask = (source: Source, query: Query, readTimeout: number): Effect.Effect<R
 
 const reasonOf = (cause: Cause.Cause<unknown>): string => {
   const error = cause.reasons.find(Cause.isFailReason)?.error
-  return error instanceof Error ? error.message : "it failed; the log has the cause at the level Debug"
+  return error instanceof Error ? error.message : "the source failed; the log has the cause at the level Debug"
 }
 
 /** Reads all sources, at the same time. */
