@@ -1,5 +1,7 @@
 /** A console over real HTTP: its routes, guards, bounds and interrupts. */
 import { assert, describe, expect, it } from "@effect/vitest"
+import * as Protect from "@skein/auth/Protect"
+import * as TokenVerifier from "@skein/auth/TokenVerifier"
 import * as Console from "@skein/console/Console"
 import * as ConsoleSource from "@skein/console/ConsoleSource"
 import * as Http from "@skein/server/Http"
@@ -285,6 +287,29 @@ describe("guards", () => {
         assert.strictEqual((await fetch(at, { headers: { authorization: "Basic %%%" } })).status, 401)
       })
       assert.throws(() => Console.password(""), "must not be empty")
+    })))
+
+  live("accepts the tokens of Protect.make", () =>
+    scoped(Effect.gen(function*() {
+      const issuer = "https://login.example"
+      const resource = "https://ops.example/console"
+      const verify = TokenVerifier.make({
+        issuer,
+        audiences: [],
+        verify: (token) =>
+          Effect.succeed({
+            subject: token,
+            audiences: [token === "ada" ? resource : "https://else.example"],
+            scopes: [],
+            expiresAt: undefined
+          })
+      })
+      const { console: { url: at } } = yield* kit.open({ protect: Protect.make({ resource, verify }) })
+      yield* Effect.promise(async () => {
+        assert.strictEqual(await status(at, "/tree", {}), 401)
+        assert.strictEqual(await status(at, "/tree", { authorization: "Bearer bob" }), 401)
+        assert.strictEqual(await status(at, "/tree", { authorization: "Bearer ada" }), 200)
+      })
     })))
 
   live(
