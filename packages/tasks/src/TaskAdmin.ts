@@ -57,7 +57,10 @@ export interface LoggedEvent {
   /** Its position in the log, from 1. */
   readonly seq: number
   readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo"
-  /** The name of a step, a sleep or a question; the reason of compensations. */
+  /**
+   * The name of a step, the key of a question, or the reason of compensations. Timers are `sleep/…`, `retry/…` and
+   * `timeout/…`.
+   */
   readonly name: string
   /** The number of the attempt of a step, from 1. */
   readonly attempt: number

@@ -4,6 +4,7 @@
  */
 import { describe, it } from "@effect/vitest"
 import type { CurrentTask } from "@skein/tasks/CurrentTask"
+import { McpRequest } from "@skein/runtime/RequestContext"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { id as taskId } from "@skein/tasks/Task"
@@ -73,3 +74,18 @@ describe("ties", () => {
       }).pipe(Effect.provide(MemoryTasks.layer())))
   }
 })
+
+it.effect("a sleep may have the name of a question's timer or of a retry", () =>
+  Effect.gen(function*() {
+    const late = Effect.flatMap(McpRequest, (request) =>
+      Effect.ignore(request.request("elicitation/create", { message: "?" }, { key: "q", timeout: "1 day" })))
+    yield* work({
+      both: durable(() =>
+        Effect.as(Effect.raceFirst(Step.sleep("timeout/q", "1 hour"), late), "Slept")
+      )
+    })
+    const { id } = yield* submit("both")
+    yield* settled
+    yield* pass(3700, 60)
+    expect(textOf(yield* ended(id))).toBe("Slept")
+  }).pipe(Effect.provide(MemoryTasks.layer())))

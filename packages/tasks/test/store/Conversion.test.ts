@@ -83,8 +83,8 @@ const ends: Record<string, readonly [end: string | undefined, ...executed: Array
 /** The log of each task. A number of attempts of "paused" depends on the time that its worker took. */
 const logsOf: Record<string, ReadonlyArray<string>> = {
   steps: ["step 1 one", "step 1 two", "step 2 two", "step 3 two"],
-  sleeper: ["step 1 before", "fired 1 short", "timer 1 long"],
-  far: ["timer 1 far"],
+  sleeper: ["step 1 before", "fired 1 sleep/short", "timer 1 sleep/long"],
+  far: ["timer 1 sleep/far"],
   asker: ["step 1 before", "timer 1 timeout/open"],
   asksForever: [],
   late: ["timer 1 timeout/late"],
@@ -92,9 +92,9 @@ const logsOf: Record<string, ReadonlyArray<string>> = {
   answered: ["step 1 before", "answer 1 nul \0"],
   unobserved: ["step 1 before", "answer 1 soon"],
   lost: ["step 1 fast"],
-  race: ["timer 1 slow", "step 1 fast"],
-  raceSleep: ["fired 1 quick"],
-  branches: ["timer 1 d", "step 1 a1", "fired 1 b", "step 1 b1", "step 1 b2"],
+  race: ["timer 1 sleep/slow", "step 1 fast"],
+  raceSleep: ["fired 1 sleep/quick"],
+  branches: ["timer 1 sleep/d", "step 1 a1", "fired 1 sleep/b", "step 1 b1", "step 1 b2"],
   cancelled: ["step 1 a", "step 1 b", "step 1 c", "step 1 undo c"],
   cancelledBranches: ["step 1 a", "step 1 b", "step 1 c", "step 1 undo c"],
   failing: ["step 1 a", "step 1 b", "step 1 c", "step 1 undo b"],
@@ -103,9 +103,9 @@ const logsOf: Record<string, ReadonlyArray<string>> = {
   once: ["once 1 flaky"],
   names: [
     ...names.map((name) => `step 1 ${name}`),
-    `fired 1 ${"s".repeat(300)}`,
-    `fired 1 long ${"s".repeat(300)}`,
-    "fired 1 long \0"
+    `fired 1 sleep/${"s".repeat(300)}`,
+    `fired 1 sleep/long ${"s".repeat(300)}`,
+    "fired 1 sleep/long \0"
   ],
   pauses: ["step 1 step"],
   missing: [],
@@ -321,7 +321,7 @@ each([file, pg], (backend) => {
           expect({ tasks: Number(counts!["tasks"]), events: Number(counts!["events"]) }).toEqual(expected)
           const [last] = yield* sql<{ readonly id: string }>`SELECT MAX(task_id) AS id FROM skein_task_log`
           expect((yield* readLogs).get(last!.id)!.map(({ kind, name }) => `${kind} ${name}`)).toEqual(
-            [...Array.from({ length: size.steps }, (_, index) => `step ${index + 1}`), "timer long"]
+            [...Array.from({ length: size.steps }, (_, index) => `step ${index + 1}`), "timer sleep/long"]
           )
           return yield* Effect.fail("rollback")
         }).pipe(sql.withTransaction, Effect.catch((error) => error === "rollback" ? Effect.void : Effect.die(error)))

@@ -60,14 +60,18 @@ it("orders events by their replies, and other events by their messages", () => {
   })
   expect(toLog(events)).toEqual([
     { seq: 1, kind: "step", name: "fast", attempt: 3, value: "{\"v\":2}", startedAt: timeAt(20), at: timeAt(30) },
-    { seq: 2, kind: "fired", name: "nap", attempt: 1, value: null, startedAt: undefined, at: timeAt(40) },
+    { seq: 2, kind: "fired", name: "sleep/nap", attempt: 1, value: null, startedAt: undefined, at: timeAt(40) },
     { seq: 3, kind: "step", name: "slow", attempt: 1, value: "{\"v\":1}", startedAt: timeAt(10), at: timeAt(50) }
   ])
 })
 
 it("orders events of the same millisecond", () => {
   const at = (name: string, sequence: number) => ({ ...done(1, `DurableClock/sleep/${name}`), id: idAt(1, sequence) })
-  expect(convert([at("c", 3), at("a", 1), at("b", 2)]).log).toEqual(["1 fired a", "2 fired b", "3 fired c"])
+  expect(convert([at("c", 3), at("a", 1), at("b", 2)]).log).toEqual([
+    "1 fired sleep/a",
+    "2 fired sleep/b",
+    "3 fired sleep/c"
+  ])
 })
 
 it("leaves out steps without an end, interrupted and died ones, and events of the engine", () => {
@@ -98,7 +102,7 @@ it("sets timers that have not fired, for sleeps and open questions", () => {
     done(6, "DurableClock/sleep/over")
   ]
   const { events, log } = convert(messages, { questions: { open: 0, answered: 1 } })
-  expect(log).toEqual(["1 timer nap", "2 timer timeout/open", "3 fired over"])
+  expect(log).toEqual(["1 timer sleep/nap", "2 timer timeout/open", "3 fired sleep/over"])
   expect(events.filter(({ kind }) => kind === "timer").map(({ at }) => at)).toEqual([1000, 2000])
 })
 
@@ -128,7 +132,7 @@ it("keeps the place of an answer, and of a timeout before it", () => {
 
 it("keeps the first of two events with the same name", () => {
   const { log } = convert([ended(1, 2, "sleep/nap", ""), done(3, "DurableClock/sleep/nap")])
-  expect(log).toEqual(["1 fired nap"])
+  expect(log).toEqual(["1 fired sleep/nap"])
 })
 
 it("stores time 0 for ids that have none", () => {

@@ -250,7 +250,7 @@ each(all, (backend) => {
       expect(yield* store.get(id)).toBeUndefined()
       expect((yield* store.list(["ada"], undefined, 10)).map(({ id }) => id)).toEqual([forever.id])
       expect(yield* store.answer(id, "k", {})).toBe(false)
-      expect(yield* store.findExpired(10)).toEqual([
+      expect(yield* store.findExpired(10)).toMatchObject([
         { id, status: "input_required", settled: false, expiresAt: 1000 }
       ])
       // It is cancelled and compensated before it is deleted.

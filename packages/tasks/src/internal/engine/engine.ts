@@ -18,6 +18,7 @@ import { TaskStore } from "../store/store.ts"
 import { makeAdmin } from "./admin.ts"
 import type { EngineContext } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
+import { StoreOutage } from "./storeOutage.ts"
 import { ExpiryAlarm, removeExpired } from "./sweeper.ts"
 import { forkLoop, Worker } from "./worker.ts"
 
@@ -73,16 +74,18 @@ const make = (options: Options) =>
       ),
       holdsLease: () => worker.holdsLease(),
       renewLease: Effect.suspend(() => worker.renewLease),
+      noteStepEnd: (tool, step) => worker.noteStepEnd(tool, step),
       progressInterval: options.progressInterval,
       maxAttempts: options.maxAttempts
     }
-    const worker = new Worker(store, engine, options)
+    const outage = new StoreOutage()
+    const worker = new Worker(store, engine, outage, options)
     if (options.runsTasks) yield* worker.start
 
     const expiryAlarm = new ExpiryAlarm()
     const { leaseMs, undoTimeout } = options
     const maxInterval = leaseMs === undefined ? maxExpiryPauseMs.alone : maxExpiryPauseMs.shared
-    yield* forkLoop(removeExpired({ store, expiryAlarm, undoTimeout, maxInterval }))
+    yield* forkLoop(removeExpired({ store, expiryAlarm, outage, undoTimeout, maxInterval }))
 
     return TaskEngine.of({
       submit: (task) =>

@@ -22,6 +22,8 @@ export interface EngineContext {
   readonly holdsLease: () => boolean
   /** Renews the lease. Ends the runs of this worker if it has lost them. */
   readonly renewLease: Effect.Effect<void>
+  /** Records that a step has ended: it may be one that has blocked the event loop. */
+  readonly noteStepEnd: (tool: string, step: string) => void
   /** Milliseconds between two writes of progress. */
   readonly progressInterval: number
   /** How many workers may die while they run a task, without a new event in its log. */
@@ -46,7 +48,8 @@ export const EngineStopped = Context.Reference<Latch.Latch>("@skein/tasks/Engine
 /** Milliseconds before the first retry, the factor from one pause to the next, and the longest pause. */
 const retryPauses = { first: 200, factor: 1.5, longest: 10_000 }
 
-const isKeyError = ({ reason }: TaskError): boolean => reason._tag === "KeyError"
+/** Whether an encryption key is missing. */
+export const isKeyError = ({ reason }: TaskError): boolean => reason._tag === "KeyError"
 
 /** Whether an operation may succeed later: the store cannot be reached, or an encryption key is missing. */
 export const isTemporary = (error: TaskError): boolean =>

@@ -12,12 +12,13 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { UndoReason } from "../../CurrentTask.ts"
+import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type Outcome } from "../../TaskState.ts"
 import type { Claim, Lost, StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
 import { isErrorResult, shortTaskId } from "../text.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
-import { awaitStore, type EngineContext } from "./engineContext.ts"
+import { awaitStore, type EngineContext, isKeyError } from "./engineContext.ts"
 import type { FoundHandler } from "./handlerRegistry.ts"
 import { maxGapMs } from "./observations.ts"
 import { Run } from "./run.ts"
@@ -60,7 +61,11 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
   Effect.gen(function*() {
     const { id, workerId } = execution
     const { store } = engine
-    let task: StoredTask | undefined = yield* awaitStore(execution.task)
+    const loaded = yield* awaitStore(
+      Effect.catchIf(execution.task, isKeyError, (error) => releaseUntilKey(engine, execution, error))
+    )
+    if (loaded === undefined) return
+    let task: StoredTask | undefined = loaded
     let log = new TaskLog(execution.isFirst ? [] : yield* awaitStore(store.readLog(id)))
     let answers = execution.isFirst ? new Map<string, JsonObject | Lost | undefined>() : yield* readAnswers(engine, id)
     if (execution.attempts > engine.maxAttempts) return yield* giveUp(engine, task, execution.attempts)
@@ -133,6 +138,20 @@ const releaseUntilHandled = (
     const pause = Math.min(handlerPollMs.longest, handlerPollMs.first * 2 ** checks)
     yield* awaitStore(store.release(id, workerId, (yield* Clock.currentTimeMillis) + pause))
     return "done"
+  })
+
+/** Ends the claim of a task that this worker cannot read: another worker may have its encryption key. */
+const releaseUntilKey = (
+  { handlers, store }: EngineContext,
+  { id, workerId }: Execution,
+  error: TaskError
+): Effect.Effect<undefined> =>
+  Effect.gen(function*() {
+    if (handlers.noteMissingHandler(id) === 0) {
+      yield* Effect.logError("waiting for the encryption key of a task", error)
+    }
+    yield* awaitStore(store.release(id, workerId, (yield* Clock.currentTimeMillis) + handlerPollMs.longest))
+    return undefined
   })
 
 /** Runs the handler once, from its beginning. */

@@ -24,6 +24,9 @@ export interface ActiveRun {
 /** How many waiting tasks are woken when handlers are added. The others check by their own timers, every 15 seconds. */
 const maxWaiting = 10_000
 
+/** Milliseconds that interrupted runs may take to end. */
+const evictionMs = 500
+
 /** The handlers of this process. */
 export class HandlerRegistry {
   /** The tasks that wait for a handler, with their number of checks. The one that has not checked longest is first. */
@@ -94,9 +97,11 @@ export class HandlerRegistry {
           this.#all = this.#all.filter((other) => other !== handlers)
           const runs = [...this.activeRuns].filter((run) => run.handlers === handlers)
           const parallel = { concurrency: "unbounded", discard: true } as const
-          return Effect.timeoutOrElse(Effect.forEach(runs, ({ release }) => release, parallel), {
+          const evicted = Effect.forEach(runs, ({ evict }) => evict, parallel)
+          return Effect.timeoutOrElse(Effect.interruptible(Effect.forEach(runs, ({ release }) => release, parallel)), {
             duration: this.#interruptTimeout,
-            orElse: () => Effect.forEach(runs, ({ evict }) => evict, parallel)
+            // A step that ignores its interruption is not waited for.
+            orElse: () => Effect.ignoreCause(Effect.timeout(Effect.interruptible(evicted), evictionMs))
           })
         })
     )

@@ -38,9 +38,11 @@ export const sleepUntil = (run: Run, name: string, end: number): Effect.Effect<v
 export const hasFired = (run: Run, name: string): boolean => run.log.find(firedEvent(name)) !== undefined
 
 /** Implements `Step.sleep`. */
-export const sleep = (run: Run, name: string, duration: Duration.Input): Effect.Effect<void> =>
+export const sleep = (run: Run, given: string, duration: Duration.Input): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {
-    const problem = misplacedInStep(fiber, `sleep "${name}"`) ?? claimName(run, "sleep", name)
+    const problem = misplacedInStep(fiber, `sleep "${given}"`) ?? claimName(run, "sleep", given)
+    // Retries and questions have timers too.
+    const name = `sleep/${given}`
     if (problem !== undefined) return problem
     const milliseconds = Math.ceil(Duration.toMillis(duration))
     if (milliseconds <= 0) return Effect.void

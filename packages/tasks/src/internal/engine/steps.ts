@@ -157,7 +157,10 @@ const exitOf = <A, E, R>(
 ): Effect.Effect<Exit.Exit<A, E>, never, R> =>
   Effect.flatMap(Effect.forkChild(restore(effect), { startImmediately: true }), (fiber) => {
     run.executingSteps.set(fiber, name)
-    fiber.addObserver(() => run.executingSteps.delete(fiber))
+    fiber.addObserver(() => {
+      run.executingSteps.delete(fiber)
+      run.engine.noteStepEnd(run.task.tool, name)
+    })
     return Effect.catchCause(
       restore(Fiber.await(fiber)),
       (cause) =>

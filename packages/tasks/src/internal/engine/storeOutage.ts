@@ -5,9 +5,15 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 
-/** The outages that the checks of a worker notice. */
+/** The outages that the checks of a process notice. */
 export class StoreOutage {
   #since: number | undefined = undefined
+  #over = -Infinity
+
+  /** Milliseconds since the last outage; 0 during one. */
+  get sinceLast(): number {
+    return this.#since === undefined ? performance.now() - this.#over : 0
+  }
 
   /** Runs a check; `undefined` if the store cannot be reached. The next check comes anyway. */
   guard<A>(check: Effect.Effect<A, TaskError>): Effect.Effect<A | undefined> {
@@ -16,6 +22,7 @@ export class StoreOutage {
         if (this.#since === undefined) return Effect.succeed(value)
         const seconds = ((performance.now() - this.#since) / 1000).toFixed(1)
         this.#since = undefined
+        this.#over = performance.now()
         return Effect.as(Effect.logInfo(`the task store can be reached again, after ${seconds} s`), value)
       },
       onFailure: (cause) => {

@@ -7,7 +7,8 @@ import * as Latch from "effect/Latch"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal } from "../../TaskState.ts"
 import type { SweepRow, TaskStore } from "../store/store.ts"
-import { StoreOutage } from "./storeOutage.ts"
+import { shortTaskId } from "../text.ts"
+import type { StoreOutage } from "./storeOutage.ts"
 
 /** The services and options of the sweeper. Times are in milliseconds. */
 export interface SweeperOptions {
@@ -15,6 +16,7 @@ export interface SweeperOptions {
   /** Between two checks for expired tasks, at most. */
   readonly maxInterval: number
   readonly expiryAlarm: ExpiryAlarm
+  readonly outage: StoreOutage
   /** The time from the expiry of a task until it is deleted even if its compensations have not completed. */
   readonly undoTimeout: number
 }
@@ -71,7 +73,11 @@ const sweepPage = (
         yield* store.finish(row.id, { status: "cancelled", statusMessage })
       } else if (overdue >= 0) {
         hasChanged = true
-        yield* Effect.logWarning("deleting an expired task whose compensations have not finished within undoTimeout")
+        const annotations = { task: shortTaskId(row.id), tool: row.tool, ...row.owner !== null && { owner: row.owner } }
+        yield* Effect.annotateLogs(
+          Effect.logWarning("deleting an expired task whose compensations have not finished within undoTimeout"),
+          annotations
+        )
         yield* store.settle(row.id)
       }
     }
@@ -97,8 +103,7 @@ const sweepAll = (sweeper: SweeperOptions): Effect.Effect<boolean, TaskError> =>
 /** Cancels and deletes expired tasks, forever. */
 export const removeExpired = (sweeper: SweeperOptions): Effect.Effect<never> =>
   Effect.suspend(() => {
-    const { expiryAlarm, maxInterval, store } = sweeper
-    const outage = new StoreOutage()
+    const { expiryAlarm, maxInterval, outage, store } = sweeper
     let pause = minPauseMs
     const check = Effect.map(outage.guard(sweepAll(sweeper)), (hasChanged) => {
       pause = hasChanged === true ? minPauseMs : pause * 2

@@ -16,7 +16,7 @@ import type { State } from "../../TaskState.ts"
 import type { Claim, StoredTask, TaskStore } from "../store/store.ts"
 import { awaitStore, type EngineContext, EngineStopped } from "./engineContext.ts"
 import { type Execution, runExecution } from "./execution.ts"
-import { StoreOutage } from "./storeOutage.ts"
+import type { StoreOutage } from "./storeOutage.ts"
 
 /** The options of a worker. Times are in milliseconds. */
 export interface WorkerOptions {
@@ -39,6 +39,9 @@ const maxBatch = 20
 
 /** Milliseconds between two comparisons of claims and runs in a single process. */
 const checkIntervalMs = 60_000
+
+/** Steps that a warning about a blocked event loop names, at most. */
+const maxLateSteps = 10
 
 /** Milliseconds that the event loop may be blocked without a warning. */
 const maxStallMs = 1000
@@ -66,16 +69,21 @@ export class Worker {
   readonly #active = new Map<string, { readonly execution: Execution; fiber: Fiber.Fiber<void> | undefined }>()
   readonly #hasWork = Latch.makeUnsafe(true)
   readonly #stopped = Latch.makeUnsafe()
-  readonly #outage = new StoreOutage()
+  readonly #outage: StoreOutage
   #fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void> = Effect.runFork
   #id = globalThis.crypto.randomUUID() as string
   #leaseEnd = Infinity
+  /** When the event loop has to renew the lease. */
+  #renewalDue = Infinity
+  /** The steps that ended since then. */
+  readonly #lateSteps = new Set<string>()
   #isStopping = false
   /** Claims of the last check that no run belongs to. */
   #unknownClaims = new Set<string>()
 
-  constructor(store: TaskStore["Service"], engine: EngineContext, options: WorkerOptions) {
+  constructor(store: TaskStore["Service"], engine: EngineContext, outage: StoreOutage, options: WorkerOptions) {
     this.#store = store
+    this.#outage = outage
     this.#engine = engine
     this.#options = options
   }
@@ -235,14 +243,21 @@ export class Worker {
 
   #keepLease(leaseMs: number): Effect.Effect<never> {
     const interval = leaseMs / 3
-    let dueAt = performance.now() + interval
+    const schedule = (): void => {
+      this.#renewalDue = performance.now() + interval
+      this.#lateSteps.clear()
+    }
+    schedule()
     const renew = Effect.gen({ self: this }, function*() {
-      const late = performance.now() - dueAt
+      const late = performance.now() - this.#renewalDue
       if (late > maxStallMs) yield* this.#reportStall(late)
       yield* this.#outage.guard(this.#renewOnce)
-      yield* this.#outage.guard(Effect.andThen(this.#store.removeLost, this.#store.takeBackLost))
+      // After an outage all leases are over, and the other workers have not renewed theirs yet.
+      if (this.#outage.sinceLast > leaseMs) {
+        yield* this.#outage.guard(Effect.andThen(this.#store.removeLost, this.#store.takeBackLost))
+      }
       yield* this.#outage.guard(this.#checkClaims)
-      dueAt = performance.now() + interval
+      schedule()
     })
     return Effect.forever(Effect.andThen(Effect.sleep(interval), renew))
   }
@@ -257,12 +272,20 @@ export class Worker {
     })
   })
 
+  /** Records a step that has ended. One that has blocked the event loop ends before the event loop renews the lease. */
+  noteStepEnd(tool: string, step: string): void {
+    if (performance.now() - this.#renewalDue > maxStallMs && this.#lateSteps.size < maxLateSteps) {
+      this.#lateSteps.add(`${tool}: ${step}`)
+    }
+  }
+
   /** The event loop was blocked: other workers may have taken the tasks of this one. */
   #reportStall(milliseconds: number): Effect.Effect<void> {
-    const steps = [...this.#active.values()].flatMap(({ execution: { run } }) =>
+    const executingNow = [...this.#active.values()].flatMap(({ execution: { run } }) =>
       run === undefined ? [] : [...run.executingSteps.values()].map((name) => `${run.task.tool}: ${name}`)
     )
-    const executing = steps.length === 0 ? "" : `; steps that were executing: ${steps.slice(0, 10).join(", ")}`
+    const steps = [...this.#lateSteps, ...executingNow]
+    const executing = steps.length === 0 ? "" : `; steps of this time: ${steps.slice(0, maxLateSteps).join(", ")}`
     return Effect.logWarning(`the event loop was blocked for ${Math.round(milliseconds)} ms${executing}`)
   }
 

@@ -139,19 +139,18 @@ export const convertExecution = ({ messages, questions, status, updatedAt }: Tas
       const ended = { name: rest, attempt, value, startedAt: timeOf(id), at: timeOf(rank), rank }
       if (kind === "step") events.push({ ...ended, kind })
       else if (kind === "once") onceAttempts.push({ ...ended, kind })
-      else if (kind === "sleep") events.push({ ...ended, kind: "fired" })
+      else if (kind === "sleep") events.push({ ...ended, kind: "fired", name: unescape(name) })
     }
   }
 
   for (const [timer, rank] of fired) {
-    const [kind, name] = split(timer)
-    if (kind === "sleep") add("fired", name, rank)
-    else if (kind === "retry") add("fired", timer, rank)
+    const [kind] = split(timer)
+    if (kind === "sleep" || kind === "retry") add("fired", timer, rank)
   }
   for (const [timer, { end, rank }] of timers) {
     const [kind, name] = split(timer)
     // The name of the pause before a retry has its end.
-    if (kind === "sleep" && !fired.has(timer)) add("timer", name, rank, end)
+    if (kind === "sleep" && !fired.has(timer)) add("timer", timer, rank, end)
     else if (kind === "timeout" && questions.get(name) === 0) add("timer", timer, rank, end)
   }
   for (const [key, state] of questions) {

@@ -71,11 +71,6 @@ export class Database {
     return this.isPostgres ? "GREATEST" : "MAX"
   }
 
-  /** The expression for the tag of a result in a reply of the workflow engine: `Complete` or `Suspended`. */
-  resultTagOf(reply: string): string {
-    return this.isPostgres ? `CAST(${reply} AS JSON) #>> '{value,_tag}'` : `${reply} ->> '$.value._tag'`
-  }
-
   /** Runs an effect in a savepoint, if it runs in a transaction. */
   inSavepoint<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | TaskError, R> {
     return Effect.withFiber((fiber): Effect.Effect<A, E | TaskError, R> =>

@@ -190,12 +190,14 @@ export const toStoredTask = (row: Row, texts: StoredTexts): Effect.Effect<Stored
     })))
 
 /** The columns of `toSwept`. */
-export const sweptColumns = `id, status, expires_at,
+export const sweptColumns = `id, tool, owner, status, expires_at,
   NOT EXISTS (SELECT 1 FROM skein_task_queue WHERE task_id = skein_tasks.id) AS settled`
 
 /** Decodes a row for the sweeper. */
 export const toSwept = (row: Row): SweepRow => ({
   id: text(row, "id"),
+  tool: unescape(text(row, "tool")),
+  owner: ownerOf(text(row, "owner")),
   status: text(row, "status") as TaskStatus,
   settled: Boolean(row["settled"]),
   expiresAt: number(row, "expires_at")

@@ -33,7 +33,7 @@ export type TaskEnd =
 export type Lost = "lost"
 
 /** An expired task as the sweeper needs it. */
-export interface SweepRow extends Pick<StoredTask, "id" | "status"> {
+export interface SweepRow extends Pick<StoredTask, "id" | "tool" | "owner" | "status"> {
   /** Whether it has ended, and has nothing left to compensate. */
   readonly settled: boolean
   /** When it has expired, in milliseconds of Unix time. */
