@@ -12,10 +12,15 @@
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as PgClient from "@skein/sql/PgClient"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
 import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
 import { hostname } from "node:os"
 import * as engine from "./internal/engine/engine.ts"
 import { storeError } from "./internal/store/database.ts"
@@ -53,7 +58,7 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
  * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same database as those
  * of the engine.
  *
- * Fails with `TaskError` `StoreError` if it cannot connect to the database at first, and if a pooler gives each
+ * Fails with `TaskError` `StoreError` if it cannot connect to the database within `connectTimeout` at first, and if a pooler gives each
  * transaction another connection, as PgBouncer does with `pool_mode = transaction`: connect to the server, or to a pool
  * with `pool_mode = session`. When the database cannot be reached later, tasks wait until it can, and the operations of
  * `TaskEngine` fail with `StoreError`.
@@ -68,13 +73,44 @@ export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | Tas
     ...options,
     idleInTransactionTimeout: options.idleInTransactionTimeout ?? Duration.millis(leaseMs * 2 / 3)
   })
-  const store = Layer.unwrap(Effect.map(Effect.tap(PgClient.PgClient, checkListening), sqlStore.layerListening))
+  const attempts = Duration.toMillis(options.connectTimeout ?? "10 seconds") / retryPauseMs
+  const store = Layer.unwrap(Effect.map(
+    Effect.tap(
+      PgClient.PgClient,
+      (client) => Effect.mapError(retryConnection(checkListening(client), attempts), storeError)
+    ),
+    sqlStore.layerListening
+  ))
   return engine.layer({ runsTasks: runTasks, pools, host: hostname(), leaseMs, ...engine.resolveOptions(options) })
     .pipe(
       Layer.provide([store, NodeCrypto.layerDigest]),
-      Layer.provideMerge(Layer.catch(client, (error) => Layer.effectContext(Effect.fail(storeError(error)))))
+      Layer.provideMerge(Layer.effectContext(Effect.mapError(retryConnection(connect(client), attempts), storeError)))
     )
 }
+
+/** Milliseconds between two attempts to connect at the start. */
+const retryPauseMs = 500
+
+/** Builds the client. A failed attempt leaves nothing behind. */
+const connect = <A, E>(client: Layer.Layer<A, E>): Effect.Effect<Context.Context<A>, E, Scope.Scope> =>
+  Effect.flatMap(
+    Effect.scope,
+    (scope) =>
+      Effect.flatMap(Scope.fork(scope), (attempt) =>
+        Effect.onError(Layer.buildWithScope(client, attempt), (cause) =>
+          Scope.close(attempt, Exit.failCause(cause))))
+  )
+
+/** Retries while the database cannot be reached: it may be restarted at any moment of a start. */
+const retryConnection = <A, R>(
+  effect: Effect.Effect<A, SqlError, R>,
+  attempts: number
+): Effect.Effect<A, SqlError, R> =>
+  Effect.retry(effect, {
+    while: ({ reason }) => reason._tag === "ConnectionError",
+    schedule: Schedule.spaced(retryPauseMs),
+    times: Math.min(Math.floor(attempts), Number.MAX_SAFE_INTEGER)
+  })
 
 /** The pool of a task that names none. */
 const defaultPool = "default"
@@ -83,5 +119,4 @@ const defaultPool = "default"
  * Fails where notifications do not arrive. It runs before the migrations, whose statements fail less clearly where a
  * pooler gives each transaction another connection.
  */
-const checkListening = ({ listen }: PgClient.Client) =>
-  Effect.mapError(Effect.scoped(listen("skein_start", () => {}, () => {})), storeError)
+const checkListening = ({ listen }: PgClient.Client) => Effect.scoped(listen("skein_start", () => {}, () => {}))

@@ -274,7 +274,7 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
 
   it.live("an unreachable database", () =>
     Effect.gen(function*() {
-      const layer = PostgresTasks.layer({ url: "postgres://127.0.0.1:1/none" })
+      const layer = PostgresTasks.layer({ url: "postgres://127.0.0.1:1/none", connectTimeout: 1000 })
       expect(yield* Effect.flip(Layer.build(layer))).toMatchObject({
         _tag: "TaskError",
         reason: { _tag: "StoreError" }
