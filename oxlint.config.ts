@@ -17,7 +17,7 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   tasks: ["protocol", "runtime", "server", "sql"],
   auth: ["protocol", "runtime", "server", "client"],
   cli: ["protocol", "runtime", "client", "auth"],
-  console: ["protocol", "runtime", "server"]
+  console: ["protocol", "runtime", "server", "tasks"]
 }
 
 /** The modules of a package that may import fewer packages than the rest of it. */

@@ -1,7 +1,9 @@
 import * as Console from "@skein/console/Console"
 import * as ConsoleSource from "@skein/console/ConsoleSource"
+import * as ConsoleTasks from "@skein/console/ConsoleTasks"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Hello } from "./hello.ts"
@@ -29,6 +31,14 @@ export const OnAPath = (secret: string) =>
     port: 3000,
     pages: Console.pages({ path: "/console", protect: Console.password(secret) })
   }).pipe(Layer.provide(Hello))
+// #endregion
+
+// #region tasks
+/** A console that also shows the tasks of the engine. */
+export const WithTasks = Console.layer({ port: 0 }).pipe(
+  Layer.provide(Layer.provideMerge(ConsoleTasks.layer, ConsoleSource.ConsoleSources.layer)),
+  Layer.provide([Hello, MemoryTasks.layer()])
+)
 // #endregion
 
 // #region source

@@ -46,10 +46,13 @@ export type TaskPlace =
   /** It has ended, and has nothing left to compensate. */
   | { readonly _tag: "Settled" }
 
-/** A task in a listing: its state without questions and outcome, and its place. */
+/** A task in a listing. */
 export interface ListedTask {
+  /** Its state, without questions and outcome. */
   readonly state: State
   readonly place: TaskPlace
+  /** The number of events in its log. */
+  readonly events: number
 }
 
 /** An event that the handler of a task has observed, a timer that it has set, or the beginning of its compensations. */

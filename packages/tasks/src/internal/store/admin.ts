@@ -3,7 +3,7 @@
  */
 import type { TaskStatus } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
-import type { Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
+import type { ListedTask, Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
 import { currentMillis, maxTime, type Parameter, type Row } from "./database.ts"
 import { queued } from "./queue.ts"
 import { listColumns, ownerToRow, type StoreContext, toListed } from "./rows.ts"
@@ -13,7 +13,7 @@ import { escape, unescape } from "./storedText.ts"
 const number = (row: Row, column: string): number => Number(row[column])
 
 const placeColumns = `queue.task_id AS queued, queue.state AS place, queue.wake_at, queue.worker, queue.runs,
-  queue.attempts`
+  queue.attempts, (SELECT MAX(seq) FROM skein_task_log WHERE task_id = skein_tasks.id) AS events`
 
 const toPlace = (row: Row): TaskPlace => {
   if (row["queued"] == null) return { _tag: "Settled" }
@@ -31,7 +31,11 @@ const toPlace = (row: Row): TaskPlace => {
 export const make = ({ database, texts }: StoreContext): AdminStore => {
   const from = "FROM skein_tasks LEFT JOIN skein_task_queue AS queue ON queue.task_id = skein_tasks.id"
   const columns = listColumns.split(",").map((column) => `skein_tasks.${column.trim()}`).join(", ")
-  const found = (row: Row) => Effect.map(toListed(row, texts), (state) => ({ state, place: toPlace(row) }))
+  const found = (row: Row) =>
+    Effect.map(
+      toListed(row, texts),
+      (state): ListedTask => ({ state, place: toPlace(row), events: Number(row["events"] ?? 0) })
+    )
 
   const list: AdminStore["list"] = ({ owner, pool, status, tool, worker }, after, limit) =>
     Effect.suspend(() => {

@@ -7,7 +7,7 @@ import type { Progress } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Statistics, TaskFilter, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
+import type { ListedTask, Statistics, TaskFilter, WorkerState } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { ListPosition, NewTask, Outcome, Owner, Question, State } from "../../TaskState.ts"
 import type { SignalListener } from "./runSignals.ts"
@@ -90,10 +90,8 @@ export interface AdminStore {
     filter: TaskFilter,
     after: ListPosition | undefined,
     limit: number
-  ) => Effect.Effect<ReadonlyArray<{ readonly state: State; readonly place: TaskPlace }>, TaskError>
-  readonly find: (
-    id: string
-  ) => Effect.Effect<{ readonly state: State; readonly place: TaskPlace } | undefined, TaskError>
+  ) => Effect.Effect<ReadonlyArray<ListedTask>, TaskError>
+  readonly find: (id: string) => Effect.Effect<ListedTask | undefined, TaskError>
   readonly statistics: Effect.Effect<Statistics, TaskError>
   readonly workers: Effect.Effect<ReadonlyArray<WorkerState>, TaskError>
 }
