@@ -182,7 +182,7 @@ describe("the protocol on the engine in memory", () => {
       yield* Effect.repeat(Effect.andThen(Effect.sleep(2), running), {
         until: ([task, ...others]) => task?.progress?.progress === 1 && others.length === 0
       })
-      expect(yield* running).toEqual([{
+      expect(yield* running).toMatchObject([{
         id: taskId,
         method: "tools/call",
         target: "reporting",
