@@ -20,7 +20,7 @@ import type { CurrentTask } from "./CurrentTask.ts"
 import type { TaskError } from "./TaskError.ts"
 import type { ListPosition, NewTask, Outcome, Owner, State } from "./TaskState.ts"
 
-/** Options of every engine, for each of the stores. */
+/** Options of every engine, for each of the stores. A layer fails with `InvalidOption` for a value out of bounds. */
 export interface Options {
   /**
    * How often the engine reads its store for events that no notification reports, such as the end of a durable sleep:
@@ -38,7 +38,7 @@ export interface Options {
    */
   readonly undoTimeout?: Duration.Input | undefined
   /**
-   * How many tasks a process runs at the same time: 1,000 by default. Others wait in the queue, for this process or
+   * How many tasks a process runs at the same time: 1,000 by default, at least 1. Others wait in the queue, for this process or
    * another. A task that waits for an answer or a sleep of more than 5 seconds does not count.
    */
   readonly concurrency?: number | undefined

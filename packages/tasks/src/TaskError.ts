@@ -28,8 +28,11 @@ export class FileLocked extends Data.TaggedError("FileLocked")<{
  */
 export class KeyError extends Data.TaggedError("KeyError")<{ readonly message: string }> {}
 
+/** An option of an engine has a value outside its bounds. The message names the option. */
+export class InvalidOption extends Data.TaggedError("InvalidOption")<{ readonly message: string }> {}
+
 /** Why an operation on a task failed. */
-export type Reason = LimitExceeded | StoreError | FileLocked | KeyError
+export type Reason = LimitExceeded | StoreError | FileLocked | KeyError | InvalidOption
 
 /**
  * An operation on a task failed. The `message` is that of the reason, for the log: clients receive it only for

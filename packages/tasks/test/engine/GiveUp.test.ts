@@ -1,9 +1,11 @@
 /**
- * Tasks whose workers die again and again.
+ * Tasks whose workers die again and again, and options out of bounds.
  */
 import { it } from "@effect/vitest"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Step from "@skein/tasks/Step"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -56,3 +58,23 @@ it.live("a task whose worker dies each time is given up after maxAttempts, with 
       statusMessage: "The task was given up: 4 workers have ended while they ran it"
     })
   }).pipe(Effect.scoped))
+
+for (
+  const options of [
+    { concurrency: 0 },
+    { concurrency: Number.NaN },
+    { maxAttempts: 0 },
+    { pollInterval: 0 },
+    { pollInterval: "30 days" },
+    { interruptTimeout: Duration.infinity }
+  ] as const
+) {
+  it.effect(`rejects ${Object.entries(options).join()} with the name of the option`, () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(MemoryTasks.layer(options))))
+      expect(error).toMatchObject({
+        _tag: "TaskError",
+        reason: { _tag: "InvalidOption", message: expect.stringContaining(Object.keys(options)[0]!) }
+      })
+    }))
+}

@@ -11,7 +11,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { TaskAdmin } from "../../TaskAdmin.ts"
 import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
-import type { TaskError } from "../../TaskError.ts"
+import { InvalidOption, TaskError } from "../../TaskError.ts"
 import { isFinal, type State } from "../../TaskState.ts"
 import * as sqlStore from "../store/sqlStore.ts"
 import { TaskStore } from "../store/store.ts"
@@ -34,6 +34,9 @@ export interface Options extends ReturnType<typeof resolveOptions> {
   readonly leaseMs: number | undefined
 }
 
+/** Milliseconds of the longest timer of the runtime, 24 days. */
+const maxTimerMs = 2 ** 31 - 1
+
 /** The public options with their defaults, in milliseconds. */
 export const resolveOptions = (options: PublicOptions) => ({
   pollInterval: Duration.toMillis(options.pollInterval ?? 500),
@@ -44,6 +47,28 @@ export const resolveOptions = (options: PublicOptions) => ({
   maxAttempts: options.maxAttempts ?? 100
 })
 
+/** The bounds of the options. Times are in milliseconds. */
+const bounds: ReadonlyArray<readonly [option: keyof Options, name: string, least: number, most: number]> = [
+  ["concurrency", "concurrency", 1, Infinity],
+  ["maxAttempts", "maxAttempts", 1, Infinity],
+  ["pollInterval", "pollInterval", 1, maxTimerMs],
+  ["progressInterval", "progressInterval", 0, maxTimerMs],
+  ["interruptTimeout", "interruptTimeout", 0, maxTimerMs],
+  ["undoTimeout", "undoTimeout", 0, Infinity],
+  ["leaseMs", "lockExpiry", 100, maxTimerMs]
+]
+
+/** Fails with the first option outside its bounds. */
+const checkOptions = (options: Options): Effect.Effect<void, TaskError> =>
+  Effect.forEach(bounds, ([option, name, least, most]) => {
+    const value = options[option] ?? least
+    if (typeof value === "number" && value >= least && value <= most) return Effect.void
+    const message = `${name} is ${String(value)}: it must be at least ${least}${
+      most < Infinity ? `, and at most ${most}` : ""
+    }`
+    return Effect.fail(new TaskError({ reason: new InvalidOption({ message }) }))
+  }, { discard: true })
+
 /** Milliseconds until a task expires after `expireSoon`. */
 const expireSoonMs = 10_000
 
@@ -52,6 +77,7 @@ const maxExpiryPauseMs = { alone: 60_000, shared: 10_000 }
 
 const make = (options: Options) =>
   Effect.gen(function*() {
+    yield* checkOptions(options)
     const store = yield* TaskStore
     const sql = yield* SqlClient.SqlClient
     const digest = yield* Digest
