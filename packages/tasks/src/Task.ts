@@ -67,7 +67,17 @@ export interface Options<Input extends Tool.AnySchema, Output extends Tool.AnySc
 }
 
 /** The options that are not those of a tool. */
-const policyKeys = ["inputFrom", "asTask", "limits", "maxTtl", "owner", "pollInterval", "pool", "ttl"] as const
+const policyKeys = [
+  "inputFrom",
+  "asTask",
+  "limits",
+  "maxTtl",
+  "owner",
+  "pollInterval",
+  "pool",
+  "priority",
+  "ttl"
+] as const
 
 /** The definition of a task: the definition of a tool. */
 export interface Task<Name extends string, Input, Output> extends Tool.Tool<Name, Input, Output> {}

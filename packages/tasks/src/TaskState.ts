@@ -43,6 +43,8 @@ export interface NewTask {
   readonly args: JsonObject
   /** The pool of workers that must run it; `default` is the pool of tasks that name none. */
   readonly pool: string
+  /** Waiting tasks with a higher priority start first: a whole number, 0 by default. See `Task.Options.priority`. */
+  readonly priority?: number | undefined
   readonly owner: Owner
   readonly caller: StoredCaller
   /** Milliseconds from its creation until it is cancelled and deleted; `null`: never. */

@@ -45,6 +45,12 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
    */
   readonly pool?: string | undefined
   /**
+   * Of the tasks that wait for a worker of their pool, those with the highest priority start first, and of these the one
+   * that has waited longest. A whole number from -1,000,000 to 1,000,000; default 0. A task that waits for an answer or
+   * sleeps continues in the same order. Tasks that run are not interrupted.
+   */
+  readonly priority?: number | undefined
+  /**
    * The limits on tasks of this tool, in place of `Tasks.Options.limits.perTool`. At a limit a call is rejected with
    * `-32603`, and no task is created.
    */
@@ -178,6 +184,7 @@ export const policyOf = (tool: ToolEntry, settings: TaskSettings) => {
     /** Whether calls are prepared before their task starts. */
     prepares: annotationOf(tool, Prepares) === true,
     pool: options.pool ?? "default",
+    priority: options.priority,
     ttlMs: capTtl(options.ttl === undefined ? settings.ttlMs : toMillis(options.ttl), maxTtl),
     maxTtlMs: maxTtl,
     pollIntervalMs: options.pollInterval === undefined

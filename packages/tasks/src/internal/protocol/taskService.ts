@@ -176,6 +176,7 @@ export const makeTaskService = (
         tool: params.name,
         args,
         pool: policy.pool,
+        priority: policy.priority,
         owner,
         caller: storedCaller(inputCaller),
         ttlMs: ttlMs === undefined ? policy.ttlMs : capTtl(Math.max(0, Math.floor(ttlMs)), policy.maxTtlMs),

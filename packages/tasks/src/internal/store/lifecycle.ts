@@ -37,14 +37,21 @@ const newState = (id: string, { caller, owner, pollIntervalMs, pool, tool, ttlMs
   outcome: undefined
 })
 
+/** The highest priority, and the negative of the lowest. */
+const maxPriority = 1_000_000
+
+/** A priority as it is stored: the lowest number is claimed first. */
+const rankOf = (priority = 0): number =>
+  Number.isNaN(priority) ? 0 : -Math.round(Math.min(Math.max(priority, -maxPriority), maxPriority))
+
 const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string, owner: row["owner"] as string })
 
 /** The lifecycle operations of `TaskStore`. */
 export const make = ({ changes, database, signals, texts }: StoreContext) => {
   const { isPostgres } = database
   const counted = quotas.make(database)
-  const queueColumns = "task_id, pool, tool, state, wake_at, worker, runs"
-  const queuedValues = "CAST(? AS SMALLINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS INTEGER)"
+  const queueColumns = "task_id, pool, tool, priority, state, wake_at, worker, runs"
+  const queuedValues = "CAST(? AS INTEGER), CAST(? AS SMALLINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS INTEGER)"
   const taskColumns =
     "id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args"
   const taskValues = `CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), 'working', CAST(? AS BIGINT),
@@ -132,7 +139,13 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
         ]
         const limits = quotas.limitParameters(task.limits, counts)
         const isRunning = worker !== undefined
-        const queue = [isRunning ? queued.running : queued.ready, createdAt, worker ?? null, Number(isRunning)]
+        const queue = [
+          rankOf(task.priority),
+          isRunning ? queued.running : queued.ready,
+          createdAt,
+          worker ?? null,
+          Number(isRunning)
+        ]
         const exceeded = Effect.flatMap(counted.limitError(counts, task.limits), Effect.fail)
         if (isPostgres) {
           const created = Effect.catchIf(createTask(...limits, ...row, ...queue), isDivisionByZero, () => exceeded)
