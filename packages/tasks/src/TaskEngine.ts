@@ -77,7 +77,8 @@ export type Handlers = (tool: string) =>
 export class TaskEngine extends Context.Service<TaskEngine, {
   /**
    * Creates a task. When this succeeds the task is durable: it can be read, and it runs even if this process ends.
-   * Fails with `LimitExceeded` at a limit of `NewTask.limits`.
+   * Fails with `LimitExceeded` at a limit of `NewTask.limits`. With a `NewTask.key` that a task of the same owner and tool
+   * has, it returns that task and creates none.
    */
   readonly submit: (task: NewTask) => Effect.Effect<State, TaskError>
   /**

@@ -45,6 +45,12 @@ export interface NewTask {
   readonly pool: string
   /** Waiting tasks with a higher priority start first: a whole number, 0 by default. See `Task.Options.priority`. */
   readonly priority?: number | undefined
+  /**
+   * A key of the submitter, of up to 512 characters. While a task of the same owner and tool with the same key exists, a
+   * submission returns that task, whatever its arguments, and creates none. So a submission can be repeated after a lost
+   * response.
+   */
+  readonly key?: string | undefined
   readonly owner: Owner
   readonly caller: StoredCaller
   /** Milliseconds from its creation until it is cancelled and deleted; `null`: never. */

@@ -3,6 +3,7 @@
  */
 import * as RandomId from "@skein/runtime/RandomId"
 import * as Effect from "effect/Effect"
+import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, State } from "../../TaskState.ts"
 import { failureMessage, isErrorResult } from "../text.ts"
 import type { Store } from "./store.ts"
@@ -37,6 +38,8 @@ const newState = (id: string, { caller, owner, pollIntervalMs, pool, tool, ttlMs
   outcome: undefined
 })
 
+const isLimitExceeded = ({ reason }: TaskError): boolean => reason._tag === "LimitExceeded"
+
 /** The highest priority, and the negative of the lowest. */
 const maxPriority = 1_000_000
 
@@ -46,22 +49,24 @@ const rankOf = (priority = 0): number =>
 
 const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string, owner: row["owner"] as string })
 
-/** The lifecycle operations of `TaskStore`. */
-export const make = ({ changes, database, signals, texts }: StoreContext) => {
+/** The lifecycle operations of `TaskStore`. `get` reads a state. */
+export const make = ({ changes, database, signals, texts }: StoreContext, get: Store["get"]) => {
   const { isPostgres } = database
   const counted = quotas.make(database)
   const queueColumns = "task_id, pool, tool, priority, state, wake_at, worker, runs"
   const queuedValues = "CAST(? AS INTEGER), CAST(? AS SMALLINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS INTEGER)"
   const taskColumns =
-    "id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args"
+    "id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args, submission_key"
   const taskValues = `CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), 'working', CAST(? AS BIGINT),
-    CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT)`
+    CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT),
+    CAST(? AS TEXT)`
+  const ignoreTaken = "ON CONFLICT (owner, tool, submission_key) WHERE submission_key IS NOT NULL DO NOTHING"
   // PostgreSQL creates, queues, counts and announces a task in one statement. A division by zero rolls it back.
   const createTask = database.prepare(
     `WITH bound (kind, name, live, retained) AS (${quotas.bounds}),
      created AS (
        INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} WHERE NOT ${quotas.limitReached("bound")}
-       RETURNING id, pool, tool
+       ${ignoreTaken} RETURNING id, pool, tool
      ),
      queued AS (
        INSERT INTO skein_task_queue (${queueColumns}) SELECT id, pool, tool, ${queuedValues} FROM created
@@ -76,7 +81,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     `WITH bound (kind, name, live, retained) AS (${quotas.bounds})
      INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} WHERE NOT ${
       quotas.limitReached("bound")
-    } RETURNING id`
+    } ${ignoreTaken} RETURNING id`
   )
   const queueTask = database.prepare(
     `INSERT INTO skein_task_queue (${queueColumns}) VALUES (?, ?, ?, ${queuedValues})`
@@ -111,7 +116,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     database.prepare(`DELETE FROM ${table} WHERE task_id IN (${database.textsOfJson})`)
   )
 
-  const insert: Store["insert"] = (task, worker, then = () => Effect.void) => {
+  const insertNew: Store["insert"] = (task, worker, then = () => Effect.void) => {
     const counts = { tool: escape(task.tool), owner: ownerToRow(task.owner) }
     const pool = escape(task.pool)
     if (counts.tool.length > maxNameChars) return Effect.fail(tooLong("tool"))
@@ -135,7 +140,8 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
           ttlMs,
           pollIntervalMs,
           caller,
-          args
+          args,
+          task.key === undefined ? null : escape(task.key)
         ]
         const limits = quotas.limitParameters(task.limits, counts)
         const isRunning = worker !== undefined
@@ -167,6 +173,36 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
         return Effect.as(database.transaction(created), state)
       })
     })
+  }
+
+  const selectByKey = database.prepare(
+    "SELECT id FROM skein_tasks WHERE owner = ? AND tool = ? AND submission_key = ? AND expires_at > ?"
+  )
+  const freeKey = database.prepare(
+    `UPDATE skein_tasks SET submission_key = NULL
+     WHERE owner = ? AND tool = ? AND submission_key = ? AND expires_at <= ?`
+  )
+
+  /** Inserts a task, or returns the one that has its key. */
+  const insert: Store["insert"] = (task, worker, then) => {
+    if (task.key === undefined) return insertNew(task, worker, then)
+    const key = escape(task.key)
+    if (key.length > maxNameChars) return Effect.fail(tooLong("key"))
+    const named = [ownerToRow(task.owner), escape(task.tool), key] as const
+    const found = Effect.flatMap(
+      Effect.flatMap(currentMillis, (now) => selectByKey(...named, now)),
+      ([row]) => row === undefined ? Effect.undefined : get(row["id"] as string)
+    )
+    const inserted = Effect.andThen(
+      Effect.flatMap(currentMillis, (now) => freeKey(...named, now)),
+      // A concurrent submission may have taken the key.
+      Effect.catchIf(
+        insertNew(task, worker, then),
+        isLimitExceeded,
+        (error) => Effect.flatMap(found, (state) => state === undefined ? Effect.fail(error) : Effect.succeed(state))
+      )
+    )
+    return Effect.flatMap(found, (state) => state === undefined ? inserted : Effect.succeed(state))
   }
 
   const finish: Store["finish"] = (id, end, nextSeq = maxSeq) => {

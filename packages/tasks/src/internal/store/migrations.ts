@@ -129,6 +129,9 @@ const createQueue: Migration = (database) =>
     if (yield* hasSettled(database)) {
       yield* convertTasks(database)
       yield* runAll(database, [
+        "ALTER TABLE skein_tasks ADD COLUMN submission_key TEXT",
+        `CREATE UNIQUE INDEX IF NOT EXISTS skein_tasks_key ON skein_tasks (owner, tool, submission_key)
+     WHERE submission_key IS NOT NULL`,
         "DROP INDEX IF EXISTS skein_tasks_unsettled",
         "DROP INDEX IF EXISTS skein_tasks_undoing",
         "ALTER TABLE skein_tasks DROP COLUMN settled"

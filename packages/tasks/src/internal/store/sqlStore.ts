@@ -53,9 +53,10 @@ export const make = (
     const changes = yield* whileUnreachable(ChangeNotifier.make(database, listenForChanges))
     const signals = yield* whileUnreachable(RunSignals.make(database, listenForChanges))
     const context = { database, changes, signals, texts }
+    const states = status.make(context)
     const all = {
-      ...lifecycle.make(context),
-      ...status.make(context),
+      ...states,
+      ...lifecycle.make(context, states.get),
       ...questions.make(context),
       ...expiry.make(context),
       ...queue.make(context),
