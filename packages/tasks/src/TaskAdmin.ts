@@ -140,6 +140,21 @@ export class TaskAdmin extends Context.Service<TaskAdmin, {
    * Returns `false` if it does not wait.
    */
   readonly wake: (id: string) => Effect.Effect<boolean, TaskError>
+  /**
+   * Runs a task again, as a new task of the same owner, tool and arguments: from its beginning, or from a step with the
+   * recorded events before that step. A task that has ended stays as it is, since clients may have seen its end. Returns
+   * the state of the new task; `undefined` for an unknown task or step.
+   *
+   * The steps that run have other idempotency keys than those of the first task: a refund, or a step that failed for
+   * good, does not stop them. So do not run a task again whose effects are not undone.
+   *
+   * @example
+   * const again = admin.rerun(id, { from: "charge" })
+   */
+  readonly rerun: (
+    id: string,
+    options?: { readonly from?: string | undefined }
+  ) => Effect.Effect<State | undefined, TaskError>
   /** The numbers of tasks by tool and status, and the queue. It reads all tasks: call it every few seconds at most. */
   readonly statistics: Effect.Effect<Statistics, TaskError>
   /** The workers of a PostgreSQL database; none with another store, whose one process runs all tasks. */

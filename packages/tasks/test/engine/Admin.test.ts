@@ -7,13 +7,13 @@ import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskAdmin } from "@skein/tasks/TaskAdmin"
-import type { TaskEngine } from "@skein/tasks/TaskEngine"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { afterAll, expect } from "vitest"
 import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
-import { ask, durable, ended, plain, submit, until, work } from "./kit.ts"
+import { ask, durable, ended, plain, submit, textOf, until, work } from "./kit.ts"
 
 const server = unavailable === undefined || required ? await startPostgres() : undefined
 afterAll(() => server?.stop())
@@ -116,6 +116,63 @@ for (const [store, layer] of stores) {
           statusMessage: "By an operator"
         })
         expect(yield* admin.cancel(sleeps.id)).toBe(false)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("runs a task again, from its beginning or from a step with what came before", () =>
+      Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        const acts: Array<string> = []
+        const keys = new Set<string>()
+        let isBroken = true
+        const act = (name: string, fails = false) =>
+          Step.run(name, { success: Schema.String, error: Schema.Struct({ message: Schema.String }) }, (key) =>
+            Effect.suspend(() => {
+              acts.push(name)
+              keys.add(key)
+              return fails && isBroken ? Effect.fail({ message: "Broken" }) : Effect.succeed(`${name}!`)
+            }))
+        yield* work({
+          job: durable(() =>
+            Effect.gen(function*() {
+              const first = yield* act("first")
+              const { name } = yield* Effect.orDie(ask("Name?"))
+              yield* Step.compensate(() =>
+                Effect.ignore(act("undo"))
+              )
+              const last = yield* act("last", true)
+              return `${first} ${String(name)} ${last}`
+            })
+          )
+        })
+        const engine = yield* TaskEngine
+        const { id } = yield* submit("job", { owner: "ada", args: { deep: { a: [1] } } })
+        const { questions } = yield* until(id, ({ questions }) =>
+          questions.length === 1)
+        yield* engine.answer(id, questions[0]!.key, { name: "Ada" })
+        expect(textOf(yield* ended(id))).toBe("Broken")
+        expect(acts.splice(0)).toEqual(["first", "last", "undo"])
+        isBroken = false
+
+        const again = (yield* admin.rerun(id, { from: "last" }))!
+        expect(again).toMatchObject({ owner: "ada", tool: "job", status: "working" })
+        expect(textOf(yield* ended(again.id))).toBe("first! Ada last!")
+        expect(acts.splice(0)).toEqual(["last"])
+        expect(keys.size).toBe(4)
+        expect((yield* admin.inspect(again.id))!.log.map(({ kind, seq }) => `${seq} ${kind}`)).toEqual([
+          "1 step",
+          "2 answer",
+          "3 step"
+        ])
+        expect((yield* engine.get(id))?.isError).toBe(true)
+
+        const whole = (yield* admin.rerun(id))!
+        const asked = yield* until(whole.id, ({ questions }) => questions.length === 1)
+        yield* engine.answer(whole.id, asked.questions[0]!.key, { name: "Bob" })
+        expect(textOf(yield* ended(whole.id))).toBe("first! Bob last!")
+        expect(acts).toEqual(["first", "last"])
+
+        expect(yield* admin.rerun(id, { from: "unknown" })).toBeUndefined()
+        expect(yield* admin.rerun("unknown")).toBeUndefined()
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
     it.live("counts tasks and the queue, and names the workers", () =>

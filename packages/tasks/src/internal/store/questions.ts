@@ -34,6 +34,16 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
   const selectClosed = database.prepare(
     "SELECT name, state, answer FROM skein_task_questions WHERE task_id = ? AND state <> 0"
   )
+  const selectForCopy = database.prepare(
+    `SELECT name, place, state, method, params, answer FROM skein_task_questions 
+     WHERE task_id = ? AND state <> 0 AND name IN (${database.textsOfJson})`
+  )
+  // The first run of a task does not read its log.
+  const markAsRun = database.prepare("UPDATE skein_task_queue SET runs = 1 WHERE task_id = ?")
+  const insertClosed = database.prepare(
+    `INSERT INTO skein_task_questions (task_id, name, place, state, method, params, answer)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`
+  )
   const addOpenQuestion = changes.prepare(
     `UPDATE skein_tasks SET status = 'input_required', open_questions = open_questions + 1, version = version + 1,
        updated_at = ${greatest}(updated_at, ?)
@@ -154,5 +164,31 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
         return Effect.map(answerOf(id, name, row), (answer) => ({ key: unescape(name), answer }))
       }))
 
-  return { ask, withdraw, markLost, answer, readAnswers }
+  const copyAnswers: Store["copyAnswers"] = (id, to, keys) => {
+    const moved = (text: unknown, data: (id: string, name: string) => string, name: string) =>
+      text == null
+        ? Effect.succeed(null)
+        : Effect.flatMap(
+          texts.decrypt(text as string, data(id, name)),
+          (plain) => texts.encrypt(plain, data(to, name))
+        )
+    const copy = (row: Row) => {
+      const name = row["name"] as string
+      return Effect.flatMap(
+        Effect.all([
+          moved(row["params"], associatedData.question, name),
+          moved(row["answer"], associatedData.answer, name)
+        ]),
+        ([params, answer]) =>
+          insertClosed(to, name, Number(row["place"]), Number(row["state"]), row["method"] as string, params, answer)
+      )
+    }
+    const copied = Effect.flatMap(
+      selectForCopy(id, JSON.stringify(keys.map(escape))),
+      (rows) => Effect.forEach(rows, copy, { discard: true })
+    )
+    return Effect.andThen(markAsRun(to), copied)
+  }
+
+  return { ask, copyAnswers, withdraw, markLost, answer, readAnswers }
 }

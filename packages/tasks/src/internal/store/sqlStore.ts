@@ -79,6 +79,7 @@ export const make = (
       settle: (ids) => all.settle((typeof ids === "string" ? [ids] : ids).filter(isId)),
       expireWithin: (id, milliseconds) => isId(id) ? all.expireWithin(id, milliseconds) : Effect.succeed(Infinity),
       remove: (ids) => all.remove(ids.filter(isId)),
+      transaction: (effect) => database.transaction(effect),
       listen: (id, listener) => changes.listen(id, listener),
       listenForSignals: (listener) => signals.listen(listener),
       encrypt: (text, name) => texts.encrypt(text, associatedData.other(escape(name))),

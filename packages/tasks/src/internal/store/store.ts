@@ -231,6 +231,12 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly nextExpiry: (after: number) => Effect.Effect<number | undefined, TaskError>
   /** Deletes tasks that are settled, with everything about them. */
   readonly remove: (ids: ReadonlyArray<string>) => Effect.Effect<void, TaskError>
+  /**
+   * Copies some closed questions of a task with their answers to a new one, whose first worker reads them and its log.
+   */
+  readonly copyAnswers: (id: string, to: string, keys: ReadonlyArray<string>) => Effect.Effect<void, TaskError>
+  /** Runs an effect in a transaction. */
+  readonly transaction: <A>(effect: Effect.Effect<A, TaskError>) => Effect.Effect<A, TaskError>
   /** What an operator reads. */
   readonly admin: AdminStore
   /**
