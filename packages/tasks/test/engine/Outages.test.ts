@@ -89,7 +89,7 @@ describe.skipIf(server === undefined)("PostgreSQL · lost connections", () => {
         )
         yield* Effect.promise(() => server!.kill())
         yield* go.open
-        // Longer than the workflow engine itself retries.
+        // Several pauses between two attempts.
         yield* Effect.sleep("2500 millis")
         yield* Effect.promise(() => server!.start())
         expect(yield* Effect.timeout(end, "20 seconds")).toBe("Paid")
