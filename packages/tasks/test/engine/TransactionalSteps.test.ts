@@ -9,7 +9,7 @@ import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Effect from "effect/Effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { expect } from "vitest"
-import { durable, pass, settled, submit, work } from "./kit.ts"
+import { durable, get, pass, settled, submit, work } from "./kit.ts"
 
 type Body = Effect.Effect<unknown, { readonly message: string }, CurrentTask>
 
@@ -58,3 +58,19 @@ for (const [where, body, end] of bodies) {
       expect(yield* sql`SELECT * FROM skein_task_queue`).toEqual([])
     }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))))
 }
+
+it.effect("a step that can never be committed runs ten times, and then its task fails", () =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient
+    yield* sql`CREATE TABLE accounts (id INTEGER PRIMARY KEY)`
+    yield* sql`CREATE TABLE paid (account INTEGER REFERENCES accounts DEFERRABLE INITIALLY DEFERRED)`
+    let begun = 0
+    const pay = Effect.suspend(() => (begun++, Effect.orDie(sql`INSERT INTO paid VALUES (1)`)))
+    yield* work({ pay: durable(() => Effect.as(Step.run("pay", { transactional: true }, () => pay), "")) })
+    const { id } = yield* submit("pay")
+    yield* settled
+    yield* pass(60)
+    expect(yield* get(id)).toMatchObject({ status: "failed" })
+    expect(begun).toBe(10)
+    expect(yield* sql`SELECT * FROM paid`).toEqual([])
+  }).pipe(Effect.provide(MemoryTasks.layer({ pollInterval: "1 minute" }))))

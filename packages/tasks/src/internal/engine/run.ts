@@ -67,6 +67,9 @@ const longLog = 10_000
 const longLogMessage =
   `the log of this task has ${longLog} events, and each run reads all of them: split the task into several`
 
+/** How often the transaction of a step may fail for another reason than a lost connection. Then the handler dies. */
+const maxCommits = 10
+
 /** One run of a task's handler. */
 export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingRun {
   /** The claimed names of steps, sleeps and questions. */
@@ -359,7 +362,8 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /**
    * Executes a step and appends its end in one transaction. A failed step is rolled back before its failure is
    * appended. When the connection is lost, or the database has ended the transaction for the sake of another one, the
-   * step runs again, unless its end is in the log.
+   * step runs again, unless its end is in the log: until the connection is back, and up to `maxCommits` times for any
+   * other reason.
    */
   #transact<E, R>(
     event: EventKey,
@@ -403,6 +407,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
             return Effect.failCause(cause as never)
           }
           const isOutage = error instanceof TaskError || error.reason._tag === "ConnectionError"
+          if (!isOutage && attempt + 1 >= maxCommits) return Effect.die(error)
           const logged = isOutage || attempt > 0
             ? Effect.void
             : Effect.logWarning(`step "${event.name}" was not committed, and runs again`, error)
