@@ -131,7 +131,8 @@ describe("npm start", () => {
 
   it.live("exits with 2 for a wrong command line, and prints the usage", () =>
     Effect.gen(function*() {
-      const usage = "usage: npm start -- [--port <port> [--auth] | --stdio] [--data <file> | --postgres <url>]\n"
+      const usage =
+        "usage: npm start -- [--port <port> [--auth] [--console] | --stdio] [--data <file> | --postgres <url>]\n"
       for (const args of [["--prot", "0"], ["--port", "x"], ["--port", "65536"], ["--port"], ["more"]]) {
         const server = yield* kit.start(kit.program("tour/main.ts", ...args))
         expect(yield* Effect.promise(() => server.ended)).toBe(2)

@@ -142,6 +142,80 @@ describe.skipIf(server === undefined)("PostgreSQL · tasks of a worker that has 
   )
 
   it.live(
+    "a transactional step is rolled back if another worker has stored the same end of it meanwhile",
+    () =>
+      Effect.gen(function*() {
+        const url = yield* Effect.promise(() => server!.createDatabase())
+        const engine = yield* Layer.build(PostgresTasks.layer({ url }))
+        const sql = Context.get(engine, SqlClient)
+        yield* sql`CREATE TABLE paid (worker TEXT)`
+        const other = yield* Effect.acquireRelease(
+          Effect.promise(async () => {
+            const client = new Client({ connectionString: url })
+            await client.connect()
+            return client
+          }),
+          (client) => Effect.promise(() => client.end())
+        )
+        const pay = durable(() =>
+          Effect.flatMap(Task.id, (task) =>
+            Effect.as(
+              Step.run("pay", { transactional: true }, () =>
+                Effect.andThen(
+                  Effect.orDie(sql`INSERT INTO paid VALUES ('this')`),
+                  Effect.promise(async () => {
+                    await other.query("BEGIN")
+                    await other.query("INSERT INTO paid VALUES ('other')")
+                    await other.query(
+                      `INSERT INTO skein_task_log (task_id, seq, kind, name, attempt, value, at)
+                     VALUES ($1, 1, 'step', 'pay', 1, '{"v":null}', 0)`,
+                      [task]
+                    )
+                    await other.query("COMMIT")
+                  })
+                )),
+              "Done"
+            ))
+        )
+        yield* Context.get(engine, TaskEngine).runTasks(handlers({ pay }))
+        const { id } = yield* Effect.provideContext(submit("pay"), engine)
+        expect(textOf(yield* Effect.provideContext(ended(id), engine))).toBe("Done")
+        expect(yield* sql`SELECT worker FROM paid`).toEqual([{ worker: "other" }])
+      }).pipe(Effect.scoped),
+    30_000
+  )
+
+  it.live(
+    "two workers share the tasks that one of them submits",
+    () =>
+      Effect.gen(function*() {
+        const url = yield* Effect.promise(() => server!.createDatabase())
+        const ran = [0, 0]
+        const start = (worker: number) =>
+          Effect.gen(function*() {
+            const engine = yield* Layer.build(PostgresTasks.layer({ url, lockExpiry: "1 second" }))
+            const job = durable(() =>
+              Step.run("work", {}, () => Effect.andThen(Effect.sync(() => ran[worker]!++), Effect.sleep(20))).pipe(
+                Effect.as("Done")
+              )
+            )
+            yield* Context.get(engine, TaskEngine).runTasks(handlers({ job }))
+            return engine
+          })
+        const first = yield* start(0)
+        yield* start(1)
+        // The first worker learns of the second one when it renews its lease.
+        yield* Effect.sleep(600)
+        const submitted = Effect.forEach(Array.from({ length: 60 }), () => submit("job"))
+        const tasks = yield* Effect.provideContext(submitted, first)
+        for (const { id } of tasks) expect(textOf(yield* Effect.provideContext(ended(id), first))).toBe("Done")
+        expect(ran[0]! + ran[1]!).toBe(60)
+        expect(Math.min(...ran)).toBeGreaterThan(5)
+      }).pipe(Effect.scoped),
+    30_000
+  )
+
+  it.live(
     "a transactional step that ends although its worker has cut it off is committed once: here or there",
     () =>
       Effect.gen(function*() {

@@ -58,13 +58,15 @@ each(all, (backend) => {
       const first = event(1, { name: "\0a\ud800", value: `{"v":"x"}` })
       expect(yield* store.append(id, first)).toBe("appended")
       // The response to the statement was lost.
-      expect(yield* store.append(id, first)).toBe("appended")
+      expect(yield* store.append(id, first, true)).toBe("appended")
+      // Another worker may have appended an equal event.
+      expect(yield* store.append(id, first)).toBe("conflict")
       for (
         const other of [{ name: "b" }, { attempt: 2 }, { kind: "once" }, { value: `{"v":"y"}` }, {
           value: null
         }] as const
       ) {
-        expect(yield* store.append(id, { ...first, ...other })).toBe("conflict")
+        expect(yield* store.append(id, { ...first, ...other }, true)).toBe("conflict")
       }
       const timer = event(2, { kind: "timer", startedAt: undefined, value: null, at: 1e300 })
       expect(yield* store.append(id, timer)).toBe("appended")
@@ -277,11 +279,11 @@ each([pg], (backend) => {
         expect(yield* store.claim("long", undefined, 1)).toHaveLength(1)
         yield* store.takeBackLost
         expect(yield* store.claim("next", undefined, 10)).toEqual([])
-        expect(yield* store.renew("short", 300)).toBe(true)
-        expect(yield* store.renew("nobody", 300)).toBe(false)
+        expect(yield* store.renew("short", 300)).toBe(3)
+        expect(yield* store.renew("nobody", 300)).toBe(0)
         yield* Effect.sleep(400)
         expect(yield* store.removeLost).toBe(1)
-        expect(yield* store.renew("short", 300)).toBe(false)
+        expect(yield* store.renew("short", 300)).toBe(0)
         yield* store.takeBackLost
         const taken = idsOf(yield* store.claim("next", undefined, 10))
         expect(taken).toHaveLength(1)

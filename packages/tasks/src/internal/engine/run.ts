@@ -276,7 +276,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       return Effect.andThen(
         warned,
         Effect.flatMap(
-          awaitStore(this.engine.store.append(this.task.id, entry)),
+          awaitStore(this.engine.store.append(this.task.id, entry, true)),
           (result) => result === "appended" ? Effect.sync(() => this.#noteStored(entry)) : this.#lose
         )
       )

@@ -73,6 +73,8 @@ export class Worker {
   #fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void> = Effect.runFork
   #id = globalThis.crypto.randomUUID() as string
   #leaseEnd = Infinity
+  /** Whether other workers were registered at the last renewal. */
+  #hasOthers = false
   /** When the event loop has to renew the lease. */
   #renewalDue = Infinity
   /** The steps that ended since then. */
@@ -102,10 +104,14 @@ export class Worker {
     return performance.now() < this.#leaseEnd
   }
 
-  /** The id of this worker if it can run one more task of a tool and a pool now. */
+  /**
+   * The id of this worker if it is to run a new task of a tool and a pool at once: it can run one more, and there is no
+   * other worker that may have less to do.
+   */
   reserve(tool: string, pool: string): string | undefined {
     const { pools } = this.#options
-    return this.#capacity > 0 && (pools === undefined || pools.includes(pool)) && this.holdsLease() &&
+    return !this.#hasOthers && this.#capacity > 0 && (pools === undefined || pools.includes(pool)) &&
+        this.holdsLease() &&
         this.#engine.handlers.find(tool) !== undefined
       ? this.#id
       : undefined
@@ -181,7 +187,7 @@ export class Worker {
       yield* awaitStore(this.#store.takeBackAll)
       yield* forkLoop(Effect.andThen(Effect.sleep(checkIntervalMs), this.#outage.guard(this.#checkClaims)))
     } else {
-      yield* awaitStore(this.#register)
+      yield* awaitStore(Effect.andThen(this.#register, this.#renewOnce))
       yield* forkLoop(this.#keepLease(leaseMs))
     }
     yield* forkLoop(Effect.andThen(this.#poll, Effect.sleep(pollInterval)))
@@ -228,11 +234,8 @@ export class Worker {
     const { leaseMs } = this.#options
     if (leaseMs === undefined) return Effect.void
     const begin = performance.now()
-    return Effect.flatMap(awaitStore(this.#store.renew(this.#id, leaseMs)), (renewed) => {
-      if (renewed) {
-        this.#leaseEnd = begin + leaseMs
-        return Effect.void
-      }
+    return Effect.flatMap(awaitStore(this.#store.renew(this.#id, leaseMs)), (workers) => {
+      if (workers > 0) return this.#noteRenewed(begin + leaseMs, workers)
       for (const { execution: { run, workerId } } of this.#active.values()) if (workerId === this.#id) run?.end("lost")
       return Effect.andThen(
         Effect.logWarning(`this worker lost its tasks: it did not renew its lease of ${leaseMs} ms in time`),
@@ -265,12 +268,18 @@ export class Worker {
   readonly #renewOnce = Effect.suspend(() => {
     const { leaseMs = 0 } = this.#options
     const begin = performance.now()
-    return Effect.flatMap(this.#store.renew(this.#id, leaseMs), (renewed) => {
-      if (!renewed) return this.renewLease
-      this.#leaseEnd = begin + leaseMs
-      return Effect.void
-    })
+    return Effect.flatMap(
+      this.#store.renew(this.#id, leaseMs),
+      (workers) => workers === 0 ? this.renewLease : this.#noteRenewed(begin + leaseMs, workers)
+    )
   })
+
+  #noteRenewed(leaseEnd: number, workers: number): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.#leaseEnd = leaseEnd
+      this.#hasOthers = workers > 1
+    })
+  }
 
   /** Records a step that has ended. One that has blocked the event loop ends before the event loop renews the lease. */
   noteStepEnd(tool: string, step: string): void {

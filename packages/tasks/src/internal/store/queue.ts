@@ -137,18 +137,17 @@ export const make = ({ database, signals, texts }: StoreContext) => {
 
   const readLog: Store["readLog"] = (id) => Effect.map(selectLog(id), (rows) => rows.map(toEntry))
 
-  const append: Store["append"] = (id, { at, attempt, kind, name, seq, startedAt, value }) =>
+  const append: Store["append"] = (id, { at, attempt, kind, name, seq, startedAt, value }, isRepeated = false) =>
     Effect.flatMap(
       insertEntry(seq, kind, escape(name), attempt, value, startedAt ?? null, toStoredMillis(at), id),
       (rows) => {
         if (rows.length > 0) return appended
-        // The statement may have been executed before, and its response lost.
         return Effect.map(selectEntry(id, seq), ([row]) => {
           if (row === undefined) return "settled"
           const found = toEntry(row)
-          return found.kind === kind && found.name === name && found.attempt === attempt && found.value === value
-            ? "appended"
-            : "conflict"
+          const isEqual = found.kind === kind && found.name === name && found.attempt === attempt &&
+            found.value === value
+          return isRepeated && isEqual ? "appended" : "conflict"
         })
       }
     )
@@ -222,12 +221,12 @@ export const makeWorkers = (database: Database): Pick<Store, "register" | "renew
      VALUES (?, ?, ?, ${databaseNow}, ${databaseNow} + CAST(? AS BIGINT))`
   )
   const update = database.prepare(`UPDATE skein_task_workers SET expires_at = ${databaseNow} + CAST(? AS BIGINT)
-    WHERE id = ? RETURNING id`)
+    WHERE id = ? RETURNING (SELECT COUNT(*) FROM skein_task_workers) AS workers`)
   const remove = database.prepare("DELETE FROM skein_task_workers WHERE id = ?")
   const removeLost = database.prepare(`DELETE FROM skein_task_workers WHERE expires_at < ${databaseNow} RETURNING id`)
   return {
     register: (id, { host, leaseMs, pools }) => Effect.asVoid(insert(id, JSON.stringify(pools), host, leaseMs)),
-    renew: (id, leaseMs) => Effect.map(update(leaseMs, id), (rows) => rows.length > 0),
+    renew: (id, leaseMs) => Effect.map(update(leaseMs, id), ([row]) => Number(row?.["workers"] ?? 0)),
     unregister: (id) => Effect.asVoid(remove(id)),
     removeLost: Effect.map(removeLost(), (rows) => rows.length)
   }

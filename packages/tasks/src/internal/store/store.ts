@@ -177,10 +177,16 @@ export class TaskStore extends Context.Service<TaskStore, {
   /** The log of a task, in its order. */
   readonly readLog: (id: string) => Effect.Effect<ReadonlyArray<LogEntry>, TaskError>
   /**
-   * Appends an event to the log of a task. `conflict`: the log has another event at this position, of another worker.
-   * `settled`: the task has ended and takes no more events, or it is deleted.
+   * Appends an event to the log of a task. `conflict`: the log has an event at this position. `settled`: the task has
+   * ended and takes no more events, or it is deleted. With `isRepeated`, an equal event at this position counts as
+   * appended: the statement may have been executed before, and its response lost. In a transaction with other writes that
+   * would be wrong, since another worker may have appended an equal event.
    */
-  readonly append: (id: string, entry: LogEntry) => Effect.Effect<"appended" | "conflict" | "settled", TaskError>
+  readonly append: (
+    id: string,
+    entry: LogEntry,
+    isRepeated?: boolean
+  ) => Effect.Effect<"appended" | "conflict" | "settled", TaskError>
   /**
    * Suspends the run of a task until it is signalled, at most until a time in milliseconds of Unix time. Returns
    * `false`, without a change, if the task has another number of signals or does not belong to the worker.
@@ -214,8 +220,8 @@ export class TaskStore extends Context.Service<TaskStore, {
     worker: string,
     options: { readonly host: string; readonly leaseMs: number; readonly pools: ReadonlyArray<string> }
   ) => Effect.Effect<void, TaskError>
-  /** Renews a lease. Returns `false` if the worker is not registered any more. */
-  readonly renew: (worker: string, leaseMs: number) => Effect.Effect<boolean, TaskError>
+  /** Renews a lease. Returns the number of all workers, and 0 if this one is not registered any more. */
+  readonly renew: (worker: string, leaseMs: number) => Effect.Effect<number, TaskError>
   /** Removes a worker. */
   readonly unregister: (worker: string) => Effect.Effect<void, TaskError>
   /** Removes the workers whose lease is over. Returns their number. */
