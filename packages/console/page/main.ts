@@ -140,6 +140,19 @@ const report = (text: string): void => {
   reportTimer = setTimeout(() => void (banner.hidden = isConnected), 8_000)
 }
 
+let questions = 0
+
+/** Waits until the dialog is closed. The event of an earlier question may come when the next one is open already. */
+const closed = (): Promise<void> =>
+  new Promise((resolve) => {
+    const onClose = (): void => {
+      if (dialog.open) return
+      dialog.removeEventListener("close", onClose)
+      resolve()
+    }
+    dialog.addEventListener("close", onClose)
+  })
+
 /** Interrupts a row after a confirmation. */
 const ask = async (row: Row | undefined): Promise<void> => {
   if (row?.canInterrupt !== true || hello === undefined || !isConnected || dialog.open) return
@@ -159,9 +172,10 @@ const ask = async (row: Row | undefined): Promise<void> => {
   byId("yes").textContent = isSession ? "Close the session" : "Interrupt"
   dialog.returnValue = ""
   dialog.showModal()
-  await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }))
+  const question = ++questions
+  await closed()
   grid.focus()
-  if (dialog.returnValue !== "interrupt") return
+  if (question !== questions || dialog.returnValue !== "interrupt") return
   try {
     const outcome = await connection.interrupt(instance, row.id)
     const text = outcome === "Interrupted"
