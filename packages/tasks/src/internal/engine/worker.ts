@@ -90,11 +90,6 @@ export class Worker {
     this.#options = options
   }
 
-  /** The number of tasks that run. */
-  get size(): number {
-    return this.#active.size
-  }
-
   get #capacity(): number {
     return this.#isStopping || this.#engine.handlers.isEmpty ? 0 : this.#options.concurrency - this.#active.size
   }
@@ -229,20 +224,10 @@ export class Worker {
     })
   })
 
-  /** Renews the lease. Ends all runs and registers anew if it was lost. */
-  readonly renewLease: Effect.Effect<void> = Effect.suspend(() => {
-    const { leaseMs } = this.#options
-    if (leaseMs === undefined) return Effect.void
-    const begin = performance.now()
-    return Effect.flatMap(awaitStore(this.#store.renew(this.#id, leaseMs)), (workers) => {
-      if (workers > 0) return this.#noteRenewed(begin + leaseMs, workers)
-      for (const { execution: { run, workerId } } of this.#active.values()) if (workerId === this.#id) run?.end("lost")
-      return Effect.andThen(
-        Effect.logWarning(`this worker lost its tasks: it did not renew its lease of ${leaseMs} ms in time`),
-        awaitStore(this.#register)
-      )
-    })
-  })
+  /** Renews the lease, however long the store cannot be reached. A single process has none. */
+  readonly renewLease: Effect.Effect<void> = Effect.suspend(() =>
+    this.#options.leaseMs === undefined ? Effect.void : awaitStore(this.#renewOnce)
+  )
 
   #keepLease(leaseMs: number): Effect.Effect<never> {
     const interval = leaseMs / 3
@@ -265,13 +250,18 @@ export class Worker {
     return Effect.forever(Effect.andThen(Effect.sleep(interval), renew))
   }
 
-  readonly #renewOnce = Effect.suspend(() => {
+  /** Renews the lease. Ends all runs and registers anew if it was lost. */
+  readonly #renewOnce: Effect.Effect<void, TaskError> = Effect.suspend(() => {
     const { leaseMs = 0 } = this.#options
     const begin = performance.now()
-    return Effect.flatMap(
-      this.#store.renew(this.#id, leaseMs),
-      (workers) => workers === 0 ? this.renewLease : this.#noteRenewed(begin + leaseMs, workers)
-    )
+    return Effect.flatMap(this.#store.renew(this.#id, leaseMs), (workers) => {
+      if (workers > 0) return this.#noteRenewed(begin + leaseMs, workers)
+      for (const { execution: { run, workerId } } of this.#active.values()) if (workerId === this.#id) run?.end("lost")
+      return Effect.andThen(
+        Effect.logWarning(`this worker lost its tasks: it did not renew its lease of ${leaseMs} ms in time`),
+        awaitStore(this.#register)
+      )
+    })
   })
 
   #noteRenewed(leaseEnd: number, workers: number): Effect.Effect<void> {
