@@ -3,7 +3,7 @@
  * ends.
  */
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -21,11 +21,6 @@ import type { ActiveRun } from "./handlerRegistry.ts"
 import { Observations, type ObservingRun, type Wait } from "./observations.ts"
 import { ProgressWriter } from "./progressWriter.ts"
 import type { EventKey, TaskLog } from "./taskLog.ts"
-
-/** The name of the step that a fiber runs in; `undefined` between steps. */
-export const CurrentStep = Context.Reference<string | undefined>("@skein/tasks/CurrentStep", {
-  defaultValue: () => undefined
-})
 
 /** The parts of a run. */
 export interface RunOptions {
@@ -479,24 +474,3 @@ export interface RecordOptions<A> {
 
 /** Makes an effect interruptible if its surroundings are. */
 export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-
-/** A defect if the fiber runs in a step; `undefined` elsewhere. `part` names the part of the task that starts. */
-export const misplacedInStep = (
-  fiber: Fiber.Fiber<unknown, unknown>,
-  part: string
-): Effect.Effect<never> | undefined => {
-  const step = fiber.getRef(CurrentStep)
-  return step === undefined
-    ? undefined
-    : Effect.die(new Error(`${part} is not allowed inside step "${step}": move it before or after the step`))
-}
-
-/** Claims a name for the run; a defect if another part of this kind has it. */
-export const claimName = (run: Run, kind: string, name: string): Effect.Effect<never> | undefined => {
-  const key = `${kind}/${name}`
-  if (run.names.has(key)) {
-    return Effect.die(new Error(`duplicate ${kind} name "${name}" in this task: give each ${kind} its own name`))
-  }
-  run.names.add(key)
-  return undefined
-}

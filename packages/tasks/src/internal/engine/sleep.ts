@@ -5,7 +5,8 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { maxMemoryPauseMs } from "./engineContext.ts"
-import { claimName, misplacedInStep, neverEnds, type Run } from "./run.ts"
+import { claimName, misplacedInStep } from "./placement.ts"
+import { neverEnds, type Run } from "./run.ts"
 import type { EventKey } from "./taskLog.ts"
 
 /** The latest end of a timer, in milliseconds of Unix time: it must be a valid date. */

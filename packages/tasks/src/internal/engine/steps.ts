@@ -13,7 +13,8 @@ import * as Schema from "effect/Schema"
 import { isSqlError } from "effect/sql/SqlError"
 import type { StepOptions } from "../../CurrentTask.ts"
 import { awaitStore, fingerprint, maxMemoryPauseMs } from "./engineContext.ts"
-import { claimName, CurrentStep, type Executed, misplacedInStep, type Restore, type Run } from "./run.ts"
+import { claimName, CurrentStep, misplacedInStep } from "./placement.ts"
+import { type Executed, type Restore, type Run } from "./run.ts"
 import { hasFired, sleepUntil } from "./sleep.ts"
 
 /** The end of an attempt, as it is recorded. */
