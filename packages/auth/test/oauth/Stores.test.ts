@@ -48,6 +48,13 @@ const makeStore = Effect.gen(function*() {
   return Object.assign(state, store)
 }).pipe(Effect.provide(TokenStore.layerMemory))
 
+/** Another process has taken the lock over, and has stored newer tokens. */
+const tookOver = (inner: TokenStore.TokenStore["Service"]) => (key: string, value: string) =>
+  Effect.andThen(
+    inner.set(key, Redacted.make(JSON.stringify({ ...JSON.parse(value), accessToken: "newer" }))),
+    Effect.fail(lockLost)
+  )
+
 describe("stores", () => {
   it.effect("keeps rotated tokens that the store did not take, and stores them later", () =>
     Effect.gen(function*() {
@@ -147,11 +154,7 @@ describe("stores", () => {
       servers.accepted.clear()
       servers.accepted.add("newer")
       // Another process took the lock over, and has stored tokens before this one wants to.
-      store.refusal = (key, value) =>
-        Effect.andThen(
-          store.inner.set(key, Redacted.make(JSON.stringify({ ...JSON.parse(value), accessToken: "newer" }))),
-          Effect.fail(lockLost)
-        )
+      store.refusal = tookOver(store.inner)
       assert.strictEqual(yield* request(oauth, servers.url), 200)
       store.refusal = undefined
       // Neither this request nor the next writes the lost tokens.
@@ -172,11 +175,7 @@ describe("stores", () => {
       yield* TestClock.adjust("2 minutes")
       servers.accepted.clear()
       servers.accepted.add("newer")
-      store.refusal = (key, value) =>
-        Effect.andThen(
-          store.inner.set(key, Redacted.make(JSON.stringify({ ...JSON.parse(value), accessToken: "newer" }))),
-          Effect.fail(lockLost)
-        )
+      store.refusal = tookOver(store.inner)
       assert.strictEqual(yield* request(oauth, servers.url), 200)
       assert.strictEqual(bearer(servers), "Bearer newer")
       assert.deepEqual([servers.reused, asked.length, servers.count("/as/token")], [0, 1, 2])
