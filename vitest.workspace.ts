@@ -23,7 +23,7 @@ const long = [
   "packages/tasks/test/crash/**/*.test.ts",
   "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Replays,Takeover}.test.ts",
   "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},hostile/Names}.test.ts",
-  "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Stalls,Replays,Takeover}.test.ts",
+  "packages/tasks/test/engine/{CutOffSteps,Outages,PacesPostgres,Postgres,Stalls,Replays,Takeover}.test.ts",
   "packages/tasks/test/{protocol/Shutdown,hostile/Names}.test.ts",
   "packages/tasks/test/{PgBouncer,protocol/Shutdown,hostile/Names}.test.ts",
   "docs/test/tasksMachines.test.ts",

@@ -70,12 +70,14 @@ export interface Options<Input extends Tool.AnySchema, Output extends Tool.AnySc
 const policyKeys = [
   "inputFrom",
   "asTask",
+  "concurrency",
   "limits",
   "maxTtl",
   "owner",
   "pollInterval",
   "pool",
   "priority",
+  "rate",
   "ttl"
 ] as const
 

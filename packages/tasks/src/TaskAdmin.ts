@@ -32,8 +32,17 @@ export interface TaskFilter {
  * since its log has grown (`TaskEngine.Options.maxAttempts`).
  */
 export type TaskPlace =
-  /** It waits for a worker, since a time in milliseconds of Unix time. */
-  | { readonly _tag: "Ready"; readonly since: number; readonly runs: number; readonly attempts: number }
+  /**
+   * It waits for a worker, since a time in milliseconds of Unix time. `heldBy`: until its tool is resumed (`pause`), or
+   * until the concurrency and the rate of its tool allow it to continue (`limit`).
+   */
+  | {
+    readonly _tag: "Ready"
+    readonly since: number
+    readonly runs: number
+    readonly attempts: number
+    readonly heldBy: "pause" | "limit" | undefined
+  }
   /** It waits for an event, at most until a time in milliseconds of Unix time; `undefined`: for an answer. */
   | {
     readonly _tag: "Waiting"
@@ -96,6 +105,17 @@ export interface WorkerState {
   readonly running: number
 }
 
+/** A tool that is paused, or whose tasks have a limit of concurrency or a rate. */
+export interface ToolState {
+  readonly tool: string
+  readonly concurrency: number | undefined
+  readonly rate: { readonly limit: number; readonly periodMs: number } | undefined
+  /** Since when it is paused, in milliseconds of Unix time. */
+  readonly pausedAt: number | undefined
+  /** The number of its tasks that run. */
+  readonly running: number
+}
+
 /** The numbers of tasks. */
 export interface Statistics {
   readonly tasks: ReadonlyArray<{ readonly tool: string; readonly status: TaskStatus; readonly count: number }>
@@ -155,6 +175,19 @@ export class TaskAdmin extends Context.Service<TaskAdmin, {
     id: string,
     options?: { readonly from?: string | undefined }
   ) => Effect.Effect<State | undefined, TaskError>
+  /**
+   * Pauses a tool for all processes of the store, until it is resumed. Calls are accepted, and their tasks wait. A task
+   * that runs goes on until it waits for an answer or a long sleep, and does not continue after that. A task that is
+   * cancelled compensates at once. Returns `false` if the tool was paused already.
+   *
+   * @example
+   * const stop = admin.pause("charge")
+   */
+  readonly pause: (tool: string) => Effect.Effect<boolean, TaskError>
+  /** Resumes a tool: see `pause`. Returns `false` if it was not paused. */
+  readonly resume: (tool: string) => Effect.Effect<boolean, TaskError>
+  /** The tools that are paused, or have a limit of concurrency or a rate. */
+  readonly tools: Effect.Effect<ReadonlyArray<ToolState>, TaskError>
   /** The numbers of tasks by tool and status, and the queue. It reads all tasks: call it every few seconds at most. */
   readonly statistics: Effect.Effect<Statistics, TaskError>
   /** The workers of a PostgreSQL database; none with another store, whose one process runs all tasks. */

@@ -18,7 +18,7 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { CurrentTask } from "./CurrentTask.ts"
 import type { TaskError } from "./TaskError.ts"
-import type { ListPosition, NewTask, Outcome, Owner, State } from "./TaskState.ts"
+import type { ListPosition, NewTask, Outcome, Owner, Pace, State } from "./TaskState.ts"
 
 /** Options of every engine, for each of the stores. A layer fails with `InvalidOption` for a value out of bounds. */
 export interface Options {
@@ -107,6 +107,12 @@ export class TaskEngine extends Context.Service<TaskEngine, {
    * final state, or when the task is deleted.
    */
   readonly watch: (id: string) => Stream.Stream<State, TaskError>
+  /**
+   * Sets how fast tasks of tools may run, by the name of the tool, in all processes of the store and until the next call;
+   * `undefined`: without a limit. Fails with `InvalidOption` for a number out of bounds. `Tasks.layer` calls it with the
+   * options of its tools.
+   */
+  readonly pace: (paces: ReadonlyMap<string, Pace | undefined>) => Effect.Effect<void, TaskError>
   /**
    * Runs tasks with these handlers until the scope closes. Then the runs are interrupted without compensations, and
    * continue elsewhere or later. Does nothing on an engine that runs no tasks (`PostgresTasks.Options.runTasks`).

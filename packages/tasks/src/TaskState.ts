@@ -37,6 +37,14 @@ export interface StoredCaller {
   readonly principal: Pick<Principal, "id"> | undefined
 }
 
+/** How fast tasks of a tool may run, in all processes of the store together. */
+export interface Pace {
+  /** How many of them run at the same time, at most: a whole number from 1. */
+  readonly concurrency?: number | undefined
+  /** How many of them with the same `NewTask.rateKey` start within any period of so many milliseconds, at most. */
+  readonly rate?: { readonly limit: number; readonly periodMs: number } | undefined
+}
+
 /** A task to create. */
 export interface NewTask {
   readonly tool: string
@@ -51,6 +59,8 @@ export interface NewTask {
    * response.
    */
   readonly key?: string | undefined
+  /** The tasks of its tool that count for the same rate (`Pace.rate`), up to 512 characters. Default: those with "". */
+  readonly rateKey?: string | undefined
   readonly owner: Owner
   readonly caller: StoredCaller
   /** Milliseconds from its creation until it is cancelled and deleted; `null`: never. */

@@ -16,6 +16,7 @@ import * as Extension from "@skein/server/Extension"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import { awaitStore } from "./internal/engine/engineContext.ts"
 import * as extension from "./internal/protocol/extension.ts"
 import { runTasks } from "./internal/protocol/handlers.ts"
 import { LegacyTasks } from "./internal/protocol/legacy/legacyTasks.ts"
@@ -56,6 +57,6 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
       call: handleCall(tasks, (call) => legacy.call(call)),
       listen: extension.subscribe(tasks),
       running: tasks.running,
-      ready: runTasks(tasks)
+      ready: Effect.andThen(awaitStore(tasks.paceAll), runTasks(tasks))
     }
   }))

@@ -274,6 +274,7 @@ export class Fake {
         row.state = { ...row.state, ttlMs: this.#now + 10_000 - row.state.createdAt }
       }),
     watch: (id) => this.#watch(id),
+    pace: () => Effect.void,
     runTasks: (handlers) =>
       Effect.acquireRelease(
         Effect.sync(() => {

@@ -59,7 +59,15 @@ each(all, (backend) => {
         ],
         [
           "skein_task_queue_ready",
-          `SELECT task_id FROM skein_task_queue WHERE state = 0 ${inPool} ORDER BY priority, wake_at LIMIT 5`
+          `SELECT task_id FROM skein_task_queue WHERE state = 0 AND gate <> 1 ${inPool} ORDER BY priority, wake_at LIMIT 5`
+        ],
+        [
+          "skein_task_queue_gated",
+          "SELECT task_id FROM skein_task_queue WHERE state = 0 AND gate = 1 AND tool = 'x' ORDER BY priority, wake_at LIMIT 5"
+        ],
+        [
+          "skein_task_queue_gated_running",
+          "SELECT COUNT(*) FROM skein_task_queue WHERE state = 2 AND gate <> 0 AND tool = 'x'"
         ],
         [
           "skein_task_queue_waiting",

@@ -79,7 +79,9 @@ export const tables = [
   "skein_task_counts",
   "skein_task_queue",
   "skein_task_log",
-  "skein_task_workers"
+  "skein_task_workers",
+  "skein_task_tools",
+  "skein_task_starts"
 ] as const
 
 let used: Promise<string> | undefined

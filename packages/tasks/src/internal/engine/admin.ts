@@ -75,6 +75,9 @@ export const makeAdmin = (store: TaskStore["Service"]): TaskAdmin["Service"] => 
         return yield* store.transaction(copied)
       }),
     wake: (id) => Effect.map(store.wakeTasks([id]), (count) => count > 0),
+    pause: store.tools.pause,
+    resume: store.tools.resume,
+    tools: store.tools.list,
     statistics: store.admin.statistics,
     workers: store.admin.workers
   }

@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 import { TaskAdmin } from "../../TaskAdmin.ts"
 import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
 import { InvalidOption, TaskError } from "../../TaskError.ts"
-import { isFinal, type State } from "../../TaskState.ts"
+import { isFinal, type Pace, type State } from "../../TaskState.ts"
 import * as sqlStore from "../store/sqlStore.ts"
 import { TaskStore } from "../store/store.ts"
 import { makeAdmin } from "./admin.ts"
@@ -69,6 +69,36 @@ const checkOptions = (options: Options): Effect.Effect<void, TaskError> =>
     return Effect.fail(new TaskError({ reason: new InvalidOption({ message }) }))
   }, { discard: true })
 
+/** Fails for limits of a tool out of bounds. */
+const checkPace = (tool: string, { concurrency = 1, rate }: Pace = {}): Effect.Effect<void, TaskError> => {
+  const numbers = [
+    ["concurrency", concurrency],
+    ["rate.limit", rate?.limit ?? 1],
+    ["rate.period", Math.ceil(rate?.periodMs ?? 1)]
+  ] as const
+  const wrong = numbers.find(([, value]) => !Number.isSafeInteger(value) || value < 1 || value > maxTimerMs)
+  if (wrong === undefined) return Effect.void
+  const [name, value] = wrong
+  const message = `${name} of ${tool} is ${value}: it must be a whole number from 1 to ${maxTimerMs}`
+  return Effect.fail(new TaskError({ reason: new InvalidOption({ message }) }))
+}
+
+/** Sets limits of tools, except those that are set already. */
+const setPaces = (
+  { tools }: TaskStore["Service"],
+  paces: ReadonlyMap<string, Pace | undefined>
+): Effect.Effect<void, TaskError> =>
+  Effect.gen(function*() {
+    for (const [tool, pace] of paces) yield* checkPace(tool, pace)
+    const known = new Map((yield* tools.list).map((state) => [state.tool, state]))
+    for (const [tool, pace] of paces) {
+      const { concurrency, rate } = known.get(tool) ?? {}
+      const isEqual = concurrency === pace?.concurrency && rate?.limit === pace?.rate?.limit &&
+        rate?.periodMs === pace?.rate?.periodMs
+      if (!isEqual) yield* tools.pace(tool, pace)
+    }
+  })
+
 /** Milliseconds until a task expires after `expireSoon`. */
 const expireSoonMs = 10_000
 
@@ -88,7 +118,7 @@ const make = (options: Options) =>
       handlers: new HandlerRegistry(
         (waiting) =>
           Effect.andThen(
-            Effect.sync(() => worker.lookForTasks()),
+            Effect.sync(() => worker.lookForTasks(true)),
             waiting.length === 0
               ? Effect.void
               : Effect.andThen(
@@ -117,8 +147,8 @@ const make = (options: Options) =>
       submit: (task) =>
         Effect.suspend(() => {
           const workerId = options.runsTasks ? worker.reserve(task.tool, task.pool) : undefined
-          const started = (state: State) =>
-            workerId === undefined
+          const started = (state: State, isClaimed: boolean) =>
+            workerId === undefined || !isClaimed
               ? Effect.void
               : sql.afterCommit(Effect.sync(() => worker.runNew(state, task.args, workerId)))
           return Effect.tap(
@@ -134,6 +164,7 @@ const make = (options: Options) =>
       expireSoon: (id) =>
         Effect.map(store.expireWithin(id, expireSoonMs), (expiresAt) => expiryAlarm.wakeBefore(expiresAt)),
       watch: (id) => watch(store, id),
+      pace: (paces) => setPaces(store, paces),
       runTasks: (handlers) => options.runsTasks ? engine.handlers.add(handlers) : Effect.void
     })
   })

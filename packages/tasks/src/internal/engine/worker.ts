@@ -68,6 +68,7 @@ export class Worker {
   readonly #engine: EngineContext
   readonly #active = new Map<string, { readonly execution: Execution; fiber: Fiber.Fiber<void> | undefined }>()
   readonly #hasWork = Latch.makeUnsafe(true)
+  #looksForGated = true
   readonly #stopped = Latch.makeUnsafe()
   readonly #outage: StoreOutage
   #fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void> = Effect.runFork
@@ -126,7 +127,7 @@ export class Worker {
       statusMessageCount: 0,
       waitsForWorker: false
     }
-    this.#run({ id, task: Effect.succeed(task), signals: 0, isFirst: true, attempts: 0 }, workerId)
+    this.#run({ id, task: Effect.succeed(task), signals: 0, isFirst: true, attempts: 0, isGated: false }, workerId)
   }
 
   #run(claim: Claim, workerId: string): void {
@@ -145,12 +146,14 @@ export class Worker {
     entry.fiber = fiber
     fiber.addObserver(() => {
       if (this.#active.get(claim.id) === entry) this.#active.delete(claim.id)
-      if (this.#capacity === 1) this.#hasWork.openUnsafe()
+      if (claim.isGated) this.lookForTasks(true)
+      else if (this.#capacity === 1) this.#hasWork.openUnsafe()
     })
   }
 
-  /** Looks for tasks now. */
-  lookForTasks(): void {
+  /** Looks for tasks now, also for those that wait for the limits of their tools. */
+  lookForTasks(alsoGated = false): void {
+    if (alsoGated) this.#looksForGated = true
     this.#hasWork.openUnsafe()
   }
 
@@ -170,11 +173,11 @@ export class Worker {
     yield* Effect.addFinalizer(() => this.#stop)
     yield* this.#store.listenForSignals({
       onSignal: this.#onSignal,
-      onReady: (pool) => {
-        if (pools === undefined || pools.includes(pool)) this.lookForTasks()
+      onReady: (pool, isGated) => {
+        if (pools === undefined || pools.includes(pool)) this.lookForTasks(isGated)
       },
       onGap: () => {
-        this.lookForTasks()
+        this.lookForTasks(true)
         for (const id of this.#active.keys()) this.#onSignal(id)
       }
     })
@@ -194,8 +197,8 @@ export class Worker {
 
   /** Lets tasks whose time has come be claimed, and looks for tasks. */
   readonly #poll = Effect.suspend(() =>
-    Effect.map(this.#outage.guard(this.#store.wake), () => {
-      if (this.#capacity > 0) this.lookForTasks()
+    Effect.map(this.#outage.guard(this.#store.wake), (found) => {
+      if (this.#capacity > 0) this.lookForTasks(found?.hasGated)
     })
   )
 
@@ -204,13 +207,18 @@ export class Worker {
     const limit = Math.min(this.#capacity, maxBatch)
     if (limit <= 0 || !this.holdsLease()) return Effect.void
     const workerId = this.#id
-    const claimed = Effect.map(this.#store.claim(workerId, this.#options.pools, limit), (claims) => {
+    const isGated = this.#looksForGated
+    this.#looksForGated = false
+    const claims = isGated ? this.#store.claimGated : this.#store.claim
+    const claimed = Effect.map(claims(workerId, this.#options.pools, limit), (claims) => {
       for (const claim of claims) this.#run(claim, workerId)
+      // A rate may leave out tasks that are found first: the next claim finds those behind them.
+      if (isGated && claims.length > 0) this.#looksForGated = true
       return claims.length
     })
     return Effect.flatMap(
       this.#outage.guard(claimed),
-      (count) => count === limit ? Effect.andThen(Effect.yieldNow, this.#claimAll) : Effect.void
+      (count) => isGated || count === limit ? Effect.andThen(Effect.yieldNow, this.#claimAll) : Effect.void
     )
   })
 

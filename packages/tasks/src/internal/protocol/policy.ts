@@ -6,7 +6,7 @@ import type { Caller } from "@skein/runtime/RequestContext"
 import type { ToolEntry } from "@skein/server/Catalog"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
-import type { CountLimits, Owner, State } from "../../TaskState.ts"
+import type { CountLimits, Owner, Pace, State } from "../../TaskState.ts"
 
 /**
  * Returns the owner of a caller's tasks, as a text. All callers with the same owner see the task, cancel it and answer
@@ -37,6 +37,15 @@ export interface TaskPolicyOptions {
   readonly owner?: OwnerPolicy | undefined
 }
 
+/** A rate of tasks. */
+export interface RateOptions {
+  /** The number of tasks that start within a period, at most: a whole number from 1. */
+  readonly limit: number
+  readonly period: Duration.Input
+  /** The tasks that are counted together. Default: all tasks of the tool. */
+  readonly key?: ((call: { readonly args: JsonObject; readonly caller: Caller }) => string) | undefined
+}
+
 /** The options for the tasks of a tool. */
 export interface ToolPolicyOptions extends TaskPolicyOptions {
   /**
@@ -50,6 +59,21 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
    * sleeps continues in the same order. Tasks that run are not interrupted.
    */
   readonly priority?: number | undefined
+  /**
+   * How many tasks of this tool run at the same time, in all processes of the store together: a whole number from 1.
+   * Others wait in the queue. A task that waits for an answer or a sleep of more than 5 seconds does not count. Default:
+   * no limit other than those of the workers. When programs with different numbers run, that of the one which has
+   * started last holds.
+   */
+  readonly concurrency?: number | undefined
+  /**
+   * How many tasks of this tool start within any period, in all processes of the store together: for instance
+   * `{ limit: 10, period: "1 minute" }` for a service that allows no more. Others wait in the queue. `key` counts them
+   * separately, for instance by caller: it returns up to 512 characters, is readable in the store also if tasks are
+   * encrypted, and must be fast. Only the start of a task counts: not what it does after a sleep, an answer, or the end
+   * of its worker. Default: no limit.
+   */
+  readonly rate?: RateOptions | undefined
   /**
    * The limits on tasks of this tool, in place of `Tasks.Options.limits.perTool`. At a limit a call is rejected with
    * `-32603`, and no task is created.
@@ -170,6 +194,13 @@ export const capTtl = (ttl: number | null, maxTtl: number | null): number | null
 const annotationOf = <I, S>({ metadata }: ToolEntry, key: Context.Key<I, S>): S | undefined =>
   metadata === undefined ? undefined : Context.getOrUndefined(metadata as Context.Context<I>, key)
 
+/** The limits of a tool for all workers; `undefined` if it has none. */
+const paceOf = ({ concurrency, rate }: ToolPolicyOptions): Pace | undefined =>
+  concurrency === undefined && rate === undefined ? undefined : {
+    concurrency,
+    rate: rate === undefined ? undefined : { limit: rate.limit, periodMs: Math.ceil(Duration.toMillis(rate.period)) }
+  }
+
 /** The policy for the tasks of a tool; `undefined` for a tool whose calls do not become tasks. */
 export const policyOf = (tool: ToolEntry, settings: TaskSettings) => {
   const durable = annotationOf(tool, Durable) === true
@@ -185,6 +216,8 @@ export const policyOf = (tool: ToolEntry, settings: TaskSettings) => {
     prepares: annotationOf(tool, Prepares) === true,
     pool: options.pool ?? "default",
     priority: options.priority,
+    pace: paceOf(options),
+    rateKey: options.rate?.key,
     ttlMs: capTtl(options.ttl === undefined ? settings.ttlMs : toMillis(options.ttl), maxTtl),
     maxTtlMs: maxTtl,
     pollIntervalMs: options.pollInterval === undefined

@@ -49,6 +49,8 @@ export class TaskService extends Context.Service<TaskService, {
    * store, so that a caller cannot find out about tasks of others.
    */
   readonly find: (id: string, caller: Caller) => Effect.Effect<State, McpError.McpError>
+  /** Tells the engine the limits of all tools. */
+  readonly paceAll: Effect.Effect<void, TaskError>
   /** The arguments that the task of a call starts with, or the result of a call that ends before its task starts. */
   readonly prepare: (call: ToolCall) => Handled<JsonObject | NotStarted>
   /**
@@ -136,6 +138,25 @@ export const makeTaskService = (
     return known.policy
   }
 
+  /** The tools whose limits are known to the engine. */
+  const paced = new WeakSet<ToolEntry>()
+
+  const pace = (tools: ReadonlyArray<ToolEntry>): Effect.Effect<void, TaskError> => {
+    const paces = new Map(tools.flatMap((tool) => {
+      const policy = policyFor(tool)
+      return policy === undefined ? [] : [[tool.definition.name, policy.pace] as const]
+    }))
+    if (paces.size === 0) return Effect.void
+    return Effect.andThen(
+      engine.pace(paces),
+      Effect.sync(() => {
+        for (const tool of tools) paced.add(tool)
+      })
+    )
+  }
+
+  const paceAll = Effect.suspend(() => pace(catalog.tools.sorted.map(([, tool]) => tool)))
+
   const ownerOf = (tool: string, caller: Caller): Owner => {
     const entry = catalog.tools.get(tool)
     const policy = (entry === undefined ? undefined : policyFor(entry)?.owner) ?? ownerPolicies.get(tool)
@@ -172,11 +193,12 @@ export const makeTaskService = (
       const policy = policyFor(tool)
       if (policy === undefined) return Effect.die(new Error(`calls of ${params.name} cannot become tasks`))
       const owner = policy.owner(caller)
-      return withMcpErrors(engine.submit({
+      const submitted = withMcpErrors(engine.submit({
         tool: params.name,
         args,
         pool: policy.pool,
         priority: policy.priority,
+        rateKey: policy.rateKey?.({ args: params.arguments ?? noArguments, caller }),
         owner,
         caller: storedCaller(inputCaller),
         ttlMs: ttlMs === undefined ? policy.ttlMs : capTtl(Math.max(0, Math.floor(ttlMs)), policy.maxTtlMs),
@@ -184,6 +206,7 @@ export const makeTaskService = (
         // Tasks without an owner have no limit per owner.
         limits: owner === null ? { ...policy.limits, owner: {} } : policy.limits
       }))
+      return paced.has(tool) ? submitted : Effect.andThen(withMcpErrors(pace([tool])), submitted)
     })
 
   const start: TaskService["Service"]["start"] = (call, ttlMs) => {
@@ -214,6 +237,7 @@ export const makeTaskService = (
     canSee,
     find,
     prepare: prepareCall,
+    paceAll,
     submit,
     start
   }

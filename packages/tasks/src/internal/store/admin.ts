@@ -5,21 +5,24 @@ import type { TaskStatus } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
 import type { ListedTask, Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
 import { currentMillis, maxTime, type Parameter, type Row } from "./database.ts"
-import { queued } from "./queue.ts"
-import { listColumns, ownerToRow, type StoreContext, toListed } from "./rows.ts"
+import { listColumns, ownerToRow, queued, type StoreContext, toListed } from "./rows.ts"
 import type { AdminStore } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
 
 const number = (row: Row, column: string): number => Number(row[column])
 
 const placeColumns = `queue.task_id AS queued, queue.state AS place, queue.wake_at, queue.worker, queue.runs,
-  queue.attempts, (SELECT MAX(seq) FROM skein_task_log WHERE task_id = skein_tasks.id) AS events`
+  queue.attempts, queue.gate, (SELECT paused_at FROM skein_task_tools WHERE tool = queue.tool) AS paused_at,
+  (SELECT MAX(seq) FROM skein_task_log WHERE task_id = skein_tasks.id) AS events`
 
 const toPlace = (row: Row): TaskPlace => {
   if (row["queued"] == null) return { _tag: "Settled" }
   const runs = number(row, "runs")
   const attempts = number(row, "attempts")
-  if (number(row, "place") === queued.ready) return { _tag: "Ready", since: number(row, "wake_at"), runs, attempts }
+  if (number(row, "place") === queued.ready) {
+    const heldBy = number(row, "gate") !== 1 ? undefined : row["paused_at"] == null ? "limit" : "pause"
+    return { _tag: "Ready", since: number(row, "wake_at"), runs, attempts, heldBy }
+  }
   if (number(row, "place") === queued.running) {
     return { _tag: "Running", worker: row["worker"] as string, runs, attempts }
   }

@@ -3,7 +3,7 @@
  */
 import { isObject } from "@skein/protocol/JsonRpc"
 import { maxTime, toStoredMillis } from "./database.ts"
-import { queued } from "./queue.ts"
+import { queued } from "./rows.ts"
 import type { LogEntry } from "./store.ts"
 import { unescape } from "./storedText.ts"
 

@@ -9,9 +9,8 @@ import { failureMessage, isErrorResult } from "../text.ts"
 import type { Store } from "./store.ts"
 import * as quotas from "./quotas.ts"
 import { currentMillis, isDivisionByZero, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
-import { queued } from "./queue.ts"
-import { associatedData, isLive, live, ownerToRow, type StoreContext } from "./rows.ts"
-import { recordSignal } from "./runSignals.ts"
+import { associatedData, isLive, live, ownerToRow, queued, type StoreContext } from "./rows.ts"
+import { recordCancellation } from "./runSignals.ts"
 import { escape, permanentError, toJson } from "./storedText.ts"
 
 /** A task id: 190 random bits, as 32 letters and digits. */
@@ -47,14 +46,22 @@ const maxPriority = 1_000_000
 const rankOf = (priority = 0): number =>
   Number.isNaN(priority) ? 0 : -Math.round(Math.min(Math.max(priority, -maxPriority), maxPriority))
 
+/** Whether a row of the queue is claimed. */
+const isClaimed = (row: Row): boolean => Number(row["state"]) === queued.running
+
 const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string, owner: row["owner"] as string })
 
 /** The lifecycle operations of `TaskStore`. `get` reads a state. */
 export const make = ({ changes, database, signals, texts }: StoreContext, get: Store["get"]) => {
   const { isPostgres } = database
   const counted = quotas.make(database)
-  const queueColumns = "task_id, pool, tool, priority, state, wake_at, worker, runs"
-  const queuedValues = "CAST(? AS INTEGER), CAST(? AS SMALLINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS INTEGER)"
+  const queueColumns = "task_id, pool, tool, priority, wake_at, rate_key, state, worker, runs, gate"
+  // A worker has to claim a task whose tool has a gate.
+  const queuedValues = `CAST(? AS INTEGER), CAST(? AS BIGINT), CAST(? AS TEXT),
+    CASE WHEN gates.tool IS NULL THEN CAST(? AS INTEGER) ELSE ${queued.ready} END,
+    CASE WHEN gates.tool IS NULL THEN CAST(? AS TEXT) END,
+    CASE WHEN gates.tool IS NULL THEN CAST(? AS INTEGER) ELSE 0 END,
+    CASE WHEN gates.tool IS NULL THEN 0 ELSE 1 END`
   const taskColumns =
     "id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args, submission_key"
   const taskValues = `CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), 'working', CAST(? AS BIGINT),
@@ -69,12 +76,14 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
        ${ignoreTaken} RETURNING id, pool, tool
      ),
      queued AS (
-       INSERT INTO skein_task_queue (${queueColumns}) SELECT id, pool, tool, ${queuedValues} FROM created
-       RETURNING pool, state
+       INSERT INTO skein_task_queue (${queueColumns}) 
+       SELECT id, pool, created.tool, ${queuedValues}
+       FROM created LEFT JOIN skein_task_tools AS gates ON gates.tool = created.tool
+       RETURNING pool, state, gate
      ),
      counted AS (${quotas.countNew})
      SELECT 1 / (CASE WHEN counted.live > bound.live OR counted.retained > bound.retained THEN 0 ELSE 1 END) AS fits,
-       (${signals.announceQueued}) AS announced
+       (${signals.announceQueued}) AS announced, (SELECT state FROM queued) AS state
      FROM counted JOIN bound ON bound.kind = counted.kind`
   )
   const insertTask = database.prepare(
@@ -84,7 +93,9 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
     } ${ignoreTaken} RETURNING id`
   )
   const queueTask = database.prepare(
-    `INSERT INTO skein_task_queue (${queueColumns}) VALUES (?, ?, ?, ${queuedValues})`
+    `INSERT INTO skein_task_queue (${queueColumns}) SELECT ?, ?, new.tool, ${queuedValues}
+     FROM (SELECT CAST(? AS TEXT) AS tool) AS new LEFT JOIN skein_task_tools AS gates ON gates.tool = new.tool
+     RETURNING pool, state, gate`
   )
   const endTask = (condition: string) =>
     `UPDATE skein_tasks SET status = ?, outcome = ?, is_error = ?, message = COALESCE(?, message),
@@ -100,8 +111,8 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
     endTask(""),
     `, counted AS (${quotas.countEnd}),
      signalled AS (
-       UPDATE skein_task_queue SET ${recordSignal("?")} FROM changed WHERE task_id = changed.id
-       RETURNING task_id, state, skein_task_queue.pool
+       UPDATE skein_task_queue SET ${recordCancellation("?")} FROM changed WHERE task_id = changed.id
+       RETURNING task_id, state, skein_task_queue.pool, gate
      )`,
     `, (${signals.sendSignalled})`
   )
@@ -122,6 +133,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
     if (counts.tool.length > maxNameChars) return Effect.fail(tooLong("tool"))
     if (counts.owner.length > maxNameChars) return Effect.fail(tooLong("owner"))
     if (pool.length > maxNameChars) return Effect.fail(tooLong("pool"))
+    if (escape(task.rateKey ?? "").length > maxNameChars) return Effect.fail(tooLong("rate key"))
     return Effect.suspend(() => {
       const id = newId()
       const args = Effect.flatMap(toJson(task.args), (text) => texts.encrypt(text, associatedData.args(id)))
@@ -147,15 +159,16 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
         const isRunning = worker !== undefined
         const queue = [
           rankOf(task.priority),
-          isRunning ? queued.running : queued.ready,
           createdAt,
+          escape(task.rateKey ?? ""),
+          isRunning ? queued.running : queued.ready,
           worker ?? null,
           Number(isRunning)
         ]
         const exceeded = Effect.flatMap(counted.limitError(counts, task.limits), Effect.fail)
         if (isPostgres) {
           const created = Effect.catchIf(createTask(...limits, ...row, ...queue), isDivisionByZero, () => exceeded)
-          const checked = Effect.flatMap(created, (rows) => rows.length === 0 ? exceeded : then(state))
+          const checked = Effect.flatMap(created, ([row]) => row === undefined ? exceeded : then(state, isClaimed(row)))
           // A failed statement must not end the transaction of the caller.
           return Effect.as(Effect.uninterruptible(database.inSavepoint(checked)), state)
         }
@@ -163,9 +176,13 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
           insertTask(...limits, ...row),
           (rows) =>
             rows.length === 0 ? exceeded : Effect.andThen(
-              Effect.andThen(
-                queueTask(id, pool, counts.tool, ...queue),
-                Effect.andThen(isRunning ? Effect.void : signals.announce([pool]), then(state))
+              Effect.flatMap(
+                queueTask(id, pool, ...queue, counts.tool),
+                (rows) =>
+                  Effect.andThen(
+                    isClaimed(rows[0]!) ? Effect.void : signals.announce(rows),
+                    then(state, isClaimed(rows[0]!))
+                  )
               ),
               counted.increment(counts, task.limits)
             )
@@ -222,7 +239,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
       return database.transaction(
         Effect.flatMap(
           cancelTask(...ended),
-          (row) => row === undefined ? Effect.succeed(false) : Effect.as(signals.signal(id, time), true)
+          (row) => row === undefined ? Effect.succeed(false) : Effect.as(signals.signal(id, time, "cancellation"), true)
         )
       )
     })

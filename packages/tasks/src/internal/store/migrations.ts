@@ -99,11 +99,15 @@ const createQueue: Migration = (database) =>
         signals INTEGER NOT NULL DEFAULT 0,
         runs INTEGER NOT NULL DEFAULT 0,
         attempts INTEGER NOT NULL DEFAULT 0,
-        reached INTEGER NOT NULL DEFAULT 0
+        reached INTEGER NOT NULL DEFAULT 0,
+        gate SMALLINT NOT NULL DEFAULT 0,
+        rate_key TEXT NOT NULL DEFAULT ''
       ) ${pg ? "WITH (fillfactor = 50)" : ""}`,
       // The only process on a SQLite database runs the tasks of all pools.
       `CREATE INDEX IF NOT EXISTS skein_task_queue_ready ON skein_task_queue (${pg ? "pool, " : ""}priority, wake_at)
-       WHERE state = 0`,
+       WHERE state = 0 AND gate <> 1`,
+      "CREATE INDEX IF NOT EXISTS skein_task_queue_gated ON skein_task_queue (tool, priority, wake_at) WHERE state = 0 AND gate = 1",
+      "CREATE INDEX IF NOT EXISTS skein_task_queue_gated_running ON skein_task_queue (tool) WHERE state = 2 AND gate <> 0",
       `CREATE INDEX IF NOT EXISTS skein_task_queue_waiting ON skein_task_queue (wake_at)
        WHERE state = 1 AND wake_at < ${maxTime}`,
       "CREATE INDEX IF NOT EXISTS skein_task_queue_running ON skein_task_queue (worker) WHERE state = 2",
@@ -124,7 +128,22 @@ const createQueue: Migration = (database) =>
         host TEXT NOT NULL,
         started_at BIGINT NOT NULL,
         expires_at BIGINT NOT NULL
-      )`
+      )`,
+      // The tools whose tasks a worker may not claim freely: see `gates.ts`.
+      `CREATE TABLE IF NOT EXISTS skein_task_tools (
+        tool TEXT NOT NULL PRIMARY KEY,
+        concurrency INTEGER,
+        rate_limit INTEGER,
+        rate_ms BIGINT,
+        paused_at BIGINT
+      )`,
+      `CREATE TABLE IF NOT EXISTS skein_task_starts (
+        tool TEXT NOT NULL,
+        rate_key TEXT NOT NULL,
+        started_at BIGINT NOT NULL,
+        task_id ${id} NOT NULL,
+        PRIMARY KEY (tool, started_at, task_id)
+      ) ${pg ? "" : "WITHOUT ROWID"}`
     ])
     if (yield* hasSettled(database)) {
       yield* convertTasks(database)

@@ -8,19 +8,10 @@
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import { currentMillis, type Database, maxTime, type Row, type Statement, toStoredMillis } from "./database.ts"
-import { live, type StoreContext, taskColumns, toStoredTask } from "./rows.ts"
+import { claimedColumns, live, queued, type StoreContext, taskColumns, toStoredTask } from "./rows.ts"
+import * as gates from "./gates.ts"
 import type { Claim, LogEntry, Store } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
-
-/** The states of a row of the queue. */
-export const queued = {
-  /** A worker may claim it. `wake_at` is the time since when. */
-  ready: 0,
-  /** It waits for an event, at most until `wake_at`. */
-  waiting: 1,
-  /** `worker` runs it. */
-  running: 2
-} as const
 
 /** The columns of an event. */
 const entryColumns = "seq, kind, name, attempt, value, started_at, at"
@@ -48,13 +39,13 @@ export const make = ({ database, signals, texts }: StoreContext) => {
     database.prepare(
       `WITH due AS MATERIALIZED (
          SELECT task_id FROM skein_task_queue
-         WHERE state = ${queued.ready}
+         WHERE state = ${queued.ready} AND gate <> 1
            ${pools === undefined ? "" : `AND pool IN (${Array.from({ length: pools }, () => "?").join()})`}
          ORDER BY priority, wake_at LIMIT ? ${skipLocked}
        )
        UPDATE skein_task_queue SET state = ${queued.running}, worker = ?, runs = runs + 1
        WHERE task_id IN (SELECT task_id FROM due)
-       RETURNING task_id, signals, runs, attempts`
+       RETURNING ${claimedColumns}`
     )
   const claims = new Map<number | undefined, Statement>()
   const selectTasks = database.prepare(`SELECT ${taskColumns} FROM skein_tasks WHERE id ${inTasks}`)
@@ -70,12 +61,19 @@ export const make = ({ database, signals, texts }: StoreContext) => {
      FROM skein_task_queue WHERE task_id = ?
      ON CONFLICT (task_id, seq) DO NOTHING RETURNING seq`
   )
+  const wakeTheDue = `UPDATE skein_task_queue SET state = ${queued.ready}
+     WHERE state = ${queued.waiting} AND wake_at < ${maxTime} AND wake_at <= ? RETURNING task_id, gate`
+  const someGated = `EXISTS (SELECT 1 FROM skein_task_queue WHERE state = ${queued.ready} AND gate = 1)`
   const wakeDue = database.prepare(
-    `UPDATE skein_task_queue SET state = ${queued.ready}
-     WHERE state = ${queued.waiting} AND wake_at < ${maxTime} AND wake_at <= ? RETURNING task_id`
+    isPostgres
+      ? `WITH woken AS (${wakeTheDue})
+         SELECT COUNT(*) AS woken, ${someGated} OR COALESCE(BOOL_OR(gate = 1), FALSE) AS gated FROM woken`
+      : wakeTheDue
   )
+  const selectGated = database.prepare(`SELECT ${someGated} AS gated`)
   const wakeSome = database.prepare(
-    `UPDATE skein_task_queue SET state = ${queued.ready} WHERE state = ${queued.waiting} AND task_id ${inTasks} RETURNING pool`
+    `UPDATE skein_task_queue SET state = ${queued.ready}, wake_at = ? WHERE state = ${queued.waiting} AND task_id ${inTasks}
+     RETURNING pool, gate`
   )
   const suspendRun = database.prepare(
     `UPDATE skein_task_queue SET state = ${queued.waiting}, worker = NULL, attempts = 0, wake_at = ?
@@ -84,7 +82,7 @@ export const make = ({ database, signals, texts }: StoreContext) => {
   const releaseRun = database.prepare(
     `UPDATE skein_task_queue SET state = CASE WHEN CAST(? AS BIGINT) = 0 THEN ${queued.ready} ELSE ${queued.waiting} END,
        worker = NULL, wake_at = ?
-     WHERE task_id = ? AND state = ${queued.running} AND worker = ? RETURNING pool`
+     WHERE task_id = ? AND state = ${queued.running} AND worker = ? RETURNING pool, gate`
   )
   const selectSignals = database.prepare(
     `SELECT queue.signals, queue.worker, tasks.status FROM skein_tasks AS tasks
@@ -102,37 +100,41 @@ export const make = ({ database, signals, texts }: StoreContext) => {
     database.prepare(
       `UPDATE skein_task_queue SET state = ${queued.ready}, worker = NULL,
          attempts = CASE WHEN reached < ${reachedNow} THEN 1 ELSE attempts + 1 END, reached = ${reachedNow}
-       WHERE state = ${queued.running} AND ${condition} RETURNING pool`
+       WHERE state = ${queued.running} AND ${condition} RETURNING pool, gate`
     )
   const takeBackAll = takeBack("TRUE")
   const takeBackLost = takeBack("worker NOT IN (SELECT id FROM skein_task_workers)")
   const releaseAll = database.prepare(
     `UPDATE skein_task_queue SET state = ${queued.ready}, worker = NULL
-     WHERE state = ${queued.running} AND worker = ? RETURNING pool`
+     WHERE state = ${queued.running} AND worker = ? RETURNING pool, gate`
   )
 
-  const announce = (rows: ReadonlyArray<Row>) => signals.announce([...new Set(rows.map(({ pool }) => pool as string))])
+  const announce = (rows: ReadonlyArray<Row>) => signals.announce(rows)
 
   const claim: Store["claim"] = (worker, pools, limit) => {
     const count = pools?.length
     if (count === 0) return noClaims
     let statement = claims.get(count)
     if (statement === undefined) claims.set(count, statement = claimOf(count))
-    return Effect.flatMap(statement(...(pools ?? []).map(escape), limit, worker), (rows) => {
-      if (rows.length === 0) return noClaims
-      const byId = new Map(rows.map((row) => [row["task_id"], row]))
-      return Effect.map(selectTasks(JSON.stringify([...byId.keys()])), (tasks) =>
-        tasks.map((task): Claim => {
-          const row = byId.get(task["id"])!
-          return {
-            id: task["id"] as string,
-            task: toStoredTask(task, texts),
-            signals: number(row, "signals"),
-            isFirst: number(row, "runs") === 1,
-            attempts: number(row, "attempts")
-          }
-        }))
-    })
+    return Effect.flatMap(statement(...(pools ?? []).map(escape), limit, worker), toClaims)
+  }
+
+  /** The claims of rows of the queue, which were updated for a worker. */
+  const toClaims = (rows: ReadonlyArray<Row>): Effect.Effect<ReadonlyArray<Claim>, TaskError> => {
+    if (rows.length === 0) return noClaims
+    const byId = new Map(rows.map((row) => [row["task_id"], row]))
+    return Effect.map(selectTasks(JSON.stringify([...byId.keys()])), (tasks) =>
+      tasks.map((task): Claim => {
+        const row = byId.get(task["id"])!
+        return {
+          id: task["id"] as string,
+          task: toStoredTask(task, texts),
+          signals: number(row, "signals"),
+          isFirst: number(row, "runs") === 1,
+          attempts: number(row, "attempts"),
+          isGated: number(row, "gate") === 1
+        }
+      }))
   }
 
   const readLog: Store["readLog"] = (id) => Effect.map(selectLog(id), (rows) => rows.map(toEntry))
@@ -181,7 +183,10 @@ export const make = ({ database, signals, texts }: StoreContext) => {
 
   const wake: Store["wake"] = Effect.flatMap(
     Effect.flatMap(currentMillis, (time) => wakeDue(time)),
-    (rows) => Effect.succeed(rows.length)
+    (rows) =>
+      isPostgres
+        ? Effect.succeed({ count: number(rows[0]!, "woken"), hasGated: rows[0]!["gated"] === true })
+        : Effect.map(selectGated(), ([row]) => ({ count: rows.length, hasGated: number(row!, "gated") === 1 }))
   )
 
   const settle = (ids: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
@@ -189,6 +194,7 @@ export const make = ({ database, signals, texts }: StoreContext) => {
 
   return {
     claim,
+    claimGated: gates.makeClaim({ database, claimed: toClaims }),
     readLog,
     append,
     suspend,
@@ -197,7 +203,10 @@ export const make = ({ database, signals, texts }: StoreContext) => {
     findSignals,
     wake,
     wakeTasks: (ids: ReadonlyArray<string>) =>
-      Effect.flatMap(wakeSome(JSON.stringify(ids)), (rows) => Effect.as(announce(rows), rows.length)),
+      Effect.flatMap(
+        Effect.flatMap(currentMillis, (now) => wakeSome(now, JSON.stringify(ids))),
+        (rows) => Effect.as(announce(rows), rows.length)
+      ),
     settle,
     takeBackAll: Effect.asVoid(takeBackAll()),
     takeBackLost: Effect.flatMap(takeBackLost(), announce),

@@ -14,6 +14,19 @@ import type { RunSignals } from "./runSignals.ts"
 import type { Database, Row } from "./database.ts"
 import { encryptedPrefix, escape, permanentError, type StoredTexts, unescape } from "./storedText.ts"
 
+/** The states of a row of the queue. */
+export const queued = {
+  /** A worker may claim it. `wake_at` is the time since when. */
+  ready: 0,
+  /** It waits for an event, at most until `wake_at`. */
+  waiting: 1,
+  /** `worker` runs it. */
+  running: 2
+} as const
+
+/** The columns of a row that was claimed. */
+export const claimedColumns = "task_id, signals, runs, attempts, gate"
+
 /** The state that the modules of the store share. */
 export interface StoreContext {
   readonly database: Database

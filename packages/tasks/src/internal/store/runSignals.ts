@@ -7,18 +7,26 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
 import type { ListenForChanges } from "./changeNotifier.ts"
-import type { Database, Statement } from "./database.ts"
+import type { Database, Row, Statement } from "./database.ts"
 
-/** The PostgreSQL channel of signals. The payload is the id of a running task, or a `!` and the name of a pool. */
+/**
+ * The PostgreSQL channel of signals. The payload is the id of a running task; or the name of a pool after a `!`, or after
+ * a `#` if the tasks that may be claimed are gated.
+ */
 const channel = "skein_runs"
-const poolPrefix = "!"
+const prefix = { free: "!", gated: "#" }
+
+/** The payload that announces a row of the queue. */
+const poolPayload = (row: Row): string =>
+  (Number(row["gate"]) === 1 ? prefix.gated : prefix.free) + (row["pool"] as string)
+const poolPayloadSql = `CASE WHEN gate = 1 THEN '${prefix.gated}' ELSE '${prefix.free}' END || pool`
 
 /** Receives the signals of all processes. The functions must not throw. */
 export interface SignalListener {
   /** A running task has an event. */
   readonly onSignal: (id: string) => void
-  /** A pool has a task that may be claimed. */
-  readonly onReady: (pool: string) => void
+  /** A pool has a task that may be claimed; `isGated`: if its tool has room. */
+  readonly onReady: (pool: string, isGated: boolean) => void
   /** Signals may have been lost. */
   readonly onGap: () => void
 }
@@ -29,14 +37,17 @@ export class RunSignals {
   readonly #database: Database
   readonly #usesDatabase: boolean
   readonly #send: Statement
-  readonly #record: Statement
+  readonly #record: { readonly event: Statement; readonly cancellation: Statement }
 
   private constructor(database: Database, usesDatabase: boolean) {
     this.#database = database
     this.#usesDatabase = usesDatabase
     this.#send = database.prepare(`SELECT pg_notify('${channel}', ?)`)
-    const record = `UPDATE skein_task_queue SET ${recordSignal("?")} WHERE task_id = ? RETURNING task_id, state, pool`
-    this.#record = database.prepare(usesDatabase ? `WITH signalled AS (${record}) ${this.sendSignalled}` : record)
+    const prepare = (assignments: string) => {
+      const record = `UPDATE skein_task_queue SET ${assignments} WHERE task_id = ? RETURNING task_id, state, pool, gate`
+      return database.prepare(usesDatabase ? `WITH signalled AS (${record}) ${this.sendSignalled}` : record)
+    }
+    this.#record = { event: prepare(recordSignal("?")), cancellation: prepare(recordCancellation("?")) }
   }
 
   /** Without `listen`, only signals of this process are received. */
@@ -57,21 +68,22 @@ export class RunSignals {
    */
   get sendSignalled(): string {
     return this.#usesDatabase
-      ? `SELECT pg_notify('${channel}', CASE WHEN state = 2 THEN task_id ELSE '${poolPrefix}' || pool END) FROM signalled`
+      ? `SELECT pg_notify('${channel}', CASE WHEN state = 2 THEN task_id ELSE ${poolPayloadSql} END) FROM signalled`
       : "SELECT NULL FROM signalled"
   }
 
   /** The query that announces the tasks in the rows of `queued`, in a statement of PostgreSQL that has queued them. */
   get announceQueued(): string {
     return this.#usesDatabase
-      ? `SELECT count(pg_notify('${channel}', '${poolPrefix}' || pool)) FROM queued WHERE state = 0`
+      ? `SELECT count(pg_notify('${channel}', ${poolPayloadSql})) FROM queued WHERE state = 0`
       : "SELECT NULL"
   }
 
   #receive(payload: string): void {
-    const isPool = payload.startsWith(poolPrefix)
+    const isGated = payload.startsWith(prefix.gated)
+    const isPool = isGated || payload.startsWith(prefix.free)
     for (const { onReady, onSignal } of this.#listeners) {
-      if (isPool) onReady(payload.slice(poolPrefix.length))
+      if (isPool) onReady(payload.slice(1), isGated)
       else onSignal(payload)
     }
   }
@@ -90,19 +102,19 @@ export class RunSignals {
   }
 
   /** Records and sends the signal that a task has an event. A task that waits may be claimed then. */
-  signal(id: string, now: number): Effect.Effect<void, TaskError> {
-    return Effect.flatMap(this.#record(now, id), ([row]) => {
+  signal(id: string, now: number, event: "event" | "cancellation" = "event"): Effect.Effect<void, TaskError> {
+    return Effect.flatMap(this.#record[event](now, id), ([row]) => {
       if (this.#usesDatabase || row === undefined) return Effect.void
-      return this.#sendLocally(Number(row["state"]) === 2 ? id : poolPrefix + (row["pool"] as string))
+      return this.#sendLocally(Number(row["state"]) === 2 ? id : poolPayload(row))
     })
   }
 
-  /** Announces that pools have tasks that may be claimed. */
-  announce(pools: ReadonlyArray<string>): Effect.Effect<void, TaskError> {
+  /** Announces that tasks may be claimed: rows of the queue with their `pool` and `gate`. */
+  announce(rows: ReadonlyArray<Row>): Effect.Effect<void, TaskError> {
     return Effect.forEach(
-      pools,
-      (pool): Effect.Effect<unknown, TaskError> =>
-        this.#usesDatabase ? this.#send(poolPrefix + pool) : this.#sendLocally(poolPrefix + pool),
+      new Set(rows.map(poolPayload)),
+      (payload): Effect.Effect<unknown, TaskError> =>
+        this.#usesDatabase ? this.#send(payload) : this.#sendLocally(payload),
       { discard: true }
     )
   }
@@ -113,3 +125,6 @@ export const recordSignal = (now: string): string =>
   `signals = skein_task_queue.signals + 1,
    wake_at = CASE skein_task_queue.state WHEN 1 THEN CAST(${now} AS BIGINT) ELSE skein_task_queue.wake_at END,
    state = CASE skein_task_queue.state WHEN 1 THEN 0 ELSE skein_task_queue.state END`
+
+/** The assignments that record the cancellation of a task, which passes the gate of its tool: it only compensates. */
+export const recordCancellation = (now: string): string => `${recordSignal(now)}, gate = 2`

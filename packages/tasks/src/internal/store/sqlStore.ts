@@ -24,6 +24,7 @@ import * as queue from "./queue.ts"
 import { associatedData } from "./rows.ts"
 import { RunSignals } from "./runSignals.ts"
 import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
+import * as gates from "./gates.ts"
 import * as expiry from "./expiry.ts"
 import * as status from "./status.ts"
 
@@ -65,6 +66,7 @@ export const make = (
     const { find, list, ...operators } = admin.make(context)
     return TaskStore.of({
       ...all,
+      tools: gates.make(context),
       admin: { list, find: (id) => isId(id) ? find(id) : Effect.undefined, ...operators },
       get: (id) => isId(id) ? all.get(id) : Effect.undefined,
       load: (id) => isId(id) ? all.load(id) : Effect.undefined,

@@ -7,9 +7,9 @@ import type { Progress } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { ListedTask, Statistics, TaskFilter, WorkerState } from "../../TaskAdmin.ts"
+import type { ListedTask, Statistics, TaskFilter, ToolState, WorkerState } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
-import type { ListPosition, NewTask, Outcome, Owner, Question, State } from "../../TaskState.ts"
+import type { ListPosition, NewTask, Outcome, Owner, Pace, Question, State } from "../../TaskState.ts"
 import type { SignalListener } from "./runSignals.ts"
 
 /** A task as a worker needs it. */
@@ -75,6 +75,8 @@ export interface Claim {
   readonly isFirst: boolean
   /** How many workers have died while they ran it, since its log has grown last. */
   readonly attempts: number
+  /** Whether it has passed the gate of its tool: when its run has ended, another task of the tool may start. */
+  readonly isGated: boolean
 }
 
 /** A question that is closed. */
@@ -96,6 +98,17 @@ export interface AdminStore {
   readonly workers: Effect.Effect<ReadonlyArray<WorkerState>, TaskError>
 }
 
+/** The gates of tools: see `gates.ts`. */
+export interface ToolStore {
+  /** Sets or removes the limits of a tool. */
+  readonly pace: (tool: string, pace: Pace | undefined) => Effect.Effect<void, TaskError>
+  /** Pauses a tool. Returns `false` if it was paused already. */
+  readonly pause: (tool: string) => Effect.Effect<boolean, TaskError>
+  /** Resumes a tool. Returns `false` if it was not paused. */
+  readonly resume: (tool: string) => Effect.Effect<boolean, TaskError>
+  readonly list: Effect.Effect<ReadonlyArray<ToolState>, TaskError>
+}
+
 /**
  * The store of tasks. A write within a transaction of the caller (`sql.withTransaction`, a transactional step) is
  * committed with it, and listeners are notified after the commit. Ids that cannot be task ids have the results of
@@ -104,12 +117,13 @@ export interface AdminStore {
 export class TaskStore extends Context.Service<TaskStore, {
   /**
    * Counts, inserts and queues a task, all or nothing: for any worker, or as claimed by `worker`. Fails with
-   * `LimitExceeded` without a change. `then` follows, in the transaction of the caller if there is one.
+   * `LimitExceeded` without a change. `then` follows, in the transaction of the caller if there is one; the task is not
+   * claimed if its tool has a gate.
    */
   readonly insert: (
     task: NewTask,
     worker?: string,
-    then?: (state: State) => Effect.Effect<void>
+    then?: (state: State, isClaimed: boolean) => Effect.Effect<void>
   ) => Effect.Effect<State, TaskError>
   /** The state of a task; `undefined` if it is missing or has expired by the clock. */
   readonly get: (id: string) => Effect.Effect<State | undefined, TaskError>
@@ -165,6 +179,12 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly listen: (id: string, listener: () => void) => Effect.Effect<void, never, Scope.Scope>
   /** Calls a listener for the signals about the queue. */
   readonly listenForSignals: (listener: SignalListener) => Effect.Effect<void, never, Scope.Scope>
+  /** Claims tasks of tools that have a gate, as far as their limits allow: see `claim`. */
+  readonly claimGated: (
+    worker: string,
+    pools: ReadonlyArray<string> | undefined,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<Claim>, TaskError>
   /**
    * Claims tasks for a worker: of these pools, or of any; at most `limit`, those that are due longest first. Other
    * workers do not receive them.
@@ -203,8 +223,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   >
   /** The numbers of signals of the tasks that a worker runs. */
   readonly findSignals: (worker: string) => Effect.Effect<ReadonlyMap<string, number>, TaskError>
-  /** Lets workers claim the tasks whose time has come. Returns their number. */
-  readonly wake: Effect.Effect<number, TaskError>
+  /** Lets workers claim the tasks whose time has come. Returns their number, and whether any gated task is ready. */
+  readonly wake: Effect.Effect<{ readonly count: number; readonly hasGated: boolean }, TaskError>
   /** Lets workers claim some tasks that wait. Returns how many of them did. */
   readonly wakeTasks: (ids: ReadonlyArray<string>) => Effect.Effect<number, TaskError>
   /** Marks cancelled tasks as settled: they have compensated, or `undoTimeout` is over. */
@@ -245,6 +265,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly transaction: <A>(effect: Effect.Effect<A, TaskError>) => Effect.Effect<A, TaskError>
   /** What an operator reads. */
   readonly admin: AdminStore
+  /** The limits of tools, for the workers of all processes. */
+  readonly tools: ToolStore
   /**
    * Encrypts a text; without a key the text stays as it is. `associatedData` names the task and the use of the text:
    * see `Cipher`.
