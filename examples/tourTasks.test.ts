@@ -110,7 +110,7 @@ describe.concurrent("the durable task of the tour", { timeout: 120_000 }, () => 
       expect(yield* Effect.promise(() => second.ended)).toBe(1)
       expect(second.out()).toBe("")
       expect(second.err()).toBe(
-        `SQLite: "${data}" is in use by another process or client, and one of the two is exclusive\n`
+        `SQLite: "${data}" is in use by another process or client that owns it\n`
       )
     }))
 

@@ -4,7 +4,7 @@
  *
  * **When to use**
  *
- * For one process that owns its file. Programs use it through `effect/sql/SqlClient` only. The driver is thin, and will
+ * For a process that owns its file, and programs beside it that read it now and then. Programs use it through `effect/sql/SqlClient` only. The driver is thin, and will
  * be removed when the official one is published for Effect 4.1.
  *
  * **Durability**
@@ -57,16 +57,15 @@ export interface Options {
    */
   readonly synchronous?: "normal" | "full" | undefined
   /**
-   * Whether to lock the file for this client from opening to closing; `false` by default. Another client that opens the
-   * file meanwhile, in any process, fails at once; so does this client if the file is in use. The error is an
-   * `SqlError` with the reason `LockTimeoutError` and the operation `open`. The operating system releases the lock when
-   * the process ends.
+   * Whether this client is the only exclusive one from opening to closing; `false` by default. Another exclusive client
+   * that opens the file meanwhile, in any process, fails at once. Its error is an `SqlError` with the reason
+   * `LockTimeoutError` and the operation `open`. Clients that are not exclusive may read and write beside it. The lock
+   * is on a second, empty file, whose name ends with `-owner`. The operating system releases it when the process ends.
    */
   readonly exclusive?: boolean | undefined
   /**
    * The longest wait of a statement for the lock of another process: 1 second by default. The process blocks while it
-   * waits. Then the statement fails with `LockTimeoutError`. It never waits for a client that has opened the file with
-   * `exclusive`.
+   * waits. Then the statement fails with `LockTimeoutError`.
    */
   readonly busyTimeout?: Duration.Input | undefined
   /**
@@ -98,6 +97,10 @@ export const make = (
   options: Options
 ): Effect.Effect<SqlClient.SqlClient, SqlError.SqlError, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function*() {
+    const { exclusive, filename } = options
+    if (exclusive === true && !isInMemory(filename)) {
+      yield* Effect.acquireRelease(lock(filename), (database) => Effect.sync(() => database.close()))
+    }
     const database = yield* Effect.acquireRelease(open(options), (database) => Effect.sync(() => database.close()))
     const connection = makeConnection(database, options.maxCachedStatements ?? 200)
     const acquirers = SqlClient.makeSqliteAcquirers({
@@ -136,32 +139,47 @@ export const layer = (options: Options): Layer.Layer<SqlClient.SqlClient, SqlErr
 export { loadNodeSqlite }
 
 const open = (options: Options): Effect.Effect<DatabaseSync, SqlError.SqlError> =>
+  openFile(options.filename, options.filename, (database) => configure(database, options))
+
+const isInMemory = (filename: string): boolean =>
+  filename === ":memory:" || filename.startsWith("file::memory:") || /^file:.*[?&]mode=memory/.test(filename)
+
+/** Locks a file for an exclusive client: the lock lasts until the result is closed, or the process ends. */
+const lock = (filename: string): Effect.Effect<DatabaseSync, SqlError.SqlError> =>
+  openFile(
+    filename,
+    // A `file:` URI can have parameters.
+    filename.startsWith("file:") ? filename.replace(/(?=\?|$)/, "-owner") : `${filename}-owner`,
+    (database) => database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
+  )
+
+/** Opens a file; errors name `filename`. */
+const openFile = (
+  filename: string,
+  path: string,
+  prepare: (database: DatabaseSync) => void
+): Effect.Effect<DatabaseSync, SqlError.SqlError> =>
   Effect.try({
     try: () => {
       // Loaded on demand: a program that never opens a database does not pay for it.
       const { DatabaseSync } = loadNodeSqlite()
-      const database = new DatabaseSync(options.filename, { timeout: 0 })
+      const database = new DatabaseSync(path, { timeout: 0 })
       try {
-        configure(database, options)
+        prepare(database)
         return database
       } catch (cause) {
         database.close()
         throw cause
       }
     },
-    catch: (cause) => openError(options.filename, cause)
+    catch: (cause) => openError(filename, cause)
   })
 
 const configure = (database: DatabaseSync, options: Options) => {
   const wait = Math.ceil(Duration.toMillis(Duration.fromInputUnsafe(options.busyTimeout ?? "1 second")))
-  if (options.exclusive === true) {
-    // Before the first access to the log: then SQLite keeps the index of the log in memory instead of a shared file.
-    database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; BEGIN EXCLUSIVE; COMMIT")
-  } else {
-    database.exec(`PRAGMA busy_timeout = ${wait}; PRAGMA journal_mode = WAL`)
-  }
   database.exec(`
     PRAGMA busy_timeout = ${wait};
+    PRAGMA journal_mode = WAL;
     PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"};
     -- 4,000 pages (16 MiB) instead of 1,000: a page that changes often is written back less often. Small commits take
     -- a fifth less time.
@@ -175,7 +193,7 @@ const openError = (filename: string, cause: unknown) =>
     reason: isBusy(cause)
       ? new SqlError.LockTimeoutError({
         cause,
-        message: `SQLite: "${filename}" is in use by another process or client, and one of the two is exclusive`,
+        message: `SQLite: "${filename}" is in use by another process or client that owns it`,
         operation: "open"
       })
       : new SqlError.ConnectionError({

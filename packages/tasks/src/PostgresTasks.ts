@@ -88,6 +88,22 @@ export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | Tas
     )
 }
 
+/**
+ * Only `TaskAdmin`, for a program beside the servers and workers of the database, such as `skein tasks`. It runs no tasks,
+ * and is no worker.
+ *
+ * Fails with `TaskError` `StoreError` if it cannot connect, or if the tables have another version.
+ *
+ * @example
+ * const pauseBaking = Effect.flatMap(TaskAdmin, ({ pause }) => pause("bake")).pipe(
+ *   Effect.provide(PostgresTasks.layerAdmin({ url })))
+ */
+export const layerAdmin = (options: PgClient.Options): Layer.Layer<TaskAdmin, TaskError> =>
+  Layer.provide(
+    engine.layerAdmin,
+    Layer.effectContext(Effect.mapError(connect(PgClient.layer({ maxConnections: 2, ...options })), storeError))
+  )
+
 /** Milliseconds between two attempts to connect at the start. */
 const retryPauseMs = 500
 

@@ -1,8 +1,9 @@
 /**
  * Durable tasks in a SQLite file, run by one process, without a database server.
  *
- * The process locks the file while it runs: two processes on one file would run its tasks twice. Use `PostgresTasks`
- * for several processes.
+ * The process locks the file while it runs, with a second, empty file whose name ends with `-owner`: two processes on
+ * one file would run its tasks twice. Other programs may read the file, and change it through `layerAdmin`. Use
+ * `PostgresTasks` for several processes that run tasks.
  *
  * @example
  * McpServer.layer({ name: "bakery", version: "1.0.0" }, report, Tasks.layer()).pipe(
@@ -14,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
-import { open } from "node:fs/promises"
+import { open, stat } from "node:fs/promises"
 import * as engine from "./internal/engine/engine.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
@@ -48,10 +49,44 @@ const createFile = (filename: string): Effect.Effect<void> =>
     : Effect.promise(() => open(filename, "ax", 0o600).then((file) => file.close(), () => {}))
 
 /**
+ * Only `TaskAdmin`, for a program beside the server that has the file, such as `skein tasks`. It runs no tasks. The
+ * server notices what it changes within `pollInterval`.
+ *
+ * Fails with `TaskError` `StoreError` if the file does not exist, or if its tables have another version.
+ *
+ * @example
+ * const pauseBaking = Effect.flatMap(TaskAdmin, ({ pause }) => pause("bake")).pipe(
+ *   Effect.provide(SqliteTasks.layerAdmin({ filename: "tasks.db" })))
+ */
+export const layerAdmin = (
+  { filename }: Pick<Options, "filename">
+): Layer.Layer<TaskAdmin, TaskError> =>
+  engine.layerAdmin.pipe(
+    Layer.provide(
+      Layer.effect(
+        SqlClient,
+        Effect.andThen(checkFile(filename), Effect.mapError(SqliteClient.make({ filename }), openError))
+      )
+    ),
+    Layer.provide(Reactivity.layer)
+  )
+
+/** Fails if a file does not exist: SQLite would create it. */
+const checkFile = (filename: string): Effect.Effect<void, TaskError> =>
+  Effect.tryPromise({
+    // Opening the file would end the locks of this process on it.
+    try: () => stat(filename),
+    catch: (cause) => {
+      const message = (cause as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : String(cause)
+      return new TaskError({ reason: new StoreError({ message: `cannot open "${filename}": ${message}`, cause }) })
+    }
+  })
+
+/**
  * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same file as those of
  * the engine.
  *
- * Fails with `TaskError` `FileLocked` if another process, or another layer in this process, has the file open, and with
+ * Fails with `TaskError` `FileLocked` if another process, or another layer in this process, runs its tasks, and with
  * `StoreError` if the file cannot be opened.
  *
  * @example

@@ -16,7 +16,7 @@ export class StoreError extends Data.TaggedError("StoreError")<{
   readonly cause?: unknown
 }> {}
 
-/** Another process, or another layer in this process, has the SQLite file open (`SqliteTasks`). */
+/** Another process, or another layer in this process, runs the tasks of the SQLite file (`SqliteTasks`). */
 export class FileLocked extends Data.TaggedError("FileLocked")<{
   readonly message: string
   readonly cause?: unknown

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { callCommand, headerFlag, valueOptions } from "./callCommand.ts"
 import { invalid, isUrl, normalize, toggle } from "./commandLine.ts"
 import { HelpText } from "./help.ts"
+import { tasksCommand } from "./tasksCommand.ts"
 import { checkSignIn, signInFlags, type SignInOptions } from "./signInOptions.ts"
 
 /** A parsed command line of `logout` or `whoami`. */
@@ -135,7 +136,9 @@ export const topCommand = Command.withHandler(
 )
 
 export const skeinCommand = Command.make("skein").pipe(
-  Command.withDescription("Signs in to MCP servers and calls their tools from a shell."),
+  Command.withDescription(
+    "Signs in to MCP servers, calls their tools, and operates servers and their tasks, from a shell."
+  ),
   Command.annotate(HelpText, {
     usage: ["<command> [options]"],
     footer: "skein <command> --help describes a command."
@@ -145,7 +148,8 @@ export const skeinCommand = Command.make("skein").pipe(
     loginCommand,
     logoutCommand,
     whoamiCommand,
-    topCommand
+    topCommand,
+    tasksCommand
   ])
 )
 

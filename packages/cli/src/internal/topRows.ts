@@ -189,7 +189,7 @@ const wide =
 const narrow = /[\p{Mn}\p{Me}]/u
 
 /** How many columns a character takes. */
-const columnsOf = (character: string): number => narrow.test(character) ? 0 : wide.test(character) ? 2 : 1
+export const columnsOf = (character: string): number => narrow.test(character) ? 0 : wide.test(character) ? 2 : 1
 
 /** Cuts a text to a number of columns, or fills it with spaces. */
 export const fit = (value: string, columns: number): string => {

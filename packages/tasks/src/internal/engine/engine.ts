@@ -173,6 +173,12 @@ const make = (options: Options) =>
 export const layer = (options: Options) =>
   Layer.merge(Layer.effect(TaskEngine, make(options)), Layer.effect(TaskAdmin, Effect.map(TaskStore, makeAdmin)))
 
+/** The service of an operator beside the processes of a database: it runs no tasks, and changes no tables. */
+export const layerAdmin: Layer.Layer<TaskAdmin, TaskError, SqlClient.SqlClient> = Layer.provide(
+  Layer.effect(TaskAdmin, Effect.map(TaskStore, makeAdmin)),
+  sqlStore.layerBeside
+)
+
 /** The engine of a single process, on a database that no other process uses. */
 export const layerSingle = (
   options: PublicOptions

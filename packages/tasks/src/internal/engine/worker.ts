@@ -184,6 +184,7 @@ export class Worker {
     if (leaseMs === undefined) {
       yield* awaitStore(this.#store.takeBackAll)
       yield* forkLoop(Effect.andThen(Effect.sleep(checkIntervalMs), this.#outage.guard(this.#checkClaims)))
+      yield* this.#outage.guard(this.#store.findForeignChange)
     } else {
       yield* awaitStore(Effect.andThen(this.#register, this.#renewOnce))
       yield* forkLoop(this.#keepLease(leaseMs))
@@ -196,10 +197,17 @@ export class Worker {
   })
 
   /** Lets tasks whose time has come be claimed, and looks for tasks. */
-  readonly #poll = Effect.suspend(() =>
-    Effect.map(this.#outage.guard(this.#store.wake), (found) => {
+  readonly #poll = Effect.suspend(() => {
+    const { leaseMs } = this.#options
+    const due = leaseMs === undefined ? Effect.andThen(this.#followForeignChange, this.#store.wake) : this.#store.wake
+    return Effect.map(this.#outage.guard(due), (found) => {
       if (this.#capacity > 0) this.lookForTasks(found?.hasGated)
     })
+  })
+
+  /** Another client of the file, such as `skein tasks`, may have cancelled a task or added one. */
+  readonly #followForeignChange = Effect.suspend(() =>
+    Effect.flatMap(this.#store.findForeignChange, (found) => found ? this.#checkClaims : Effect.void)
   )
 
   /** Claims tasks until there are none, or until this worker runs as many as it may. */

@@ -115,6 +115,11 @@ export class ChangeNotifier {
     })
   }
 
+  /** Notifies all listeners of this process: any task may have changed. */
+  notifyAll(): void {
+    this.#listeners.notifyAll()
+  }
+
   /** Calls the listener after changes of the task until the scope closes. */
   listen(id: string, listener: () => void): Effect.Effect<void, never, Scope.Scope> {
     const start = Effect.sync(() => this.#listeners.listen(id, listener))

@@ -235,6 +235,17 @@ const whenWorkersHaveStopped = (
     )
   })
 
+/** Fails if the tables have not the version of this program. It changes nothing. */
+export const checkVersion = (database: Database): Effect.Effect<void, TaskError> =>
+  Effect.flatMap(version(database), (found) => {
+    if (found === migrations.length) return Effect.void
+    if (found > migrations.length) return Effect.fail(newerVersion(found))
+    const message = found === 0
+      ? "the database has no tables of tasks"
+      : `the task tables have version ${found}, and this program needs ${migrations.length}: start a server or worker of this version, which migrates them`
+    return Effect.fail(new TaskError({ reason: new StoreError({ message }) }))
+  })
+
 /**
  * Migrates the tables to the version of this program. If they have it already, it takes no lock and changes nothing.
  */

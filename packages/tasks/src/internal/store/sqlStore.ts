@@ -14,7 +14,7 @@ import { isSqlError } from "effect/sql/SqlError"
 import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
 import * as admin from "./admin.ts"
-import { migrate } from "./migrations.ts"
+import { checkVersion, migrate } from "./migrations.ts"
 import { TaskStore } from "./store.ts"
 import { ChangeNotifier, type ListenForChanges } from "./changeNotifier.ts"
 import { Database, storeError } from "./database.ts"
@@ -42,13 +42,16 @@ const whileUnreachable = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.
     schedule: Schedule.spaced("500 millis")
   })
 
-/** Migrates the tables and makes the store. Without `listenForChanges`, only changes of this process are notified. */
+/**
+ * Prepares the tables and makes the store. Without `listenForChanges`, only changes of this process are notified.
+ */
 export const make = (
-  listenForChanges?: ListenForChanges
+  listenForChanges?: ListenForChanges,
+  prepare: (database: Database) => Effect.Effect<void, TaskError> = migrate
 ): Effect.Effect<TaskStore["Service"], TaskError, SqlClient.SqlClient | Scope.Scope> =>
   Effect.gen(function*() {
     const database = new Database(yield* SqlClient.SqlClient)
-    yield* whileUnreachable(migrate(database))
+    yield* whileUnreachable(prepare(database))
     const cipher = yield* Encryption
     const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
     const changes = yield* whileUnreachable(ChangeNotifier.make(database, listenForChanges))
@@ -82,12 +85,33 @@ export const make = (
       expireWithin: (id, milliseconds) => isId(id) ? all.expireWithin(id, milliseconds) : Effect.succeed(Infinity),
       remove: (ids) => all.remove(ids.filter(isId)),
       transaction: (effect) => database.transaction(effect),
+      findForeignChange: findForeignChange(database, changes),
       listen: (id, listener) => changes.listen(id, listener),
       listenForSignals: (listener) => signals.listen(listener),
       encrypt: (text, name) => texts.encrypt(text, associatedData.other(escape(name))),
       decrypt: (encrypted, name) => texts.decrypt(encrypted, associatedData.other(escape(name)))
     })
   })
+
+/** Whether another client has changed a SQLite file since the last call. Its changes are not notified. */
+const findForeignChange = (database: Database, changes: ChangeNotifier): Effect.Effect<boolean, TaskError> => {
+  const select = database.prepare("PRAGMA data_version")
+  let known: unknown
+  return Effect.map(select(), ([row]) => {
+    const version = row!["data_version"]
+    const hasChanged = known !== undefined && known !== version
+    known = version
+    if (hasChanged) changes.notifyAll()
+    return hasChanged
+  })
+}
+
+/** The store of an operator beside the servers and workers of a database. It does not change the tables. */
+export const layerBeside: Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> = Layer.effect(
+  TaskStore,
+  // It does not listen, and notifies the others.
+  make(() => Effect.void, checkVersion)
+)
 
 /** The store of a single process. */
 export const layer = (): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> => Layer.effect(TaskStore, make())

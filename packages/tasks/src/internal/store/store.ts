@@ -261,6 +261,8 @@ export class TaskStore extends Context.Service<TaskStore, {
    * Copies some closed questions of a task with their answers to a new one, whose first worker reads them and its log.
    */
   readonly copyAnswers: (id: string, to: string, keys: ReadonlyArray<string>) => Effect.Effect<void, TaskError>
+  /** Whether another client has changed the SQLite file since the last call. */
+  readonly findForeignChange: Effect.Effect<boolean, TaskError>
   /** Runs an effect in a transaction. */
   readonly transaction: <A>(effect: Effect.Effect<A, TaskError>) => Effect.Effect<A, TaskError>
   /** What an operator reads. */

@@ -1,0 +1,232 @@
+/**
+ * The command line of `skein tasks`: its commands and options, with their help. A further command is one more entry of
+ * {@link commands}.
+ */
+import type { TaskStatus } from "@skein/protocol/Task"
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import { invalid, last, toggle } from "./commandLine.ts"
+import { HelpText } from "./help.ts"
+
+/** The store of the tasks, as it is given; `undefined`: by the environment. */
+export interface StoreLine {
+  readonly sqlite: string | undefined
+  readonly postgres: string | undefined
+  readonly json: boolean
+}
+
+/** Which tasks to list. */
+export interface ListLine extends StoreLine {
+  readonly tool: string | undefined
+  readonly pool: string | undefined
+  readonly owner: string | undefined
+  readonly status: ReadonlyArray<TaskStatus>
+  readonly worker: string | undefined
+  readonly limit: number
+}
+
+/** A command about one task. */
+export interface TaskLine extends StoreLine {
+  readonly id: string
+}
+
+/** A command about one tool. */
+export interface ToolLine extends StoreLine {
+  readonly tool: string
+}
+
+const text = (name: string, metavar: string, description: string) =>
+  Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), last)
+
+const storeFlags = {
+  sqlite: text("sqlite", "<file>", "The SQLite file of the tasks; its server may run"),
+  postgres: text(
+    "postgres",
+    "<url>",
+    "The PostgreSQL database of the tasks; a URL with a password belongs into SKEIN_TASKS"
+  ),
+  json: toggle("json", "Print the result as JSON")
+}
+
+const footer = "The store is --sqlite, --postgres, or SKEIN_TASKS: a file, or a URL that begins with postgres:. " +
+  "SKEIN_TASK_KEYS has the keys of encrypted tasks. " +
+  "Exit codes: 0 done, 1 there is no such task or nothing to do, 2 invalid command line, 3 the store cannot be used."
+
+const help = (usage: string) => Command.annotate(HelpText, { usage: [usage], footer })
+
+const load = Effect.promise(() => import("./tasks.ts"))
+
+const checkStore = ({ postgres, sqlite }: StoreLine) =>
+  postgres === undefined || sqlite === undefined ? Effect.void : invalid("--sqlite and --postgres exclude each other")
+
+const statuses: ReadonlyArray<TaskStatus> = ["working", "input_required", "completed", "failed", "cancelled"]
+const maxListed = 1000
+
+const list = Command.make("list", {
+  ...storeFlags,
+  tool: text("tool", "<name>", "Only tasks of this tool"),
+  pool: text("pool", "<name>", "Only tasks of this pool"),
+  owner: text("owner", "<owner>", "Only tasks of this owner"),
+  worker: text("worker", "<id>", "Only tasks that this worker runs"),
+  status: Flag.String("status").pipe(
+    Flag.withMetavar("<status>"),
+    Flag.withDescription(`Only tasks with this status: ${statuses.join(", ")}; can be repeated`),
+    Flag.mapEffect((status) =>
+      statuses.includes(status as TaskStatus)
+        ? Effect.succeed(status as TaskStatus)
+        : invalid(`--status must be one of ${statuses.join(", ")}`)
+    ),
+    Flag.atLeast(0)
+  ),
+  limit: Flag.String("limit").pipe(
+    Flag.withMetavar("<number>"),
+    Flag.withDescription(`How many tasks to list: 50 by default, at most ${maxListed}`),
+    last,
+    Flag.mapEffect((given = "50") => {
+      const limit = /^\d+$/.test(given) ? Number(given) : 0
+      return limit >= 1 && limit <= maxListed
+        ? Effect.succeed(limit)
+        : invalid(`--limit must be a whole number from 1 to ${maxListed}`)
+    })
+  )
+}).pipe(
+  Command.withShortDescription("List tasks, newest first"),
+  Command.withDescription(
+    "Lists tasks, newest first, and where they are: in the queue, waiting, or running on a worker."
+  ),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ list }) => list(line)))
+)
+
+const failed = Command.make("failed", { ...storeFlags }).pipe(
+  Command.withShortDescription("List tasks that have failed, newest first"),
+  Command.withDescription("Lists the 50 newest tasks that have failed, with their reasons."),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) =>
+    Effect.flatMap(load, ({ list }) =>
+      list({
+        ...line,
+        status: ["failed"],
+        tool: undefined,
+        pool: undefined,
+        owner: undefined,
+        worker: undefined,
+        limit: 50
+      }))
+  )
+)
+
+const id = Argument.String("id").pipe(Argument.withDescription("The id of the task"))
+const tool = Argument.String("tool").pipe(Argument.withDescription("The name of the tool"))
+
+const show = Command.make("show", {
+  ...storeFlags,
+  id,
+  values: toggle("values", "Show the results of steps and questions too, which may hold what callers have sent")
+}).pipe(
+  Command.withShortDescription("Show a task: its steps with attempts and times, its sleeps and its questions"),
+  Command.withDescription(
+    "Shows a task with its log: the attempts of its steps, its sleeps, answers and compensations."
+  ),
+  help("[options] <id>"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ show }) => show(line)))
+)
+
+const cancel = Command.make("cancel", {
+  ...storeFlags,
+  id,
+  message: text("message", "<text>", "The status message that the client of the task reads")
+}).pipe(
+  Command.withShortDescription("Cancel a task; its compensations run"),
+  Command.withDescription("Cancels a task. Its run is interrupted, and its compensations run."),
+  help("[options] <id>"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ cancel }) => cancel(line)))
+)
+
+const wake = Command.make("wake", { ...storeFlags, id }).pipe(
+  Command.withShortDescription("Let a task that waits be checked now"),
+  Command.withDescription(
+    "Lets a worker check a task that waits, before its time. It waits again if nothing has happened."
+  ),
+  help("[options] <id>"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ wake }) => wake(line)))
+)
+
+const rerun = Command.make("rerun", {
+  ...storeFlags,
+  id,
+  from: text("from", "<step>", "The first step that runs again; the ones before keep their results")
+}).pipe(
+  Command.withShortDescription("Run a task again, as a new task, from its beginning or from a step"),
+  Command.withDescription(
+    "Runs a task again, as a new task with the same owner and arguments. The steps run with new idempotency keys: " +
+      "their effects happen again."
+  ),
+  help("[options] <id>"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ rerun }) => rerun(line)))
+)
+
+const pause = Command.make("pause", { ...storeFlags, tool }).pipe(
+  Command.withShortDescription("Hold the tasks of a tool until it is resumed"),
+  Command.withDescription(
+    "Pauses a tool for all workers. Calls are accepted and their tasks wait; what runs goes on until it waits next."
+  ),
+  help("[options] <tool>"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ pause }) => pause(line)))
+)
+
+const resume = Command.make("resume", { ...storeFlags, tool }).pipe(
+  Command.withShortDescription("Let the tasks of a paused tool run again"),
+  Command.withDescription("Resumes a tool that was paused."),
+  help("[options] <tool>"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ resume }) => resume(line)))
+)
+
+const stats = Command.make("stats", {
+  ...storeFlags,
+  watch: toggle("watch", "Print the numbers every two seconds, until the command is interrupted")
+}).pipe(
+  Command.withShortDescription("Show how many tasks there are, by tool and status, and the queue"),
+  Command.withDescription(
+    "Shows how many tasks there are by tool and status, how many wait and run by pool and tool, how long the oldest has " +
+      "waited for a worker, and which tools are paused or limited."
+  ),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ stats }) => stats(line)))
+)
+
+const workers = Command.make("workers", { ...storeFlags }).pipe(
+  Command.withShortDescription("List the workers of a PostgreSQL database"),
+  Command.withDescription(
+    "Lists the workers of a PostgreSQL database: pools, machine, lease, and how many tasks each runs."
+  ),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ workers }) => workers(line)))
+)
+
+const commands = [list, show, failed, cancel, wake, rerun, pause, resume, stats, workers] as const
+
+/** `skein tasks`. */
+export const tasksCommand = Command.make("tasks").pipe(
+  Command.withShortDescription("See and change the durable tasks of a server: list, show, cancel, pause, …"),
+  Command.withDescription(
+    "Shows and changes the durable tasks of a server, in its SQLite file or PostgreSQL database."
+  ),
+  Command.annotate(HelpText, {
+    usage: ["<command> [options]"],
+    footer: "skein tasks <command> --help describes a command."
+  }),
+  Command.withSubcommands(commands)
+)
