@@ -1,9 +1,11 @@
 /**
  * `npm start`: serves the tea house over HTTP on `--port` (3000 by default), or over stdio with `--stdio`. Its long
  * tasks are stored in a file, see `--data`, or in PostgreSQL with `--postgres`. With `--auth` its guests must sign in, at
- * an authorization server that this program starts. With `--console` an operator can look at it, on the next port.
+ * an authorization server that this program starts. With `--console` an operator can look at it and its tasks, on the next port.
  */
 import * as Console from "@skein/console/Console"
+import * as ConsoleSource from "@skein/console/ConsoleSource"
+import * as ConsoleTasks from "@skein/console/ConsoleTasks"
 import * as Cors from "@skein/server/Cors"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"
@@ -39,12 +41,21 @@ const { description, tasks } = taskStorage(options)
 
 /** The server with its task storage, and with logs on `stream`. */
 const server = (stream: WriteStream) =>
-  Layer.provideMerge(logRequestsTo(stream), TeaHouse).pipe(Layer.provide([tasks, logKitchenTo(stream)]))
+  Layer.provideMerge(logRequestsTo(stream), TeaHouse).pipe(
+    Layer.provideMerge(tasks),
+    Layer.provide(logKitchenTo(stream))
+  )
+
+/** The console, with the tasks of the server. */
+const console = (port: number) =>
+  Console.layer({ port }).pipe(
+    Layer.provide(Layer.provideMerge(ConsoleTasks.layer, ConsoleSource.ConsoleSources.layer))
+  )
 
 /** Starts the console of the server, which ends with the process. */
 const operate = (port: number) =>
   Effect.forkChild(
-    Layer.build(Console.layer({ port })).pipe(
+    Layer.build(console(port)).pipe(
       Effect.flatMap((context) => Effect.logInfo(`The console is at ${Context.get(context, Console.Server).url}`)),
       Effect.andThen(Effect.never),
       Effect.scoped,

@@ -3,6 +3,7 @@
  */
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
+import type { TaskAdmin } from "@skein/tasks/TaskAdmin"
 import type { TaskEngine } from "@skein/tasks/TaskEngine"
 import type { TaskError } from "@skein/tasks/TaskError"
 import type * as Layer from "effect/Layer"
@@ -20,12 +21,12 @@ export interface Options {
 }
 
 export interface TaskStorage {
-  readonly tasks: Layer.Layer<TaskEngine, TaskError>
+  readonly tasks: Layer.Layer<TaskEngine | TaskAdmin, TaskError>
   /** A description for the welcome text. */
   readonly description: string
 }
 
-/** A file in a folder that git ignores, one per port: only one process at a time can open a file. */
+/** A file in a folder that git ignores, one per port: only one process at a time can run the tasks of a file. */
 const fileOfPort = (port: number): string => join(import.meta.dirname, ".data", `tasks-${port}.db`)
 
 const kill = `kill -9 ${process.pid}`

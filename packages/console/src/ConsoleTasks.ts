@@ -33,7 +33,11 @@ const waitsFor = ({ place, state }: ListedTask): string | undefined =>
   state.status === "input_required"
     ? "an answer"
     : place._tag === "Ready"
-    ? "a worker"
+    ? place.heldBy === "pause"
+      ? "its tool, which is paused"
+      : place.heldBy === "limit"
+      ? "the limits of its tool"
+      : "a worker"
     : place._tag === "Waiting" && place.until !== undefined
     ? `its timer, until ${new Date(place.until).toISOString()}`
     : undefined

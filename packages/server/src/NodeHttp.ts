@@ -196,9 +196,12 @@ export const layer = (options?: Options): Layer.Layer<Server, TransportError, Mc
   Layer.effect(Server, serve(options))
 
 /** Options of a server process. */
-export interface MainOptions extends Options {
-  /** Runs once the server listens, instead of logging the URL. It is interrupted when the process ends. */
-  readonly onListening?: ((listening: Server["Service"]) => Effect.Effect<unknown, never, McpServer>) | undefined
+export interface MainOptions<R = McpServer> extends Options {
+  /**
+   * Runs once the server listens, instead of logging the URL, with the services of the layer. It is interrupted when the
+   * process ends.
+   */
+  readonly onListening?: ((listening: Server["Service"]) => Effect.Effect<unknown, never, R>) | undefined
 }
 
 const announce = ({ url }: Server["Service"]): Effect.Effect<void> => Effect.logInfo(`Listening on ${url}`)
@@ -223,7 +226,10 @@ const causeOf = <E>(cause: Cause.Cause<E>, { host = "127.0.0.1", port = 3000 }: 
  * @example
  * NodeHttp.runMain(McpServer.layer({ name: "hello", version: "1.0.0" }, tools), { port: 3000 })
  */
-export const runMain = <E>(mcp: Layer.Layer<McpServer, E>, options: MainOptions = {}): void => {
+export const runMain = <E, R = never>(
+  mcp: Layer.Layer<McpServer | R, E>,
+  options: MainOptions<McpServer | R> = {}
+): void => {
   const { onListening = announce, ...rest } = options
   const program = Effect.scoped(Effect.flatMap(serve(rest), (at) => Effect.andThen(onListening(at), Effect.never)))
   // The finalizers of the server run after the requests in progress, and get 5 more seconds.

@@ -150,7 +150,7 @@ const lock = (filename: string): Effect.Effect<DatabaseSync, SqlError.SqlError> 
     filename,
     // A `file:` URI can have parameters.
     filename.startsWith("file:") ? filename.replace(/(?=\?|$)/, "-owner") : `${filename}-owner`,
-    (database) => database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
+    (database) => database.exec("PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
   )
 
 /** Opens a file; errors name `filename`. */
