@@ -82,7 +82,9 @@ describe("skein tasks", () => {
       const [head, ...lines] = (yield* output(tasks("list"))).split("\n")
       expect(head).toMatch(/^ID {32}TOOL {2}STATUS {10}AGE {2}WHERE/)
       expect(lines).toHaveLength(2)
-      expect(lines[0]).toMatch(new RegExp(`^${asking.id} +bake +input_required +\\d+s +(waits for an answer|runs)$`))
+      expect(lines[0]).toMatch(
+        new RegExp(`^${asking.id} +bake +input_required +\\d+s +(waits for an answer|runs on \\w+)$`)
+      )
       expect(lines[1]).toMatch(new RegExp(`^${id} +bake +completed +\\d+s$`))
       expect(yield* output(tasks("list", "--status", "completed", "--tool", "bake", "--limit", "1"))).toContain(id)
       expect(yield* json(tasks("list", "--json", "--status", "completed"))).toMatchObject([

@@ -36,6 +36,11 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
    */
   readonly runTasks?: boolean | undefined
   /**
+   * Whether this process creates the tables and migrates them. `false`: it fails to start unless they have the version
+   * of this program, and needs no right to change tables: see `migrate`. Default `true`.
+   */
+  readonly migrate?: boolean | undefined
+  /**
    * The pools of this worker: it runs the tasks of these pools, and no others. Default `["default"]`, the pool of tasks
    * that name none.
    */
@@ -67,7 +72,7 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
  * const Engine = PostgresTasks.layer({ url, pools: ["default", "gpu"] })
  */
 export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | SqlClient, TaskError> => {
-  const { lockExpiry = "5 seconds", pools = [defaultPool], runTasks = true } = options
+  const { lockExpiry = "5 seconds", migrate = true, pools = [defaultPool], runTasks = true } = options
   const leaseMs = Duration.toMillis(lockExpiry)
   const client = PgClient.layer({
     ...options,
@@ -79,7 +84,7 @@ export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | Tas
       PgClient.PgClient,
       (client) => Effect.mapError(retryConnection(checkListening(client), attempts), storeError)
     ),
-    sqlStore.layerListening
+    (client) => sqlStore.layerListening(client, migrate)
   ))
   return engine.layer({ runsTasks: runTasks, pools, host: hostname(), leaseMs, ...engine.resolveOptions(options) })
     .pipe(
@@ -103,6 +108,31 @@ export const layerAdmin = (options: PgClient.Options): Layer.Layer<TaskAdmin, Ta
     engine.layerAdmin,
     Layer.effectContext(Effect.mapError(connect(PgClient.layer({ maxConnections: 2, ...options })), storeError))
   )
+
+/**
+ * Creates the tables, or migrates them to the version of this program, for processes with `migrate: false`. Returns the
+ * version before (0: no tables) and the one after. `dryRun`: it only reads the version. Default `false`.
+ *
+ * The role must be allowed to create tables in the schema, and must own those that exist. A statement may take as long
+ * as it needs. It waits up to 30 seconds for workers of version 0.1 to stop, and then fails with `StoreError`.
+ *
+ * @example
+ * const upgrade = PostgresTasks.migrate({ url: adminUrl })
+ */
+export const migrate = (
+  { dryRun = false, ...options }: PgClient.Options & { readonly dryRun?: boolean | undefined }
+): Effect.Effect<{ readonly from: number; readonly to: number }, TaskError> => {
+  const client = PgClient.layer({
+    maxConnections: 2,
+    statementTimeout: Duration.infinity,
+    idleInTransactionTimeout: Duration.infinity,
+    ...options
+  })
+  return Effect.scoped(Effect.flatMap(
+    Effect.mapError(connect(client), storeError),
+    (context) => Effect.provideContext(sqlStore.migrateTables(dryRun), context)
+  ))
+}
 
 /** Milliseconds between two attempts to connect at the start. */
 const retryPauseMs = 500

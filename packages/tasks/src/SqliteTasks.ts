@@ -17,6 +17,7 @@ import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { open, stat } from "node:fs/promises"
 import * as engine from "./internal/engine/engine.ts"
+import * as sqlStore from "./internal/store/sqlStore.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
 import { FileLocked, StoreError, TaskError } from "./TaskError.ts"
@@ -31,6 +32,11 @@ export interface Options extends TaskEngine.Options {
    * transaction.
    */
   readonly synchronous?: "normal" | "full" | undefined
+  /**
+   * Whether this process creates the tables and migrates them. `false`: it fails to start unless they have the version
+   * of this program: see `migrate`. Default `true`.
+   */
+  readonly migrate?: boolean | undefined
 }
 
 const openError = (error: SqlError): TaskError => {
@@ -47,6 +53,29 @@ const createFile = (filename: string): Effect.Effect<void> =>
   filename === ":memory:" || filename.startsWith("file:")
     ? Effect.void
     : Effect.promise(() => open(filename, "ax", 0o600).then((file) => file.close(), () => {}))
+
+/**
+ * Creates the tables, or migrates them to the version of this program, for a process with `migrate: false`. Returns the
+ * version before (0: no tables) and the one after. `dryRun`: it only reads the version of an existing file. Default
+ * `false`.
+ *
+ * Fails with `TaskError` `FileLocked` if a process runs the tasks of the file.
+ *
+ * @example
+ * const upgrade = SqliteTasks.migrate({ filename: "tasks.db" })
+ */
+export const migrate = (
+  { dryRun = false, filename }: Pick<Options, "filename"> & { readonly dryRun?: boolean | undefined }
+): Effect.Effect<{ readonly from: number; readonly to: number }, TaskError> => {
+  const client = Layer.effect(
+    SqlClient,
+    Effect.andThen(
+      dryRun ? checkFile(filename) : createFile(filename),
+      Effect.mapError(SqliteClient.make({ filename, exclusive: !dryRun }), openError)
+    )
+  )
+  return Effect.provide(sqlStore.migrateTables(dryRun), Layer.provide(client, Reactivity.layer))
+}
 
 /**
  * Only `TaskAdmin`, for a program beside the server that has the file, such as `skein tasks`. It runs no tasks. The
@@ -93,9 +122,9 @@ const checkFile = (filename: string): Effect.Effect<void, TaskError> =>
  * const Engine = SqliteTasks.layer({ filename: "tasks.db", synchronous: "full" })
  */
 export const layer = (
-  { filename, synchronous, ...options }: Options
+  { filename, migrate, synchronous, ...options }: Options
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | SqlClient, TaskError> =>
-  engine.layerSingle(options).pipe(
+  engine.layerSingle(options, migrate).pipe(
     Layer.provideMerge(
       Layer.effect(
         SqlClient,

@@ -24,29 +24,23 @@ const nothing = (message: string): Effect.Effect<never, CommandFailed> =>
 
 const isPostgresUrl = (store: string): boolean => /^postgres(ql)?:/.test(store)
 
-/** The layer of the store that the command line or the environment names. */
-const layerOf = (
-  { postgres, sqlite }: StoreLine,
-  env: Env
-): Effect.Effect<Layer.Layer<TaskAdmin, TaskError>, CommandFailed> => {
+/** The store that the command line or the environment names. */
+const storeOf = ({ postgres, sqlite }: StoreLine, env: Env) => {
   const given = sqlite ?? postgres ?? env["SKEIN_TASKS"]
   if (given === undefined || given === "") {
-    return Effect.fail(
-      new CommandFailed({
-        exitCode: 2,
-        report: "no store is given: use --sqlite <file>, --postgres <url>, or SKEIN_TASKS"
-      })
-    )
+    const report = "no store is given: use --sqlite <file>, --postgres <url>, or SKEIN_TASKS"
+    return Effect.fail(new CommandFailed({ exitCode: 2, report }))
   }
-  return sqlite === undefined && (postgres !== undefined || isPostgresUrl(given))
-    ? Effect.map(
-      Effect.promise(() => import("@skein/tasks/PostgresTasks")),
-      ({ layerAdmin }) => layerAdmin({ url: Redacted.make(given), applicationName: "skein tasks" })
-    )
-    : Effect.map(
-      Effect.promise(() => import("@skein/tasks/SqliteTasks")),
-      ({ layerAdmin }) => layerAdmin({ filename: given })
-    )
+  return Effect.promise(async () => {
+    if (sqlite === undefined && (postgres !== undefined || isPostgresUrl(given))) {
+      const { layerAdmin, migrate } = await import("@skein/tasks/PostgresTasks")
+      const options = { url: Redacted.make(given), applicationName: "skein tasks" }
+      return { admin: layerAdmin(options), migrate: (dryRun: boolean) => migrate({ ...options, dryRun }) }
+    }
+    const { layerAdmin, migrate } = await import("@skein/tasks/SqliteTasks")
+    const options = { filename: given }
+    return { admin: layerAdmin(options), migrate: (dryRun: boolean) => migrate({ ...options, dryRun }) }
+  })
 }
 
 /** Runs a command on the store. */
@@ -57,11 +51,11 @@ const onStore = <A>(
   Effect.gen(function*() {
     const { env } = yield* Process
     const keys = env["SKEIN_TASK_KEYS"] ?? ""
-    const layer = yield* layerOf(line, env)
+    const { admin } = yield* storeOf(line, env)
     const encryption = keys === ""
       ? Layer.empty
       : Encryption.layer({ keys: keys.split(",").map((key) => key.trim()), readPlaintext: true })
-    return yield* Effect.provide(Effect.flatMap(TaskAdmin, use), Layer.provide(layer, encryption))
+    return yield* Effect.provide(Effect.flatMap(TaskAdmin, use), Layer.provide(admin, encryption))
   }).pipe(
     Effect.catchTag("TaskError", ({ message }) => Effect.fail(unusable(quoteLine(message))))
   )
@@ -188,3 +182,23 @@ export const workers = (line: StoreLine): Effect.Effect<void, CommandFailed, Pro
       const now = yield* Clock.currentTimeMillis
       yield* print(line, found, () => describeWorkers(found, now))
     }))
+
+/** `skein tasks migrate`. */
+export const migrate = (
+  line: StoreLine & { readonly dryRun: boolean }
+): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { env } = yield* Process
+    const { dryRun } = line
+    const store = yield* storeOf(line, env)
+    const { from, to } = yield* Effect.mapError(store.migrate(dryRun), ({ message }) => unusable(quoteLine(message)))
+    const [are, were] = from === 0
+      ? ["There are no tables", "There were no tables"]
+      : [`The tables have version ${from}`, `The tables had version ${from}`]
+    yield* print(line, { from, to, dryRun }, () =>
+      from === to
+        ? `The tables have version ${to}: there is nothing to do.`
+        : dryRun
+        ? `${are}, and this program needs version ${to}.`
+        : `${were}, and have version ${to} now.`)
+  })

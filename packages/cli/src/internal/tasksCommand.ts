@@ -216,7 +216,21 @@ const workers = Command.make("workers", { ...storeFlags }).pipe(
   Command.withHandler((line) => Effect.flatMap(load, ({ workers }) => workers(line)))
 )
 
-const commands = [list, show, failed, cancel, wake, rerun, pause, resume, stats, workers] as const
+const migrate = Command.make("migrate", {
+  ...storeFlags,
+  dryRun: toggle("dry-run", "Only show the versions")
+}).pipe(
+  Command.withShortDescription("Create the tables of tasks, or migrate them to the version of this program"),
+  Command.withDescription(
+    "Creates the tables of tasks, or migrates them to the version of this program, for servers and workers with " +
+      "migrate: false. A SQLite file must not be in use by its server."
+  ),
+  help("[options]"),
+  Command.validate((line) => checkStore(line)),
+  Command.withHandler((line) => Effect.flatMap(load, ({ migrate }) => migrate(line)))
+)
+
+const commands = [list, show, failed, cancel, wake, rerun, pause, resume, stats, workers, migrate] as const
 
 /** `skein tasks`. */
 export const tasksCommand = Command.make("tasks").pipe(

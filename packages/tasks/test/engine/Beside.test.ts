@@ -118,14 +118,16 @@ const failureOf = (layer: Layer.Layer<TaskAdmin, TaskError>) =>
 it.effect("a program beside a server creates no file, and changes no table", () =>
   Effect.gen(function*() {
     const filename = yield* temporary
-    expect(yield* failureOf(SqliteTasks.layerAdmin({ filename }))).toBe(`StoreError: cannot open "${filename}": there is no such file`)
+    expect(yield* failureOf(SqliteTasks.layerAdmin({ filename }))).toBe(
+      `StoreError: cannot open "${filename}": there is no such file`
+    )
     expect(existsSync(filename)).toBe(false)
 
     const sql = <A>(use: (sql: SqlClient) => Effect.Effect<A, unknown>) =>
       Effect.provide(Effect.flatMap(SqlClient, use), SqliteClient.layer({ filename }), { local: true })
     yield* sql((sql) => sql`CREATE TABLE teas (name TEXT)`)
     expect(yield* failureOf(SqliteTasks.layerAdmin({ filename }))).toBe(
-      "StoreError: the database has no tables of tasks"
+      "StoreError: the database has no tables of tasks: run \"skein tasks migrate\", or start a server or worker that may create them"
     )
     yield* sql((sql) => sql`CREATE TABLE skein_task_versions (version INTEGER)`)
     yield* sql((sql) => sql`INSERT INTO skein_task_versions VALUES (1)`)

@@ -305,30 +305,27 @@ each([file, pg], (backend) => {
       expect(yield* tablesOf(backend === pg)).toContain("cluster_migrations")
     })))
 
-  it.effect("converts many tasks, and large ones, page by page", () =>
-    onCopy(Effect.gen(function*() {
-      const sql = yield* SqlClient
-      for (
-        const [size, expected] of [
-          [{ count: 1200, steps: 2, valueChars: 10 }, { tasks: 1200, events: 3600 }],
-          [{ count: 7, steps: 3, valueChars: 1_000_000 }, { tasks: 7, events: 28 }]
-        ] as const
-      ) {
-        yield* Effect.gen(function*() {
-          yield* replaceTasks(size)
-          yield* migration
-          const [counts] = yield* sql`SELECT
-            (SELECT COUNT(*) FROM skein_task_queue WHERE state = 1 AND wake_at = 1893456000000) AS tasks,
-            (SELECT COUNT(*) FROM skein_task_log) AS events`
-          expect({ tasks: Number(counts!["tasks"]), events: Number(counts!["events"]) }).toEqual(expected)
-          const [last] = yield* sql<{ readonly id: string }>`SELECT MAX(task_id) AS id FROM skein_task_log`
-          expect((yield* readLogs).get(last!.id)!.map(({ kind, name }) => `${kind} ${name}`)).toEqual(
-            [...Array.from({ length: size.steps }, (_, index) => `step ${index + 1}`), "timer sleep/long"]
-          )
-          return yield* Effect.fail("rollback")
-        }).pipe(sql.withTransaction, Effect.catch((error) => error === "rollback" ? Effect.void : Effect.die(error)))
-      }
-    })), 30_000)
+  it.effect.each([
+    { size: { count: 1200, steps: 2, valueChars: 10 }, expected: { tasks: 1200, events: 3600 } },
+    { size: { count: 7, steps: 3, valueChars: 1_000_000 }, expected: { tasks: 7, events: 28 } }
+  ])(
+    "converts many tasks, and large ones, page by page: $size.count of $size.valueChars",
+    ({ expected, size }) =>
+      onCopy(Effect.gen(function*() {
+        const sql = yield* SqlClient
+        yield* replaceTasks(size)
+        yield* migration
+        const [counts] = yield* sql`SELECT
+        (SELECT COUNT(*) FROM skein_task_queue WHERE state = 1 AND wake_at = 1893456000000) AS tasks,
+        (SELECT COUNT(*) FROM skein_task_log) AS events`
+        expect({ tasks: Number(counts!["tasks"]), events: Number(counts!["events"]) }).toEqual(expected)
+        const [last] = yield* sql<{ readonly id: string }>`SELECT MAX(task_id) AS id FROM skein_task_log`
+        expect((yield* readLogs).get(last!.id)!.map(({ kind, name }) => `${kind} ${name}`)).toEqual(
+          [...Array.from({ length: size.steps }, (_, index) => `step ${index + 1}`), "timer sleep/long"]
+        )
+      })),
+    30_000
+  )
 
   it.effect("converts tasks of a database without the tables of the cluster", () =>
     onCopy(Effect.gen(function*() {

@@ -181,10 +181,11 @@ export const layerAdmin: Layer.Layer<TaskAdmin, TaskError, SqlClient.SqlClient> 
 
 /** The engine of a single process, on a database that no other process uses. */
 export const layerSingle = (
-  options: PublicOptions
+  options: PublicOptions,
+  migrates = true
 ): Layer.Layer<TaskEngine | TaskAdmin, TaskError, SqlClient.SqlClient> =>
   layer({ runsTasks: true, pools: undefined, host: "", leaseMs: undefined, ...resolveOptions(options) }).pipe(
-    Layer.provide([sqlStore.layer(), NodeCrypto.layerDigest])
+    Layer.provide([sqlStore.layer(migrates), NodeCrypto.layerDigest])
   )
 
 /**

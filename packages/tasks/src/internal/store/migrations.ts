@@ -1,18 +1,22 @@
 /**
- * The tables and their versions. A published migration never changes: a later one alters the tables. One
- * process at a time migrates, in one transaction.
+ * The tables and their versions. A published migration never changes: a later one alters the tables. One process at a
+ * time migrates, each migration in a transaction, except that indexes on large tables of PostgreSQL are made outside.
  */
 import * as Effect from "effect/Effect"
 import { StoreError, TaskError } from "../../TaskError.ts"
 import { convertTasks, exists, isWorkersRun, type WorkersRun } from "./convertTasks.ts"
+import { createConcurrently, type Index } from "./concurrentIndex.ts"
 import { type Database, maxTime } from "./database.ts"
 
-type Migration = (database: Database) => Effect.Effect<void, TaskError | WorkersRun>
+/** Changes of the tables in a transaction, or an index. */
+type Migration = ((database: Database) => Effect.Effect<void, TaskError | WorkersRun>) | Index
+
+const isIndex = (migration: Migration | undefined): migration is Index => typeof migration === "object"
 
 const runAll = (database: Database, statements: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
   Effect.forEach(statements, (statement) => database.prepare(statement)(), { discard: true })
 
-const createTables: Migration = (database) => {
+const createTables = (database: Database) => {
   const pg = database.isPostgres
   const id = pg ? `TEXT COLLATE "C"` : "TEXT"
   // Leaves free space in each page, so that frequent updates stay in place and do not change indexes.
@@ -83,7 +87,7 @@ const createTables: Migration = (database) => {
  * The queue and the logs, which replace the messages of the cluster. The columns of `skein_tasks` that change often are
  * in no index any more, so that PostgreSQL updates its rows in place.
  */
-const createQueue: Migration = (database) =>
+const createQueue = (database: Database): Effect.Effect<void, TaskError | WorkersRun> =>
   Effect.gen(function*() {
     const pg = database.isPostgres
     const id = pg ? `TEXT COLLATE "C"` : "TEXT"
@@ -149,8 +153,6 @@ const createQueue: Migration = (database) =>
       yield* convertTasks(database)
       yield* runAll(database, [
         "ALTER TABLE skein_tasks ADD COLUMN submission_key TEXT",
-        `CREATE UNIQUE INDEX IF NOT EXISTS skein_tasks_key ON skein_tasks (owner, tool, submission_key)
-     WHERE submission_key IS NOT NULL`,
         "DROP INDEX IF EXISTS skein_tasks_unsettled",
         "DROP INDEX IF EXISTS skein_tasks_undoing",
         "ALTER TABLE skein_tasks DROP COLUMN settled"
@@ -178,7 +180,13 @@ const hasSettled = (database: Database): Effect.Effect<boolean, TaskError> =>
     (rows) => rows.length > 0
   )
 
-const migrations: ReadonlyArray<Migration> = [createTables, createQueue]
+const submissionKeys: Index = {
+  kind: "UNIQUE INDEX",
+  name: "skein_tasks_key",
+  target: "skein_tasks (owner, tool, submission_key) WHERE submission_key IS NOT NULL"
+}
+
+const migrations: ReadonlyArray<Migration> = [createTables, createQueue, submissionKeys]
 
 /** The key of a PostgreSQL advisory lock: "skein", as a number. */
 const lock = "SELECT pg_advisory_xact_lock(495790843246)"
@@ -241,33 +249,57 @@ export const checkVersion = (database: Database): Effect.Effect<void, TaskError>
     if (found === migrations.length) return Effect.void
     if (found > migrations.length) return Effect.fail(newerVersion(found))
     const message = found === 0
-      ? "the database has no tables of tasks"
-      : `the task tables have version ${found}, and this program needs ${migrations.length}: start a server or worker of this version, which migrates them`
+      ? "the database has no tables of tasks: run \"skein tasks migrate\", or start a server or worker that may create them"
+      : `the task tables have version ${found}, and this program needs ${migrations.length}: run "skein tasks migrate", or start a server or worker of this version that may change the tables`
     return Effect.fail(new TaskError({ reason: new StoreError({ message }) }))
   })
 
-/**
- * Migrates the tables to the version of this program. If they have it already, it takes no lock and changes nothing.
- */
-export const migrate = (database: Database): Effect.Effect<void, TaskError> =>
-  Effect.flatMap(version(database), (before) => {
-    if (before > migrations.length) return Effect.fail(newerVersion(before))
-    if (before === migrations.length) return Effect.void
-    const rest = Effect.flatMap(
-      version(database),
-      (now) =>
-        now > migrations.length ? Effect.fail(newerVersion(now)) : Effect.forEach(
-          migrations.slice(now),
-          (migration, index) =>
-            Effect.andThen(
-              migration(database),
-              database.prepare("INSERT INTO skein_task_versions (version) VALUES (?)")(now + index + 1)
-            ),
-          { discard: true }
-        )
-    )
-    const table = database.prepare(
-      "CREATE TABLE IF NOT EXISTS skein_task_versions (version INTEGER NOT NULL PRIMARY KEY)"
-    )
-    return whenWorkersHaveStopped(withMigrationLock(database, Effect.andThen(table(), rest)))
+const createVersions = "CREATE TABLE IF NOT EXISTS skein_task_versions (version INTEGER NOT NULL PRIMARY KEY)"
+const insertVersion = "INSERT INTO skein_task_versions (version) VALUES (?) ON CONFLICT DO NOTHING"
+
+/** Whether an index takes too long for a transaction, in which writes to the table would wait. */
+const isLarge = (database: Database): Effect.Effect<boolean, TaskError> =>
+  database.isPostgres
+    ? Effect.map(database.prepare("SELECT 1 FROM skein_tasks LIMIT 1")(), (rows) => rows.length > 0)
+    : Effect.succeed(false)
+
+/** Runs the migrations from a version on, up to an index that must be made outside of a transaction. */
+const migrateInTransaction = (database: Database): Effect.Effect<void, TaskError | WorkersRun> =>
+  Effect.gen(function*() {
+    yield* database.prepare(createVersions)()
+    const now = yield* version(database)
+    if (now > migrations.length) return yield* Effect.fail(newerVersion(now))
+    for (let next = now; next < migrations.length; next++) {
+      const migration = migrations[next]!
+      if (isIndex(migration)) {
+        if (yield* isLarge(database)) return
+        yield* database.prepare(`CREATE ${migration.kind} IF NOT EXISTS ${migration.name} ON ${migration.target}`)()
+      } else yield* migration(database)
+      yield* database.prepare(insertVersion)(next + 1)
+    }
   })
+
+/**
+ * Migrates the tables to the version of this program, and returns the version before. If they have it already, it takes
+ * no lock and changes nothing.
+ */
+export const migrate = (database: Database): Effect.Effect<number, TaskError> =>
+  Effect.gen(function*() {
+    const before = yield* version(database)
+    if (before > migrations.length) return yield* Effect.fail(newerVersion(before))
+    for (let now = before; now < migrations.length; now = yield* version(database)) {
+      yield* whenWorkersHaveStopped(withMigrationLock(database, migrateInTransaction(database)))
+      const reached = yield* version(database)
+      const next = migrations[reached]
+      if (!isIndex(next)) continue
+      yield* createConcurrently(database, next)
+      yield* database.prepare(insertVersion)(reached + 1)
+    }
+    return before
+  })
+
+/** The version of the tables that this program needs. */
+export const currentVersion = migrations.length
+
+/** The version of the tables; 0 without tables. */
+export const readVersion = version

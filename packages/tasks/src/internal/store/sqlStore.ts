@@ -14,7 +14,7 @@ import { isSqlError } from "effect/sql/SqlError"
 import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
 import * as admin from "./admin.ts"
-import { checkVersion, migrate } from "./migrations.ts"
+import { checkVersion, currentVersion, migrate, readVersion } from "./migrations.ts"
 import { TaskStore } from "./store.ts"
 import { ChangeNotifier, type ListenForChanges } from "./changeNotifier.ts"
 import { Database, storeError } from "./database.ts"
@@ -47,7 +47,7 @@ const whileUnreachable = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.
  */
 export const make = (
   listenForChanges?: ListenForChanges,
-  prepare: (database: Database) => Effect.Effect<void, TaskError> = migrate
+  prepare: (database: Database) => Effect.Effect<unknown, TaskError> = migrate
 ): Effect.Effect<TaskStore["Service"], TaskError, SqlClient.SqlClient | Scope.Scope> =>
   Effect.gen(function*() {
     const database = new Database(yield* SqlClient.SqlClient)
@@ -113,17 +113,32 @@ export const layerBeside: Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient>
   make(() => Effect.void, checkVersion)
 )
 
-/** The store of a single process. */
-export const layer = (): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> => Layer.effect(TaskStore, make())
+/** Migrates the tables; with `dryRun` it changes nothing. Returns the version before, and the one that is needed. */
+export const migrateTables = (
+  dryRun: boolean
+): Effect.Effect<{ readonly from: number; readonly to: number }, TaskError, SqlClient.SqlClient> =>
+  Effect.gen(function*() {
+    const database = new Database(yield* SqlClient.SqlClient)
+    const from = yield* dryRun ? readVersion(database) : migrate(database)
+    return { from, to: currentVersion }
+  })
+
+/** The store of a single process. With `migrates` it creates and migrates the tables. */
+export const layer = (migrates = true): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
+  Layer.effect(TaskStore, make(undefined, migrates ? migrate : checkVersion))
 
 /**
  * The store of a process among others, on PostgreSQL. It needs one connection besides the pool of the client: for
  * notifications.
  */
 export const layerListening = (
-  client: Pick<Client, "listen">
+  client: Pick<Client, "listen">,
+  migrates = true
 ): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
   Layer.effect(
     TaskStore,
-    make((channel, onPayload, onGap) => Effect.mapError(client.listen(channel, onPayload, onGap), storeError))
+    make(
+      (channel, onPayload, onGap) => Effect.mapError(client.listen(channel, onPayload, onGap), storeError),
+      migrates ? migrate : checkVersion
+    )
   )
