@@ -68,9 +68,10 @@ export interface ListedTask {
 export interface LoggedEvent {
   /** Its position in the log, from 1. */
   readonly seq: number
-  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo"
+  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo" | "giveUp"
   /**
-   * The name of a step, the key of a question, or the reason of compensations. Timers are `sleep/…`, `retry/…` and
+   * The name of a step, the key of a question, the reason of compensations, or after how many lost workers the task was
+   * given up. Timers are `sleep/…`, `retry/…` and
    * `timeout/…`.
    */
   readonly name: string

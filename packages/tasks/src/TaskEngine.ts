@@ -45,8 +45,9 @@ export interface Options {
   /**
    * How many workers may be lost while they run a task, without a step of it that ends in between: 100 by default. A
    * worker is lost if its process is killed or crashes, or if it does not renew its lease (`PostgresTasks`). With the
-   * next one the task fails without compensations, so that a task that ends its process does not end one process after
-   * the other.
+   * next one the task is given up: it starts no further step, its compensations run, and it fails. So a task that ends its
+   * process does not end one process after the other. If as many workers again are lost during the compensations, the
+   * task fails without the rest of them, and the log reports it.
    */
   readonly maxAttempts?: number | undefined
   /**

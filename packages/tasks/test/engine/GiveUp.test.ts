@@ -5,6 +5,7 @@ import { it } from "@effect/vitest"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Step from "@skein/tasks/Step"
+import { TaskAdmin } from "@skein/tasks/TaskAdmin"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,48 +16,119 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect } from "vitest"
-import { durable, get, settled, submit, work } from "./kit.ts"
+import { durable, ended, get, type Handler, settled, submit, work } from "./kit.ts"
 
-it.live("a task whose worker dies each time is given up after maxAttempts, with its reason", () =>
+/** A SQLite file whose workers die. */
+const dyingWorkers = Effect.gen(function*() {
+  const folder = yield* Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-engine-"))),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+  )
+  const layer = SqliteTasks.layer({
+    filename: join(folder, "tasks.db"),
+    maxAttempts: 3,
+    interruptTimeout: 50,
+    pollInterval: 20
+  })
+  const first = yield* Scope.make()
+  const engine = yield* Layer.buildWithScope(layer, first)
+  const { id } = yield* Effect.provideContext(submit("deadly"), engine)
+  yield* Scope.close(first, Exit.void)
+  /** Runs the task in a worker that then ends without a word. */
+  const die = (tools: Record<string, Handler>) =>
+    Effect.gen(function*() {
+      yield* Effect.scoped(Effect.andThen(work(tools), settled))
+      const sql = yield* SqlClient
+      yield* sql`UPDATE skein_task_queue SET state = 2, worker = 'dead'`
+    }).pipe(Effect.provide(layer))
+  return { id, layer, die }
+})
+
+const givenUp = {
+  status: "failed",
+  statusMessage: "The task was given up: 4 workers have ended while they ran it"
+}
+
+it.live("a task whose worker dies each time is given up after maxAttempts, with its reason, and is compensated", () =>
   Effect.gen(function*() {
-    const folder = yield* Effect.acquireRelease(
-      Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-engine-"))),
-      (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-    )
-    const layer = SqliteTasks.layer({ filename: join(folder, "tasks.db"), maxAttempts: 3, interruptTimeout: 50 })
-    let begun = 0
+    const { die, id, layer } = yield* dyingWorkers
+    const begun: Array<string> = []
     const tools = {
       deadly: durable(() =>
-        Effect.as(
-          Effect.andThen(
-            Step.run("fine", {}, () => Effect.void),
-            Step.run("die", {}, () => {
-              begun++
-              return Effect.never
-            })
-          ),
-          ""
-        )
+        Effect.gen(function*() {
+          yield* Step.run("fine", {}, () => Effect.void).pipe(
+            Step.withCompensation((_, reason) =>
+              Step.run("undo fine", {}, () => Effect.sync(() => begun.push(`undone: ${reason}`)))
+            )
+          )
+          yield* Step.run("die", {}, () => {
+            begun.push("die")
+            return Effect.never
+          })
+          return ""
+        })
       )
     }
-    const first = yield* Scope.make()
-    const engine = yield* Layer.buildWithScope(layer, first)
-    const { id } = yield* Effect.provideContext(submit("deadly"), engine)
-    yield* Scope.close(first, Exit.void)
-    for (let death = 0; death < 5; death++) {
-      yield* Effect.gen(function*() {
-        yield* Effect.scoped(Effect.andThen(work(tools), settled))
-        // Like a process that ended without a word.
-        const sql = yield* SqlClient
-        yield* sql`UPDATE skein_task_queue SET state = 2, worker = 'dead'`
-      }).pipe(Effect.provide(layer))
+    for (let death = 0; death < 4; death++) yield* die(tools)
+    expect(begun).toEqual(["die", "die", "die", "die"])
+    const state = yield* Effect.provide(Effect.scoped(Effect.andThen(work(tools), ended(id))), layer)
+    expect(state).toMatchObject(givenUp)
+    expect(begun.slice(4)).toEqual(["undone: failed"])
+    const inspected = yield* Effect.provide(Effect.flatMap(TaskAdmin, ({ inspect }) => inspect(id)), layer)
+    expect(inspected?.log.map(({ kind, name }) => `${kind} ${name}`)).toEqual([
+      "step fine",
+      "giveUp 4",
+      "undo failed",
+      "step undo fine"
+    ])
+  }).pipe(Effect.scoped))
+
+it.live("a task that also ends the workers of its compensations fails without them", () =>
+  Effect.gen(function*() {
+    const { die, id, layer } = yield* dyingWorkers
+    let begun = 0
+    const never = () => {
+      begun++
+      return Effect.never
     }
-    expect(begun).toBe(4)
-    const state = yield* Effect.provide(get(id), layer)
-    expect(state).toMatchObject({
-      status: "failed",
-      statusMessage: "The task was given up: 4 workers have ended while they ran it"
-    })
+    const tools = {
+      deadly: durable(() =>
+        Effect.gen(function*() {
+          yield* Step.compensate(() => Step.run("undo", {}, never))
+          yield* Step.run("die", {}, never)
+          return ""
+        })
+      )
+    }
+    for (let death = 0; death < 10; death++) yield* die(tools)
+    expect(yield* Effect.provide(get(id), layer)).toMatchObject(givenUp)
+    // The step four times, and its compensation as often.
+    expect(begun).toBe(8)
+  }).pipe(Effect.scoped))
+
+it.live("a task that is cancelled after it was given up is compensated as cancelled", () =>
+  Effect.gen(function*() {
+    const { die, id, layer } = yield* dyingWorkers
+    const reasons: Array<string> = []
+    const tools = {
+      deadly: durable(() =>
+        Effect.gen(function*() {
+          yield* Step.compensate((reason) => Effect.sync(() => void reasons.push(reason)))
+          yield* Step.run("die", {}, () => Effect.never)
+          return ""
+        })
+      )
+    }
+    for (let death = 0; death < 4; death++) yield* die(tools)
+    yield* Effect.gen(function*() {
+      expect(yield* Effect.flatMap(TaskAdmin, ({ cancel }) => cancel(id))).toBe(true)
+      yield* work(tools)
+      const sql = yield* SqlClient
+      yield* Effect.repeat(Effect.delay(sql`SELECT 1 FROM skein_task_queue`, 20), {
+        until: (rows) => rows.length === 0
+      })
+    }).pipe(Effect.scoped, Effect.provide(layer))
+    expect(reasons).toEqual(["cancelled"])
   }).pipe(Effect.scoped))
 
 for (

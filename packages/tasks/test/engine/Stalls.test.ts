@@ -3,6 +3,7 @@
  */
 import { describe, it } from "@effect/vitest"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
+import * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import * as Step from "@skein/tasks/Step"
 import { id as taskId } from "@skein/tasks/Task"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
@@ -14,6 +15,9 @@ import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { SqlClient } from "effect/sql/SqlClient"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { afterAll, expect } from "vitest"
 import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
 import { durable, ended, handlers, submit, textOf } from "./kit.ts"
@@ -79,6 +83,30 @@ describe.skipIf(server === undefined)(
     }
   }
 )
+
+it.live("SQLite · a step that blocks the event loop is logged with its name", () => {
+  const lines: Array<string> = []
+  const logger = Logger.make(({ message }) => void lines.push(String(message)))
+  return Effect.gen(function*() {
+    const folder = mkdtempSync(join(tmpdir(), "skein-engine-"))
+    yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true })))
+    const engine = yield* Layer.build(SqliteTasks.layer({ filename: join(folder, "tasks.db") }))
+    const heavy = durable(() =>
+      Step.run("compress", { success: Schema.String }, () =>
+        Effect.sync(() => {
+          block(2500)
+          return "Compressed"
+        }))
+    )
+    yield* Context.get(engine, TaskEngine).runTasks(handlers({ heavy }))
+    // The event loop runs for a while without a block.
+    yield* Effect.sleep(600)
+    const { id } = yield* Effect.provideContext(submit("heavy"), engine)
+    yield* Effect.provideContext(ended(id), engine)
+    yield* Effect.repeat(Effect.sleep(50), { until: () => lines.length > 0 }).pipe(Effect.timeout("20 seconds"))
+    expect(lines).toEqual([expect.stringMatching(/^the event loop was blocked for \d{4} ms; .*heavy: compress/)])
+  }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])))
+})
 
 describe.skipIf(server === undefined)("ties on PostgreSQL", () => {
   for (const jitter of [0, 200]) {

@@ -58,7 +58,7 @@ export const makeAdmin = (store: TaskStore["Service"]): TaskAdmin["Service"] => 
         const limits = { all: {}, owner: {}, tool: {} }
         const copied = Effect.gen(function*() {
           const state = yield* store.insert({ args, caller, owner, pool, tool, pollIntervalMs, ttlMs, limits })
-          const events = entries.slice(0, end).filter(({ kind }) => kind !== "undo")
+          const events = entries.slice(0, end).filter(({ kind }) => kind !== "undo" && kind !== "giveUp")
           const observed = events.filter(({ kind }) => kind === "answer" || kind === "timeout").map(({ name }) => name)
           yield* store.copyAnswers(id, state.id, observed)
           for (const [index, entry] of events.entries()) {

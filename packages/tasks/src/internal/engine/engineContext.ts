@@ -7,6 +7,7 @@ import { sha256 } from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import type * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
 import type { TaskError } from "../../TaskError.ts"
 import type { TaskStore } from "../store/store.ts"
 import { escape, isPermanent } from "../store/storedText.ts"
@@ -54,6 +55,20 @@ export const isKeyError = ({ reason }: TaskError): boolean => reason._tag === "K
 /** Whether an operation may succeed later: the store cannot be reached, or an encryption key is missing. */
 export const isTemporary = (error: TaskError): boolean =>
   isKeyError(error) || (error.reason._tag === "StoreError" && !isPermanent(error))
+
+/** The failures of a statement that pass: the connection is lost, or another transaction goes first. */
+const temporaryReasons = new Set(["ConnectionError", "DeadlockError", "LockTimeoutError", "SerializationError"])
+
+/**
+ * Whether a failure of the database may pass. A full disk is one too: PostgreSQL reports it in the classes 53 and 58 of
+ * SQLSTATE, and SQLite as SQLITE_IOERR (10) and SQLITE_FULL (13).
+ */
+export const isTemporaryFailure = ({ reason }: SqlError): boolean => {
+  if (temporaryReasons.has(reason._tag)) return true
+  const { code, errcode } = (reason.cause ?? {}) as { readonly code?: unknown; readonly errcode?: unknown }
+  return (typeof code === "string" && /^5[38]...$/.test(code)) ||
+    (typeof errcode === "number" && [10, 13].includes(errcode & 0xff))
+}
 
 /** Pauses before a retry, also where the fiber is uninterruptible. Interrupts when the engine has stopped. */
 export const pauseForRetry = (attempt: number): Effect.Effect<void> =>

@@ -14,7 +14,7 @@ import * as Exit from "effect/Exit"
 import type { UndoReason } from "../../CurrentTask.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type Outcome } from "../../TaskState.ts"
-import type { Claim, Lost, StoredTask } from "../store/store.ts"
+import type { Claim, LogEntry, Lost, StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
 import { isErrorResult, shortTaskId } from "../text.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
@@ -68,7 +68,7 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
     let task: StoredTask | undefined = loaded
     let log = new TaskLog(execution.isFirst ? [] : yield* awaitStore(store.readLog(id)))
     let answers = execution.isFirst ? new Map<string, JsonObject | Lost | undefined>() : yield* readAnswers(engine, id)
-    if (execution.attempts > engine.maxAttempts) return yield* giveUp(engine, task, execution.attempts)
+    if (execution.attempts > engine.maxAttempts && !(yield* giveUp(engine, task, log, execution.attempts))) return
     while (true) {
       if (task.status === "completed" || task.status === "failed") return
       const found: FoundHandler | undefined = engine.handlers.find(task.tool) ?? (yield* waitForHandler(engine, task))
@@ -103,16 +103,34 @@ const logAnnotations = ({ id, owner, tool }: StoredTask): Record<string, unknown
   ...(owner === null ? undefined : { owner })
 })
 
-/** Fails a task whose workers have died too often while they ran it. */
-const giveUp = (engine: EngineContext, task: StoredTask, attempts: number): Effect.Effect<void> => {
-  const message = `The task was given up: ${attempts} workers have ended while they ran it`
-  const error = { code: -32603, message }
-  return Effect.andThen(
-    Effect.annotateLogs(Effect.logError(message), logAnnotations(task)),
-    task.status === "cancelled"
-      ? awaitStore(engine.store.settle(task.id))
-      : Effect.asVoid(awaitStore(engine.store.finish(task.id, { status: "failed", outcome: { _tag: "Error", error } })))
-  )
+/**
+ * Gives up a task whose workers have died too often while they ran it. Its log records that, and later runs only
+ * compensate. Returns whether to run it: a task that is given up again, while it compensates, ends without the rest.
+ */
+const giveUp = (engine: EngineContext, task: StoredTask, log: TaskLog, attempts: number): Effect.Effect<boolean> =>
+  Effect.gen(function*() {
+    if (log.givenUpAfter !== undefined) {
+      yield* Effect.logError(
+        `The compensations of a task were given up: ${attempts} workers have ended while they ran them`
+      )
+      yield* task.status === "cancelled" ? settle(engine, task) : finishGivenUp(engine, task, log)
+      return false
+    }
+    yield* Effect.logError(givenUpMessage(attempts))
+    const at = yield* Clock.currentTimeMillis
+    const event = { kind: "giveUp", name: String(attempts), attempt: 1, value: null, startedAt: undefined, at } as const
+    const entry: LogEntry = { ...event, seq: log.nextSeq }
+    const result = yield* awaitStore(engine.store.append(task.id, entry, true))
+    if (result === "appended") log.add(entry)
+    return result === "appended"
+  }).pipe(Effect.annotateLogs(logAnnotations(task)))
+
+const givenUpMessage = (attempts: number) => `The task was given up: ${attempts} workers have ended while they ran it`
+
+/** Stores the failure of a task that was given up. */
+const finishGivenUp = ({ store }: EngineContext, { id }: StoredTask, log: TaskLog): Effect.Effect<boolean> => {
+  const error = { code: -32603, message: givenUpMessage(log.givenUpAfter ?? 0) }
+  return awaitStore(store.finish(id, { status: "failed", outcome: { _tag: "Error", error } }))
 }
 
 /** Waits a moment for a handler: a process adds its handlers one after the other. */
@@ -165,9 +183,9 @@ const runOnce = (
 ): Effect.Effect<Next> =>
   Effect.scoped(Effect.gen(function*() {
     const { store } = engine
-    const isCollecting = task.status === "cancelled"
+    const isCollecting = task.status === "cancelled" || log.givenUpAfter !== undefined
     const hasWaited = engine.handlers.stopWaiting(task.id)
-    if (isCollecting && !handler.durable) return yield* settle(engine, task)
+    if (isCollecting && !handler.durable) return yield* endUncompensated(engine, task, log)
     if (hasWaited || task.waitsForWorker) yield* awaitStore(store.setWaitsForWorker(task.id, false))
     const context = yield* Effect.context<never>()
     const scope = yield* Effect.scope
@@ -184,6 +202,10 @@ const runOnce = (
 
 const settle = (engine: EngineContext, { id }: StoredTask): Effect.Effect<Next> =>
   Effect.as(awaitStore(engine.store.settle(id)), "done")
+
+/** Ends a task that is cancelled or given up, and has nothing to compensate. */
+const endUncompensated = (engine: EngineContext, task: StoredTask, log: TaskLog): Effect.Effect<Next> =>
+  task.status === "cancelled" ? settle(engine, task) : Effect.as(finishGivenUp(engine, task, log), "done")
 
 /** What follows after a run that has ended before its handler. */
 const nextOf = (run: Run): Next => {
@@ -258,12 +280,37 @@ const undoCancelled = (run: Run): Effect.Effect<Next> => {
   )
 }
 
+/** Runs the compensations of a task that was given up, and stores its failure. */
+const undoGivenUp = (run: Run): Effect.Effect<Next> =>
+  Effect.gen(function*() {
+    const { engine, log, task } = run
+    const signals = yield* awaitStore(engine.store.readSignals(task.id))
+    // Compensations have the reason of a cancellation that came before them.
+    if (signals?.isCancelled === true && log.undoReason === undefined) return "again"
+    run.ending = undefined
+    const undone = yield* run.supervise(undoAll(run, "failed"))
+    if (Exit.isFailure(undone)) return nextOf(run)
+    const finished = yield* finishGivenUp(engine, task, log)
+    return finished ? "done" : yield* settle(engine, task)
+  })
+
 /**
- * Replays the handler of a cancelled task up to the point that it had reached, and compensates. No step starts again,
- * and code between two steps has `maxGapMs`.
+ * Replays the handler of a task that is cancelled or given up, to the point that it had reached, and compensates. No
+ * step starts again, and code between two steps has `maxGapMs`.
  */
 const collect = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Next> =>
   Effect.gen(function*() {
+    yield* replayToStall(run, handler)
+    if (!run.mayUndo && run.ending !== "suspended") return nextOf(run)
+    return yield* run.task.status === "cancelled" ? undoCancelled(run) : undoGivenUp(run)
+  })
+
+/** Replays a handler that starts no step, until it ends or makes no progress. */
+export const replayToStall = (
+  run: Run,
+  handler: FoundHandler["handler"]
+): Effect.Effect<Exit.Exit<Outcome>> =>
+  Effect.suspend(() => {
     const stalled = Effect.gen(function*() {
       let knownEvents = -1
       for (let idleMs = 0; idleMs < maxGapMs; idleMs += replayCheckMs) {
@@ -273,8 +320,7 @@ const collect = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Next
       }
       run.end("suspended")
     })
-    yield* Effect.raceFirst(run.supervise(callHandler(run, handler)), Effect.andThen(stalled, Effect.never))
-    return run.mayUndo || run.ending === "suspended" ? yield* undoCancelled(run) : nextOf(run)
+    return Effect.raceFirst(run.supervise(callHandler(run, handler)), Effect.andThen(stalled, Effect.never))
   })
 
 const callHandler = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Outcome> =>

@@ -10,13 +10,13 @@ import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import { isSqlError } from "effect/sql/SqlError"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { UndoReason } from "../../CurrentTask.ts"
 import type { Handlers } from "../../TaskEngine.ts"
 import { TaskError } from "../../TaskError.ts"
 import type { LogEntry, Lost, StoredTask } from "../store/store.ts"
-import { awaitStore, type EngineContext, isTemporary, pauseForRetry } from "./engineContext.ts"
+import { awaitStore, type EngineContext, isTemporary, isTemporaryFailure, pauseForRetry } from "./engineContext.ts"
 import type { ActiveRun } from "./handlerRegistry.ts"
 import { Observations, type ObservingRun, type Wait } from "./observations.ts"
 import { ProgressWriter } from "./progressWriter.ts"
@@ -62,7 +62,7 @@ const longLog = 10_000
 const longLogMessage =
   `the log of this task has ${longLog} events, and each run reads all of them: split the task into several`
 
-/** How often the transaction of a step may fail for another reason than a lost connection. Then the handler dies. */
+/** How often a transactional step is executed whose transaction fails for a reason that does not pass. */
 const maxCommits = 10
 
 /** One run of a task's handler. */
@@ -316,11 +316,12 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   }
 
   #execute<A, E, R>(
-    { decode, transactional = false }: RecordOptions<A>,
+    options: RecordOptions<A>,
     event: EventKey,
     execute: (restore: Restore) => Effect.Effect<Executed, E, R>
   ): Effect.Effect<A, E, R> {
     const { engine, observations } = this
+    const { decode, transactional = false } = options
     const recorded = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
         const execution = Effect.suspend(() => {
@@ -331,7 +332,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
           Effect.map(Clock.currentTimeMillis, (at) => ({ failed, event: { ...event, value: text, startedAt, at } })))
         // The next event waits until the handler has observed this one, which may take a decryption.
         return transactional
-          ? observations.inTurn(restore, Effect.flatMap(this.#transact(event, ended), decode))
+          ? observations.inTurn(restore, Effect.flatMap(this.#transact(options, event, ended), decode))
           : Effect.flatMap(ended, ({ event }) =>
             observations.inTurn(restore, Effect.andThen(this.#store(event), decode(event.value))))
       })
@@ -356,11 +357,11 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
 
   /**
    * Executes a step and appends its end in one transaction. A failed step is rolled back before its failure is
-   * appended. When the connection is lost, or the database has ended the transaction for the sake of another one, the
-   * step runs again, unless its end is in the log: until the connection is back, and up to `maxCommits` times for any
-   * other reason.
+   * appended. When the transaction fails for a reason that may pass, the step runs again without end, unless its end is
+   * in the log. For any other reason, such as a deferred constraint, it runs up to `maxCommits` times.
    */
-  #transact<E, R>(
+  #transact<A, E, R>(
+    options: RecordOptions<A>,
     event: EventKey,
     execute: Effect.Effect<{ readonly event: StepEnd; readonly failed: boolean }, E, R>
   ): Effect.Effect<string, E, R> {
@@ -401,9 +402,10 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
           if (!isSqlError(error) && !(error instanceof TaskError && isTemporary(error))) {
             return Effect.failCause(cause as never)
           }
-          const isOutage = error instanceof TaskError || error.reason._tag === "ConnectionError"
-          if (!isOutage && attempt + 1 >= maxCommits) return Effect.die(error)
-          const logged = isOutage || attempt > 0
+          const isOutage = error instanceof TaskError || isTemporaryFailure(error)
+          if (!isOutage && attempt + 1 >= maxCommits) return this.#neverCommitted(options, error)
+          const isRepeated = error instanceof TaskError || error.reason._tag === "ConnectionError" || attempt > 0
+          const logged = isRepeated
             ? Effect.void
             : Effect.logWarning(`step "${event.name}" was not committed, and runs again`, error)
           const found = Effect.andThen(Effect.andThen(logged, pauseForRetry(attempt)), committed)
@@ -415,6 +417,22 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
         }
       })
     return retried(0)
+  }
+
+  /** Records the defect of a step that can never be committed, so that each later run fails in the same way. */
+  #neverCommitted(
+    { attempt, encodeDefect, kind, name }: RecordOptions<unknown>,
+    error: SqlError
+  ): Effect.Effect<string> {
+    const message = `step "${name}" was not committed in ${maxCommits} executions: ${error.message}`
+    if (encodeDefect === undefined) return Effect.die(error)
+    return Effect.gen({ self: this }, function*() {
+      const value = yield* encodeDefect(message)
+      const at = yield* Clock.currentTimeMillis
+      yield* Effect.logError(message, error)
+      yield* this.#store({ kind, name, attempt, value, startedAt: undefined, at })
+      return value
+    })
   }
 }
 
@@ -470,6 +488,8 @@ export interface RecordOptions<A> {
   readonly attempt: number
   readonly transactional?: boolean | undefined
   readonly decode: (text: string) => Effect.Effect<A>
+  /** The record of a transactional step that can never be committed. */
+  readonly encodeDefect?: ((message: string) => Effect.Effect<string>) | undefined
 }
 
 /** Makes an effect interruptible if its surroundings are. */

@@ -135,7 +135,8 @@ const attemptStep = <A, E, R>(
       // and then the step ran again, here or elsewhere.
       return defect !== undefined && "d" in recorded ? Effect.failCause(defect) : codec.decode(recorded)
     })
-  return run.record({ kind: "step", name, attempt, transactional, decode }, recorded)
+  const encodeDefect = (message: string) => awaitStore(store.encrypt(JSON.stringify({ d: message }), associatedData))
+  return run.record({ kind: "step", name, attempt, transactional, decode, encodeDefect }, recorded)
 }
 
 /**

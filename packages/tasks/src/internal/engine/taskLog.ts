@@ -14,6 +14,9 @@ export type EventKey = Pick<LogEntry, "kind" | "name" | "attempt">
 /** The key of an event, as a text. */
 export const textOf = ({ attempt, kind, name }: EventKey): string => `${kind} ${attempt} ${name}`
 
+/** Whether handlers do not observe an event: a timer is set, compensations begin, or the task is given up. */
+const isUnobserved = ({ kind }: LogEntry): boolean => kind === "timer" || kind === "undo" || kind === "giveUp"
+
 /** The events of a task. */
 export class TaskLog {
   readonly #entries = new Map<string, LogEntry>()
@@ -26,8 +29,7 @@ export class TaskLog {
   constructor(entries: Iterable<LogEntry>) {
     for (const entry of entries) {
       this.add(entry)
-      // The handler does not observe that a timer is set, and that it compensates.
-      if (entry.kind !== "timer" && entry.kind !== "undo") this.#pending.set(textOf(entry), entry.seq)
+      if (!isUnobserved(entry)) this.#pending.set(textOf(entry), entry.seq)
     }
     this.isReplay = this.#pending.size > 0
   }
@@ -51,6 +53,12 @@ export class TaskLog {
   /** Why earlier runs have begun to compensate. */
   get undoReason(): UndoReason | undefined {
     for (const { kind, name } of this.#entries.values()) if (kind === "undo") return name as UndoReason
+    return undefined
+  }
+
+  /** How many workers have died before the task was given up; `undefined` for any other task. */
+  get givenUpAfter(): number | undefined {
+    for (const { kind, name } of this.#entries.values()) if (kind === "giveUp") return Number(name)
     return undefined
   }
 

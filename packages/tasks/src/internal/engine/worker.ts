@@ -6,6 +6,7 @@
  * back to the queue. A worker that was only slow notices that, and ends its runs; the end of a step that it was
  * executing is stored if no other worker has stored an event since.
  */
+import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -46,6 +47,9 @@ const maxLateSteps = 10
 /** Milliseconds that the event loop may be blocked without a warning. */
 const maxStallMs = 1000
 
+/** Milliseconds between two checks in a single process whether the event loop was blocked. */
+const stallCheckMs = 500
+
 /** Milliseconds that the last statements of a worker may take when it stops. */
 const farewellMs = 1000
 
@@ -76,8 +80,9 @@ export class Worker {
   #leaseEnd = Infinity
   /** Whether other workers were registered at the last renewal. */
   #hasOthers = false
-  /** When the event loop has to renew the lease. */
+  /** When the event loop has to renew the lease; in a single process, when it has to notice that it runs. */
   #renewalDue = Infinity
+  #clock: Clock.Clock | undefined = undefined
   /** The steps that ended since then. */
   readonly #lateSteps = new Set<string>()
   #isStopping = false
@@ -185,6 +190,8 @@ export class Worker {
       yield* awaitStore(this.#store.takeBackAll)
       yield* forkLoop(Effect.andThen(Effect.sleep(checkIntervalMs), this.#outage.guard(this.#checkClaims)))
       yield* this.#outage.guard(this.#store.findForeignChange)
+      this.#clock = yield* Clock.Clock
+      yield* forkLoop(this.#watchEventLoop)
     } else {
       yield* awaitStore(Effect.andThen(this.#register, this.#renewOnce))
       yield* forkLoop(this.#keepLease(leaseMs))
@@ -245,6 +252,24 @@ export class Worker {
     this.#options.leaseMs === undefined ? Effect.void : awaitStore(this.#renewOnce)
   )
 
+  /** Milliseconds of a clock that never goes back. A single process has the clock of its timers, as in tests. */
+  get #now(): number {
+    return this.#clock === undefined ? performance.now() : Number(this.#clock.monotonicTimeNanosUnsafe()) / 1_000_000
+  }
+
+  /** Reports that the event loop of a single process, which renews no lease, was blocked. */
+  readonly #watchEventLoop: Effect.Effect<void> = Effect.suspend(() => {
+    this.#renewalDue = this.#now + stallCheckMs
+    this.#lateSteps.clear()
+    return Effect.andThen(
+      Effect.sleep(stallCheckMs),
+      Effect.suspend(() => {
+        const late = this.#now - this.#renewalDue
+        return late > maxStallMs ? this.#reportStall(late) : Effect.void
+      })
+    )
+  })
+
   #keepLease(leaseMs: number): Effect.Effect<never> {
     const interval = leaseMs / 3
     const schedule = (): void => {
@@ -289,7 +314,7 @@ export class Worker {
 
   /** Records a step that has ended. One that has blocked the event loop ends before the event loop renews the lease. */
   noteStepEnd(tool: string, step: string): void {
-    if (performance.now() - this.#renewalDue > maxStallMs && this.#lateSteps.size < maxLateSteps) {
+    if (this.#now - this.#renewalDue > maxStallMs && this.#lateSteps.size < maxLateSteps) {
       this.#lateSteps.add(`${tool}: ${step}`)
     }
   }

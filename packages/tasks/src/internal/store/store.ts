@@ -52,8 +52,9 @@ export interface LogEntry {
    * - `answer`: a question was answered; its row has the answer.
    * - `timeout`: a question was withdrawn at the end of its timeout.
    * - `undo`: the compensations begin; `name` is the reason, which does not change later.
+   * - `giveUp`: the task is given up, after `name` workers have died; from now on its runs only compensate.
    */
-  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo"
+  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo" | "giveUp"
   readonly name: string
   /** The number of the attempt of a step, from 1; 1 for other events. */
   readonly attempt: number
