@@ -31,7 +31,7 @@ interface Count {
   readonly tool: string
   readonly status: string
   readonly count: number
-  /** The number of these that wait for a worker with their tool. */
+  /** The number of these that wait for a worker with their tool, or with code that can continue them. */
   readonly waiting: number
   /** The earliest time of a last change, in milliseconds of Unix time. */
   readonly since: number
@@ -39,6 +39,7 @@ interface Count {
 
 export const counts = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql<Count>`
-    SELECT tool, status, COUNT(*) AS count, SUM(waits) AS waiting, MIN(updated_at) AS since
+    SELECT tool, status, COUNT(*) AS count, SUM(CASE waits WHEN 0 THEN 0 ELSE 1 END) AS waiting,
+      MIN(updated_at) AS since
     FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`)
 // #endregion

@@ -16,6 +16,7 @@ import { isFinal, type Pace, type State } from "../../TaskState.ts"
 import * as sqlStore from "../store/sqlStore.ts"
 import { TaskStore } from "../store/store.ts"
 import { makeAdmin } from "./admin.ts"
+import { CodeChanges } from "./codeChanges.ts"
 import type { EngineContext } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
 import { StoreOutage } from "./storeOutage.ts"
@@ -132,6 +133,7 @@ const make = (options: Options) =>
       renewLease: Effect.suspend(() => worker.renewLease),
       noteStepEnd: (tool, step) => worker.noteStepEnd(tool, step),
       progressInterval: options.progressInterval,
+      codeChanges: new CodeChanges(),
       maxAttempts: options.maxAttempts
     }
     const outage = new StoreOutage()

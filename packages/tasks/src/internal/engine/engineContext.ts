@@ -11,6 +11,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import type { TaskError } from "../../TaskError.ts"
 import type { TaskStore } from "../store/store.ts"
 import { escape, isPermanent } from "../store/storedText.ts"
+import type { CodeChanges } from "./codeChanges.ts"
 import type { HandlerRegistry } from "./handlerRegistry.ts"
 
 /** The services that all runs of a process share. */
@@ -27,6 +28,8 @@ export interface EngineContext {
   readonly noteStepEnd: (tool: string, step: string) => void
   /** Milliseconds between two writes of progress. */
   readonly progressInterval: number
+  /** The tasks whose code has changed. */
+  readonly codeChanges: CodeChanges
   /** How many workers may die while they run a task, without a new event in its log. */
   readonly maxAttempts: number
 }

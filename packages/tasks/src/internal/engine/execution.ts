@@ -17,6 +17,7 @@ import { isFinal, type Outcome } from "../../TaskState.ts"
 import type { Claim, LogEntry, Lost, StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
 import { isErrorResult, shortTaskId } from "../text.ts"
+import { describeEvent, type MissingEvent } from "./codeChanges.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
 import { awaitStore, type EngineContext, isKeyError } from "./engineContext.ts"
 import type { FoundHandler } from "./handlerRegistry.ts"
@@ -67,14 +68,14 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
     if (loaded === undefined) return
     let task: StoredTask | undefined = loaded
     let log = new TaskLog(execution.isFirst ? [] : yield* awaitStore(store.readLog(id)))
-    let answers = execution.isFirst ? new Map<string, JsonObject | Lost | undefined>() : yield* readAnswers(engine, id)
+    let questions = execution.isFirst ? noQuestions() : yield* readQuestions(engine, id)
     if (execution.attempts > engine.maxAttempts && !(yield* giveUp(engine, task, log, execution.attempts))) return
     while (true) {
       if (task.status === "completed" || task.status === "failed") return
       const found: FoundHandler | undefined = engine.handlers.find(task.tool) ?? (yield* waitForHandler(engine, task))
       const next: Next = found === undefined
         ? yield* releaseUntilHandled(engine, execution, task)
-        : yield* Effect.annotateLogs(runOnce(engine, execution, task, log, answers, found), logAnnotations(task))
+        : yield* Effect.annotateLogs(runOnce(engine, execution, task, log, questions, found), logAnnotations(task))
       if (next === "done") return
       if (next === "release") return void (yield* awaitStore(store.release(id, workerId)))
       if (next === "reload") {
@@ -82,7 +83,7 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
         if (now?.worker !== workerId) return
         execution.signals = now.signals
         log = new TaskLog(yield* awaitStore(store.readLog(id)))
-        answers = yield* readAnswers(engine, id)
+        questions = yield* readQuestions(engine, id)
       } else log = new TaskLog(log.entries)
       execution.hasSignal = false
       task = yield* awaitStore(store.load(id))
@@ -90,11 +91,19 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
     }
   })
 
-const readAnswers = (engine: EngineContext, id: string) =>
-  Effect.map(
-    awaitStore(engine.store.readAnswers(id)),
-    (answers) => new Map(answers.map(({ answer, key }) => [key, answer]))
-  )
+/** The questions of a task: the answers of the closed ones by their keys, and the keys of the open ones. */
+interface Questions {
+  readonly answers: Map<string, JsonObject | Lost | undefined>
+  readonly openQuestions: ReadonlyArray<string>
+}
+
+const noQuestions = (): Questions => ({ answers: new Map(), openQuestions: [] })
+
+const readQuestions = (engine: EngineContext, id: string): Effect.Effect<Questions> =>
+  Effect.map(awaitStore(engine.store.readQuestions(id)), ({ closed, open }) => ({
+    answers: new Map(closed.map(({ answer, key }) => [key, answer])),
+    openQuestions: open
+  }))
 
 /** The annotations of all log lines of a task, those of its handler included. */
 const logAnnotations = ({ id, owner, tool }: StoredTask): Record<string, unknown> => ({
@@ -172,32 +181,77 @@ const releaseUntilKey = (
     return undefined
   })
 
+/**
+ * Stops a task whose code has changed, until other handlers are added, and at growing intervals: another worker may have
+ * the code that the task has run with.
+ */
+const releaseUntilCode = (
+  { codeChanges, handlers, store }: EngineContext,
+  { id, workerId }: Execution,
+  error: string
+): Effect.Effect<Next> =>
+  Effect.gen(function*() {
+    handlers.noteMissingHandler(id)
+    if (codeChanges.stopsOf(id) === 0) yield* Effect.logError(error)
+    yield* awaitStore(store.setWaitsForWorker(id, "code"))
+    const pause = codeChanges.noteStop(id)
+    yield* awaitStore(store.release(id, workerId, (yield* Clock.currentTimeMillis) + pause))
+    return "done" as const
+  })
+
+const stopWithout = (
+  engine: EngineContext,
+  execution: Execution,
+  { tool }: StoredTask,
+  { event, part }: MissingEvent
+): Effect.Effect<Next> =>
+  releaseUntilCode(
+    engine,
+    execution,
+    `task ${tool} stops, because its code has changed: it does not reach ${
+      describeEvent(event)
+    }, which was recorded while ${describeEvent(part)} was under way; it continues with code that reaches it`
+  )
+
+/** A plain tool has no steps, so that it would do everything again and could not compensate. */
+const stopBeforePlain = (engine: EngineContext, execution: Execution, { tool }: StoredTask): Effect.Effect<Next> =>
+  releaseUntilCode(
+    engine,
+    execution,
+    `task ${tool} stops, because its tool is a plain one here: it continues with a handler of Task.layer`
+  )
+
 /** Runs the handler once, from its beginning. */
 const runOnce = (
   engine: EngineContext,
   execution: Execution,
   task: StoredTask,
   log: TaskLog,
-  answers: Map<string, JsonObject | Lost | undefined>,
+  questions: Questions,
   { handler, handlers }: FoundHandler
 ): Effect.Effect<Next> =>
   Effect.scoped(Effect.gen(function*() {
-    const { store } = engine
+    const { codeChanges, store } = engine
+    if (!handler.durable && log.isOfDurable) return yield* stopBeforePlain(engine, execution, task)
     const isCollecting = task.status === "cancelled" || log.givenUpAfter !== undefined
     const hasWaited = engine.handlers.stopWaiting(task.id)
+    const stops = codeChanges.stopsOf(task.id)
     if (isCollecting && !handler.durable) return yield* endUncompensated(engine, task, log)
-    if (hasWaited || task.waitsForWorker) yield* awaitStore(store.setWaitsForWorker(task.id, false))
+    if (stops === 0 && (hasWaited || task.waitsForWorker)) yield* awaitStore(store.setWaitsForWorker(task.id, false))
     const context = yield* Effect.context<never>()
     const scope = yield* Effect.scope
     const { durable } = handler
-    const run = new Run({ engine, execution, task, log, answers, context, scope, handlers, durable, isCollecting })
+    const run = new Run({
+      ...{ engine, execution, task, log, ...questions, stops, context, scope, handlers, durable, isCollecting }
+    })
     execution.run = run
     if (execution.hasSignal) yield* run.fork(run.refresh)
     engine.handlers.activeRuns.add(run)
-    return yield* Effect.ensuring(
+    const next = yield* Effect.ensuring(
       isCollecting ? collect(run, handler) : runForward(run, handler),
       Effect.sync(() => engine.handlers.activeRuns.delete(run))
     )
+    return run.missing === undefined ? next : yield* stopWithout(engine, execution, task, run.missing)
   }))
 
 const settle = (engine: EngineContext, { id }: StoredTask): Effect.Effect<Next> =>
@@ -212,6 +266,7 @@ const nextOf = (run: Run): Next => {
   switch (run.ending) {
     case "suspended":
     case "stopped":
+    case "changed":
       return "done"
     case "lost":
       return "reload"
@@ -245,6 +300,8 @@ const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome):
       if (Exit.isFailure(undone)) return nextOf(run)
     }
     yield* run.progress.flush
+    engine.codeChanges.noteProgress(task.id)
+    if (log.isReplay) yield* engine.codeChanges.reportUnreached(task.id, log.unreached)
     const status = outcome._tag === "Result" ? "completed" : "failed"
     const finished = yield* Effect.catchDefect(
       awaitStore(store.finish(task.id, { status, outcome }, log.nextSeq)),

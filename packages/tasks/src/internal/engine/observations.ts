@@ -12,7 +12,8 @@ import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Semaphore from "effect/Semaphore"
-import type { EventKey, TaskLog } from "./taskLog.ts"
+import type { MissingEvent } from "./codeChanges.ts"
+import { type EventKey, type TaskLog, textOf } from "./taskLog.ts"
 
 /** The part of `Run` that this module needs. */
 export interface ObservingRun {
@@ -27,6 +28,15 @@ export interface ObservingRun {
   readonly executing: number
   /** Stores the next event. */
   readonly append: (event: EventKey) => Effect.Effect<void>
+  /** Milliseconds that code between two steps may take while another branch waits. */
+  readonly gapMs: number
+  /**
+   * Whether the run ends because its code does not reach a recorded event, and a part that ran beside that event would
+   * go on without it.
+   */
+  readonly stopWithout: (missing: MissingEvent) => boolean
+  /** Whether earlier runs have asked questions that are open, and that this run has not asked. */
+  readonly hasUnaskedQuestions: boolean
   /** Suspends the run until a time in milliseconds. Returns whether it did. */
   readonly suspend: (wakeAt: number) => Effect.Effect<boolean>
   /** Interrupts the root fiber and the calling fiber. */
@@ -39,6 +49,8 @@ export interface ObservingRun {
 export interface Wait<A, E> {
   /** The events that end the wait. */
   readonly events: ReadonlyArray<EventKey>
+  /** The event of the part of the task that starts after the wait. */
+  readonly starts?: EventKey | undefined
   /** When a new event has arrived or will arrive, in milliseconds; `Infinity` if that is not known. */
   readonly dueAt: () => number
   /**
@@ -55,6 +67,9 @@ export interface Wait<A, E> {
  * that branch, and starts again in the next run.
  */
 export const maxGapMs = 2000
+
+/** How many times longer a run waits for the code that may ask an open question again, before it is withdrawn. */
+const unaskedFactor = 5
 
 /** Milliseconds of the longest timer of the runtime. */
 const longestSleepMs = 86_400_000
@@ -199,6 +214,27 @@ export class Observations {
     return first
   }
 
+  /** The part that waits and would go on without an event, among those before a position, that it ran beside. */
+  #findMissing(before: number): MissingEvent | undefined {
+    const { log } = this.#run
+    for (const { events, starts } of this.#waiters) {
+      for (const part of starts === undefined ? events : [starts]) {
+        const event = log.find(part) === undefined ? log.findBeside(part, before) : undefined
+        if (event !== undefined) return { event, part }
+      }
+    }
+    return undefined
+  }
+
+  /** The events that fibers wait for and that have not happened, as texts. */
+  *waitingFor(): Iterable<string> {
+    for (const { events } of this.#waiters) {
+      if (events[0] !== undefined && !events.some((event) => this.#run.log.find(event) !== undefined)) {
+        yield textOf(events[0])
+      }
+    }
+  }
+
   /** The waiter whose new event is due longest, and when the next one is due. */
   #findDue(now: number): { readonly waiter: Waiter | undefined; readonly nextAt: number } {
     let waiter: Waiter | undefined
@@ -254,8 +290,12 @@ export class Observations {
       }
       if (log.hasPending) {
         // The fiber of an earlier event is still on its way to it, or does not reach it any more.
-        const isMissing = !this.#run.hasBranches || !(yield* this.#awaitActivity(maxGapMs))
-        if (isMissing) log.skipBefore(replayed?.seq ?? Infinity)
+        const before = replayed?.seq ?? Infinity
+        const mayCome = this.#run.hasBranches || this.#findMissing(before) !== undefined
+        if (mayCome && (yield* this.#awaitActivity(this.#run.gapMs))) continue
+        const missing = this.#findMissing(before)
+        if (missing !== undefined && this.#run.stopWithout(missing)) return yield* this.#run.interruptSelf
+        log.skipBefore(before)
         continue
       }
       const now = yield* Clock.currentTimeMillis
@@ -269,7 +309,8 @@ export class Observations {
         yield* this.#awaitActivity(nextAt - now)
         continue
       }
-      if (this.#run.hasBranches && (yield* this.#awaitActivity(Math.min(maxGapMs, nextAt - now)))) continue
+      const gapMs = this.#run.hasUnaskedQuestions ? this.#run.gapMs * unaskedFactor : this.#run.gapMs
+      if (this.#run.hasBranches && (yield* this.#awaitActivity(Math.min(gapMs, nextAt - now)))) continue
       if (this.#waiters.size === 0) break
       if (this.#run.runsToEnd) {
         yield* this.#awaitActivity(nextAt - now)

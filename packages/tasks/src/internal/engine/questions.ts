@@ -12,7 +12,7 @@ import type { Question } from "../../TaskState.ts"
 import { awaitStore, fingerprint } from "./engineContext.ts"
 import type { Wait } from "./observations.ts"
 import { misplacedInStep } from "./placement.ts"
-import { neverEnds, type Run } from "./run.ts"
+import type { Run } from "./run.ts"
 import { timerEnd } from "./sleep.ts"
 import type { EventKey } from "./taskLog.ts"
 
@@ -145,7 +145,6 @@ const waitForAnswer = (
   }
   const hasEnded = log.find(answered) !== undefined || log.find(withdrawn) !== undefined
   if (hasEnded) return run.observe(wait)
-  if (run.isCollecting) return run.observe(neverEnds)
   const asked = Effect.gen(function*() {
     if (!answers.has(key)) yield* readAnswer
     const milliseconds = timeout === undefined ? Infinity : Math.ceil(Duration.toMillis(timeout))
@@ -153,7 +152,10 @@ const waitForAnswer = (
   })
   // The handler does not observe an answer that arrives after it has lost a race, so the answer is discarded.
   return Effect.onInterrupt(
-    Effect.andThen(run.preventSuspension(asked), run.observe(wait)),
-    () => run.isEnding || log.find(answered) !== undefined ? Effect.void : awaitStore(store.markLost(id, key, true))
+    run.startNew(answered, Effect.andThen(run.preventSuspension(asked), run.observe(wait))),
+    () =>
+      run.isEnding || run.isCollecting || log.find(answered) !== undefined
+        ? Effect.void
+        : awaitStore(store.markLost(id, key, true))
   )
 }

@@ -18,9 +18,10 @@ import { TaskError } from "../../TaskError.ts"
 import type { LogEntry, Lost, StoredTask } from "../store/store.ts"
 import { awaitStore, type EngineContext, isTemporary, isTemporaryFailure, pauseForRetry } from "./engineContext.ts"
 import type { ActiveRun } from "./handlerRegistry.ts"
-import { Observations, type ObservingRun, type Wait } from "./observations.ts"
+import { type MissingEvent, namesBeside, patienceMs } from "./codeChanges.ts"
+import { maxGapMs, Observations, type ObservingRun, type Wait } from "./observations.ts"
 import { ProgressWriter } from "./progressWriter.ts"
-import type { EventKey, TaskLog } from "./taskLog.ts"
+import { type EventKey, isUnobserved, type TaskLog, textOf } from "./taskLog.ts"
 
 /** The parts of a run. */
 export interface RunOptions {
@@ -31,6 +32,10 @@ export interface RunOptions {
   readonly log: TaskLog
   /** The answers to the questions of the task, by the keys of the questions. */
   readonly answers: Map<string, JsonObject | Lost | undefined>
+  /** The keys of the questions of earlier runs that are open. */
+  readonly openQuestions: ReadonlyArray<string>
+  /** How often the task was stopped because its code has changed, since it has gone on. */
+  readonly stops: number
   /** The context in which the run started: outside of transactions and steps. */
   readonly context: Context.Context<never>
   /** Closes when the run ends. */
@@ -50,6 +55,8 @@ export type Ending =
   | "suspended"
   /** The task was cancelled. */
   | "cancelled"
+  /** Its code has changed, and cannot continue it. */
+  | "changed"
   /** Another worker has continued the task, or the task is deleted. */
   | "lost"
   /** Its handlers are removed. */
@@ -84,6 +91,12 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /** How many status messages the run has set outside of steps. */
   statusMessageCount = 0
   executing = 0
+  /** The parts that did not start because the run only replays. */
+  readonly unstarted: Array<EventKey> = []
+  #missing: MissingEvent | undefined = undefined
+  /** The events of the steps and short sleeps that execute now, as texts. */
+  readonly #underWay = new Set<string>()
+  #isStopped = this.stops > 0
   #recording = 0
   readonly #locks = new Map<string, Semaphore.Semaphore>()
   #root: Fiber.Fiber<unknown, unknown> | undefined = undefined
@@ -105,6 +118,26 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /** Whether the run may compensate: it goes on here, or the task was cancelled. */
   get mayUndo(): boolean {
     return this.ending === undefined || this.ending === "cancelled"
+  }
+
+  get gapMs(): number {
+    return patienceMs(maxGapMs, this.stops)
+  }
+
+  /** The event that the code does not reach, if the run has ended for that reason. */
+  get missing(): MissingEvent | undefined {
+    return this.#missing
+  }
+
+  stopWithout(missing: MissingEvent): boolean {
+    if (this.isCollecting || this.undoReason !== undefined) return false
+    this.#missing = missing
+    this.end("changed")
+    return true
+  }
+
+  get hasUnaskedQuestions(): boolean {
+    return this.openQuestions.some((key) => !this.names.has(`question/${key}`))
   }
 
   noteFiber(fiber: Fiber.Fiber<unknown, unknown>): void {
@@ -167,12 +200,37 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   suspend(wakeAt: number): Effect.Effect<boolean> {
     if (this.isCollecting) return Effect.sync(() => (this.ending ??= "suspended", true))
     const { engine: { store }, execution: { signals, workerId }, task: { id } } = this
-    return Effect.flatMap(awaitStore(store.suspend(id, workerId, signals, wakeAt)), (done) => {
+    const suspended = Effect.flatMap(awaitStore(store.suspend(id, workerId, signals, wakeAt)), (done) => {
       if (!done) return Effect.as(this.refresh, false)
       this.ending ??= "suspended"
       return Effect.succeed(true)
     })
+    return this.log.isReplay || this.openQuestions.length > 0
+      ? Effect.andThen(this.#reportChanges, suspended)
+      : suspended
   }
+
+  /** Reports what the code of the task no longer reaches, and withdraws the questions that it no longer asks. */
+  readonly #reportChanges: Effect.Effect<void> = Effect.gen({ self: this }, function*() {
+    const { engine: { codeChanges, store }, log, openQuestions, task: { id } } = this
+    yield* this.goOn
+    yield* codeChanges.reportUnreached(id, log.unreached)
+    for (const key of openQuestions) {
+      if (this.names.has(`question/${key}`)) continue
+      yield* awaitStore(store.removeQuestion(id, key))
+      yield* Effect.logWarning(
+        `the code of a task has changed: it no longer asks the open question "${key}", which is withdrawn`
+      )
+    }
+  })
+
+  /** Removes the status message of a task that was stopped because its code has changed. */
+  readonly goOn: Effect.Effect<void> = Effect.suspend(() => {
+    if (!this.#isStopped) return Effect.void
+    this.#isStopped = false
+    this.engine.codeChanges.noteProgress(this.task.id)
+    return awaitStore(this.engine.store.setWaitsForWorker(this.task.id, false))
+  })
 
   /** Reads the events that the task was signalled. */
   readonly refresh: Effect.Effect<void> = Effect.suspend(() => {
@@ -266,7 +324,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /** Appends an event. The run ends if another worker has appended another one. */
   #store(event: Omit<LogEntry, "seq">): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const entry = { ...event, seq: this.log.nextSeq }
+      const entry = { ...event, seq: this.log.nextSeq, beside: this.#besideOf(event) }
       const warned = entry.seq === longLog ? Effect.logWarning(longLogMessage) : Effect.void
       return Effect.andThen(
         warned,
@@ -276,6 +334,13 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
         )
       )
     })
+  }
+
+  /** The parts that are under way while an event is stored. */
+  #besideOf(event: EventKey): ReadonlyArray<string> | undefined {
+    if (!this.hasBranches || this.undoReason !== undefined || isUnobserved(event)) return undefined
+    const { observations } = this
+    return namesBeside(event, chain(this.#underWay, observations.waitingFor()))
   }
 
   #noteStored(entry: LogEntry): void {
@@ -309,10 +374,24 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       }
       const executed = this.#execute(options, event, execute)
       if (this.undoReason !== undefined) return executed
-      if (this.isCollecting) return this.observe(neverEnds)
-      // A step that has lost a race in an earlier run must not execute again before it loses the race again.
-      return this.hasBranches && this.log.hasPending ? Effect.andThen(this.observe(replayEnds), executed) : executed
+      return this.startNew(event, executed)
     })
+  }
+
+  /**
+   * Starts a part of the task that earlier runs have not recorded. A part that has lost a race in an earlier run must not
+   * start again before it loses the race again, so it waits for the events that were recorded while it was under way. In
+   * a run that only replays it never starts.
+   */
+  startNew<A, E, R>(event: EventKey, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    if (this.isCollecting) {
+      this.unstarted.push(event)
+      return this.observe(neverEnds)
+    }
+    const started = this.#isStopped ? Effect.andThen(this.goOn, effect) : effect
+    const { log } = this
+    const mustWait = log.hasPending && (this.hasBranches || log.findBeside(event) !== undefined)
+    return mustWait ? Effect.andThen(this.observe({ ...replayEnds, starts: event }), started) : started
   }
 
   #execute<A, E, R>(
@@ -324,9 +403,17 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     const { decode, transactional = false } = options
     const recorded = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
+        const part = textOf(event)
         const execution = Effect.suspend(() => {
           this.executing++
-          return Effect.ensuring(execute(restore), Effect.sync(() => this.executing--))
+          this.#underWay.add(part)
+          return Effect.ensuring(
+            execute(restore),
+            Effect.sync(() => {
+              this.executing--
+              this.#underWay.delete(part)
+            })
+          )
         })
         const ended = Effect.flatMap(execution, ({ failed, text }) =>
           Effect.map(Clock.currentTimeMillis, (at) => ({ failed, event: { ...event, value: text, startedAt, at } })))
@@ -370,7 +457,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       const seq = log.nextSeq
       return sql.withTransaction(
         Effect.flatMap(execute, ({ event, failed }): Effect.Effect<StoredEnd, TaskError | RolledBack | OtherWorker> => {
-          const entry = { ...event, seq }
+          const entry = { ...event, seq, beside: this.#besideOf(event) }
           if (failed) return Effect.fail(new RolledBack(event))
           return Effect.flatMap(
             store.append(id, entry),
@@ -434,6 +521,11 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       return value
     })
   }
+}
+
+function* chain<A>(first: Iterable<A>, second: Iterable<A>): Iterable<A> {
+  yield* first
+  yield* second
 }
 
 /** The end of a step, before and after it is appended. */

@@ -6,7 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { maxMemoryPauseMs } from "./engineContext.ts"
 import { claimName, misplacedInStep } from "./placement.ts"
-import { neverEnds, type Run } from "./run.ts"
+import type { Run } from "./run.ts"
 import type { EventKey } from "./taskLog.ts"
 
 /** The latest end of a timer, in milliseconds of Unix time: it must be a valid date. */
@@ -57,9 +57,9 @@ export const sleep = (run: Run, given: string, duration: Duration.Input): Effect
     }
     run.noteFiber(fiber)
     if (hasFired(run, name)) return sleepUntil(run, name, 0)
-    if (run.isCollecting) return run.observe(neverEnds)
-    return Effect.flatMap(
+    const timed = Effect.flatMap(
       run.preventSuspension(timerEnd(run, name, milliseconds)),
       (end) => sleepUntil(run, name, end)
     )
+    return run.log.find(timerEvent(name)) === undefined ? run.startNew(firedEvent(name), timed) : timed
   })

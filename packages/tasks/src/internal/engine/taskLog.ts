@@ -15,11 +15,15 @@ export type EventKey = Pick<LogEntry, "kind" | "name" | "attempt">
 export const textOf = ({ attempt, kind, name }: EventKey): string => `${kind} ${attempt} ${name}`
 
 /** Whether handlers do not observe an event: a timer is set, compensations begin, or the task is given up. */
-const isUnobserved = ({ kind }: LogEntry): boolean => kind === "timer" || kind === "undo" || kind === "giveUp"
+export const isUnobserved = ({ kind }: EventKey): boolean => kind === "timer" || kind === "undo" || kind === "giveUp"
+
+/** The parts of a task that an event names as under way beside it, at most. */
+export const maxBeside = 10
 
 /** The events of a task. */
 export class TaskLog {
   readonly #entries = new Map<string, LogEntry>()
+  readonly #skipped: Array<LogEntry> = []
   /** The events of earlier runs that this run has not reached, in their order. */
   readonly #pending = new Map<string, number>()
   #nextSeq = 1
@@ -62,6 +66,15 @@ export class TaskLog {
     return undefined
   }
 
+  /** Whether the task has run with a handler that consists of steps; any other handler only asks, and uses `Once`. */
+  get isOfDurable(): boolean {
+    for (const { kind, name } of this.#entries.values()) {
+      const isTimer = kind === "fired" || kind === "timer"
+      if (kind === "step" || kind === "undo" || (isTimer && !name.startsWith("timeout/"))) return true
+    }
+    return false
+  }
+
   find(key: EventKey): LogEntry | undefined {
     return this.#entries.get(textOf(key))
   }
@@ -95,6 +108,32 @@ export class TaskLog {
     for (const [key, each] of this.#pending) {
       if (each >= seq) return
       this.#pending.delete(key)
+      this.#skipped.push(this.#entries.get(key)!)
     }
+  }
+
+  /** The pending event before a position that a part of the task was under way beside. */
+  findBeside(key: EventKey, before = Infinity): LogEntry | undefined {
+    const text = textOf(key)
+    for (const [pending, seq] of this.#pending) {
+      if (seq >= before) return undefined
+      const entry = this.#entries.get(pending)!
+      if (entry.beside?.includes(text) === true) return entry
+    }
+    return undefined
+  }
+
+  /**
+   * The events of earlier runs that this run has not reached. Pauses between attempts are left out, which depend on
+   * times, and so is everything after the beginning of the compensations.
+   */
+  get unreached(): ReadonlyArray<LogEntry> {
+    const all = [...this.#skipped, ...Array.from(this.#pending.keys(), (key) => this.#entries.get(key)!)]
+    return all.filter(({ name, seq }) => seq < this.#undoSeq && !name.startsWith("retry/"))
+  }
+
+  get #undoSeq(): number {
+    for (const { kind, seq } of this.#entries.values()) if (kind === "undo") return seq
+    return Infinity
   }
 }

@@ -124,6 +124,7 @@ const createQueue = (database: Database): Effect.Effect<void, TaskError | Worker
         value TEXT,
         started_at BIGINT,
         at BIGINT NOT NULL,
+        beside TEXT,
         PRIMARY KEY (task_id, seq)
       ) ${pg ? "" : "WITHOUT ROWID"}`,
       `CREATE TABLE IF NOT EXISTS skein_task_workers (

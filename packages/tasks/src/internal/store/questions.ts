@@ -31,6 +31,10 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
   const selectQuestion = database.prepare(
     "SELECT state, answer FROM skein_task_questions WHERE task_id = ? AND name = ?"
   )
+  const selectAll = database.prepare("SELECT name, state, answer FROM skein_task_questions WHERE task_id = ?")
+  const deleteOpen = database.prepare(
+    "DELETE FROM skein_task_questions WHERE task_id = ? AND name = ? AND state = 0 RETURNING name"
+  )
   const selectClosed = database.prepare(
     "SELECT name, state, answer FROM skein_task_questions WHERE task_id = ? AND state <> 0"
   )
@@ -122,10 +126,19 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     name: string,
     { answer, evenExpired, state }: Closing,
     then: (now: number) => Effect.Effect<void, TaskError>
+  ): Effect.Effect<boolean, TaskError> =>
+    closeWith(id, name, evenExpired, () => closeQuestion(state, answer, id, name), then)
+
+  const closeWith = (
+    id: string,
+    name: string,
+    evenExpired: boolean,
+    changed: () => Effect.Effect<ReadonlyArray<Row>, TaskError>,
+    then: (now: number) => Effect.Effect<void, TaskError>
   ): Effect.Effect<boolean, TaskError> => {
     const closed = (now: number) =>
       Effect.flatMap(
-        closeQuestion(state, answer, id, name),
+        changed(),
         (rows): Effect.Effect<boolean, TaskError | Conflict> =>
           rows.length === 0 ? Effect.fail(conflict) : Effect.as(then(now), true)
       )
@@ -157,12 +170,27 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     )
   }
 
-  const readAnswers: Store["readAnswers"] = (id) =>
-    Effect.flatMap(selectClosed(id), (rows) =>
-      Effect.forEach(rows, (row) => {
-        const name = row["name"] as string
-        return Effect.map(answerOf(id, name, row), (answer) => ({ key: unescape(name), answer }))
+  const toClosed = (id: string, rows: ReadonlyArray<Row>) =>
+    Effect.forEach(rows, (row) => {
+      const name = row["name"] as string
+      return Effect.map(answerOf(id, name, row), (answer) => ({ key: unescape(name), answer }))
+    })
+
+  const readAnswers: Store["readAnswers"] = (id) => Effect.flatMap(selectClosed(id), (rows) => toClosed(id, rows))
+
+  const readQuestions: Store["readQuestions"] = (id) =>
+    Effect.flatMap(selectAll(id), (rows) => {
+      const isOpen = ({ state }: Row) => Number(state) === 0
+      return Effect.map(toClosed(id, rows.filter((row) => !isOpen(row))), (closed) => ({
+        closed,
+        open: rows.filter(isOpen).map(({ name }) => unescape(name as string))
       }))
+    })
+
+  const removeQuestion: Store["removeQuestion"] = (id, key) => {
+    const name = escape(key)
+    return Effect.asVoid(closeWith(id, name, true, () => deleteOpen(id, name), () => Effect.void))
+  }
 
   const copyAnswers: Store["copyAnswers"] = (id, to, keys) => {
     const moved = (text: unknown, data: (id: string, name: string) => string, name: string) =>
@@ -190,5 +218,5 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     return Effect.andThen(markAsRun(to), copied)
   }
 
-  return { ask, copyAnswers, withdraw, markLost, answer, readAnswers }
+  return { ask, copyAnswers, withdraw, markLost, answer, readAnswers, readQuestions, removeQuestion }
 }

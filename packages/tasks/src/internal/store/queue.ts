@@ -14,7 +14,7 @@ import type { Claim, LogEntry, Store } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
 
 /** The columns of an event. */
-const entryColumns = "seq, kind, name, attempt, value, started_at, at"
+const entryColumns = "seq, kind, name, attempt, value, started_at, at, beside"
 
 const number = (row: Row, column: string): number => Number(row[column])
 
@@ -25,7 +25,8 @@ const toEntry = (row: Row): LogEntry => ({
   attempt: number(row, "attempt"),
   value: row["value"] as string | null,
   startedAt: row["started_at"] == null ? undefined : number(row, "started_at"),
-  at: number(row, "at")
+  at: number(row, "at"),
+  ...(row["beside"] == null ? {} : { beside: JSON.parse(row["beside"] as string) as ReadonlyArray<string> })
 })
 
 /** The operations of `TaskStore` on the queue and the logs. */
@@ -57,7 +58,7 @@ export const make = ({ database, signals, texts }: StoreContext) => {
   const insertEntry = database.prepare(
     `INSERT INTO skein_task_log (task_id, ${entryColumns})
      SELECT task_id, CAST(? AS INTEGER), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS INTEGER), CAST(? AS TEXT),
-       CAST(? AS BIGINT), CAST(? AS BIGINT)
+       CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT)
      FROM skein_task_queue WHERE task_id = ?
      ON CONFLICT (task_id, seq) DO NOTHING RETURNING seq`
   )
@@ -139,9 +140,14 @@ export const make = ({ database, signals, texts }: StoreContext) => {
 
   const readLog: Store["readLog"] = (id) => Effect.map(selectLog(id), (rows) => rows.map(toEntry))
 
-  const append: Store["append"] = (id, { at, attempt, kind, name, seq, startedAt, value }, isRepeated = false) =>
-    Effect.flatMap(
-      insertEntry(seq, kind, escape(name), attempt, value, startedAt ?? null, toStoredMillis(at), id),
+  const append: Store["append"] = (
+    id,
+    { at, attempt, beside, kind, name, seq, startedAt, value },
+    isRepeated = false
+  ) => {
+    const parts = beside === undefined ? null : JSON.stringify(beside)
+    return Effect.flatMap(
+      insertEntry(seq, kind, escape(name), attempt, value, startedAt ?? null, toStoredMillis(at), parts, id),
       (rows) => {
         if (rows.length > 0) return appended
         return Effect.map(selectEntry(id, seq), ([row]) => {
@@ -153,6 +159,7 @@ export const make = ({ database, signals, texts }: StoreContext) => {
         })
       }
     )
+  }
 
   const suspend: Store["suspend"] = (id, worker, seen, wakeAt) =>
     Effect.map(suspendRun(toStoredMillis(wakeAt), id, worker, seen), (rows) => rows.length > 0)

@@ -151,10 +151,13 @@ const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
   const message = optionalText(row, "message")
   const outcome = optionalText(row, "outcome")
   const common = commonOf(row)
+  const waits = number(row, "waits")
   return {
     ...common,
-    statusMessage: number(row, "waits") === 1 && isLive(row)
-      ? `Waiting for a worker that has the tool ${common.tool}`
+    statusMessage: waits > 0 && isLive(row)
+      ? waits === 1
+        ? `Waiting for a worker that has the tool ${common.tool}`
+        : `Waiting for a worker whose code of the tool ${common.tool} can continue this task`
       : message === undefined
       ? undefined
       : unescape(message),
@@ -199,7 +202,7 @@ export const toStoredTask = (row: Row, texts: StoredTexts): Effect.Effect<Stored
       ...commonOf(row),
       args: JSON.parse(args) as JsonObject,
       statusMessageCount: number(row, "said"),
-      waitsForWorker: number(row, "waits") === 1
+      waitsForWorker: number(row, "waits") > 0
     })))
 
 /** The columns of `toSwept`. */

@@ -87,7 +87,10 @@ export const make = ({ changes, database, texts }: StoreContext) => {
     )
 
   const setWaitsForWorker: Store["setWaitsForWorker"] = (id, waits) =>
-    Effect.asVoid(Effect.flatMap(currentMillis, (time) => updateWaits(Number(waits), time, id, Number(waits))))
+    Effect.asVoid(Effect.flatMap(currentMillis, (time) => {
+      const stored = waits === "code" ? 2 : Number(waits)
+      return updateWaits(stored, time, id, stored)
+    }))
 
   const setProgress: Store["setProgress"] = (id, { message, progress, total }) => {
     // JSON has no infinite numbers and no NaN.

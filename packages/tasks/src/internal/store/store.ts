@@ -63,6 +63,12 @@ export interface LogEntry {
   readonly startedAt: number | undefined
   /** Milliseconds of Unix time. */
   readonly at: number
+  /**
+   * The other parts of the task that were under way when a step, a sleep or an answer was recorded, as `textOf` of their
+   * events: some of them, if there were many. They must not start in a later run before it has observed this event,
+   * which may have won a race against them.
+   */
+  readonly beside?: ReadonlyArray<string> | undefined
 }
 
 /** A task that a worker has claimed. */
@@ -148,10 +154,10 @@ export class TaskStore extends Context.Service<TaskStore, {
    */
   readonly setStatusMessage: (id: string, message: string, number?: number) => Effect.Effect<void, TaskError>
   /**
-   * Sets whether a task waits for a worker that has its tool. While it does, a text about that replaces the status
-   * message.
+   * Sets whether a task waits for a worker that has its tool, or the code that it has run with. While it does, a text
+   * about that replaces the status message.
    */
-  readonly setWaitsForWorker: (id: string, waits: boolean) => Effect.Effect<void, TaskError>
+  readonly setWaitsForWorker: (id: string, waits: boolean | "code") => Effect.Effect<void, TaskError>
   /** Stores progress that is greater than the stored progress. */
   readonly setProgress: (id: string, progress: Progress) => Effect.Effect<void, TaskError>
   /**
@@ -171,6 +177,15 @@ export class TaskStore extends Context.Service<TaskStore, {
    * without a change, for a question that is not open.
    */
   readonly answer: (id: string, key: string, answer: JsonObject) => Effect.Effect<boolean, TaskError>
+  /** All questions of a task: the closed ones, and the keys of the open ones. */
+  readonly readQuestions: (
+    id: string
+  ) => Effect.Effect<
+    { readonly closed: ReadonlyArray<ClosedQuestion>; readonly open: ReadonlyArray<string> },
+    TaskError
+  >
+  /** Removes an open question that the code of its task no longer asks. Other code may ask it again. */
+  readonly removeQuestion: (id: string, key: string) => Effect.Effect<void, TaskError>
   /** The closed questions of a task. */
   readonly readAnswers: (id: string) => Effect.Effect<ReadonlyArray<ClosedQuestion>, TaskError>
   /**

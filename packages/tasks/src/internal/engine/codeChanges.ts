@@ -1,0 +1,110 @@
+/**
+ * Tasks that run with other code than before: what their runs report, and the tasks that wait for the code that they
+ * had.
+ */
+import * as Effect from "effect/Effect"
+import type { LogEntry } from "../store/store.ts"
+import { type EventKey, maxBeside, textOf } from "./taskLog.ts"
+
+/** Tasks whose changes of code are remembered: each is reported once by a process, and its pauses grow. */
+const maxTasks = 10_000
+
+/** Events that a message names, at most. */
+const maxNamed = 10
+
+/** Milliseconds until a task that waits for other code runs again: they double, up to the longest. */
+const pauseMs = { first: 1000, longest: 300_000 }
+
+/** Milliseconds that the next run of such a task waits for an event, at most. */
+const maxPatienceMs = 60_000
+
+/** Describes an event of a log for people. */
+export const describeEvent = ({ attempt, kind, name }: EventKey): string => {
+  if (kind === "step") return `step "${name}"${attempt > 1 ? ` (attempt ${attempt})` : ""}`
+  if (kind === "once") return `once "${name}"`
+  if (kind === "answer" || kind === "timeout") return `question "${name}"`
+  return `sleep "${name.startsWith("sleep/") ? name.slice("sleep/".length) : name}"`
+}
+
+/** Describes some events: the first ones by name, and the number of the others. */
+export const describeEvents = (events: ReadonlyArray<EventKey>): string => {
+  const named = [...new Set(events.map(describeEvent))]
+  const more = named.length - maxNamed
+  return named.slice(0, maxNamed).join(", ") + (more > 0 ? ` and ${more} others` : "")
+}
+
+/** A part of a task that ran beside a recorded event, and must not go on without it. */
+export interface MissingEvent {
+  /** The event that the code does not reach. */
+  readonly event: LogEntry
+  /** The part that would go on. */
+  readonly part: EventKey
+}
+
+/** Remembers something about some tasks; the oldest ones are forgotten. */
+class Recent<V> {
+  readonly #values = new Map<string, V>()
+
+  get(id: string): V | undefined {
+    return this.#values.get(id)
+  }
+
+  set(id: string, value: V): void {
+    this.#values.delete(id)
+    this.#values.set(id, value)
+    const [oldest] = this.#values.keys()
+    if (this.#values.size > maxTasks) this.#values.delete(oldest!)
+  }
+
+  delete(id: string): void {
+    this.#values.delete(id)
+  }
+}
+
+/** The tasks of a process whose code has changed. */
+export class CodeChanges {
+  readonly #stops = new Recent<number>()
+  readonly #reported = new Recent<string>()
+
+  /** How often a task was stopped because its code has changed, since it has gone on. */
+  stopsOf(id: string): number {
+    return this.#stops.get(id) ?? 0
+  }
+
+  /** Records that a task is stopped. Returns the milliseconds until it runs again. */
+  noteStop(id: string): number {
+    const stops = this.stopsOf(id)
+    this.#stops.set(id, stops + 1)
+    return Math.min(pauseMs.first * 2 ** stops, pauseMs.longest)
+  }
+
+  /** Records that a task goes on. */
+  noteProgress(id: string): void {
+    this.#stops.delete(id)
+  }
+
+  /** Logs the recorded events that a run has not reached, once for each task and each set of events. */
+  reportUnreached(id: string, events: ReadonlyArray<EventKey>): Effect.Effect<void> {
+    if (events.length === 0) return Effect.void
+    const described = describeEvents(events)
+    if (this.#reported.get(id) === described) return Effect.void
+    this.#reported.set(id, described)
+    return Effect.logWarning(`the code of a task has changed: it does not reach what was recorded: ${described}`)
+  }
+}
+
+/** Milliseconds that a run waits for an event which its code may reach slowly. */
+export const patienceMs = (gapMs: number, stops: number): number => Math.min(gapMs * 2 ** stops, maxPatienceMs)
+
+/**
+ * The parts of a task that are under way while an event is stored, so that a later run knows what it must not start
+ * without this event. An event beside more parts names the first ones.
+ */
+export const namesBeside = (event: EventKey, parts: Iterable<string>): ReadonlyArray<string> | undefined => {
+  const own = textOf(event)
+  const names: Array<string> = []
+  for (const part of parts) {
+    if (part !== own && names.push(part) === maxBeside) break
+  }
+  return names.length === 0 ? undefined : names
+}
