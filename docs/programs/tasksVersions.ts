@@ -1,6 +1,7 @@
 import * as McpServer from "@skein/server/McpServer"
 import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
+import * as TaskAdmin from "@skein/tasks/TaskAdmin"
 import * as Tasks from "@skein/tasks/Tasks"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -44,8 +45,26 @@ const after = Task.layer(bake, () =>
   }))
 // #endregion
 
+// #region check
+/** The differences between the code of this process and the tasks that exist, as lines. */
+export const checked = Effect.gen(function*() {
+  const admin = yield* TaskAdmin.TaskAdmin
+  const { findings } = yield* admin.check({ limit: 10_000 })
+  return findings.map(({ count, details, kind, tool }) => `${tool}: ${count} ${kind}: ${details.join(", ")}`)
+})
+// #endregion
+
+/** Code that older tasks cannot continue without a difference. */
+const renamed = Task.layer(bake, () =>
+  Effect.gen(function*() {
+    yield* Step.run("wheat flour", {}, (key) => buy("wheat flour", key))
+    yield* Step.sleep("rest", "2 hours")
+    return "Baked"
+  }))
+
 const server = (definition: typeof before) =>
   McpServer.layer({ name: "bakery", version: "1.0.0" }, definition, Tasks.layer())
 
 export const Before = server(before)
 export const After = server(after)
+export const Renamed = server(renamed)

@@ -5,6 +5,7 @@ import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import type * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
+import type { TaskAdmin } from "@skein/tasks/TaskAdmin"
 import type { TaskEngine } from "@skein/tasks/TaskEngine"
 import type { Principal } from "@skein/runtime/Connection"
 import * as Context from "effect/Context"
@@ -22,7 +23,7 @@ export const inMemory = MemoryTasks.layer({ pollInterval: "10 minutes" })
 type Needs<E> = Layer.Layer<McpServer.McpServer | Catalog, E, TaskEngine | SqlClient.SqlClient>
 
 /** Simulates a process: a server on an engine, until it is closed. */
-export const run = <E, E2>(server: Needs<E>, engine: Layer.Layer<TaskEngine | SqlClient.SqlClient, E2>) =>
+export const run = <E, E2>(server: Needs<E>, engine: Layer.Layer<TaskEngine | TaskAdmin | SqlClient.SqlClient, E2>) =>
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
     const context = yield* Effect.orDie(Layer.buildWithScope(Layer.provideMerge(server, engine), scope))

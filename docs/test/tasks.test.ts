@@ -251,6 +251,24 @@ describe("programs/tasksVersions.ts", () => {
       expect(textOf(yield* until(yield* Effect.forkChild(fresh.result)))).toBe("Recipe 2: flour 32, 12")
       expect(Versions.bought).toEqual(["flour", "flour", "butter"])
     }))
+
+  it.effect("checks new code against the tasks that exist", () =>
+    Effect.gen(function*() {
+      Versions.bought.length = 0
+      const engine = SqliteTasks.layer({ filename: join(yield* folder, "tasks.db"), pollInterval: "10 minutes" })
+      const may = yield* run(Versions.Before, engine)
+      yield* (yield* Client.make(may.transport(), speaking())).startTask("bake")
+      yield* settled
+      yield* until(yield* Effect.forkChild(may.close))
+      const june = yield* run(Versions.After, engine)
+      expect(yield* until(yield* Effect.forkChild(Effect.provideContext(Versions.checked, june.context)))).toEqual([])
+      yield* until(yield* Effect.forkChild(june.close))
+      const july = yield* run(Versions.Renamed, engine)
+      expect(yield* until(yield* Effect.forkChild(Effect.provideContext(Versions.checked, july.context)))).toEqual([
+        `bake: 1 skipped: step "recipe", step "flour"`
+      ])
+      expect(Versions.bought).toEqual(["flour"])
+    }))
 })
 
 describe("programs/tasksMonitoring.ts", () => {

@@ -131,6 +131,38 @@ export interface Statistics {
   }>
 }
 
+/** A difference between tasks that exist and the code of this process. */
+export interface CodeFinding {
+  readonly tool: string
+  /**
+   * - `skipped`: the code does not reach recorded events, such as a step that was removed or renamed, or reaches
+   *   something new before them. The task skips them.
+   * - `stopped`: a recorded event is missing, and a part of the task that ran beside it would go on without it: the
+   *   winner of a race was dropped. The task stops until code that reaches the event is back.
+   * - `question`: the code does not ask a question that is open. The question is withdrawn when the task next waits.
+   * - `failed`: the handler fails, for instance because a schema cannot decode a recorded value.
+   * - `plain`: the task has steps, and the tool is not a durable one in this process. The task waits.
+   * - `missing`: no worker has the tool. The task waits.
+   */
+  readonly kind: "skipped" | "stopped" | "question" | "failed" | "plain" | "missing"
+  /** The number of these tasks among the checked ones. */
+  readonly count: number
+  /** Their ids, at most 10. */
+  readonly tasks: ReadonlyArray<string>
+  /** What is not reached, not asked, or fails: at most 10 texts of at most 300 characters. */
+  readonly details: ReadonlyArray<string>
+}
+
+/** The result of a check. */
+export interface CodeCheck {
+  /** The number of tasks that were compared. */
+  readonly checked: number
+  /** Whether these were all tasks that have run and do not run now. */
+  readonly isComplete: boolean
+  /** At most one for each tool and kind. */
+  readonly findings: ReadonlyArray<CodeFinding>
+}
+
 /** The service of an operator. */
 export class TaskAdmin extends Context.Service<TaskAdmin, {
   /**
@@ -189,6 +221,21 @@ export class TaskAdmin extends Context.Service<TaskAdmin, {
   readonly resume: (tool: string) => Effect.Effect<boolean, TaskError>
   /** The tools that are paused, or have a limit of concurrency or a rate. */
   readonly tools: Effect.Effect<ReadonlyArray<ToolState>, TaskError>
+  /**
+   * Compares the code of this process with tasks that exist, in the pools of this process: each task that has run and
+   * does not run now is replayed against its log. Nothing starts, and nothing is stored; only code between steps runs.
+   * Each worker does this when it starts, for `maxCheckedTasks` tasks, and logs the findings.
+   *
+   * `limit`: the number of unsettled tasks that it reads, 1,000 by default. To check before a deployment, run it in a
+   * program that has the new code, with `runTasks: false`. A process without handlers only reports tasks that wait for a
+   * worker already.
+   *
+   * @example
+   * const { findings } = yield* admin.check({ tool: "bake", limit: 10_000 })
+   */
+  readonly check: (
+    options?: { readonly tool?: string | undefined; readonly limit?: number | undefined }
+  ) => Effect.Effect<CodeCheck, TaskError>
   /** The numbers of tasks by tool and status, and the queue. It reads all tasks: call it every few seconds at most. */
   readonly statistics: Effect.Effect<Statistics, TaskError>
   /** The workers of a PostgreSQL database; none with another store, whose one process runs all tasks. */

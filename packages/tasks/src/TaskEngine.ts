@@ -51,6 +51,13 @@ export interface Options {
    */
   readonly maxAttempts?: number | undefined
   /**
+   * How many unsettled tasks a worker reads when handlers are added, to compare them with its code: 1,000 by default, 0
+   * for none. See `TaskAdmin.check`. It logs a warning for each tool and kind of difference.
+   */
+  readonly maxCheckedTasks?: number | undefined
+  /** How many tasks of each tool that check replays: 20 by default. */
+  readonly maxCheckedTasksPerTool?: number | undefined
+  /**
    * How long a worker that stops waits for running steps before it interrupts them: 2 seconds by default. A step that
    * has not ended by then runs again, elsewhere or later.
    */
@@ -116,7 +123,8 @@ export class TaskEngine extends Context.Service<TaskEngine, {
   readonly pace: (paces: ReadonlyMap<string, Pace | undefined>) => Effect.Effect<void, TaskError>
   /**
    * Runs tasks with these handlers until the scope closes. Then the runs are interrupted without compensations, and
-   * continue elsewhere or later. Does nothing on an engine that runs no tasks (`PostgresTasks.Options.runTasks`).
+   * continue elsewhere or later. On an engine that runs no tasks (`PostgresTasks.Options.runTasks`), only
+   * `TaskAdmin.check` uses them.
    */
   readonly runTasks: (handlers: Handlers) => Effect.Effect<void, never, Scope.Scope>
 }>()("@skein/tasks/TaskEngine") {}

@@ -5,16 +5,23 @@ import * as Effect from "effect/Effect"
 import type { LoggedEvent, TaskAdmin } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { LogEntry, TaskStore } from "../store/store.ts"
+import { type CheckScope, checkWithoutHandlers } from "./codeCheck.ts"
 
 /** The tasks of a listing: by default, and at most. */
 const pageSize = { usual: 100, most: 1000 }
+
+/** The unsettled tasks that a check reads, by default. */
+const checkedTasks = 1000
 
 /** The associated data of the record of a step. */
 const associatedData = (id: string, { attempt, kind, name }: LogEntry): string =>
   kind === "once" ? `${id}/once/${name}` : `${id}/step/${attempt}/${name}`
 
-/** Makes the service. */
-export const makeAdmin = (store: TaskStore["Service"]): TaskAdmin["Service"] => {
+/** Makes the service. `checkTasks` compares tasks with the handlers of this process, if it has handlers. */
+export const makeAdmin = (
+  store: TaskStore["Service"],
+  checkTasks = (scope: CheckScope) => checkWithoutHandlers(store, scope)
+): TaskAdmin["Service"] => {
   const toEvent = (id: string, entry: LogEntry, withValues: boolean): Effect.Effect<LoggedEvent, TaskError> => {
     const { at, attempt, kind, name, seq, startedAt, value } = entry
     const hasRecord = (kind === "step" || kind === "once") && value !== null
@@ -78,6 +85,7 @@ export const makeAdmin = (store: TaskStore["Service"]): TaskAdmin["Service"] => 
     pause: store.tools.pause,
     resume: store.tools.resume,
     tools: store.tools.list,
+    check: ({ limit = checkedTasks, tool } = {}) => checkTasks({ tool, maxTasks: limit, maxTasksPerTool: Infinity }),
     statistics: store.admin.statistics,
     workers: store.admin.workers
   }

@@ -26,6 +26,7 @@ export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
 export const makeTaskRequest = (run: Run, current: CurrentTask["Service"]): TaskRequestContext => {
   const askTask: RunningTask["ask"] = (method, params, options) => ask(run, method, params, options)
   const request = new TaskRequestContext(run.task, {
+    isCheck: run.isCheck === true,
     current,
     ask: askTask,
     progress: (progress) => run.progress.report(progress)

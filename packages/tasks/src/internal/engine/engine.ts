@@ -3,6 +3,8 @@
  */
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { Digest } from "effect/crypto/Digest"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
@@ -16,6 +18,7 @@ import { isFinal, type Pace, type State } from "../../TaskState.ts"
 import * as sqlStore from "../store/sqlStore.ts"
 import { TaskStore } from "../store/store.ts"
 import { makeAdmin } from "./admin.ts"
+import { checkAddedHandlers, checkCode } from "./codeCheck.ts"
 import { CodeChanges } from "./codeChanges.ts"
 import type { EngineContext } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
@@ -45,13 +48,17 @@ export const resolveOptions = (options: PublicOptions) => ({
   undoTimeout: Duration.toMillis(options.undoTimeout ?? "1 hour"),
   interruptTimeout: Duration.toMillis(options.interruptTimeout ?? "2 seconds"),
   concurrency: options.concurrency ?? 1000,
-  maxAttempts: options.maxAttempts ?? 100
+  maxAttempts: options.maxAttempts ?? 100,
+  maxCheckedTasks: options.maxCheckedTasks ?? 1000,
+  maxCheckedTasksPerTool: options.maxCheckedTasksPerTool ?? 20
 })
 
 /** The bounds of the options. Times are in milliseconds. */
 const bounds: ReadonlyArray<readonly [option: keyof Options, name: string, least: number, most: number]> = [
   ["concurrency", "concurrency", 1, Infinity],
   ["maxAttempts", "maxAttempts", 1, Infinity],
+  ["maxCheckedTasks", "maxCheckedTasks", 0, Infinity],
+  ["maxCheckedTasksPerTool", "maxCheckedTasksPerTool", 0, Infinity],
   ["pollInterval", "pollInterval", 1, maxTimerMs],
   ["progressInterval", "progressInterval", 0, maxTimerMs],
   ["interruptTimeout", "interruptTimeout", 0, maxTimerMs],
@@ -139,13 +146,19 @@ const make = (options: Options) =>
     const outage = new StoreOutage()
     const worker = new Worker(store, engine, outage, options)
     if (options.runsTasks) yield* worker.start
+    const { maxCheckedTasks: maxTasks, maxCheckedTasksPerTool: maxTasksPerTool, pools } = options
+    if (options.runsTasks && maxTasks > 0) {
+      const createdBefore = yield* Clock.currentTimeMillis
+      const checked = checkCode(engine, pools, { createdBefore, maxTasks, maxTasksPerTool })
+      yield* forkLoop(checkAddedHandlers(engine.handlers, outage.guard(checked)))
+    }
 
     const expiryAlarm = new ExpiryAlarm()
     const { leaseMs, undoTimeout } = options
     const maxInterval = leaseMs === undefined ? maxExpiryPauseMs.alone : maxExpiryPauseMs.shared
     yield* forkLoop(removeExpired({ store, expiryAlarm, outage, undoTimeout, maxInterval }))
 
-    return TaskEngine.of({
+    const taskEngine = TaskEngine.of({
       submit: (task) =>
         Effect.suspend(() => {
           const workerId = options.runsTasks ? worker.reserve(task.tool, task.pool) : undefined
@@ -167,17 +180,19 @@ const make = (options: Options) =>
         Effect.map(store.expireWithin(id, expireSoonMs), (expiresAt) => expiryAlarm.wakeBefore(expiresAt)),
       watch: (id) => watch(store, id),
       pace: (paces) => setPaces(store, paces),
-      runTasks: (handlers) => options.runsTasks ? engine.handlers.add(handlers) : Effect.void
+      runTasks: (handlers) => engine.handlers.add(handlers)
     })
+    return Context.make(TaskEngine, taskEngine).pipe(
+      Context.add(TaskAdmin, makeAdmin(store, (scope) => checkCode(engine, pools, scope)))
+    )
   })
 
 /** The engine on a store, and the service of an operator. */
-export const layer = (options: Options) =>
-  Layer.merge(Layer.effect(TaskEngine, make(options)), Layer.effect(TaskAdmin, Effect.map(TaskStore, makeAdmin)))
+export const layer = (options: Options) => Layer.effectContext(make(options))
 
 /** The service of an operator beside the processes of a database: it runs no tasks, and changes no tables. */
 export const layerAdmin: Layer.Layer<TaskAdmin, TaskError, SqlClient.SqlClient> = Layer.provide(
-  Layer.effect(TaskAdmin, Effect.map(TaskStore, makeAdmin)),
+  Layer.effect(TaskAdmin, Effect.map(TaskStore, (store) => makeAdmin(store))),
   sqlStore.layerBeside
 )
 

@@ -33,6 +33,7 @@ export class HandlerRegistry {
   readonly #waiting = new Map<string, number>()
   readonly activeRuns = new Set<ActiveRun>()
   #all: ReadonlyArray<Handlers> = []
+  #additions = 0
   readonly #listeners = new Set<() => void>()
   readonly #onAdded: (waiting: ReadonlyArray<string>) => Effect.Effect<void>
   readonly #interruptTimeout: Duration.Input
@@ -52,6 +53,11 @@ export class HandlerRegistry {
   /** Whether the process has no handlers: its program is starting or ending. */
   get isEmpty(): boolean {
     return this.#all.length === 0
+  }
+
+  /** How often handlers were added. */
+  get additions(): number {
+    return this.#additions
   }
 
   /** The handler for a tool; `undefined` if no handlers have it. */
@@ -89,6 +95,7 @@ export class HandlerRegistry {
     return Effect.acquireRelease(
       Effect.suspend(() => {
         this.#all = [...this.#all, handlers]
+        this.#additions++
         for (const listener of [...this.#listeners]) listener()
         return this.#onAdded([...this.#waiting.keys()])
       }),

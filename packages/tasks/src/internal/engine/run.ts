@@ -47,6 +47,8 @@ export interface RunOptions {
    * handler knows its compensations. No step starts.
    */
   readonly isCollecting: boolean
+  /** Whether the run only compares the code with the log: it stores nothing, and does not compensate. */
+  readonly isCheck?: boolean | undefined
 }
 
 /** Why a run ends before its handler does. */

@@ -15,6 +15,8 @@ import type { StoredTask } from "../store/store.ts"
 /** The operations of a run that the request uses. */
 export interface RunningTask {
   readonly current: CurrentTask["Service"]
+  /** Whether the run only compares the code with the log of the task. */
+  readonly isCheck?: boolean | undefined
   readonly ask: RequestContext["request"]
   readonly progress: RequestContext["progress"]
 }
@@ -39,6 +41,11 @@ export class TaskRequestContext extends RequestContext implements TaskRequest {
   /** The task, for `Step`. */
   get task(): CurrentTask["Service"] {
     return this.#running.current
+  }
+
+  /** Whether the run only compares the code with the log of the task. Nobody sees its end, and it logs nothing. */
+  get isCheck(): boolean {
+    return this.#running.isCheck === true
   }
 
   /** A question has no time limit: the user may answer while the task exists. */

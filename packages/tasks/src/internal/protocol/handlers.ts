@@ -8,9 +8,11 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import type { Handlers } from "../../TaskEngine.ts"
 import type { Outcome } from "../../TaskState.ts"
+import { TaskRequestContext } from "../engine/taskRequest.ts"
 import { clientArguments } from "./beforeTask.ts"
 import type { TaskService } from "./taskService.ts"
 
@@ -36,7 +38,7 @@ const run = (
 ): Effect.Effect<Outcome> =>
   Effect.clockWith((clock) => {
     request.startedAt = Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
-    running.add(request)
+    if (!isCheck(request)) running.add(request)
     return tool.call(clientArguments(request), request)
   }).pipe(
     Effect.ensuring(Effect.sync(() => running.delete(request))),
@@ -44,8 +46,14 @@ const run = (
       onSuccess: (result) => Effect.succeed<Outcome>({ _tag: "Result", result: { ...result } }),
       onFailure: (cause) => failureOutcome(request, cause)
     }),
-    Effect.provideContext(Context.add(base, McpRequest, request))
+    Effect.provideContext(Context.add(isCheck(request) ? quiet(base) : base, McpRequest, request))
   )
+
+/** Whether a run only compares the code with the log of its task. */
+const isCheck = (request: RequestContext): boolean => request instanceof TaskRequestContext && request.isCheck
+
+const quiet = (base: Context.Context<never>): Context.Context<never> =>
+  Context.add(base, References.MinimumLogLevel, "None")
 
 /** An `McpError` is the outcome. For a defect the outcome has only a reference, under which the log has the cause. */
 const failureOutcome = (request: RequestContext, cause: Cause.Cause<McpError.McpError>): Effect.Effect<Outcome> => {
@@ -53,6 +61,7 @@ const failureOutcome = (request: RequestContext, cause: Cause.Cause<McpError.Mcp
   // The engine interrupts: the task is suspended or cancelled, or continues elsewhere.
   if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
   const failure = cause.reasons.find(Cause.isFailReason)
+  if (isCheck(request) && cause.reasons.some(Cause.isDieReason)) return Effect.die(Cause.squash(cause))
   if (failure !== undefined && !cause.reasons.some(Cause.isDieReason)) {
     return Effect.succeed({ _tag: "Error", error: McpError.toErrorObject(failure.error, revision) })
   }

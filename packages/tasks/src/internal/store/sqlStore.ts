@@ -25,6 +25,7 @@ import { associatedData } from "./rows.ts"
 import { RunSignals } from "./runSignals.ts"
 import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
 import * as gates from "./gates.ts"
+import * as checks from "./checks.ts"
 import * as expiry from "./expiry.ts"
 import * as status from "./status.ts"
 
@@ -71,6 +72,7 @@ export const make = (
       ...all,
       tools: gates.make(context),
       admin: { list, find: (id) => isId(id) ? find(id) : Effect.undefined, ...operators },
+      checks: checks.make(context),
       get: (id) => isId(id) ? all.get(id) : Effect.undefined,
       load: (id) => isId(id) ? all.load(id) : Effect.undefined,
       finish: (id, end, nextSeq) => isId(id) ? all.finish(id, end, nextSeq) : Effect.succeed(false),

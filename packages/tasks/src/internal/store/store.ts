@@ -3,6 +3,7 @@
  * condition of each write ensures it.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { TaskStatus } from "@skein/protocol/Task"
 import type { Progress } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -114,6 +115,30 @@ export interface ToolStore {
   /** Resumes a tool. Returns `false` if it was not paused. */
   readonly resume: (tool: string) => Effect.Effect<boolean, TaskError>
   readonly list: Effect.Effect<ReadonlyArray<ToolState>, TaskError>
+}
+
+/** A task that is not settled. */
+export interface UnsettledTask {
+  readonly id: string
+  readonly tool: string
+  readonly pool: string
+  readonly status: TaskStatus
+  readonly createdAt: number
+  readonly isRunning: boolean
+  /** Whether it waits for an event or a time, as opposed to a worker. */
+  readonly isWaiting: boolean
+  /** How often a worker has claimed it. */
+  readonly runs: number
+  /** Whether it waits for a worker with its tool, or for the code that it has run with. */
+  readonly waitsFor: "tool" | "code" | undefined
+}
+
+/** What a check of the code reads. */
+export interface CheckStore {
+  /** The unsettled tasks after an id, at most `limit`. */
+  readonly page: (after: string, limit: number) => Effect.Effect<ReadonlyArray<UnsettledTask>, TaskError>
+  /** One of them; `undefined` if it is settled or deleted. */
+  readonly find: (id: string) => Effect.Effect<UnsettledTask | undefined, TaskError>
 }
 
 /**
@@ -285,6 +310,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly admin: AdminStore
   /** The limits of tools, for the workers of all processes. */
   readonly tools: ToolStore
+  /** What a check of the code reads. */
+  readonly checks: CheckStore
   /**
    * Encrypts a text; without a key the text stays as it is. `associatedData` names the task and the use of the text:
    * see `Cipher`.

@@ -1,0 +1,304 @@
+/**
+ * Compares the code of this process with tasks that exist, before they run: each task is replayed against its log, and
+ * nothing starts and nothing is stored. A step, sleep or question that the log does not have waits forever, until the
+ * handler makes no progress.
+ *
+ * The check reads a bounded number of tasks, and leaves out tasks that run now. It does not see code after the first
+ * part of a task that is not recorded.
+ */
+import type { Outcome } from "../../TaskState.ts"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as References from "effect/References"
+import type { CodeCheck, CodeFinding } from "../../TaskAdmin.ts"
+import type { TaskError } from "../../TaskError.ts"
+import type { LogEntry, StoredTask, TaskStore, UnsettledTask } from "../store/store.ts"
+import { isErrorResult, shortTaskId } from "../text.ts"
+import { describeEvent } from "./codeChanges.ts"
+import { type EngineContext, isKeyError } from "./engineContext.ts"
+import { replayToStall } from "./execution.ts"
+import type { FoundHandler, HandlerRegistry } from "./handlerRegistry.ts"
+import { Run } from "./run.ts"
+import { TaskLog, textOf } from "./taskLog.ts"
+
+/** What a check looks at. */
+export interface CheckScope {
+  /** Only the tasks of this tool. */
+  readonly tool?: string | undefined
+  /** Only tasks that were created before a time, in milliseconds of Unix time. */
+  readonly createdBefore?: number | undefined
+  /** The number of unsettled tasks that it reads. */
+  readonly maxTasks: number
+  /** The number of tasks of each tool that it replays. */
+  readonly maxTasksPerTool: number
+}
+
+/** Unsettled tasks that are read together, and the milliseconds between two pages. */
+const pageSize = 200
+const pagePauseMs = 10
+
+/** Tasks that are replayed at the same time. */
+const parallelReplays = 4
+
+/** Milliseconds that a replay may take. A task that takes longer is not compared. */
+const maxReplayMs = 10_000
+
+/** The ids and the details in a finding, at most. */
+const maxListed = 10
+
+/** Characters of a detail, at most. */
+const maxDetailChars = 300
+
+type Kind = CodeFinding["kind"]
+type Difference = readonly [kind: Kind, detail: string | undefined]
+
+/** A store that changes nothing: what would be written waits forever, or is dropped. */
+const readOnly = (store: TaskStore["Service"]): TaskStore["Service"] => ({
+  ...store,
+  setStatusMessage: () => Effect.void,
+  setWaitsForWorker: () => Effect.void,
+  setProgress: () => Effect.void,
+  markLost: () => Effect.void,
+  ask: () => Effect.never,
+  withdraw: () => Effect.never,
+  removeQuestion: () => Effect.never,
+  append: () => Effect.never,
+  suspend: () => Effect.never,
+  release: () => Effect.never,
+  finish: () => Effect.never,
+  settle: () => Effect.never
+})
+
+/** Replays a task without effects. */
+const replay = (
+  engine: EngineContext,
+  task: StoredTask,
+  log: TaskLog,
+  answers: Run["answers"],
+  { handler, handlers }: FoundHandler
+): Effect.Effect<{ readonly run: Run; readonly exit: Option.Option<Exit.Exit<Outcome>> }> =>
+  Effect.scoped(Effect.gen(function*() {
+    const context = yield* Effect.context<never>()
+    const scope = yield* Effect.scope
+    const run = new Run({
+      engine: {
+        ...engine,
+        store: readOnly(engine.store),
+        holdsLease: () => true,
+        renewLease: Effect.void,
+        noteStepEnd: () => {}
+      },
+      execution: { workerId: "", signals: 0 },
+      ...{ task, log, answers, openQuestions: [], stops: 0, context, scope, handlers },
+      durable: true,
+      isCollecting: true,
+      isCheck: true
+    })
+    engine.handlers.activeRuns.add(run)
+    const exit = yield* Effect.ensuring(
+      Effect.timeoutOption(replayToStall(run, handler), maxReplayMs),
+      Effect.sync(() => engine.handlers.activeRuns.delete(run))
+    )
+    return { run, exit }
+  })).pipe(Effect.provideService(References.MinimumLogLevel, "None"), Effect.withTracerEnabled(false))
+
+const messageOf = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** How the handler has failed in a replay; `undefined` if it has not. */
+const failureOf = (exit: Exit.Exit<Outcome>): string | undefined => {
+  if (exit._tag === "Failure") return messageOf(exit.cause)
+  if (exit.value._tag === "Error") return exit.value.error.message
+  return isErrorResult(exit.value) ? "a result with isError" : undefined
+}
+
+/** The differences between a task and the handler that would continue it. */
+const compare = (
+  engine: EngineContext,
+  row: UnsettledTask,
+  found: FoundHandler
+): Effect.Effect<ReadonlyArray<Difference>, TaskError> =>
+  Effect.gen(function*() {
+    const { store } = engine
+    const task = yield* store.load(row.id)
+    if (task === undefined || task.status === "completed" || task.status === "failed") return []
+    const entries = yield* store.readLog(row.id)
+    const log = new TaskLog(entries)
+    if (!found.handler.durable) return log.isOfDurable ? [["plain", undefined] as const] : []
+    // A task that compensates has ended already.
+    if (log.undoReason !== undefined || log.givenUpAfter !== undefined) return []
+    const { closed, open } = yield* store.readQuestions(row.id)
+    const answers = new Map(closed.map(({ answer, key }) => [key, answer]))
+    const { exit, run } = yield* replay(engine, task, log, answers, found)
+    if (Option.isNone(exit)) return []
+    const hasEnded = run.ending === undefined
+    const failure = hasEnded && row.isWaiting ? failureOf(exit.value) : undefined
+    // What comes after a failure is not reached because of it.
+    if (failure !== undefined) return [["failed", failure] as const]
+    return [
+      ...recordedButNotReached(run, entries, hasEnded),
+      ...open.filter((key) => !run.names.has(`question/${key}`)).map((key): Difference => ["question", `"${key}"`])
+    ]
+  })
+
+const recordedButNotReached = (
+  run: Run,
+  entries: ReadonlyArray<LogEntry>,
+  hasEnded: boolean
+): ReadonlyArray<Difference> => {
+  const unreached = run.log.unreached.map((event): Difference => {
+    const part = run.unstarted.find((part) => event.beside?.includes(textOf(part)) === true)
+    return part === undefined
+      ? ["skipped", describeEvent(event)]
+      : ["stopped", `${describeEvent(event)}, recorded while ${describeEvent(part)} was under way`]
+  })
+  // The handler of a task that sleeps reaches the sleep, unless something new comes before it.
+  const sleeps = !hasEnded ?
+    [] :
+    entries.filter(({ kind, name }) =>
+      kind === "timer" && name.startsWith("sleep/") && !run.names.has(name) &&
+      !entries.some((other) => other.kind === "fired" && other.name === name)
+    )
+  return [...unreached, ...sleeps.map((event): Difference => ["skipped", describeEvent(event)])]
+}
+
+/** The findings of a check, by tool and kind. */
+class Findings {
+  readonly #byKey = new Map<string, { tool: string; kind: Kind; tasks: Set<string>; details: Set<string> }>()
+
+  add({ id, tool }: UnsettledTask, [kind, detail]: Difference): void {
+    const key = `${kind} ${tool}`
+    const finding = this.#byKey.get(key) ?? { tool, kind, tasks: new Set(), details: new Set() }
+    this.#byKey.set(key, finding)
+    finding.tasks.add(id)
+    if (detail !== undefined && finding.details.size < maxListed) finding.details.add(detail.slice(0, maxDetailChars))
+  }
+
+  get all(): ReadonlyArray<CodeFinding> {
+    return Array.from(this.#byKey.values(), ({ details, kind, tasks, tool }) => ({
+      tool,
+      kind,
+      count: tasks.size,
+      tasks: [...tasks].slice(0, maxListed),
+      details: [...details]
+    }))
+  }
+}
+
+/** The part of an engine that checks tasks. */
+interface Checker {
+  readonly store: TaskStore["Service"]
+  readonly handlers: Pick<HandlerRegistry, "find" | "isEmpty">
+  readonly compare: (
+    row: UnsettledTask,
+    found: FoundHandler
+  ) => Effect.Effect<ReadonlyArray<Difference>, TaskError>
+}
+
+/** Checks tasks against the handlers of this process, in its pools. */
+export const checkCode = (
+  engine: EngineContext,
+  pools: ReadonlyArray<string> | undefined,
+  scope: CheckScope
+): Effect.Effect<CodeCheck, TaskError> =>
+  checkTasks({ ...engine, compare: (row, found) => compare(engine, row, found) }, pools, scope)
+
+/** Finds the tasks that wait for a worker already, in a process without handlers. */
+export const checkWithoutHandlers = (
+  store: TaskStore["Service"],
+  scope: CheckScope
+): Effect.Effect<CodeCheck, TaskError> => {
+  const handlers = { isEmpty: true, find: () => undefined }
+  return checkTasks({ store, handlers, compare: () => Effect.succeed([]) }, undefined, scope)
+}
+
+const checkTasks = (
+  { compare, handlers, store }: Checker,
+  pools: ReadonlyArray<string> | undefined,
+  { createdBefore = Infinity, maxTasks, maxTasksPerTool, tool }: CheckScope
+): Effect.Effect<CodeCheck, TaskError> =>
+  Effect.gen(function*() {
+    const isAlone = !handlers.isEmpty && (pools === undefined || (yield* store.admin.workers).length <= 1)
+    const findings = new Findings()
+    const replays = new Map<string, number>()
+    let checked = 0
+    let isComplete = true
+
+    const checkTask = (row: UnsettledTask): Effect.Effect<void, TaskError> => {
+      const found = handlers.find(row.tool)
+      if (found === undefined) {
+        checked++
+        const kind = row.waitsFor === "code" ? "stopped" : row.waitsFor === "tool" || isAlone ? "missing" : undefined
+        return Effect.sync(() => kind === undefined ? undefined : findings.add(row, [kind, undefined]))
+      }
+      const count = replays.get(row.tool) ?? 0
+      // A task without a run has recorded nothing.
+      if (row.runs === 0) return Effect.void
+      if (count >= maxTasksPerTool) return Effect.sync(() => void (isComplete = false))
+      replays.set(row.tool, count + 1)
+      return Effect.gen(function*() {
+        const differences = yield* compare(row, found)
+        checked++
+        if (differences.length === 0) return
+        // What was read does not count if the task has run meanwhile.
+        const now = yield* store.checks.find(row.id)
+        if (now === undefined || now.isRunning || now.runs !== row.runs) return
+        for (const difference of differences) findings.add(row, difference)
+      }).pipe(Effect.catchIf(isKeyError, () => Effect.void))
+    }
+
+    let after = ""
+    for (let read = 0; read < maxTasks;) {
+      const limit = Math.min(pageSize, maxTasks - read)
+      const page: ReadonlyArray<UnsettledTask> = yield* store.checks.page(after, limit)
+      read += page.length
+      after = page.at(-1)?.id ?? after
+      const rows = page.filter((row) =>
+        !row.isRunning && row.createdAt < createdBefore && (tool === undefined || row.tool === tool) &&
+        (pools === undefined || pools.includes(row.pool))
+      )
+      yield* Effect.forEach(rows, checkTask, { concurrency: parallelReplays, discard: true })
+      if (page.length < limit) return { checked, isComplete, findings: findings.all }
+      yield* Effect.sleep(pagePauseMs)
+    }
+    return { checked, isComplete: false, findings: findings.all }
+  })
+
+const meanings: Readonly<Record<Kind, string>> = {
+  skipped: "do not reach what they have recorded with the code of this process",
+  stopped: "stop, because the code of this process does not reach what they have recorded beside other parts",
+  question: "have open questions that the code of this process does not ask",
+  failed: "fail with the code of this process",
+  plain: "have steps, and wait, because the tool is a plain one in this process",
+  missing: "wait for a worker that has the tool"
+}
+
+/** A finding as a line of a log. */
+export const describeFinding = ({ count, details, kind, tasks, tool }: CodeFinding): string => {
+  const ids = tasks.map(shortTaskId).join(", ")
+  const subject = `${count} ${count === 1 ? "task" : "tasks"} of the tool ${tool} (${ids})`
+  return `a check of the code: ${subject} ${meanings[kind]}${details.length === 0 ? "" : `: ${details.join(", ")}`}`
+}
+
+/** Milliseconds from the last handlers that are added to the check: a program adds its handlers one after the other. */
+const checkDelayMs = 1000
+
+/** Checks the code each time that handlers are added, and logs the findings, forever. */
+export const checkAddedHandlers = (
+  handlers: HandlerRegistry,
+  check: Effect.Effect<CodeCheck | undefined>
+): Effect.Effect<never> =>
+  Effect.gen(function*() {
+    let checked = 0
+    while (true) {
+      if (handlers.additions === checked) yield* handlers.changed
+      yield* Effect.sleep(checkDelayMs)
+      checked = handlers.additions
+      const { findings = [] } = (yield* check) ?? {}
+      yield* Effect.forEach(findings, (finding) => Effect.logWarning(describeFinding(finding)), { discard: true })
+    }
+  })
