@@ -9,8 +9,10 @@ import * as Step from "@skein/tasks/Step"
 import { TaskAdmin } from "@skein/tasks/TaskAdmin"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import { afterAll, expect } from "vitest"
 import { required, startPostgres, unavailable } from "../../../sql/test/postgres.ts"
 import { ask, durable, ended, plain, submit, textOf, until, work } from "./kit.ts"
@@ -74,6 +76,31 @@ for (const [store, layer] of stores) {
         expect(page[0]!.place).toMatchObject({ _tag: "Running", runs: 1, attempts: 0 })
         expect(next[0]!.place).toEqual({ _tag: "Settled" })
       }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("compares the code of this process with tasks that exist", () =>
+      Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        const long = Step.sleep("long", "1 day")
+        const step = (name: string) => Step.run(name, { success: Schema.String }, () => Effect.succeed(name))
+        const body = (names: ReadonlyArray<string>) =>
+          durable(() => Effect.as(Effect.andThen(Effect.forEach(names, step, { concurrency: 3 }), long), ""))
+        const old = yield* Scope.make()
+        yield* Scope.provide(work({ changes: body(["a", "b", "c"]), goes: body(["a"]), stays: body(["a"]) }), old)
+        const { id } = yield* submit("changes")
+        const gone = yield* submit("goes")
+        yield* submit("stays")
+        yield* eventually(admin.list({}), (tasks) => tasks.every(({ place }) => place._tag === "Waiting"))
+        expect(yield* admin.check()).toEqual({ checked: 3, isComplete: true, findings: [] })
+        yield* Scope.close(old, Exit.void)
+        yield* work({ changes: body(["a", "c"]), stays: body(["a"]) })
+        const { checked, findings } = yield* admin.check()
+        expect(checked).toBe(3)
+        expect(findings.toSorted((one, other) => one.tool < other.tool ? -1 : 1)).toEqual([
+          { tool: "changes", kind: "skipped", count: 1, tasks: [id], details: [`step "b"`] },
+          { tool: "goes", kind: "missing", count: 1, tasks: [gone.id], details: [] }
+        ])
+        expect(yield* admin.check({ tool: "stays" })).toEqual({ checked: 1, isComplete: true, findings: [] })
+      }).pipe(Effect.scoped, Effect.provide(layer)), 30_000)
 
     it.live("inspects the log of a task: names, attempts and failures, and records only if asked for", () =>
       Effect.gen(function*() {

@@ -216,6 +216,48 @@ describe("a task of a durable handler whose tool is a plain one", () => {
     }).pipe(Effect.scoped))
 })
 
+it.effect("a cancelled task compensates the steps after a step that was removed beside others", () =>
+  Effect.gen(function*() {
+    const { deploy } = yield* deployments
+    const { done, step } = recorder()
+    const undone = (name: string) =>
+      step(name).pipe(Step.withCompensation(() => Effect.sync(() => void done.push(`undone: ${name}`))))
+    const body = (...names: ReadonlyArray<string>) =>
+      handler(
+        Effect.andThen(
+          Effect.all(names.map(undone), { concurrency: 2 }),
+          Effect.andThen(Effect.all([undone("c"), step("d")], { concurrency: 2 }), nap)
+        )
+      )
+    const id = yield* deploy({ t: body("a", "b") }, Effect.map(Effect.tap(submit("t"), pass(5)), ({ id }) => id))
+    done.length = 0
+    yield* deploy(
+      { t: body("b") },
+      Effect.gen(function*() {
+        expect(yield* Effect.flatMap(TaskAdmin, ({ cancel }) => cancel(id))).toBe(true)
+        yield* pass(20)
+      })
+    )
+    expect(done).toEqual(["undone: c", "undone: b"])
+  }).pipe(Effect.scoped))
+
+it.effect("the status message of a stopped task that has only slept is removed when it goes on", () =>
+  Effect.gen(function*() {
+    const { deploy } = yield* deployments
+    const id = yield* deploy({ t: handler(nap) }, Effect.map(Effect.tap(submit("t"), pass(2)), ({ id }) => id))
+    const woken = Effect.andThen(Effect.flatMap(TaskAdmin, ({ wake }) => wake(id)), pass(10))
+    yield* deploy({ t: plain(() => Effect.succeed("")) }, woken)
+    const message = Effect.map(get(id), (state) => state?.statusMessage)
+    yield* deploy(
+      { t: plain(() => Effect.succeed("")) },
+      Effect.gen(function*() {
+        expect(yield* message).toMatch(/^Waiting for a worker whose code/)
+        yield* work({ other: plain(() => Effect.succeed("")) })
+      })
+    )
+    yield* deploy({ t: handler(nap) }, Effect.andThen(woken, Effect.map(message, (text) => expect(text).toBeUndefined())))
+  }).pipe(Effect.scoped))
+
 it.effect("a question that the code no longer asks is withdrawn, logged, and asked again by the old code", () =>
   Effect.gen(function*() {
     const { deploy, lines } = yield* deployments

@@ -134,7 +134,8 @@ const compare = (
     const { closed, open } = yield* store.readQuestions(row.id)
     const answers = new Map(closed.map(({ answer, key }) => [key, answer]))
     const { exit, run } = yield* replay(engine, task, log, answers, found)
-    if (Option.isNone(exit)) return []
+    // The handlers were removed, or the replay took too long.
+    if (Option.isNone(exit) || (run.ending !== undefined && run.ending !== "suspended")) return []
     const hasEnded = run.ending === undefined
     const failure = hasEnded && row.isWaiting ? failureOf(exit.value) : undefined
     // What comes after a failure is not reached because of it.

@@ -301,7 +301,7 @@ const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome):
     }
     yield* run.progress.flush
     engine.codeChanges.noteProgress(task.id)
-    if (log.isReplay) yield* engine.codeChanges.reportUnreached(task.id, log.unreached)
+    if (log.isReplay && !hasFailed(outcome)) yield* engine.codeChanges.reportUnreached(task.id, log.unreached)
     const status = outcome._tag === "Result" ? "completed" : "failed"
     const finished = yield* Effect.catchDefect(
       awaitStore(store.finish(task.id, { status, outcome }, log.nextSeq)),
@@ -370,7 +370,9 @@ export const replayToStall = (
   Effect.suspend(() => {
     const stalled = Effect.gen(function*() {
       let knownEvents = -1
-      for (let idleMs = 0; idleMs < maxGapMs; idleMs += replayCheckMs) {
+      // After `maxGapMs` the run skips events that it does not reach, and may reach others.
+      const maxIdleMs = () => run.log.hasPending ? 2 * maxGapMs : maxGapMs
+      for (let idleMs = 0; idleMs < maxIdleMs(); idleMs += replayCheckMs) {
         if (run.observations.isBusy || run.knownEvents !== knownEvents) idleMs = 0
         knownEvents = run.knownEvents
         yield* Effect.sleep(replayCheckMs)

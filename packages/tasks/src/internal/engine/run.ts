@@ -207,7 +207,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       this.ending ??= "suspended"
       return Effect.succeed(true)
     })
-    return this.log.isReplay || this.openQuestions.length > 0
+    return this.log.isReplay || this.#isStopped || this.openQuestions.length > 0
       ? Effect.andThen(this.#reportChanges, suspended)
       : suspended
   }
