@@ -51,6 +51,40 @@ const tools = {
 const eventually = <A, E, R>(look: Effect.Effect<A, E, R>, is: (value: A) => boolean) =>
   Effect.timeout(Effect.repeat(Effect.delay(look, 20), { until: is }), "10 seconds")
 
+it.live.skipIf(server === undefined)(
+  "checks new code on PostgreSQL in a process that runs no tasks",
+  () =>
+    Effect.gen(function*() {
+      const url = yield* Effect.promise(() => server!.createDatabase())
+      const long = Step.sleep("long", "1 day")
+      const body = (name: string) =>
+        durable(() => Effect.as(Effect.andThen(Step.run(name, {}, () => Effect.void), long), ""))
+      const old = yield* Layer.build(PostgresTasks.layer({ url, pollInterval: 50 }))
+      const id = yield* Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        yield* work({ t: body("a"), gone: body("a") })
+        const { id } = yield* submit("t")
+        yield* submit("gone")
+        yield* eventually(admin.list({}), (tasks) => tasks.every(({ place }) => place._tag === "Waiting"))
+        return id
+      }).pipe(Effect.provideContext(old))
+      const planned = yield* Layer.build(PostgresTasks.layer({ url, runTasks: false }))
+      yield* Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        yield* work({ t: body("b") })
+        const { findings } = yield* admin.check()
+        expect(findings.find(({ tool }) => tool === "t")).toEqual(
+          { tool: "t", kind: "skipped", count: 1, tasks: [id], details: [`step "a"`] }
+        )
+        // The only worker has the tool, and the new code does not.
+        expect(findings.find(({ tool }) => tool === "gone")).toMatchObject({ kind: "missing", count: 1 })
+        expect(findings.length).toBe(2)
+        expect((yield* admin.list({ tool: "t" }))[0]?.place).toMatchObject({ _tag: "Waiting", runs: 1 })
+      }).pipe(Effect.provideContext(planned))
+    }).pipe(Effect.scoped),
+  30_000
+)
+
 for (const [store, layer] of stores) {
   describe(`TaskAdmin · ${store}`, () => {
     it.live("lists by tool, status, owner, pool and worker, newest first and page by page", () =>

@@ -255,7 +255,10 @@ it.effect("the status message of a stopped task that has only slept is removed w
         yield* work({ other: plain(() => Effect.succeed("")) })
       })
     )
-    yield* deploy({ t: handler(nap) }, Effect.andThen(woken, Effect.map(message, (text) => expect(text).toBeUndefined())))
+    yield* deploy(
+      { t: handler(nap) },
+      Effect.andThen(woken, Effect.map(message, (text) => expect(text).toBeUndefined()))
+    )
   }).pipe(Effect.scoped))
 
 it.effect("a question that the code no longer asks is withdrawn, logged, and asked again by the old code", () =>

@@ -141,7 +141,9 @@ describe.skipIf(server === undefined)("ties on PostgreSQL", () => {
           yield* first.stop
           for (const { id } of tasks) {
             const winner = textOf(yield* Effect.provideContext(ended(id), second.engine))
-            expect(orders.get(id)).toEqual([winner, winner])
+            // The second worker may also have replayed the task to check its code.
+            expect(orders.get(id)!.length).toBeGreaterThanOrEqual(2)
+            expect(new Set(orders.get(id))).toEqual(new Set([winner]))
           }
         }).pipe(Effect.scoped),
       60_000
