@@ -99,11 +99,12 @@ it.live("SQLite · a step that blocks the event loop is logged with its name", (
         }))
     )
     yield* Context.get(engine, TaskEngine).runTasks(handlers({ heavy }))
-    // The event loop runs for a while without a block.
-    yield* Effect.sleep(600)
+    // The event loop is idle for a while.
+    yield* Effect.sleep(1600)
     const { id } = yield* Effect.provideContext(submit("heavy"), engine)
     yield* Effect.provideContext(ended(id), engine)
     yield* Effect.repeat(Effect.sleep(50), { until: () => lines.length > 0 }).pipe(Effect.timeout("20 seconds"))
+    yield* Effect.sleep(1600)
     expect(lines).toEqual([expect.stringMatching(/^the event loop was blocked for \d{4} ms; .*heavy: compress/)])
   }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])))
 })

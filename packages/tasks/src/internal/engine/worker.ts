@@ -47,7 +47,7 @@ const maxLateSteps = 10
 /** Milliseconds that the event loop may be blocked without a warning. */
 const maxStallMs = 1000
 
-/** Milliseconds between two checks in a single process whether the event loop was blocked. */
+/** Milliseconds between two checks in a single process, while tasks run, whether the event loop was blocked. */
 const stallCheckMs = 500
 
 /** Milliseconds that the last statements of a worker may take when it stops. */
@@ -74,6 +74,8 @@ export class Worker {
   readonly #hasWork = Latch.makeUnsafe(true)
   #looksForGated = true
   readonly #stopped = Latch.makeUnsafe()
+  /** Open while tasks run. */
+  readonly #hasRuns = Latch.makeUnsafe()
   readonly #outage: StoreOutage
   #fork: (effect: Effect.Effect<void>) => Fiber.Fiber<void> = Effect.runFork
   #id = globalThis.crypto.randomUUID() as string
@@ -141,6 +143,10 @@ export class Worker {
       execution,
       fiber: undefined
     }
+    if (this.#clock !== undefined && this.#active.size === 0) {
+      this.#expectTick()
+      this.#hasRuns.openUnsafe()
+    }
     this.#active.set(claim.id, entry)
     const fiber = this.#fork(
       Effect.catchCause(
@@ -151,6 +157,7 @@ export class Worker {
     entry.fiber = fiber
     fiber.addObserver(() => {
       if (this.#active.get(claim.id) === entry) this.#active.delete(claim.id)
+      if (this.#active.size === 0) this.#hasRuns.closeUnsafe()
       if (claim.isGated) this.lookForTasks(true)
       else if (this.#capacity === 1) this.#hasWork.openUnsafe()
     })
@@ -257,18 +264,29 @@ export class Worker {
     return this.#clock === undefined ? performance.now() : Number(this.#clock.monotonicTimeNanosUnsafe()) / 1_000_000
   }
 
-  /** Reports that the event loop of a single process, which renews no lease, was blocked. */
-  readonly #watchEventLoop: Effect.Effect<void> = Effect.suspend(() => {
+  /**
+   * Reports that the event loop of a single process, which renews no lease, was blocked. It takes no time while no task
+   * runs.
+   */
+  readonly #watchEventLoop: Effect.Effect<void> = Effect.andThen(
+    Effect.suspend(() => this.#hasRuns.await),
+    Effect.suspend(() =>
+      Effect.andThen(
+        Effect.sleep(Math.max(this.#renewalDue - this.#now, 0)),
+        Effect.suspend(() => {
+          const late = this.#now - this.#renewalDue
+          const reported = late > maxStallMs ? this.#reportStall(late) : Effect.void
+          this.#expectTick()
+          return reported
+        })
+      )
+    )
+  )
+
+  #expectTick(): void {
     this.#renewalDue = this.#now + stallCheckMs
     this.#lateSteps.clear()
-    return Effect.andThen(
-      Effect.sleep(stallCheckMs),
-      Effect.suspend(() => {
-        const late = this.#now - this.#renewalDue
-        return late > maxStallMs ? this.#reportStall(late) : Effect.void
-      })
-    )
-  })
+  }
 
   #keepLease(leaseMs: number): Effect.Effect<never> {
     const interval = leaseMs / 3
