@@ -107,6 +107,66 @@ describe("a race whose winning branch is dropped", () => {
       }).pipe(Effect.scoped))
   }
 
+  it.effect("stops the task, too, where the loser ended at the same time, and was not recorded", () =>
+    Effect.gen(function*() {
+      const { deploy } = yield* deployments
+      const { done, step } = recorder()
+      let open: () => void = () => {}
+      const gate = new Promise<void>((resolve) => {
+        open = resolve
+      })
+      const same = Effect.promise(() => gate)
+      const before = handler(Effect.tap(Effect.raceFirst(step("approve", same), step("reject", same)), () => nap))
+      const after = handler(Effect.tap(step("reject"), () => nap))
+      const id = yield* deploy(
+        { t: before },
+        Effect.gen(function*() {
+          const { id } = yield* submit("t")
+          yield* settled
+          open()
+          yield* pass(5)
+          return id
+        })
+      )
+      expect(done).toEqual(["approve", "reject"])
+      yield* deploy(
+        { t: after },
+        Effect.gen(function*() {
+          yield* pass(4000, 100)
+          expect((yield* get(id))?.statusMessage).toMatch(/^Waiting for a worker whose code/)
+        })
+      )
+      expect(done).toEqual(["approve", "reject"])
+    }).pipe(Effect.scoped))
+
+  it.effect("ends the task if it is cancelled while it is stopped, and logs the step that is not compensated", () =>
+    Effect.gen(function*() {
+      const { deploy, lines } = yield* deployments
+      const { done, step } = recorder()
+      const approve = step("approve").pipe(Step.withCompensation(() => Effect.sync(() => done.push("undone"))))
+      const race = (...branches: ReadonlyArray<Effect.Effect<string, never, CurrentTask>>) =>
+        handler(Effect.andThen(step("first"), Effect.tap(Effect.raceAllFirst(branches), () => nap)))
+      const id = yield* deploy(
+        { t: race(approve, step("reject", slow)) },
+        Effect.map(Effect.tap(submit("t"), pass(5)), ({ id }) => id)
+      )
+      yield* deploy(
+        { t: race(step("reject", slow)) },
+        Effect.gen(function*() {
+          yield* Effect.flatMap(TaskAdmin, ({ wake }) => wake(id))
+          yield* pass(1)
+          expect(yield* Effect.flatMap(TaskAdmin, ({ cancel }) => cancel(id))).toBe(true)
+          yield* pass(20)
+          expect((yield* Effect.flatMap(TaskAdmin, ({ inspect }) => inspect(id)))?.place).toEqual({ _tag: "Settled" })
+        })
+      )
+      // The code has no compensation for a branch that it does not have.
+      expect(done).toEqual(["first", "approve"])
+      expect(lines.at(-1)).toBe(
+        `the code of a task has changed: it does not reach what was recorded: step "approve"`
+      )
+    }).pipe(Effect.scoped))
+
   it.effect("stops the task, too, where the loser is a sleep or a question", () =>
     Effect.gen(function*() {
       const { deploy } = yield* deployments

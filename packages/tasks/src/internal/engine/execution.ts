@@ -187,7 +187,7 @@ const releaseUntilKey = (
  */
 const releaseUntilCode = (
   { codeChanges, handlers, store }: EngineContext,
-  { id, workerId }: Execution,
+  { hasSignal, id, workerId }: Execution,
   error: string
 ): Effect.Effect<Next> =>
   Effect.gen(function*() {
@@ -195,7 +195,9 @@ const releaseUntilCode = (
     if (codeChanges.stopsOf(id) === 0) yield* Effect.logError(error)
     yield* awaitStore(store.setWaitsForWorker(id, "code"))
     const pause = codeChanges.noteStop(id)
-    yield* awaitStore(store.release(id, workerId, (yield* Clock.currentTimeMillis) + pause))
+    // A cancellation that came during the run is not delayed.
+    const wakeAt = hasSignal ? undefined : (yield* Clock.currentTimeMillis) + pause
+    yield* awaitStore(store.release(id, workerId, wakeAt))
     return "done" as const
   })
 
@@ -359,6 +361,8 @@ const collect = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Next
   Effect.gen(function*() {
     yield* replayToStall(run, handler)
     if (!run.mayUndo && run.ending !== "suspended") return nextOf(run)
+    // Their compensations, if they had any, are not found.
+    yield* run.engine.codeChanges.reportUnreached(run.task.id, run.log.unreached)
     return yield* run.task.status === "cancelled" ? undoCancelled(run) : undoGivenUp(run)
   })
 

@@ -96,7 +96,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /** The parts that did not start because the run only replays. */
   readonly unstarted: Array<EventKey> = []
   #missing: MissingEvent | undefined = undefined
-  /** The events of the steps and short sleeps that execute now, as texts. */
+  /** The events of the steps and short sleeps that execute, or have ended and are not stored yet, as texts. */
   readonly #underWay = new Set<string>()
   #isStopped = this.stops > 0
   #recording = 0
@@ -132,7 +132,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   }
 
   stopWithout(missing: MissingEvent): boolean {
-    if (this.isCollecting || this.undoReason !== undefined) return false
+    if (this.isCollecting || this.undoReason !== undefined || this.ending !== undefined) return false
     this.#missing = missing
     this.end("changed")
     return true
@@ -405,17 +405,9 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     const { decode, transactional = false } = options
     const recorded = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
-        const part = textOf(event)
         const execution = Effect.suspend(() => {
           this.executing++
-          this.#underWay.add(part)
-          return Effect.ensuring(
-            execute(restore),
-            Effect.sync(() => {
-              this.executing--
-              this.#underWay.delete(part)
-            })
-          )
+          return Effect.ensuring(execute(restore), Effect.sync(() => this.executing--))
         })
         const ended = Effect.flatMap(execution, ({ failed, text }) =>
           Effect.map(Clock.currentTimeMillis, (at) => ({ failed, event: { ...event, value: text, startedAt, at } })))
@@ -426,9 +418,17 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
             observations.inTurn(restore, Effect.andThen(this.#store(event), decode(event.value))))
       })
     )
+    const part = textOf(event)
     const counted = Effect.suspend(() => {
       this.#recording++
-      return Effect.ensuring(recorded, Effect.sync(() => this.#recording--))
+      this.#underWay.add(part)
+      return Effect.ensuring(
+        recorded,
+        Effect.sync(() => {
+          this.#recording--
+          this.#underWay.delete(part)
+        })
+      )
     })
     const renewed = Effect.andThen(
       engine.renewLease,

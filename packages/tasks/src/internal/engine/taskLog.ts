@@ -129,7 +129,8 @@ export class TaskLog {
    */
   get unreached(): ReadonlyArray<LogEntry> {
     const all = [...this.#skipped, ...Array.from(this.#pending.keys(), (key) => this.#entries.get(key)!)]
-    return all.filter(({ name, seq }) => seq < this.#undoSeq && !name.startsWith("retry/"))
+    const end = this.#undoSeq
+    return all.filter(({ kind, name, seq }) => seq < end && !(kind === "fired" && name.startsWith("retry/")))
   }
 
   get #undoSeq(): number {
