@@ -215,7 +215,7 @@ describe("a check of the code", () => {
           )
         )
       )
-      const { deploy } = yield* deployments({ maxCheckedTasks: 50, maxCheckedTasksPerTool: 3 })
+      const { deploy, lines } = yield* deployments({ maxCheckedTasks: 50, maxCheckedTasksPerTool: 3 })
       yield* deploy(
         { t: counted },
         Effect.andThen(Effect.forEach(Array.from({ length: 60 }), () => submit("t")), pass(2))
@@ -233,6 +233,11 @@ describe("a check of the code", () => {
           expect(yield* check({ tool: "other" })).toEqual({ checked: 0, isComplete: true, findings: [] })
         })
       )
+      expect(lines).toEqual([])
+      yield* deploy({ t: inOrder("b", "nap") }, pass(40))
+      expect(lines).toEqual([
+        expect.stringMatching(/^a check of the code: at least 3 tasks of the tool t \(.{9}, .{9}, .{9}\) .*: step "a"$/)
+      ])
     }).pipe(Effect.scoped))
 
   it.effect("does nothing with maxCheckedTasks: 0, and leaves out tasks of this process", () =>

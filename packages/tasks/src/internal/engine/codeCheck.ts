@@ -279,9 +279,10 @@ const meanings: Readonly<Record<Kind, string>> = {
 }
 
 /** A finding as a line of a log. */
-export const describeFinding = ({ count, details, kind, tasks, tool }: CodeFinding): string => {
+const describeFinding = ({ count, details, kind, tasks, tool }: CodeFinding, isComplete: boolean): string => {
   const ids = tasks.map(shortTaskId).join(", ")
-  const subject = `${count} ${count === 1 ? "task" : "tasks"} of the tool ${tool} (${ids})`
+  const number = `${isComplete ? "" : "at least "}${count} ${count === 1 ? "task" : "tasks"}`
+  const subject = `${number} of the tool ${tool} (${ids})`
   return `a check of the code: ${subject} ${meanings[kind]}${details.length === 0 ? "" : `: ${details.join(", ")}`}`
 }
 
@@ -299,7 +300,11 @@ export const checkAddedHandlers = (
       if (handlers.additions === checked) yield* handlers.changed
       yield* Effect.sleep(checkDelayMs)
       checked = handlers.additions
-      const { findings = [] } = (yield* check) ?? {}
-      yield* Effect.forEach(findings, (finding) => Effect.logWarning(describeFinding(finding)), { discard: true })
+      const { findings = [], isComplete = true } = (yield* check) ?? {}
+      yield* Effect.forEach(
+        findings,
+        (finding) => Effect.logWarning(describeFinding(finding, isComplete)),
+        { discard: true }
+      )
     }
   })

@@ -43,7 +43,7 @@ export class TaskRequestContext extends RequestContext implements TaskRequest {
     return this.#running.current
   }
 
-  /** Whether the run only compares the code with the log of the task. Nobody sees its end, and it logs nothing. */
+  /** Whether the run only compares the code with the log of the task. Its outcome is not stored, and it logs nothing. */
   get isCheck(): boolean {
     return this.#running.isCheck === true
   }
