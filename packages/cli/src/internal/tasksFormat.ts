@@ -72,7 +72,8 @@ const kinds: Readonly<Record<LoggedEvent["kind"], string>> = {
   fired: "timer ended",
   answer: "answer",
   timeout: "no answer",
-  undo: "compensations"
+  undo: "compensations",
+  giveUp: "given up"
 }
 
 const eventRow = ({ at, attempt, failed, kind, name, seq, startedAt }: LoggedEvent): ReadonlyArray<string> => [

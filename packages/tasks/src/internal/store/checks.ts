@@ -5,8 +5,7 @@
 import type { TaskStatus } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
 import type { Row } from "./database.ts"
-import { queued } from "./queue.ts"
-import type { StoreContext } from "./rows.ts"
+import { queued, type StoreContext } from "./rows.ts"
 import type { CheckStore, UnsettledTask } from "./store.ts"
 import { unescape } from "./storedText.ts"
 
