@@ -35,6 +35,8 @@ export interface StoredCaller {
   readonly info: JsonObject | undefined
   /** Only the id of the principal: its other claims, and the credentials of the request, are not stored. */
   readonly principal: Pick<Principal, "id"> | undefined
+  /** The span of the call, as W3C `traceparent`: the runs of the task are linked to it (`TaskTelemetry`). */
+  readonly traceparent?: string | undefined
 }
 
 /** How fast tasks of a tool may run, in all processes of the store together. */

@@ -16,7 +16,7 @@ each(all, (backend) => {
       const { args, caller, owner, pool, tool } = task()
       expect(yield* opened.store.load(state.id)).toEqual({
         ...{ id: state.id, args, caller, owner, pool, tool },
-        ...{ status: "working", statusMessageCount: 0, waitsForWorker: false }
+        ...{ status: "working", createdAt: state.createdAt, statusMessageCount: 0, waitsForWorker: false }
       })
       expect(state.caller).toEqual(caller)
       expect((yield* insert(opened)).id).not.toBe(state.id)

@@ -16,6 +16,7 @@ import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
 import { InvalidOption, TaskError } from "../../TaskError.ts"
 import { isFinal, type Pace, type State } from "../../TaskState.ts"
 import * as sqlStore from "../store/sqlStore.ts"
+import { CurrentTaskObserver } from "../taskObserver.ts"
 import { TaskStore } from "../store/store.ts"
 import { makeAdmin } from "./admin.ts"
 import { checkAddedHandlers, checkCode } from "./codeCheck.ts"
@@ -119,7 +120,9 @@ const make = (options: Options) =>
     const store = yield* TaskStore
     const sql = yield* SqlClient.SqlClient
     const digest = yield* Digest
+    const observer = yield* CurrentTaskObserver
     const engine: EngineContext = {
+      observer,
       store,
       sql,
       digest,
@@ -143,7 +146,7 @@ const make = (options: Options) =>
       codeChanges: new CodeChanges(),
       maxAttempts: options.maxAttempts
     }
-    const outage = new StoreOutage()
+    const outage = new StoreOutage(observer)
     const worker = new Worker(store, engine, outage, options)
     if (options.runsTasks) yield* worker.start
     const { maxCheckedTasks: maxTasks, maxCheckedTasksPerTool: maxTasksPerTool, pools } = options
@@ -151,6 +154,13 @@ const make = (options: Options) =>
       const createdBefore = yield* Clock.currentTimeMillis
       const checked = checkCode(engine, pools, { createdBefore, maxTasks, maxTasksPerTool })
       yield* forkLoop(checkAddedHandlers(engine.handlers, outage.guard(checked)))
+    }
+
+    if (observer !== undefined) {
+      yield* observer.reportRunning(() => worker.running)
+      const read = Effect.suspend(() => observer.isRead() ? outage.guard(store.admin.queueCounts) : Effect.undefined)
+      const report = Effect.map(read, (counts) => counts && observer.queue(counts))
+      yield* forkLoop(Effect.andThen(Effect.sleep(observer.queueIntervalMs), report))
     }
 
     const expiryAlarm = new ExpiryAlarm()

@@ -12,6 +12,7 @@ import type { TaskError } from "../../TaskError.ts"
 import type { TaskStore } from "../store/store.ts"
 import { escape, isPermanent } from "../store/storedText.ts"
 import type { CodeChanges } from "./codeChanges.ts"
+import type { TaskObserver } from "../taskObserver.ts"
 import type { HandlerRegistry } from "./handlerRegistry.ts"
 
 /** The services that all runs of a process share. */
@@ -26,6 +27,8 @@ export interface EngineContext {
   readonly renewLease: Effect.Effect<void>
   /** Records that a step has ended: it may be one that has blocked the event loop. */
   readonly noteStepEnd: (tool: string, step: string) => void
+  /** Receives what happens, for telemetry. */
+  readonly observer: TaskObserver | undefined
   /** Milliseconds between two writes of progress. */
   readonly progressInterval: number
   /** The tasks whose code has changed. */

@@ -16,6 +16,7 @@ import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type Outcome } from "../../TaskState.ts"
 import type { Claim, LogEntry, Lost, StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
+import type { RunTrace } from "../taskObserver.ts"
 import { isErrorResult, shortTaskId } from "../text.ts"
 import { describeEvent, type MissingEvent } from "./codeChanges.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
@@ -70,12 +71,17 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
     let log = new TaskLog(execution.isFirst ? [] : yield* awaitStore(store.readLog(id)))
     let questions = execution.isFirst ? noQuestions() : yield* readQuestions(engine, id)
     if (execution.attempts > engine.maxAttempts && !(yield* giveUp(engine, task, log, execution.attempts))) return
+    let isFirst = execution.isFirst
     while (true) {
       if (task.status === "completed" || task.status === "failed") return
       const found: FoundHandler | undefined = engine.handlers.find(task.tool) ?? (yield* waitForHandler(engine, task))
       const next: Next = found === undefined
         ? yield* releaseUntilHandled(engine, execution, task)
-        : yield* Effect.annotateLogs(runOnce(engine, execution, task, log, questions, found), logAnnotations(task))
+        : yield* Effect.annotateLogs(
+          observed(engine, execution, task, isFirst, runOnce(engine, execution, { task, log, questions }, found)),
+          logAnnotations(task)
+        )
+      isFirst = false
       if (next === "done") return
       if (next === "release") return void (yield* awaitStore(store.release(id, workerId)))
       if (next === "reload") {
@@ -112,6 +118,25 @@ const logAnnotations = ({ id, owner, tool }: StoredTask): Record<string, unknown
   ...(owner === null ? undefined : { owner })
 })
 
+/** Lets the observer see a run, if there is one. */
+const observed = (
+  { observer }: EngineContext,
+  { attempts, workerId }: Execution,
+  { caller, createdAt, id, pool, status, tool }: StoredTask,
+  isFirst: boolean,
+  run: (trace: RunTrace | undefined) => Effect.Effect<Next>
+): Effect.Effect<Next> =>
+  observer === undefined ? run(undefined) : observer.run({
+    id,
+    tool,
+    pool,
+    isFirst: isFirst && status !== "cancelled",
+    createdAt,
+    worker: workerId,
+    lostWorkers: attempts,
+    traceparent: caller.traceparent
+  }, run)
+
 /**
  * Gives up a task whose workers have died too often while they ran it. Its log records that, and later runs only
  * compensate. Returns whether to run it: a task that is given up again, while it compensates, ends without the rest.
@@ -139,7 +164,7 @@ const givenUpMessage = (attempts: number) => `The task was given up: ${attempts}
 /** Stores the failure of a task that was given up. */
 const finishGivenUp = ({ store }: EngineContext, { id }: StoredTask, log: TaskLog): Effect.Effect<boolean> => {
   const error = { code: -32603, message: givenUpMessage(log.givenUpAfter ?? 0) }
-  return awaitStore(store.finish(id, { status: "failed", outcome: { _tag: "Error", error } }))
+  return awaitStore(store.finish(id, { status: "failed", outcome: { _tag: "Error", error }, isGivenUp: true }))
 }
 
 /** Waits a moment for a handler: a process adds its handlers one after the other. */
@@ -227,11 +252,10 @@ const stopBeforePlain = (engine: EngineContext, execution: Execution, { tool }: 
 const runOnce = (
   engine: EngineContext,
   execution: Execution,
-  task: StoredTask,
-  log: TaskLog,
-  questions: Questions,
+  { log, questions, task }: { readonly log: TaskLog; readonly questions: Questions; readonly task: StoredTask },
   { handler, handlers }: FoundHandler
-): Effect.Effect<Next> =>
+) =>
+(trace: RunTrace | undefined): Effect.Effect<Next> =>
   Effect.scoped(Effect.gen(function*() {
     const { codeChanges, store } = engine
     if (!handler.durable && log.isOfDurable) return yield* stopBeforePlain(engine, execution, task)
@@ -244,14 +268,17 @@ const runOnce = (
     const scope = yield* Effect.scope
     const { durable } = handler
     const run = new Run({
-      ...{ engine, execution, task, log, ...questions, stops, context, scope, handlers, durable, isCollecting }
+      ...{ engine, execution, task, log, ...questions, stops, trace, context, scope, handlers, durable, isCollecting }
     })
     execution.run = run
     if (execution.hasSignal) yield* run.fork(run.refresh)
     engine.handlers.activeRuns.add(run)
     const next = yield* Effect.ensuring(
       isCollecting ? collect(run, handler) : runForward(run, handler),
-      Effect.sync(() => engine.handlers.activeRuns.delete(run))
+      Effect.sync(() => {
+        engine.handlers.activeRuns.delete(run)
+        trace?.conclude(run.ending ?? (isCollecting ? "compensated" : "ended"))
+      })
     )
     return run.missing === undefined ? next : yield* stopWithout(engine, execution, task, run.missing)
   }))
@@ -314,6 +341,7 @@ const conclude = (run: Run, handler: FoundHandler["handler"], outcome: Outcome):
       return yield* conclude(run, handler, yield* defectOutcome(run, Cause.die(finished)))
     }
     if (!finished) return yield* afterEnd(run, handler)
+    run.trace?.conclude(isErrorResult(outcome) ? "tool_error" : status)
     // "Log task creation, completion, and retrieval events": creation and retrieval are requests, for an audit log.
     yield* Effect.logDebug("task ended:", outcome._tag === "Error" ? "failed" : "completed")
     return "done"

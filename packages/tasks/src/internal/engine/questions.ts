@@ -146,7 +146,10 @@ const waitForAnswer = (
   const hasEnded = log.find(answered) !== undefined || log.find(withdrawn) !== undefined
   if (hasEnded) return run.observe(wait)
   const asked = Effect.gen(function*() {
-    if (!answers.has(key)) yield* readAnswer
+    if (!answers.has(key)) {
+      yield* readAnswer
+      if (!answers.has(key)) run.trace?.event("question open", { name: key, method })
+    }
     const milliseconds = timeout === undefined ? Infinity : Math.ceil(Duration.toMillis(timeout))
     if (milliseconds < Infinity) deadline = yield* timerEnd(run, `timeout/${key}`, milliseconds)
   })

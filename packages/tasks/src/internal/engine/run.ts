@@ -17,6 +17,7 @@ import type { Handlers } from "../../TaskEngine.ts"
 import { TaskError } from "../../TaskError.ts"
 import type { LogEntry, Lost, StoredTask } from "../store/store.ts"
 import { awaitStore, type EngineContext, isTemporary, isTemporaryFailure, pauseForRetry } from "./engineContext.ts"
+import type { RunTrace } from "../taskObserver.ts"
 import type { ActiveRun } from "./handlerRegistry.ts"
 import { type MissingEvent, namesBeside, patienceMs } from "./codeChanges.ts"
 import { maxGapMs, Observations, type ObservingRun, type Wait } from "./observations.ts"
@@ -49,6 +50,8 @@ export interface RunOptions {
   readonly isCollecting: boolean
   /** Whether the run only compares the code with the log: it stores nothing, and does not compensate. */
   readonly isCheck?: boolean | undefined
+  /** The span of the run. */
+  readonly trace?: RunTrace | undefined
 }
 
 /** Why a run ends before its handler does. */
@@ -348,6 +351,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   #noteStored(entry: LogEntry): void {
     this.log.add(entry)
     this.knownEvents++
+    if (this.trace !== undefined) traceEvent(this.trace, entry)
   }
 
   readonly #lose: Effect.Effect<never> = Effect.suspend(() => {
@@ -528,6 +532,21 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
 function* chain<A>(first: Iterable<A>, second: Iterable<A>): Iterable<A> {
   yield* first
   yield* second
+}
+
+/** The names of the events of a span. The steps are spans of their own. */
+const tracedEvents: Partial<Record<LogEntry["kind"], string>> = {
+  once: "once recorded",
+  timer: "timer set",
+  fired: "timer ended",
+  answer: "question answered",
+  timeout: "question timed out",
+  undo: "compensations begun"
+}
+
+const traceEvent = (trace: RunTrace, { at, kind, name }: LogEntry): void => {
+  const event = tracedEvents[kind]
+  if (event !== undefined) trace.event(event, kind === "timer" ? { name, until: new Date(at).toISOString() } : { name })
 }
 
 /** The end of a step, before and after it is appended. */

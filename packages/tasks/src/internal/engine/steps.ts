@@ -3,6 +3,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,6 +12,7 @@ import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { isSqlError } from "effect/sql/SqlError"
+import * as Tracer from "effect/Tracer"
 import type { StepOptions } from "../../CurrentTask.ts"
 import { awaitStore, fingerprint, maxMemoryPauseMs } from "./engineContext.ts"
 import { claimName, CurrentStep, misplacedInStep } from "./placement.ts"
@@ -113,8 +115,13 @@ const attemptStep = <A, E, R>(
     fingerprint(run.engine, `${task.id}/${name}`),
     (key) => Effect.provideService(Effect.suspend(() => execute(key)), CurrentStep, name)
   )
+  const { observer } = run.engine
+  let parent: Tracer.AnySpan | undefined
+  const observed = observer === undefined
+    ? executed
+    : Effect.suspend(() => observer.attempt({ tool: task.tool, step: name, attempt, parent }, executed))
   const recorded = (restore: Restore): Effect.Effect<Executed, never, R> =>
-    Effect.flatMap(exitOf(run, name, executed, restore), (exit) => {
+    Effect.flatMap(exitOf(run, name, observed, restore), (exit) => {
       if (transactional && Exit.isFailure(exit) && hasLostTransaction(exit.cause)) {
         return Effect.die(Cause.squash(exit.cause))
       }
@@ -136,7 +143,11 @@ const attemptStep = <A, E, R>(
       return defect !== undefined && "d" in recorded ? Effect.failCause(defect) : codec.decode(recorded)
     })
   const encodeDefect = (message: string) => awaitStore(store.encrypt(JSON.stringify({ d: message }), associatedData))
-  return run.record({ kind: "step", name, attempt, transactional, decode, encodeDefect }, recorded)
+  const ended = run.record({ kind: "step", name, attempt, transactional, decode, encodeDefect }, recorded)
+  return observer === undefined ? ended : Effect.withFiber((fiber) => {
+    parent = Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
+    return ended
+  })
 }
 
 /**

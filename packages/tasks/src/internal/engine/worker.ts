@@ -98,6 +98,11 @@ export class Worker {
     this.#options = options
   }
 
+  /** The number of tasks that it runs. */
+  get running(): number {
+    return this.#active.size
+  }
+
   get #capacity(): number {
     return this.#isStopping || this.#engine.handlers.isEmpty ? 0 : this.#options.concurrency - this.#active.size
   }
@@ -122,7 +127,7 @@ export class Worker {
 
   /** Runs a task that was created as claimed by this worker. */
   runNew(state: State, args: StoredTask["args"], workerId: string): void {
-    const { caller, id, owner, pool, status, tool } = state
+    const { caller, createdAt, id, owner, pool, status, tool } = state
     const task: StoredTask = {
       id,
       tool,
@@ -131,6 +136,7 @@ export class Worker {
       caller,
       status,
       args,
+      createdAt,
       statusMessageCount: 0,
       waitsForWorker: false
     }
@@ -316,6 +322,7 @@ export class Worker {
     return Effect.flatMap(this.#store.renew(this.#id, leaseMs), (workers) => {
       if (workers > 0) return this.#noteRenewed(begin + leaseMs, workers)
       for (const { execution: { run, workerId } } of this.#active.values()) if (workerId === this.#id) run?.end("lost")
+      this.#engine.observer?.leaseLost()
       return Effect.andThen(
         Effect.logWarning(`this worker lost its tasks: it did not renew its lease of ${leaseMs} ms in time`),
         awaitStore(this.#register)
@@ -343,6 +350,7 @@ export class Worker {
       run === undefined ? [] : [...run.executingSteps.values()].map((name) => `${run.task.tool}: ${name}`)
     )
     const steps = [...this.#lateSteps, ...executingNow]
+    this.#engine.observer?.stalled(milliseconds)
     const executing = steps.length === 0 ? "" : `; steps of this time: ${steps.slice(0, maxLateSteps).join(", ")}`
     return Effect.logWarning(`the event loop was blocked for ${Math.round(milliseconds)} ms${executing}`)
   }

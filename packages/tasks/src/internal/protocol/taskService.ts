@@ -16,6 +16,7 @@ import type { TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, Owner, State } from "../../TaskState.ts"
 import { NotStarted, prepare, withoutPrepared } from "./beforeTask.ts"
+import { traceparentOf } from "./callTrace.ts"
 import { withAllInputCapabilities } from "./inputCapability.ts"
 import { capTtl, type OwnerPolicy, policyOf, type TaskPolicy, type TaskSettings } from "./policy.ts"
 
@@ -184,12 +185,13 @@ export const makeTaskService = (
   }
 
   const submit: TaskService["Service"]["submit"] = (
-    { params, request: { caller }, tool },
+    { params, request, tool },
     args,
     ttlMs,
-    inputCaller = caller
+    inputCaller = request.caller
   ) =>
-    Effect.suspend(() => {
+    Effect.flatMap(traceparentOf(catalog, request), (traceparent) => {
+      const { caller } = request
       const policy = policyFor(tool)
       if (policy === undefined) return Effect.die(new Error(`calls of ${params.name} cannot become tasks`))
       const owner = policy.owner(caller)
@@ -200,7 +202,7 @@ export const makeTaskService = (
         priority: policy.priority,
         rateKey: policy.rateKey?.({ args: params.arguments ?? noArguments, caller }),
         owner,
-        caller: storedCaller(inputCaller),
+        caller: storedCaller(inputCaller, traceparent),
         ttlMs: ttlMs === undefined ? policy.ttlMs : capTtl(Math.max(0, Math.floor(ttlMs)), policy.maxTtlMs),
         pollIntervalMs: policy.pollIntervalMs,
         // Tasks without an owner have no limit per owner.
@@ -247,9 +249,13 @@ export const makeTaskService = (
 const noArguments: JsonObject = {}
 
 /** The stored part of a caller: without the claims of its principal and without credentials. */
-const storedCaller = ({ capabilities, info, principal, revision }: Caller): NewTask["caller"] => ({
+const storedCaller = (
+  { capabilities, info, principal, revision }: Caller,
+  traceparent: string | undefined
+): NewTask["caller"] => ({
   revision,
   capabilities,
   info,
-  principal: principal === undefined ? undefined : { id: principal.id }
+  principal: principal === undefined ? undefined : { id: principal.id },
+  ...(traceparent === undefined ? undefined : { traceparent })
 })

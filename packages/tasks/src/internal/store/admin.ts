@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type { ListedTask, Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
 import { currentMillis, maxTime, type Parameter, type Row } from "./database.ts"
 import { listColumns, ownerToRow, queued, type StoreContext, toListed } from "./rows.ts"
+import type { QueueCount } from "../taskObserver.ts"
 import type { AdminStore } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
 
@@ -29,6 +30,17 @@ const toPlace = (row: Row): TaskPlace => {
   const until = number(row, "wake_at")
   return { _tag: "Waiting", until: until >= maxTime ? undefined : until, runs, attempts }
 }
+
+/** The tool and the state of a row of the queue. */
+const placeOf = (row: Row) => ({
+  pool: unescape(row["pool"] as string),
+  tool: unescape(row["tool"] as string),
+  state: (["ready", "waiting", "running"] as const)[number(row, "place")]!
+})
+
+/** The age of the oldest task of a group that is ready, in milliseconds. */
+const ageOf = (row: Row, now: number): number | undefined =>
+  number(row, "place") === queued.ready && row["since"] != null ? Math.max(now - number(row, "since"), 0) : undefined
 
 /** Makes the operations. */
 export const make = ({ database, texts }: StoreContext): AdminStore => {
@@ -80,6 +92,17 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
      ) AS tasks FROM skein_task_workers ORDER BY started_at, id`
   )
 
+  const selectCounts = database.prepare(
+    `SELECT pool, tool, place, SUM(tasks) AS tasks, MIN(since) AS since, SUM(questions) AS questions FROM (
+       SELECT pool, tool, state AS place, COUNT(*) AS tasks, MIN(wake_at) AS since, 0 AS questions
+       FROM skein_task_queue GROUP BY pool, tool, state
+       UNION ALL
+       SELECT queue.pool, queue.tool, queue.state, 0, NULL, COUNT(*)
+       FROM skein_task_questions AS questions JOIN skein_task_queue AS queue ON queue.task_id = questions.task_id
+       WHERE questions.state = 0 GROUP BY queue.pool, queue.tool, queue.state
+     ) AS counts GROUP BY pool, tool, place`
+  )
+
   return {
     list,
     find: (id) => Effect.flatMap(selectOne(id), ([row]) => row === undefined ? Effect.undefined : found(row)),
@@ -92,13 +115,21 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
           count: number(row, "tasks")
         })),
         queue: queue.map((row) => ({
-          pool: unescape(row["pool"] as string),
-          tool: unescape(row["tool"] as string),
-          state: (["ready", "waiting", "running"] as const)[number(row, "place")]!,
+          ...placeOf(row),
           count: number(row, "tasks"),
-          oldestMs: number(row, "place") === queued.ready ? Math.max(now - number(row, "since"), 0) : undefined
+          oldestMs: ageOf(row, now)
         }))
       })
+    ),
+    queueCounts: Effect.map(
+      Effect.all([selectCounts(), currentMillis]),
+      ([rows, now]) =>
+        rows.map((row): QueueCount => ({
+          ...placeOf(row),
+          count: number(row, "tasks"),
+          oldestMs: ageOf(row, now),
+          openQuestions: number(row, "questions")
+        }))
     ),
     workers: Effect.map(selectWorkers(), (rows) =>
       rows.map((row): WorkerState => ({

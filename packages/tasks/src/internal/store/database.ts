@@ -81,7 +81,7 @@ export class Database {
   /** Runs an effect in a transaction; within another transaction, in a savepoint. */
   transaction<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | TaskError, R> {
     return Effect.mapError(
-      this.sql.withTransaction(effect),
+      Effect.withTracerEnabled(this.sql.withTransaction(effect), false),
       (error): E | TaskError => isSqlError(error) ? storeError(error) : error
     )
   }

@@ -6,12 +6,13 @@ import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, State } from "../../TaskState.ts"
 import { failureMessage, isErrorResult } from "../text.ts"
-import type { Store } from "./store.ts"
+import type { EndOutcome } from "../taskObserver.ts"
+import type { Store, TaskEnd } from "./store.ts"
 import * as quotas from "./quotas.ts"
 import { currentMillis, isDivisionByZero, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
 import { associatedData, isLive, live, ownerToRow, queued, type StoreContext } from "./rows.ts"
 import { recordCancellation } from "./runSignals.ts"
-import { escape, permanentError, toJson } from "./storedText.ts"
+import { escape, permanentError, toJson, unescape } from "./storedText.ts"
 
 /** A task id: 190 random bits, as 32 letters and digits. */
 const newId = (): string => RandomId.make(32)
@@ -52,7 +53,7 @@ const isClaimed = (row: Row): boolean => Number(row["state"]) === queued.running
 const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string, owner: row["owner"] as string })
 
 /** The lifecycle operations of `TaskStore`. `get` reads a state. */
-export const make = ({ changes, database, signals, texts }: StoreContext, get: Store["get"]) => {
+export const make = ({ changes, database, observer, signals, texts }: StoreContext, get: Store["get"]) => {
   const { isPostgres } = database
   const counted = quotas.make(database)
   const queueColumns = "task_id, pool, tool, priority, wake_at, rate_key, state, worker, runs, gate"
@@ -100,7 +101,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
   const endTask = (condition: string) =>
     `UPDATE skein_tasks SET status = ?, outcome = ?, is_error = ?, message = COALESCE(?, message),
        version = version + 1, updated_at = ${database.greatest}(updated_at, ?)
-     WHERE id = ? AND ${live} ${condition} RETURNING id, tool, owner`
+     WHERE id = ? AND ${live} ${condition} RETURNING id, tool, owner, pool, created_at`
   // On SQLite, triggers change the queue and the counters.
   const finishTask = changes.prepare(
     endTask("AND NOT EXISTS (SELECT 1 FROM skein_task_log WHERE task_id = skein_tasks.id AND seq >= ?)"),
@@ -126,6 +127,8 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
   const deleteRows = ["skein_task_questions", "skein_task_log", "skein_task_queue"].map((table) =>
     database.prepare(`DELETE FROM ${table} WHERE task_id IN (${database.textsOfJson})`)
   )
+
+  const afterCommit = (report: () => void): Effect.Effect<void> => database.sql.afterCommit(Effect.sync(report))
 
   const insertNew: Store["insert"] = (task, worker, then = () => Effect.void) => {
     const counts = { tool: escape(task.tool), owner: ownerToRow(task.owner) }
@@ -155,6 +158,10 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
           args,
           task.key === undefined ? null : escape(task.key)
         ]
+        const noted = observer === undefined ?
+          then :
+          (state: State, isClaimed: boolean) =>
+            Effect.andThen(then(state, isClaimed), afterCommit(() => observer.submitted(task)))
         const limits = quotas.limitParameters(task.limits, counts)
         const isRunning = worker !== undefined
         const queue = [
@@ -168,7 +175,10 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
         const exceeded = Effect.flatMap(counted.limitError(counts, task.limits), Effect.fail)
         if (isPostgres) {
           const created = Effect.catchIf(createTask(...limits, ...row, ...queue), isDivisionByZero, () => exceeded)
-          const checked = Effect.flatMap(created, ([row]) => row === undefined ? exceeded : then(state, isClaimed(row)))
+          const checked = Effect.flatMap(
+            created,
+            ([row]) => row === undefined ? exceeded : noted(state, isClaimed(row))
+          )
           // A failed statement must not end the transaction of the caller.
           return Effect.as(Effect.uninterruptible(database.inSavepoint(checked)), state)
         }
@@ -181,7 +191,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
                 (rows) =>
                   Effect.andThen(
                     isClaimed(rows[0]!) ? Effect.void : signals.announce(rows),
-                    then(state, isClaimed(rows[0]!))
+                    noted(state, isClaimed(rows[0]!))
                   )
               ),
               counted.increment(counts, task.limits)
@@ -222,6 +232,18 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
     return Effect.flatMap(found, (state) => state === undefined ? inserted : Effect.succeed(state))
   }
 
+  /** Reports the end of a task. */
+  const noteEnd = ({ created_at, pool, tool }: Row, end: TaskEnd, time: number): Effect.Effect<void> =>
+    observer === undefined
+      ? Effect.void
+      : afterCommit(() =>
+        observer.ended(
+          { tool: unescape(tool as string), pool: unescape(pool as string) },
+          outcomeOf(end),
+          time - Number(created_at)
+        )
+      )
+
   const finish: Store["finish"] = (id, end, nextSeq = maxSeq) => {
     const isCancelled = end.status === "cancelled"
     const outcome = isCancelled
@@ -234,12 +256,13 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
     const failed = Number(!isCancelled && isErrorResult(end.outcome))
     return Effect.flatMap(Effect.all([currentMillis, outcome, message]), ([time, outcome, message]) => {
       const ended = [end.status, outcome, failed, message, time, id] as const
-      if (!isCancelled) return Effect.map(finishTask(...ended, nextSeq), (row) => row !== undefined)
-      if (isPostgres) return Effect.map(cancelTask(...ended, time), (row) => row !== undefined)
+      const noted = (row: Row | undefined) => row === undefined ? notEnded : Effect.as(noteEnd(row, end, time), true)
+      if (!isCancelled) return Effect.flatMap(finishTask(...ended, nextSeq), noted)
+      if (isPostgres) return Effect.flatMap(cancelTask(...ended, time), noted)
       return database.transaction(
         Effect.flatMap(
           cancelTask(...ended),
-          (row) => row === undefined ? Effect.succeed(false) : Effect.as(signals.signal(id, time, "cancellation"), true)
+          (row) => row === undefined ? notEnded : Effect.andThen(signals.signal(id, time, "cancellation"), noted(row))
         )
       )
     })
@@ -260,6 +283,20 @@ export const make = ({ changes, database, signals, texts }: StoreContext, get: S
 
   return { insert, finish, remove }
 }
+
+const notEnded = /* @__PURE__ */ Effect.succeed(false)
+
+/** How a task has ended, for metrics. */
+const outcomeOf = (end: TaskEnd): EndOutcome =>
+  end.status === "cancelled"
+    ? "cancelled"
+    : end.isGivenUp === true
+    ? "given_up"
+    : end.status === "failed"
+    ? "failed"
+    : isErrorResult(end.outcome)
+    ? "tool_error"
+    : "completed"
 
 /** The position in a log that no event has. */
 const maxSeq = 2 ** 31 - 1

@@ -115,6 +115,7 @@ const createQueue = (database: Database): Effect.Effect<void, TaskError | Worker
       `CREATE INDEX IF NOT EXISTS skein_task_queue_waiting ON skein_task_queue (wake_at)
        WHERE state = 1 AND wake_at < ${maxTime}`,
       "CREATE INDEX IF NOT EXISTS skein_task_queue_running ON skein_task_queue (worker) WHERE state = 2",
+      "CREATE INDEX IF NOT EXISTS skein_task_questions_open ON skein_task_questions (task_id) WHERE state = 0",
       `CREATE TABLE IF NOT EXISTS skein_task_log (
         task_id ${id} NOT NULL,
         seq INTEGER NOT NULL,

@@ -30,7 +30,7 @@ const toEntry = (row: Row): LogEntry => ({
 })
 
 /** The operations of `TaskStore` on the queue and the logs. */
-export const make = ({ database, signals, texts }: StoreContext) => {
+export const make = ({ database, observer, signals, texts }: StoreContext) => {
   const { isPostgres } = database
   const skipLocked = isPostgres ? "FOR UPDATE SKIP LOCKED" : ""
   const inTasks = `IN (${database.textsOfJson})`
@@ -101,8 +101,14 @@ export const make = ({ database, signals, texts }: StoreContext) => {
     database.prepare(
       `UPDATE skein_task_queue SET state = ${queued.ready}, worker = NULL,
          attempts = CASE WHEN reached < ${reachedNow} THEN 1 ELSE attempts + 1 END, reached = ${reachedNow}
-       WHERE state = ${queued.running} AND ${condition} RETURNING pool, gate`
+       WHERE state = ${queued.running} AND ${condition} RETURNING pool, tool, gate`
     )
+  const noteTakeover = (rows: ReadonlyArray<Row>) =>
+    observer === undefined ? Effect.void : Effect.sync(() => {
+      for (const { pool, tool } of rows) {
+        observer.takenOver({ pool: unescape(pool as string), tool: unescape(tool as string) })
+      }
+    })
   const takeBackAll = takeBack("TRUE")
   const takeBackLost = takeBack("worker NOT IN (SELECT id FROM skein_task_workers)")
   const releaseAll = database.prepare(
@@ -215,8 +221,8 @@ export const make = ({ database, signals, texts }: StoreContext) => {
         (rows) => Effect.as(announce(rows), rows.length)
       ),
     settle,
-    takeBackAll: Effect.asVoid(takeBackAll()),
-    takeBackLost: Effect.flatMap(takeBackLost(), announce),
+    takeBackAll: Effect.flatMap(takeBackAll(), noteTakeover),
+    takeBackLost: Effect.flatMap(takeBackLost(), (rows) => Effect.andThen(noteTakeover(rows), announce(rows))),
     releaseAll: (worker: string) => Effect.flatMap(releaseAll(worker), announce)
   }
 }

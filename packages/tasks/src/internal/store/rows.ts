@@ -7,6 +7,7 @@ import type { Progress } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import type { Outcome, Owner, Question, State, StoredCaller } from "../../TaskState.ts"
+import type { TaskObserver } from "../taskObserver.ts"
 import { redactTaskIds } from "../text.ts"
 import type { StoredTask, SweepRow } from "./store.ts"
 import type { ChangeNotifier } from "./changeNotifier.ts"
@@ -33,6 +34,7 @@ export interface StoreContext {
   readonly changes: ChangeNotifier
   readonly signals: RunSignals
   readonly texts: StoredTexts
+  readonly observer: TaskObserver | undefined
 }
 
 /** The columns of a listing. */
@@ -122,8 +124,14 @@ const questionsOf = (row: Row, texts: StoredTexts): Effect.Effect<ReadonlyArray<
 
 /** Decodes a caller. JSON leaves out `undefined` members, and this adds them again. */
 const callerOf = (json: string): StoredCaller => {
-  const { capabilities, info, principal, revision } = JSON.parse(json) as StoredCaller
-  return { revision, capabilities, info: info ?? undefined, principal: principal ?? undefined }
+  const { capabilities, info, principal, revision, traceparent } = JSON.parse(json) as StoredCaller
+  return {
+    revision,
+    capabilities,
+    info: info ?? undefined,
+    principal: principal ?? undefined,
+    ...(traceparent === undefined ? undefined : { traceparent })
+  }
 }
 
 const progressOf = (row: Row): Progress | undefined => {
@@ -193,7 +201,7 @@ export const toListed = (row: Row, texts: StoredTexts): Effect.Effect<State, Tas
       : Effect.fail(error))
 
 /** The columns of `toStoredTask`. */
-export const taskColumns = "id, tool, pool, owner, status, said, waits, caller, args"
+export const taskColumns = "id, tool, pool, owner, status, said, waits, created_at, caller, args"
 
 /** Decodes a task for a worker. */
 export const toStoredTask = (row: Row, texts: StoredTexts): Effect.Effect<StoredTask, TaskError> =>
@@ -201,6 +209,7 @@ export const toStoredTask = (row: Row, texts: StoredTexts): Effect.Effect<Stored
     read(row, (row) => ({
       ...commonOf(row),
       args: JSON.parse(args) as JsonObject,
+      createdAt: number(row, "created_at"),
       statusMessageCount: number(row, "said"),
       waitsForWorker: number(row, "waits") > 0
     })))

@@ -13,6 +13,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError } from "effect/sql/SqlError"
 import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
+import { CurrentTaskObserver } from "../taskObserver.ts"
 import * as admin from "./admin.ts"
 import { checkVersion, currentVersion, migrate, readVersion } from "./migrations.ts"
 import { TaskStore } from "./store.ts"
@@ -57,7 +58,7 @@ export const make = (
     const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
     const changes = yield* whileUnreachable(ChangeNotifier.make(database, listenForChanges))
     const signals = yield* whileUnreachable(RunSignals.make(database, listenForChanges))
-    const context = { database, changes, signals, texts }
+    const context = { database, changes, signals, texts, observer: yield* CurrentTaskObserver }
     const states = status.make(context)
     const all = {
       ...states,

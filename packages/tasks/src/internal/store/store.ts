@@ -11,10 +11,11 @@ import type * as Scope from "effect/Scope"
 import type { ListedTask, Statistics, TaskFilter, ToolState, WorkerState } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { ListPosition, NewTask, Outcome, Owner, Pace, Question, State } from "../../TaskState.ts"
+import type { QueueCount } from "../taskObserver.ts"
 import type { SignalListener } from "./runSignals.ts"
 
 /** A task as a worker needs it. */
-export interface StoredTask extends Pick<State, "id" | "tool" | "pool" | "owner" | "caller" | "status"> {
+export interface StoredTask extends Pick<State, "id" | "tool" | "pool" | "owner" | "caller" | "status" | "createdAt"> {
   readonly args: JsonObject
   /** How many status messages the handler has set outside of steps. */
   readonly statusMessageCount: number
@@ -24,7 +25,13 @@ export interface StoredTask extends Pick<State, "id" | "tool" | "pool" | "owner"
 
 /** The end of a task. */
 export type TaskEnd =
-  | { readonly status: "completed" | "failed"; readonly outcome: Outcome; readonly statusMessage?: string | undefined }
+  | {
+    readonly status: "completed" | "failed"
+    readonly outcome: Outcome
+    readonly statusMessage?: string | undefined
+    /** Whether the engine has given the task up, after `maxAttempts`. */
+    readonly isGivenUp?: boolean | undefined
+  }
   | { readonly status: "cancelled"; readonly statusMessage?: string | undefined }
 
 /**
@@ -104,6 +111,8 @@ export interface AdminStore {
   readonly find: (id: string) => Effect.Effect<ListedTask | undefined, TaskError>
   readonly statistics: Effect.Effect<Statistics, TaskError>
   readonly workers: Effect.Effect<ReadonlyArray<WorkerState>, TaskError>
+  /** The numbers of the queue, for metrics. It reads the queue, and the open questions, but no tasks. */
+  readonly queueCounts: Effect.Effect<ReadonlyArray<QueueCount>, TaskError>
 }
 
 /** The gates of tools: see `gates.ts`. */

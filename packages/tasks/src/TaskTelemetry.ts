@@ -1,0 +1,152 @@
+/**
+ * Metrics and spans of tasks, for an engine that it is provided to. Without it nothing is measured or traced.
+ *
+ * Effect's `Metric` and `Tracer` decide where metrics and spans go: provide `effect/observability/Otlp` to the engine,
+ * or serve the metrics with `effect/observability/PrometheusMetrics`. The names follow OpenTelemetry's conventions;
+ * Prometheus has `_` in place of `.`.
+ *
+ * **Metrics**, by `gen_ai.tool.name` and `pool`:
+ *
+ * - `mcp.server.task.submissions` counts created tasks, in the process that has created them; `mcp.server.task.ends`
+ *   counts ended tasks by `outcome`, in the process that has ended them: `completed`, `tool_error` (a result with
+ *   `isError`), `failed` (a JSON-RPC error), `cancelled`, `given_up` (`maxAttempts`).
+ * - `mcp.server.task.start.delay` and `mcp.server.task.duration`: histograms in seconds, from the creation of a task to
+ *   its first run and to its end.
+ * - `mcp.server.task.step.attempts` by `step`, `outcome` (`ok`, `error`, `defect`, `interrupted`) and `retry`, and
+ *   `mcp.server.task.step.duration` in seconds by `step`, both without `pool`. Replays are not counted.
+ * - `mcp.server.task.takeovers`: tasks that a lost worker had, after a crash or an expired lease.
+ *
+ * Of the process, without attributes:
+ *
+ * - `mcp.server.task.running`: the tasks that it runs now.
+ * - `mcp.server.task.worker.stall.duration`: how long its event loop was blocked, above one second (`PostgresTasks`);
+ *   `mcp.server.task.worker.lost_leases`; `mcp.server.task.store.outages`.
+ *
+ * Of the whole store, read every `queueInterval`, and only if somebody has read the metrics in the last five minutes:
+ *
+ * - `mcp.server.task.queue.size` by `state` (`ready`, `waiting`, `running`), `mcp.server.task.queue.age` of the oldest
+ *   task that is ready, in seconds, and `mcp.server.task.questions`, open questions. Each process reports the same
+ *   numbers: take their maximum over processes, and the sum of all other metrics.
+ *
+ * **Spans**: a run of a handler is the span `task {tool}` of kind `consumer`, in a trace of its own, with a link to the
+ * span of the call that has created the task. A task has several runs if it waits or if its worker ends. An executed
+ * attempt of a step is a child, named as the step up to its first `/`; spans inside a step are children of that. A run
+ * has events for questions, timers and compensations, and the attribute `mcp.server.task.run.end`. Logs are annotated
+ * with `trace_id` and `span_id`. `mcp.server.task.id` has the first eight characters of the id, as logs have: the whole
+ * id may be enough to use the task.
+ *
+ * @example
+ * const Engine = SqliteTasks.layer({ filename: "tasks.db" }).pipe(
+ *   Layer.provide(TaskTelemetry.layer()),
+ *   Layer.provide(Otlp.layerJson({ baseUrl: "http://localhost:4318" })),
+ *   Layer.provide(FetchHttpClient.layer))
+ */
+import { otherMethod } from "@skein/protocol/Conventions"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import { CurrentTaskObserver, type TaskObserver } from "./internal/taskObserver.ts"
+import { type AttemptOutcome, TaskMetrics } from "./internal/telemetry/taskMetrics.ts"
+import { traceAttempt, traceRun } from "./internal/telemetry/taskSpans.ts"
+
+/** Options of the metrics and spans. */
+export interface Options {
+  /** Whether spans are recorded. True by default. */
+  readonly spans?: boolean | undefined
+  /** Whether metrics are recorded. True by default. */
+  readonly metrics?: boolean | undefined
+  /**
+   * The time between two reads of the queue for its gauges: 15 seconds by default. A read is one query over the tasks
+   * that have not ended. `"Infinity"` reads nothing, for all processes but one or two.
+   */
+  readonly queueInterval?: Duration.Input | undefined
+  /**
+   * The number of pairs of a tool and a pool with series of their own: 200 by default. Others are counted together, as
+   * `_OTHER`.
+   */
+  readonly maxTools?: number | undefined
+  /** The same of steps, of all tools together: 500 by default. */
+  readonly maxSteps?: number | undefined
+  /**
+   * The name of a step in metrics and of its span: by default the part before its first `/`, so that the iterations of a
+   * loop (`charge/${order}`) are counted together. The span also has the whole name as an attribute.
+   */
+  readonly stepLabel?: ((step: string) => string) | undefined
+}
+
+/** Milliseconds of the longest timer of the runtime, and of the shortest time between two reads. */
+const maxTimerMs = 2 ** 31 - 1
+const minIntervalMs = 100
+
+/**
+ * Records the tasks of the engines that it is provided to.
+ *
+ * @example
+ * const Engine = MemoryTasks.layer().pipe(Layer.provide(TaskTelemetry.layer({ spans: false })))
+ */
+export const layer = (options: Options = {}): Layer.Layer<never> =>
+  Layer.effect(
+    CurrentTaskObserver,
+    Effect.contextWith((context: Context.Context<never>) => Effect.succeed(makeObserver(context, options)))
+  )
+
+const untilSlash = (step: string): string => step.split("/", 1)[0]!
+
+/** The label of a step. A function that throws does not fail the step. */
+const labelOf = (stepLabel: (step: string) => string, step: string): string => {
+  try {
+    return stepLabel(step)
+  } catch {
+    return otherMethod
+  }
+}
+
+const makeObserver = (context: Context.Context<never>, options: Options): TaskObserver => {
+  const { maxSteps = 500, maxTools = 200, stepLabel = untilSlash } = options
+  const metrics = options.metrics === false ? undefined : new TaskMetrics(context, { maxSteps, maxTools })
+  const hasSpans = options.spans !== false
+  const clock = Context.get(context, Clock.Clock)
+  const interval = Duration.toMillis(options.queueInterval ?? "15 seconds")
+  return {
+    submitted: (task) => metrics?.submitted(task),
+    ended: (task, outcome, durationMs) => metrics?.ended(task, outcome, durationMs),
+    takenOver: (task) => metrics?.takenOver(task),
+    stalled: (milliseconds) => metrics?.stalled(milliseconds),
+    leaseLost: () => metrics?.leaseLost(),
+    outageBegan: () => metrics?.outageBegan(),
+    run: (run, body) =>
+      Effect.suspend(() => {
+        if (run.isFirst) metrics?.started(run, clock.currentTimeMillisUnsafe() - run.createdAt)
+        return hasSpans ? traceRun(run, body) : body(undefined)
+      }),
+    attempt: (attempt, effect) =>
+      Effect.suspend(() => {
+        const label = labelOf(stepLabel, attempt.step)
+        const traced = hasSpans ? traceAttempt(attempt, label, effect) : effect
+        if (metrics === undefined) return traced
+        const begin = clock.monotonicTimeNanosUnsafe()
+        return Effect.onExit(traced, (exit) =>
+          Effect.sync(() => {
+            const nanos = clock.monotonicTimeNanosUnsafe() - begin
+            metrics.attemptEnded(attempt.tool, label, outcomeOf(exit), attempt.attempt > 1, nanos)
+          }))
+      }),
+    reportRunning: (count) => metrics === undefined ? Effect.void : metrics.reportRunning(count),
+    queueIntervalMs: Math.min(Math.max(interval, minIntervalMs), maxTimerMs),
+    isRead: () => interval < Infinity && metrics?.isRead() === true,
+    queue: (counts) => metrics?.queue(counts)
+  }
+}
+
+const outcomeOf = (exit: Exit.Exit<unknown, unknown>): AttemptOutcome =>
+  exit._tag === "Success"
+    ? "ok"
+    : Cause.hasInterruptsOnly(exit.cause)
+    ? "interrupted"
+    : Cause.hasDies(exit.cause)
+    ? "defect"
+    : "error"

@@ -1,0 +1,263 @@
+/**
+ * The metrics of tasks, in the metric registry of their context.
+ */
+import { otherMethod } from "@skein/protocol/Conventions"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import type * as Scope from "effect/Scope"
+import type { EndOutcome, ObservedTask, QueueCount } from "../taskObserver.ts"
+
+/**
+ * How an attempt of a step has ended: `defect`, it died; `interrupted`, it lost a race, its task was cancelled, or its
+ * worker stopped.
+ */
+export type AttemptOutcome = "ok" | "error" | "defect" | "interrupted"
+
+/** The bounds of the metrics. */
+export interface MetricOptions {
+  readonly maxTools: number
+  readonly maxSteps: number
+}
+
+/** Milliseconds after somebody has read the metrics for which the queue is read: as long as Prometheus shows a value. */
+const readMs = 300_000
+
+// Exporters read the unit of a metric from the attribute `unit`.
+const seconds = { unit: "s" }
+// Tasks wait for people, and for days.
+const longBoundaries = [0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 21_600, 86_400, 604_800]
+const shortBoundaries = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 300]
+
+const count = (name: string, unit: string, description: string): Metric.Counter<number> =>
+  Metric.counter(name, { description, incremental: true, attributes: { unit } })
+const duration = (name: string, description: string, boundaries: ReadonlyArray<number>): Metric.Histogram<number> =>
+  Metric.histogram(name, { description, boundaries, attributes: seconds })
+const gauge = (name: string, unit: string, description: string): Metric.Gauge<number> =>
+  Metric.gauge(name, { description, attributes: { unit } })
+
+const submissions = count("mcp.server.task.submissions", "{task}", "Created tasks")
+const ends = count("mcp.server.task.ends", "{task}", "Ended tasks, by outcome")
+const taskDuration = duration(
+  "mcp.server.task.duration",
+  "The time from the creation of a task to its end",
+  longBoundaries
+)
+const startDelay = duration(
+  "mcp.server.task.start.delay",
+  "The time from the creation of a task to its first run",
+  longBoundaries
+)
+const attempts = count("mcp.server.task.step.attempts", "{attempt}", "Executed attempts of steps, by outcome")
+const stepDuration = duration(
+  "mcp.server.task.step.duration",
+  "The time of an executed attempt of a step",
+  shortBoundaries
+)
+const takeovers = count(
+  "mcp.server.task.takeovers",
+  "{task}",
+  "Tasks of lost workers that were put back into the queue"
+)
+const stalls = duration(
+  "mcp.server.task.worker.stall.duration",
+  "The times for which the event loop of a worker was blocked, above one second",
+  shortBoundaries
+)
+const lostLeases = count("mcp.server.task.worker.lost_leases", "{lease}", "Leases that a worker did not renew in time")
+const outages = count("mcp.server.task.store.outages", "{outage}", "Times that the task store could not be reached")
+const running = gauge("mcp.server.task.running", "{task}", "Tasks that this process runs now")
+const queueSize = gauge(
+  "mcp.server.task.queue.size",
+  "{task}",
+  "Tasks that have not ended, by their state in the queue"
+)
+const queueAge = gauge("mcp.server.task.queue.age", "s", "The age of the oldest task that is ready to run")
+const openQuestions = gauge("mcp.server.task.questions", "{question}", "Open questions of tasks")
+
+type Update = Metric.Metric<number, unknown>
+
+/** Series that are made at their first use, up to a number of groups. */
+class Groups<Group> {
+  readonly #known = new Map<string, Group>()
+  readonly #most: number
+  readonly #make: (first: string, second: string) => Group
+  #rest: Group | undefined
+
+  constructor(most: number, make: (first: string, second: string) => Group) {
+    this.#most = most
+    this.#make = make
+  }
+
+  get(first: string, second: string): Group {
+    const key = JSON.stringify([first, second])
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    if (this.#known.size >= this.#most) return this.#rest ??= this.#make(otherMethod, otherMethod)
+    const group = this.#make(first, second)
+    this.#known.set(key, group)
+    return group
+  }
+}
+
+/** The series of a tool and a pool. */
+class ToolSeries {
+  readonly attributes: Metric.Metric.Attributes
+  readonly submissions: Update
+  readonly startDelay: Update
+  readonly takeovers: Update
+  readonly #ends = new Map<EndOutcome, { readonly count: Update; readonly duration: Update }>()
+
+  constructor(tool: string, pool: string) {
+    this.attributes = { "gen_ai.tool.name": tool, pool }
+    this.submissions = Metric.withAttributes(submissions, this.attributes)
+    this.startDelay = Metric.withAttributes(startDelay, this.attributes)
+    this.takeovers = Metric.withAttributes(takeovers, this.attributes)
+  }
+
+  end(outcome: EndOutcome) {
+    let series = this.#ends.get(outcome)
+    if (series === undefined) {
+      const attributes = { ...this.attributes, outcome }
+      series = {
+        count: Metric.withAttributes(ends, attributes),
+        duration: Metric.withAttributes(taskDuration, attributes)
+      }
+      this.#ends.set(outcome, series)
+    }
+    return series
+  }
+}
+
+/** The series of a step. */
+class StepSeries {
+  readonly duration: Update
+  readonly #attributes: Metric.Metric.Attributes
+  readonly #attempts = new Map<string, Update>()
+
+  constructor(tool: string, step: string) {
+    this.#attributes = { "gen_ai.tool.name": tool, step }
+    this.duration = Metric.withAttributes(stepDuration, this.#attributes)
+  }
+
+  attempt(outcome: AttemptOutcome, isRetry: boolean): Update {
+    const key = `${outcome} ${isRetry}`
+    let series = this.#attempts.get(key)
+    if (series === undefined) {
+      series = Metric.withAttributes(attempts, { ...this.#attributes, outcome, retry: String(isRetry) })
+      this.#attempts.set(key, series)
+    }
+    return series
+  }
+}
+
+/** Updates the metrics of tasks. */
+export class TaskMetrics {
+  readonly #context: Context.Context<never>
+  readonly #clock: Clock.Clock
+  readonly #tools: Groups<ToolSeries>
+  readonly #steps: Groups<StepSeries>
+  /** The series of the queue, by their attributes. */
+  readonly #queue = new Map<string, Update>()
+  #readAt = -Infinity
+
+  constructor(context: Context.Context<never>, { maxSteps, maxTools }: MetricOptions) {
+    this.#context = context
+    this.#clock = Context.get(context, Clock.Clock)
+    this.#tools = new Groups(maxTools, (tool, pool) => new ToolSeries(tool, pool))
+    this.#steps = new Groups(maxSteps, (tool, step) => new StepSeries(tool, step))
+  }
+
+  #toolSeries({ pool, tool }: ObservedTask): ToolSeries {
+    return this.#tools.get(tool, pool)
+  }
+
+  submitted(task: ObservedTask): void {
+    this.#toolSeries(task).submissions.updateUnsafe(1, this.#context)
+  }
+
+  /** `delayMs` is negative if the clocks of two machines differ. */
+  started(task: ObservedTask, delayMs: number): void {
+    this.#toolSeries(task).startDelay.updateUnsafe(Math.max(delayMs, 0) / 1000, this.#context)
+  }
+
+  ended(task: ObservedTask, outcome: EndOutcome, durationMs: number): void {
+    const { count, duration } = this.#toolSeries(task).end(outcome)
+    count.updateUnsafe(1, this.#context)
+    duration.updateUnsafe(Math.max(durationMs, 0) / 1000, this.#context)
+  }
+
+  attemptEnded(tool: string, step: string, outcome: AttemptOutcome, isRetry: boolean, nanos: bigint): void {
+    const series = this.#steps.get(tool, step)
+    series.attempt(outcome, isRetry).updateUnsafe(1, this.#context)
+    series.duration.updateUnsafe(Number(nanos) / 1e9, this.#context)
+  }
+
+  takenOver(task: ObservedTask): void {
+    this.#toolSeries(task).takeovers.updateUnsafe(1, this.#context)
+  }
+
+  stalled(milliseconds: number): void {
+    stalls.updateUnsafe(milliseconds / 1000, this.#context)
+  }
+
+  leaseLost(): void {
+    lostLeases.updateUnsafe(1, this.#context)
+  }
+
+  outageBegan(): void {
+    outages.updateUnsafe(1, this.#context)
+  }
+
+  /** Reports the tasks that run, when somebody reads the metrics, until the scope closes. */
+  reportRunning(count: () => number): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.asVoid(Effect.acquireRelease(
+      Effect.sync(() =>
+        Metric.registerUnsafe(running, this.#context, {
+          get: () => {
+            this.#readAt = this.#clock.currentTimeMillisUnsafe()
+            return { value: count() }
+          },
+          update: () => {},
+          modify: () => {}
+        })
+      ),
+      (registration) =>
+        Effect.sync(() => {
+          registration.remove()
+          for (const series of this.#queue.values()) Metric.removeUnsafe(series, this.#context)
+          this.#queue.clear()
+        })
+    ))
+  }
+
+  /** Whether somebody has read the metrics in the last five minutes. */
+  isRead(): boolean {
+    return this.#clock.currentTimeMillisUnsafe() - this.#readAt <= readMs
+  }
+
+  /** Sets the gauges of the queue. Those of tools without tasks become 0. */
+  queue(counts: ReadonlyArray<QueueCount>): void {
+    // Tools beyond the bound have the same series.
+    const values = new Map<string, { readonly series: Update; value: number }>()
+    const add = (metric: Update, attributes: Metric.Metric.Attributes, value: number, merge: "sum" | "max") => {
+      const key = JSON.stringify([metric.id, attributes])
+      const found = values.get(key)
+      if (found === undefined) {
+        values.set(key, { series: this.#queue.get(key) ?? Metric.withAttributes(metric, attributes), value })
+      } else found.value = merge === "sum" ? found.value + value : Math.max(found.value, value)
+    }
+    for (const { count, oldestMs, openQuestions: questions, state, ...task } of counts) {
+      const { attributes } = this.#toolSeries(task)
+      add(queueSize, { ...attributes, state }, count, "sum")
+      add(queueAge, attributes, (oldestMs ?? 0) / 1000, "max")
+      add(openQuestions, attributes, questions, "sum")
+    }
+    for (const [key, series] of this.#queue) if (!values.has(key)) series.updateUnsafe(0, this.#context)
+    for (const [key, { series, value }] of values) {
+      this.#queue.set(key, series)
+      series.updateUnsafe(value, this.#context)
+    }
+  }
+}
