@@ -25,7 +25,7 @@ const long = [
   "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},hostile/Names}.test.ts",
   "packages/tasks/test/engine/{CutOffSteps,Outages,PacesPostgres,Postgres,Stalls,Replays,Takeover}.test.ts",
   "packages/tasks/test/{protocol/Shutdown,hostile/Names}.test.ts",
-  "packages/tasks/test/{PgBouncer,protocol/Shutdown,hostile/Names}.test.ts",
+  "packages/tasks/test/{PgBouncer,protocol/Shutdown,hostile/Names,telemetry/Processes}.test.ts",
   "docs/test/tasksMachines.test.ts",
   "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
   "examples/{everythingClient,npmScripts,sqlite,tour,tourTasks}.test.ts",
