@@ -73,7 +73,7 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
           Effect.acquireRelease(
             Effect.promise(async () => {
               const child = new Child("../telemetry/worker.ts", [database, url, name, pool])
-              expect(await child.message(), child.err).toBeDefined()
+              expect(await child.message(), `${child.err}`).toBeDefined()
               return child
             }),
             (child) => Effect.promise(() => child.kill("SIGKILL"))
