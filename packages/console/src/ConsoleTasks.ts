@@ -10,6 +10,7 @@
  *   Layer.provide([ConsoleSource.ConsoleSources.layer, SqliteTasks.layer({ filename: "tasks.db" })])
  * )
  */
+import * as TraceContext from "@skein/protocol/TraceContext"
 import { type InspectedTask, type ListedTask, TaskAdmin, type TaskPlace } from "@skein/tasks/TaskAdmin"
 import type { ListPosition } from "@skein/tasks/TaskState"
 import * as Effect from "effect/Effect"
@@ -57,6 +58,7 @@ const toNode = (task: ListedTask): ConsoleSource.Node => {
     since: state.createdAt,
     progress: state.progress,
     principal: state.owner ?? undefined,
+    traceId: TraceContext.parseParent(state.caller.traceparent)?.traceId,
     canInterrupt: true,
     details: {
       pool: state.pool,

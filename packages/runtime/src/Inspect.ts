@@ -9,8 +9,9 @@ import * as TraceContext from "@skein/protocol/TraceContext"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Tracer from "effect/Tracer"
-import type { Progress, RequestContext } from "./RequestContext.ts"
+import type { Progress, RequestContext, RunningStep } from "./RequestContext.ts"
 import type { Peer } from "./Peer.ts"
 import { monotonicMillis } from "./RequestRunner.ts"
 
@@ -50,6 +51,21 @@ export interface RequestInfo {
   readonly subscription?: SubscriptionInfo | undefined
   /** The params as they were received, if the snapshot was asked for them. */
   readonly params?: JsonRpc.JsonObject | undefined
+  /** The first 100 steps that it executes now, if it is a task. */
+  readonly steps?: ReadonlyArray<StepInfo> | undefined
+}
+
+/** A step that a task executes. */
+export interface StepInfo {
+  readonly name: string
+  /** The number of the attempt, from 1. */
+  readonly attempt: number
+  /** Milliseconds since the attempt began. */
+  readonly age: number
+  /** When the attempt began, in milliseconds of the monotonic clock: the same in each snapshot. */
+  readonly startedAt: number
+  /** The name of the innermost span that it is in, if tracing is on. */
+  readonly span: string | undefined
 }
 
 /** The changes that a `subscriptions/listen` is notified of. */
@@ -154,14 +170,30 @@ const traceOf = (request: RequestContext, span: Tracer.AnySpan | undefined): str
   if (span !== undefined) return span.traceId
   const { header } = request.origin ?? {}
   const ofHeader = () => header && TraceContext.fromHeaders((name) => request.origin?.header?.(name))
-  return (TraceContext.fromParams(request.params) ?? ofHeader())?.parent?.traceId
+  const sent = (TraceContext.fromParams(request.params) ?? ofHeader())?.parent
+  return (sent ?? TraceContext.parseParent(request.traceparent))?.traceId
 }
+
+const spanOf = (fiber: Fiber.Fiber<unknown, unknown> | undefined): Tracer.AnySpan | undefined =>
+  fiber && Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
+
+const nameOf = (span: Tracer.AnySpan | undefined): string | undefined => span?._tag === "Span" ? span.name : undefined
+
+// The most steps of a task in a snapshot.
+const maxSteps = 100
+
+const stepsAt = (steps: Iterable<RunningStep>, now: number): ReadonlyArray<StepInfo> =>
+  Array.from(steps).slice(0, maxSteps).map(({ attempt, fiber, name, startedAt }) => ({
+    name,
+    attempt,
+    age: now - startedAt,
+    startedAt,
+    span: nameOf(spanOf(fiber))
+  }))
 
 /** A running request now; `now` in milliseconds of the monotonic clock. */
 const requestAt = (request: RequestContext, now: number, options: Options): RequestInfo => {
-  const span = request.fiber === undefined
-    ? undefined
-    : Context.getOrUndefined(request.fiber.context, Tracer.ParentSpan)
+  const span = spanOf(request.fiber)
   return {
     key: keyOf(request),
     id: request.id,
@@ -173,11 +205,12 @@ const requestAt = (request: RequestContext, now: number, options: Options): Requ
     principal: request.caller.principal?.id,
     client: request.caller.info,
     traceId: traceOf(request, span),
-    span: span?._tag === "Span" ? span.name : undefined,
+    span: nameOf(span),
     streaming: request.sink.isStreaming?.(request) === true,
     progress: request.lastProgress,
     cancelled: request.cancelled,
-    ...(options.params === true ? { params: request.params } : undefined)
+    ...(options.params === true ? { params: request.params } : undefined),
+    ...(request.runningSteps === undefined ? undefined : { steps: stepsAt(request.runningSteps(), now) })
   }
 }
 

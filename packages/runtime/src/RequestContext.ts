@@ -103,6 +103,16 @@ export type Dispatcher<R = never> = (request: RequestContext) => Effect.Effect<A
 /** The request that is being handled. Provided to every handler. */
 export class McpRequest extends Context.Service<McpRequest, RequestContext>()("@skein/runtime/McpRequest") {}
 
+/** A step that a handler executes: a part of a task that is recorded. */
+export interface RunningStep {
+  readonly name: string
+  /** The number of the attempt, from 1. */
+  readonly attempt: number
+  /** When the attempt began, in milliseconds of the monotonic clock. */
+  readonly startedAt: number
+  readonly fiber: Fiber.Fiber<unknown, unknown>
+}
+
 /** Progress of a request: `progress` grows with every report, `total` and `message` are optional. */
 export interface Progress {
   readonly progress: number
@@ -209,6 +219,10 @@ export class RequestContext {
   rounds: ((request: RequestContext) => Round) | undefined = undefined
   /** The round, once it was needed. */
   round: Round | undefined = undefined
+  /** The steps that the handler of a task executes now, for snapshots. Set by the engine of the task. */
+  runningSteps: (() => Iterable<RunningStep>) | undefined = undefined
+  /** The span of the call that created a task, as W3C `traceparent`. Set by the engine of the task. */
+  traceparent: string | undefined = undefined
   /** Asks a request without an end of its own (`subscriptions/listen`) to return its result: this side shuts down. */
   release: (() => void) | undefined = undefined
   /** When the handler suspended, in milliseconds of the monotonic clock; undefined if it did not. */

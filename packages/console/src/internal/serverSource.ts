@@ -105,6 +105,18 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
         traceId: info.traceId,
         details: { "request id": call.id }
       })),
+      ...(info.steps ?? []).map((step): Node => ({
+        id: `${id}.step.${step.name}`,
+        parent: id,
+        kind: "step",
+        label: step.name,
+        state: "running",
+        waitsFor: step.span === undefined || step.name.split("/", 1)[0] === step.span ? undefined : `span ${step.span}`,
+        since: step.startedAt + offset!,
+        principal: info.principal,
+        traceId: info.traceId,
+        details: { attempt: step.attempt }
+      })),
       ...(subscription?.resources ?? []).slice(0, query.limit).map((uri): Node => ({
         id: `${id}.${uri}`,
         parent: id,
@@ -244,9 +256,13 @@ export const makeServerSource = (server: McpServer["Service"], bounds: Bounds): 
         state: "running"
       })
       for (const task of info.tasks) {
-        const [node] = requestNodes(task, "tasks", undefined, query)
+        const [node, ...steps] = requestNodes(task, "tasks", undefined, query)
         const label = task.target ?? node!.label
-        add(1, [{ ...node!, kind: "task", label, canInterrupt: false }])
+        // The span of a run says nothing about its handler.
+        const isRun = task.span === `task ${label}`
+        const step = steps[0]?.label
+        const waitsFor = step === undefined ? isRun ? undefined : node!.waitsFor : `step ${step}`
+        add(1, [{ ...node!, kind: "task", label, waitsFor, canInterrupt: false }, ...steps])
       }
     }
     for (const session of info.sessions) add(2, sessionNodes(session, query))

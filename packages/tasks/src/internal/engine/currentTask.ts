@@ -31,6 +31,8 @@ export const makeTaskRequest = (run: Run, current: CurrentTask["Service"]): Task
     ask: askTask,
     progress: (progress) => run.progress.report(progress)
   })
+  request.runningSteps = () => run.executingSteps.values()
+  request.traceparent = run.task.caller.traceparent
   request.round = { ask: askTask, once: (key, effect) => once(run, key, effect) }
   return request
 }

@@ -12,6 +12,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
+import type { RunningStep } from "@skein/runtime/RequestContext"
 import type { UndoReason } from "../../CurrentTask.ts"
 import type { Handlers } from "../../TaskEngine.ts"
 import { TaskError } from "../../TaskError.ts"
@@ -84,7 +85,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /** How often each question was asked. */
   readonly counts = new Map<string, number>()
   readonly compensations: Array<(reason: UndoReason) => Effect.Effect<unknown, unknown>> = []
-  readonly executingSteps = new Map<Fiber.Fiber<unknown, unknown>, string>()
+  readonly executingSteps = new Map<Fiber.Fiber<unknown, unknown>, RunningStep>()
   readonly observations = new Observations(this)
   readonly progress = new ProgressWriter(this)
   /** How many events the run has received. */

@@ -1,6 +1,7 @@
 /**
  * Steps: effects that run once per task and are recorded. `Step.run` and `Once.once` use them.
  */
+import { monotonicMillis } from "@skein/runtime/RequestRunner"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -121,7 +122,7 @@ const attemptStep = <A, E, R>(
     ? executed
     : Effect.suspend(() => observer.attempt({ tool: task.tool, step: name, attempt, parent }, executed))
   const recorded = (restore: Restore): Effect.Effect<Executed, never, R> =>
-    Effect.flatMap(exitOf(run, name, observed, restore), (exit) => {
+    Effect.flatMap(exitOf(run, name, attempt, observed, restore), (exit) => {
       if (transactional && Exit.isFailure(exit) && hasLostTransaction(exit.cause)) {
         return Effect.die(Cause.squash(exit.cause))
       }
@@ -165,11 +166,13 @@ const hasLostTransaction = ({ reasons }: Cause.Cause<unknown>): boolean =>
 const exitOf = <A, E, R>(
   run: Run,
   name: string,
+  attempt: number,
   effect: Effect.Effect<A, E, R>,
   restore: Restore
 ): Effect.Effect<Exit.Exit<A, E>, never, R> =>
   Effect.flatMap(Effect.forkChild(restore(effect), { startImmediately: true }), (fiber) => {
-    run.executingSteps.set(fiber, name)
+    const startedAt = monotonicMillis(fiber.getRef(Clock.Clock))
+    run.executingSteps.set(fiber, { name, attempt, startedAt, fiber })
     fiber.addObserver(() => {
       run.executingSteps.delete(fiber)
       run.engine.noteStepEnd(run.task.tool, name)
@@ -233,7 +236,7 @@ export const once = <E, R>(run: Run, key: string, effect: Effect.Effect<unknown,
     const associatedData = `${task.id}/once/${key}`
     const inStep = Effect.provideService(effect, CurrentStep, name)
     const recorded = (restore: Restore) =>
-      Effect.flatMap(exitOf(run, name, inStep, restore), (exit): Effect.Effect<Executed, E> =>
+      Effect.flatMap(exitOf(run, name, 1, inStep, restore), (exit): Effect.Effect<Executed, E> =>
         Exit.isFailure(exit)
           ? Effect.failCause(exit.cause)
           : Effect.map(

@@ -347,7 +347,7 @@ export class Worker {
   /** The event loop was blocked: other workers may have taken the tasks of this one. */
   #reportStall(milliseconds: number): Effect.Effect<void> {
     const executingNow = [...this.#active.values()].flatMap(({ execution: { run } }) =>
-      run === undefined ? [] : [...run.executingSteps.values()].map((name) => `${run.task.tool}: ${name}`)
+      run === undefined ? [] : [...run.executingSteps.values()].map(({ name }) => `${run.task.tool}: ${name}`)
     )
     const steps = [...this.#lateSteps, ...executingNow]
     this.#engine.observer?.stalled(milliseconds)

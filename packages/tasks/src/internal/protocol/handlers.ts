@@ -3,8 +3,10 @@
  */
 import * as McpError from "@skein/protocol/McpError"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import { monotonicMillis } from "@skein/runtime/RequestRunner"
 import { requestServices, type ToolEntry } from "@skein/server/Catalog"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -36,8 +38,10 @@ const run = (
   request: RequestContext,
   base: Context.Context<never>
 ): Effect.Effect<Outcome> =>
-  Effect.clockWith((clock) => {
-    request.startedAt = Number(clock.monotonicTimeNanosUnsafe() / 1_000_000n)
+  Effect.withFiber((fiber) => {
+    request.startedAt = monotonicMillis(fiber.getRef(Clock.Clock))
+    // A snapshot shows the span that it is in.
+    request.fiber = fiber as RequestContext["fiber"]
     if (!isCheck(request)) running.add(request)
     return tool.call(clientArguments(request), request)
   }).pipe(
