@@ -191,9 +191,8 @@ export class Model {
 
   /** Adds the row that stands for the children that are not shown. */
   #addMore(all: Array<Visible>, parent: Row, level: number, children: ReadonlySet<string>): void {
-    const kind = [...children].map((id) => this.#rows.get(id)!.kind).findLast((kind) => kind !== "group")
     let shown = 0
-    for (const id of children) if (this.#rows.get(id)!.kind === kind) shown++
+    for (const id of children) if (this.#rows.get(id)!.kind !== "group") shown++
     const left = parent.more!.total - shown
     const after = this.#after.has(parent.id) ? this.#after.get(parent.id) : parent.more!.after
     if (left <= 0) return

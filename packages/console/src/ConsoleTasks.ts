@@ -48,6 +48,7 @@ const stateOf = (place: TaskPlace): ConsoleSource.State =>
 
 const toNode = (task: ListedTask): ConsoleSource.Node => {
   const { events, place, state } = task
+  const total = events + (state.status === "input_required" ? 1 : 0)
   return {
     id: taskPrefix + state.id,
     parent: group,
@@ -66,27 +67,46 @@ const toNode = (task: ListedTask): ConsoleSource.Node => {
       ...place._tag === "Settled" ? {} : { runs: place.runs, "lost workers": place.attempts },
       ...state.statusMessage === undefined ? {} : { message: state.statusMessage }
     },
-    ...events === 0 && state.status !== "input_required" ? {} : { more: { total: Math.max(events, 1) } }
+    ...total === 0 ? {} : { more: { total, after: start } }
   }
 }
 
-/** The rows of the log and the questions of a task. */
-const toChildren = (id: string, { log, questions }: InspectedTask): ReadonlyArray<ConsoleSource.Node> => {
+/** The position before the log of a task. */
+const start = "0"
+
+/** Whether an event ends a timer: it has fired, or it was that of a question which is closed. */
+const endsTimer = ({ kind, name }: InspectedTask["log"][number], timer: string): boolean =>
+  kind === "fired" ? name === timer : (kind === "answer" || kind === "timeout") && `timeout/${name}` === timer
+
+/** The rows of the log of a task after a position, and after its end those of the open questions. */
+const toChildren = (
+  id: string,
+  { log, questions }: InspectedTask,
+  after: string,
+  limit: number
+): ConsoleSource.Page => {
   const parent = taskPrefix + id
-  return [
-    ...log.map(({ at, attempt, failed, kind, name, seq, startedAt, value }): ConsoleSource.Node => ({
-      id: `${parent}/${seq}`,
-      parent,
-      kind: kind === "answer" || kind === "timeout" ? "question" : "step",
-      label: kind === "step" ? name : `${kind} ${name}`,
-      state: failed === true ? "failed" : kind === "timer" ? "waiting" : "done",
-      since: startedAt ?? at,
-      details: {
-        ...kind === "step" ? { attempt, milliseconds: at - (startedAt ?? at) } : {},
-        ...value === undefined ? {} : { record: value }
+  const rest = log.filter(({ seq }) => seq > Number(after))
+  const events = rest.slice(0, limit)
+  const nodes = [
+    ...events.map(({ at, attempt, failed, kind, name, seq, startedAt, value }): ConsoleSource.Node => {
+      const isSet = kind === "timer" && !log.some((other) => endsTimer(other, name))
+      return {
+        id: `${parent}/${seq}`,
+        parent,
+        kind: kind === "answer" || kind === "timeout" ? "question" : "step",
+        label: kind === "step" ? name : `${kind} ${name}`,
+        state: failed === true ? "failed" : isSet ? "waiting" : "done",
+        waitsFor: isSet ? `its time, ${new Date(at).toISOString()}` : undefined,
+        // The time of a timer is its end.
+        since: kind === "timer" ? undefined : startedAt ?? at,
+        details: {
+          ...kind === "step" ? { attempt, milliseconds: at - (startedAt ?? at) } : {},
+          ...value === undefined ? {} : { record: value }
+        }
       }
-    })),
-    ...questions.map(({ key, method }): ConsoleSource.Node => ({
+    }),
+    ...(rest.length > limit ? [] : questions).map(({ key, method }): ConsoleSource.Node => ({
       id: `${parent}/question/${key}`,
       parent,
       kind: "question",
@@ -95,6 +115,8 @@ const toChildren = (id: string, { log, questions }: InspectedTask): ReadonlyArra
       waitsFor: "an answer"
     }))
   ]
+  // A viewer asks for the events that follow later.
+  return { nodes, after: String(events.at(-1)?.seq ?? after) }
 }
 
 /**
@@ -134,9 +156,10 @@ export const layer: Layer.Layer<never, never, ConsoleSource.ConsoleSources | Tas
           }))
         }
         const id = parent.slice(taskPrefix.length)
-        return Effect.map(admin.inspect(id, { values: showPayloads }), (task) => ({
-          nodes: task === undefined ? [] : toChildren(id, task)
-        }))
+        return Effect.map(
+          admin.inspect(id, { values: showPayloads }),
+          (task) => task === undefined ? { nodes: [] } : toChildren(id, task, after ?? start, limit)
+        )
       },
       interrupt: (id) =>
         id.startsWith(taskPrefix)

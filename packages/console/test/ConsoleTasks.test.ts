@@ -79,7 +79,7 @@ it.live("shows tasks by pages with what they wait for, their logs on request, an
       principal: "ada",
       since: asks.createdAt,
       canInterrupt: true,
-      more: { total: 1 }
+      more: { total: 1, after: "0" }
     })
     const rest = yield* more({ ...query, parent: "tasks", after: nodes[0]!.more!.after })
     expect(rest.after).toBeUndefined()
@@ -92,8 +92,19 @@ it.live("shows tasks by pages with what they wait for, their logs on request, an
     const { nodes: log } = yield* more(inTask)
     expect(log).toMatchObject([
       { kind: "step", label: "boil", state: "done", details: { attempt: 1 } },
-      { kind: "step", label: "timer sleep/steep", state: "waiting" }
+      {
+        label: "timer sleep/steep",
+        state: "waiting",
+        waitsFor: expect.stringMatching(/^its time, 2/),
+        since: undefined
+      }
     ])
+    // By pages, and later events on request.
+    const first = yield* more({ ...inTask, limit: 1 })
+    expect(first).toMatchObject({ nodes: [{ label: "boil" }], after: "1" })
+    const second = yield* more({ ...inTask, limit: 1, after: "1" })
+    expect(second).toMatchObject({ nodes: [{ label: "timer sleep/steep" }], after: "2" })
+    expect(yield* more({ ...inTask, after: "2" })).toEqual({ nodes: [], after: "2" })
     const question = yield* more({ ...query, parent: `task/${asks.id}`, after: undefined })
     expect(question.nodes).toMatchObject([{ kind: "question", label: "elicitation/create", state: "waiting" }])
     expect(JSON.stringify([nodes, rest, log, question])).not.toMatch(/secret|Sugar/)

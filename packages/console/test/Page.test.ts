@@ -1,7 +1,14 @@
 /** The page in Chromium. Needs a browser: see `packages/client/test/browser`. */
 import { assert, describe, expect, it } from "@effect/vitest"
 import * as ConsoleSource from "@skein/console/ConsoleSource"
+import * as ConsoleTasks from "@skein/console/ConsoleTasks"
+import { CurrentTask } from "@skein/tasks/CurrentTask"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as Step from "@skein/tasks/Step"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import { browser, type Tab } from "../../auth/test/proxy/chromium.ts"
 import { find } from "../../client/test/browser/chromium.ts"
 import * as kit from "./kit.ts"
@@ -92,6 +99,57 @@ if (chromium === undefined) {
           await tab.until("document.getElementById('counts').textContent.includes('1 row shown')")
           await tab.evaluate("(filter.value = 'nobody', filter.dispatchEvent(new Event('input')))")
           await tab.until("document.getElementById('empty').innerText === 'No row matches the filter.'")
+        })
+      })))
+
+    it.live("shows the log of a task on request, and its later events", () =>
+      Effect.scoped(Effect.gen(function*() {
+        const engine = yield* Layer.build(MemoryTasks.layer({ pollInterval: "50 millis" }))
+        const { answer, get, runTasks, submit } = Context.get(engine, TaskEngine)
+        yield* runTasks(() => ({
+          durable: true,
+          run: (call) =>
+            Effect.gen(function*() {
+              yield* Step.run("write letters", {}, () => Effect.void)
+              yield* Step.run("stamp them", {}, () => Effect.void)
+              yield* Effect.orDie(call.request("elicitation/create", { message: "Guests?" }))
+              yield* Step.run("post them", {}, () => Effect.void)
+              return yield* Effect.never
+            }).pipe(Effect.provideService(CurrentTask, call.task))
+        }))
+        const { id } = yield* submit({
+          tool: "invite",
+          args: {},
+          pool: "default",
+          owner: null,
+          caller: { revision: "2025-11-25", capabilities: {}, info: undefined, principal: undefined },
+          ttlMs: null,
+          pollIntervalMs: 1000,
+          limits: { all: {}, owner: {}, tool: {} }
+        })
+        const asked = yield* Effect.repeat(Effect.delay(get(id), 20), {
+          until: (state) => state?.status === "input_required"
+        })
+        const tasks = ConsoleTasks.layer.pipe(Layer.provide(Layer.succeedContext(engine)))
+        const { console: { url } } = yield* kit.open({ interval: "100 millis" }, tasks)
+        const open = yield* browser(chromium)
+        const tab = yield* Effect.promise(open)
+        const more =
+          "[...document.querySelectorAll('.row:not([hidden])')].find((row) => / more: /.test(row.textContent))"
+        const find = (label: string) => `${labels}.includes(${JSON.stringify(label)})`
+        yield* Effect.promise(async () => {
+          await tab.goto(url)
+          await tab.until(`${more} !== undefined`)
+          assert.strictEqual(await tab.evaluate(find("write letters")), false)
+          await tab.evaluate(`${more}.click()`)
+          await tab.until(`${find("write letters")} && ${find("stamp them")} && ${find("elicitation/create")}`)
+          assert.strictEqual(await tab.evaluate(`${more} === undefined`), true)
+        })
+        yield* answer(id, asked!.questions[0]!.key, {})
+        yield* Effect.promise(async () => {
+          await tab.until(`${more} !== undefined`)
+          await tab.evaluate(`${more}.click()`)
+          await tab.until(find("post them"))
         })
       })))
 
