@@ -16,6 +16,7 @@ import * as engine from "./internal/engine/engine.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
 import type { TaskError } from "./TaskError.ts"
+import type { TaskSchedules } from "./TaskSchedules.ts"
 
 /** The options of the engine. */
 export interface Options extends TaskEngine.Options {}
@@ -28,12 +29,14 @@ const notice = Effect.provideService(
 )
 
 /**
- * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: the same database in memory.
+ * The engine, `TaskAdmin`, `TaskSchedules`, and the `SqlClient` for transactional steps: the same database in memory.
  *
  * @example
  * const Engine = MemoryTasks.layer({ pollInterval: "100 millis" })
  */
-export const layer = (options: Options = {}): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | SqlClient, TaskError> =>
+export const layer = (
+  options: Options = {}
+): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> =>
   Layer.effectDiscard(notice).pipe(
     Layer.provideMerge(engine.layerSingle(options)),
     Layer.provideMerge(Layer.orDie(SqliteClient.layer({ filename: ":memory:" })))

@@ -28,6 +28,7 @@ import * as sqlStore from "./internal/store/sqlStore.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
 import type { TaskError } from "./TaskError.ts"
+import type { TaskSchedules } from "./TaskSchedules.ts"
 
 /** The database, and the role of this process. */
 export interface Options extends PgClient.Options, TaskEngine.Options {
@@ -60,7 +61,7 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
 }
 
 /**
- * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same database as those
+ * The engine, `TaskAdmin`, `TaskSchedules`, and the `SqlClient` for transactional steps: their tables are in the same database as those
  * of the engine.
  *
  * Fails with `TaskError` `StoreError` if it cannot connect to the database within `connectTimeout` at first, and if a pooler gives each
@@ -71,7 +72,9 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
  * @example
  * const Engine = PostgresTasks.layer({ url, pools: ["default", "gpu"] })
  */
-export const layer = (options: Options): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | SqlClient, TaskError> => {
+export const layer = (
+  options: Options
+): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> => {
   const { lockExpiry = "5 seconds", migrate = true, pools = [defaultPool], runTasks = true } = options
   const leaseMs = Duration.toMillis(lockExpiry)
   const client = PgClient.layer({

@@ -21,6 +21,7 @@ import * as sqlStore from "./internal/store/sqlStore.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
 import { FileLocked, StoreError, TaskError } from "./TaskError.ts"
+import type { TaskSchedules } from "./TaskSchedules.ts"
 
 /** The file, and the options of the engine. */
 export interface Options extends TaskEngine.Options {
@@ -112,7 +113,7 @@ const checkFile = (filename: string): Effect.Effect<void, TaskError> =>
   })
 
 /**
- * The engine, `TaskAdmin`, and the `SqlClient` for transactional steps: their tables are in the same file as those of
+ * The engine, `TaskAdmin`, `TaskSchedules`, and the `SqlClient` for transactional steps: their tables are in the same file as those of
  * the engine.
  *
  * Fails with `TaskError` `FileLocked` if another process, or another layer in this process, runs its tasks, and with
@@ -123,7 +124,7 @@ const checkFile = (filename: string): Effect.Effect<void, TaskError> =>
  */
 export const layer = (
   { filename, migrate, synchronous, ...options }: Options
-): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | SqlClient, TaskError> =>
+): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> =>
   engine.layerSingle(options, migrate).pipe(
     Layer.provideMerge(
       Layer.effect(

@@ -13,6 +13,7 @@ const vocabulary = new Set([
   "TaskAdmin.ts",
   "TaskEngine.ts",
   "TaskError.ts",
+  "TaskSchedules.ts",
   "TaskState.ts"
 ])
 

@@ -260,6 +260,7 @@ each([file, pg], (backend) => {
         "skein_task_log",
         "skein_task_questions",
         "skein_task_queue",
+        "skein_task_schedules",
         "skein_task_starts",
         "skein_task_tools",
         "skein_task_versions",

@@ -81,7 +81,8 @@ export const tables = [
   "skein_task_log",
   "skein_task_workers",
   "skein_task_tools",
-  "skein_task_starts"
+  "skein_task_starts",
+  "skein_task_schedules"
 ] as const
 
 let used: Promise<string> | undefined

@@ -12,9 +12,10 @@ import * as Layer from "effect/Layer"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { TaskAdmin } from "../../TaskAdmin.ts"
+import { TaskSchedules } from "../../TaskSchedules.ts"
 import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
 import { InvalidOption, TaskError } from "../../TaskError.ts"
-import { isFinal, type Pace, type State } from "../../TaskState.ts"
+import { isFinal, type NewTask, type Pace, type State } from "../../TaskState.ts"
 import * as sqlStore from "../store/sqlStore.ts"
 import { CurrentTaskObserver } from "../taskObserver.ts"
 import { TaskStore } from "../store/store.ts"
@@ -23,6 +24,7 @@ import { checkAddedHandlers, checkCode } from "./codeCheck.ts"
 import { CodeChanges } from "./codeChanges.ts"
 import type { EngineContext } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
+import { makeSchedules } from "./schedules.ts"
 import { StoreOutage } from "./storeOutage.ts"
 import { ExpiryAlarm, removeExpired } from "./sweeper.ts"
 import { forkLoop, Worker } from "./worker.ts"
@@ -168,20 +170,24 @@ const make = (options: Options) =>
     const maxInterval = leaseMs === undefined ? maxExpiryPauseMs.alone : maxExpiryPauseMs.shared
     yield* forkLoop(removeExpired({ store, expiryAlarm, outage, undoTimeout, maxInterval }))
 
+    const submit = (task: NewTask): Effect.Effect<State, TaskError> =>
+      Effect.suspend(() => {
+        const workerId = options.runsTasks ? worker.reserve(task.tool, task.pool) : undefined
+        const started = (state: State, isClaimed: boolean) =>
+          workerId === undefined || !isClaimed
+            ? Effect.void
+            : sql.afterCommit(Effect.sync(() => worker.runNew(state, task.args, workerId)))
+        return Effect.tap(
+          store.insert(task, workerId, started),
+          ({ createdAt, ttlMs }) =>
+            Effect.sync(() => ttlMs === null ? undefined : expiryAlarm.wakeBefore(createdAt + ttlMs))
+        )
+      })
+    const schedules = makeSchedules({ store, outage, submit })
+    yield* forkLoop(schedules.loop)
+
     const taskEngine = TaskEngine.of({
-      submit: (task) =>
-        Effect.suspend(() => {
-          const workerId = options.runsTasks ? worker.reserve(task.tool, task.pool) : undefined
-          const started = (state: State, isClaimed: boolean) =>
-            workerId === undefined || !isClaimed
-              ? Effect.void
-              : sql.afterCommit(Effect.sync(() => worker.runNew(state, task.args, workerId)))
-          return Effect.tap(
-            store.insert(task, workerId, started),
-            ({ createdAt, ttlMs }) =>
-              Effect.sync(() => ttlMs === null ? undefined : expiryAlarm.wakeBefore(createdAt + ttlMs))
-          )
-        }),
+      submit,
       get: store.get,
       list: (owners, { after, limit }) => store.list(owners, after, limit),
       cancel: (id, statusMessage) => store.finish(id, { status: "cancelled", statusMessage }),
@@ -193,11 +199,12 @@ const make = (options: Options) =>
       runTasks: (handlers) => engine.handlers.add(handlers)
     })
     return Context.make(TaskEngine, taskEngine).pipe(
-      Context.add(TaskAdmin, makeAdmin(store, (scope) => checkCode(engine, pools, scope)))
+      Context.add(TaskAdmin, makeAdmin(store, (scope) => checkCode(engine, pools, scope))),
+      Context.add(TaskSchedules, schedules.service)
     )
   })
 
-/** The engine on a store, and the service of an operator. */
+/** The engine on a store, its schedules, and the service of an operator. */
 export const layer = (options: Options) => Layer.effectContext(make(options))
 
 /** The service of an operator beside the processes of a database: it runs no tasks, and changes no tables. */
@@ -210,7 +217,7 @@ export const layerAdmin: Layer.Layer<TaskAdmin, TaskError, SqlClient.SqlClient> 
 export const layerSingle = (
   options: PublicOptions,
   migrates = true
-): Layer.Layer<TaskEngine | TaskAdmin, TaskError, SqlClient.SqlClient> =>
+): Layer.Layer<TaskEngine | TaskAdmin | TaskSchedules, TaskError, SqlClient.SqlClient> =>
   layer({ runsTasks: true, pools: undefined, host: "", leaseMs: undefined, ...resolveOptions(options) }).pipe(
     Layer.provide([sqlStore.layer(migrates), NodeCrypto.layerDigest])
   )

@@ -7,6 +7,7 @@ import { StoreError, TaskError } from "../../TaskError.ts"
 import { convertTasks, exists, isWorkersRun, type WorkersRun } from "./convertTasks.ts"
 import { createConcurrently, type Index } from "./concurrentIndex.ts"
 import { type Database, maxTime } from "./database.ts"
+import { createSchedules } from "./schedules.ts"
 
 /** Changes of the tables in a transaction, or an index. */
 type Migration = ((database: Database) => Effect.Effect<void, TaskError | WorkersRun>) | Index
@@ -151,6 +152,7 @@ const createQueue = (database: Database): Effect.Effect<void, TaskError | Worker
         PRIMARY KEY (tool, started_at, task_id)
       ) ${pg ? "" : "WITHOUT ROWID"}`
     ])
+    yield* createSchedules(database)
     if (yield* hasSettled(database)) {
       yield* convertTasks(database)
       yield* runAll(database, [

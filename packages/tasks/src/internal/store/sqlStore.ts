@@ -22,6 +22,7 @@ import { Database, storeError } from "./database.ts"
 import * as lifecycle from "./lifecycle.ts"
 import * as questions from "./questions.ts"
 import * as queue from "./queue.ts"
+import * as schedules from "./schedules.ts"
 import { associatedData } from "./rows.ts"
 import { RunSignals } from "./runSignals.ts"
 import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
@@ -74,6 +75,7 @@ export const make = (
       tools: gates.make(context),
       admin: { list, find: (id) => isId(id) ? find(id) : Effect.undefined, ...operators },
       checks: checks.make(context),
+      schedules: schedules.make(database),
       get: (id) => isId(id) ? all.get(id) : Effect.undefined,
       load: (id) => isId(id) ? all.load(id) : Effect.undefined,
       finish: (id, end, nextSeq) => isId(id) ? all.finish(id, end, nextSeq) : Effect.succeed(false),

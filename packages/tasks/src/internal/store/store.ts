@@ -13,6 +13,7 @@ import type { TaskError } from "../../TaskError.ts"
 import type { ListPosition, NewTask, Outcome, Owner, Pace, Question, State } from "../../TaskState.ts"
 import type { QueueCount } from "../taskObserver.ts"
 import type { SignalListener } from "./runSignals.ts"
+import type { ScheduleStore } from "./schedules.ts"
 
 /** A task as a worker needs it. */
 export interface StoredTask extends Pick<State, "id" | "tool" | "pool" | "owner" | "caller" | "status" | "createdAt"> {
@@ -321,6 +322,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly tools: ToolStore
   /** What a check of the code reads. */
   readonly checks: CheckStore
+  /** The schedules of tasks. */
+  readonly schedules: ScheduleStore
   /**
    * Encrypts a text; without a key the text stays as it is. `associatedData` names the task and the use of the text:
    * see `Cipher`.

@@ -1,0 +1,102 @@
+/**
+ * A schedule of a task among the definitions of a server.
+ *
+ * @example
+ * const Server = McpServer.layer(
+ *   { name: "office", version: "1.0.0" },
+ *   Task.layer(report, writeReport),
+ *   TaskSchedule.layer("nightly report", report, { cron: "0 2 * * *", timeZone: "Europe/Berlin" }),
+ *   Tasks.layer()
+ * ).pipe(Layer.provide(SqliteTasks.layer({ filename: "tasks.db" })))
+ */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
+import { latest } from "@skein/protocol/Revision"
+import { Catalog } from "@skein/server/Catalog"
+import * as Extension from "@skein/server/Extension"
+import type * as Tool from "@skein/server/Tool"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import { awaitStore } from "./internal/engine/engineContext.ts"
+import { checkSchedule } from "./internal/engine/scheduleTimes.ts"
+import { withAllInputCapabilities } from "./internal/protocol/inputCapability.ts"
+import { findTaskService } from "./internal/protocol/taskService.ts"
+import type { TaskError } from "./TaskError.ts"
+import { TaskSchedules, type TimeOptions } from "./TaskSchedules.ts"
+import type { NewTask, Owner } from "./TaskState.ts"
+
+/** The options of a schedule among the definitions of a server. */
+export interface Options extends TimeOptions {
+  /** The arguments of the task, as a client sends them. Default `{}`. */
+  readonly args?: JsonObject | undefined
+  /**
+   * The owner of its tasks. Default `null`: every caller that has the id of a task sees it. Operators see all tasks with
+   * `TaskAdmin`.
+   */
+  readonly owner?: Owner | undefined
+}
+
+/**
+ * Schedules a task: one of the definitions of a server, beside `Task.layer` and `Tasks.layer`. It stores the schedule
+ * when the server starts. Fails with `InvalidOption` like `TaskSchedules.set`.
+ *
+ * Its tasks have the pool, priority, time to live and limits of the task's definition. Their handlers cannot ask for
+ * input, except with `inputFrom: "anyone"`. A task of `Task.layerPrepared` cannot be scheduled: it is a defect when the
+ * server starts.
+ *
+ * A server that starts replaces the stored schedule, so a changed definition takes effect with the first process of a
+ * deployment. While two versions of a program run, the one that has started last decides, and each time still has one
+ * task. A definition that is left out stays stored: remove it with `TaskSchedules.remove`.
+ *
+ * @example
+ * const nightly = TaskSchedule.layer("nightly report", report, {
+ *   cron: "0 2 * * *",
+ *   timeZone: "Europe/Berlin",
+ *   args: { customer: "Acme" },
+ *   overlap: "skip"
+ * })
+ */
+export const layer = <Name extends string, Input, Output>(
+  name: string,
+  task: Tool.Tool<Name, Input, Output>,
+  options: Options
+): Layer.Layer<never, TaskError, Catalog | TaskSchedules> =>
+  Extension.effect(Effect.gen(function*() {
+    yield* checkSchedule(name, options)
+    const schedules = yield* TaskSchedules
+    const catalog = yield* Catalog
+    return {
+      name: `schedule ${name}`,
+      ready: Effect.suspend(() => {
+        const service = findTaskService(catalog)
+        if (service === undefined) return Effect.die(unscheduled(name, "the server has no `Tasks.layer`"))
+        const entry = catalog.tools.get(task.name)
+        const policy = entry && service.policyFor(entry)
+        if (policy === undefined) {
+          return Effect.die(unscheduled(name, `"${task.name}" is not a task of this server`))
+        }
+        if (policy.prepares) {
+          return Effect.die(unscheduled(name, `"${task.name}" is prepared in the call of a client`))
+        }
+        const caller = { revision: latest, capabilities: {}, info: undefined, principal: undefined }
+        const { args, owner = null, ...times } = options
+        const { limits, pollIntervalMs, pool, priority, ttlMs } = policy
+        return Effect.asVoid(awaitStore(schedules.set(name, {
+          ...times,
+          task: {
+            tool: task.name,
+            args: args ?? {},
+            owner,
+            pool,
+            priority,
+            ttlMs,
+            pollIntervalMs,
+            caller: policy.inputFrom === "anyone" ? withAllInputCapabilities(caller) as NewTask["caller"] : caller,
+            limits: owner === null ? { ...limits, owner: {} } : limits
+          }
+        })))
+      })
+    }
+  }))
+
+const unscheduled = (name: string, problem: string) =>
+  new Error(`the schedule "${name}" cannot start tasks: ${problem}`)

@@ -1,0 +1,120 @@
+/**
+ * The times of schedules: their rules, their options with defaults, and the times that are due.
+ */
+import * as Cron from "effect/Cron"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import { InvalidOption, TaskError } from "../../TaskError.ts"
+import type { TimeOptions, Times } from "../../TaskSchedules.ts"
+import { maxTime } from "../store/database.ts"
+
+/** Milliseconds after which a time that has no task yet is missed. */
+export const missedAfterMs = 60_000
+
+/** Characters of the name of a schedule, which is a part of the keys of its tasks. */
+const maxNameLength = 200
+
+/** The number of missed times that start a task, at most. */
+const mostMissed = 1000
+
+/** The options with their defaults. */
+export const withDefaults = (options: TimeOptions): Times => ({
+  cron: options.cron,
+  timeZone: options.timeZone ?? "UTC",
+  onDstOverlap: options.onDstOverlap ?? "earlier",
+  missed: options.missed ?? "once",
+  maxMissed: options.maxMissed ?? 100,
+  overlap: options.overlap ?? "start"
+})
+
+const invalid = (message: string) => Effect.fail(new TaskError({ reason: new InvalidOption({ message }) }))
+
+/** The first time after another one, in milliseconds of Unix time; `maxTime` if there is none. */
+export const timeAfter = (cron: Cron.Cron, after: number): number => {
+  try {
+    return Cron.next(cron, after).getTime()
+  } catch {
+    return maxTime
+  }
+}
+
+/** The last time before another one; `undefined` if there is none. */
+const timeBefore = (cron: Cron.Cron, before: number): number | undefined => {
+  try {
+    return Cron.prev(cron, before).getTime()
+  } catch {
+    return undefined
+  }
+}
+
+/** Parses an expression. */
+export const parseTimes = ({ cron, onDstOverlap, timeZone }: Times): Result.Result<Cron.Cron, Cron.CronParseError> =>
+  Cron.parse(cron, timeZone, { onDstOverlap })
+
+/** The parsed expression of a schedule. Fails with `InvalidOption` if the name or an option is invalid. */
+export const checkSchedule = (name: string, options: TimeOptions): Effect.Effect<Cron.Cron, TaskError> =>
+  Effect.suspend(() => {
+    const times = withDefaults(options)
+    const { cron, maxMissed, missed, onDstOverlap, overlap, timeZone } = times
+    if (name.length < 1 || name.length > maxNameLength) {
+      return invalid(`the name of a schedule has ${name.length} characters: it must have 1 to ${maxNameLength}`)
+    }
+    if (!Number.isInteger(maxMissed) || maxMissed < 1 || maxMissed > mostMissed) {
+      return invalid(
+        `maxMissed of the schedule "${name}" is ${maxMissed}: it must be at least 1, and at most ${mostMissed}`
+      )
+    }
+    const choices = [
+      ["missed", missed, ["once", "skip", "all"]],
+      ["overlap", overlap, ["start", "skip"]],
+      ["onDstOverlap", onDstOverlap, ["earlier", "later", "both"]]
+    ] as const
+    for (const [option, value, values] of choices) {
+      if (!(values as ReadonlyArray<string>).includes(value)) {
+        return invalid(
+          `${option} of the schedule "${name}" is ${JSON.stringify(value)}: it must be one of ${values.join(", ")}`
+        )
+      }
+    }
+    const parsed = parseTimes(times)
+    if (Result.isFailure(parsed)) {
+      const { input, message } = parsed.failure
+      return invalid(
+        `the schedule "${name}" has cron "${cron}" and timeZone "${timeZone}": ${message} ("${input ?? ""}")`
+      )
+    }
+    return Effect.flatMap(
+      Effect.clockWith((clock) => Effect.succeed(clock.currentTimeMillisUnsafe())),
+      (now) =>
+        timeAfter(parsed.success, now) === maxTime
+          ? invalid(`cron of the schedule "${name}" is "${cron}": it has no time in the coming years`)
+          : Effect.succeed(parsed.success)
+    )
+  })
+
+/** The times that are due. */
+export interface DueTimes {
+  /** The times that start tasks, in their order. */
+  readonly times: ReadonlyArray<number>
+  /** The first time that is not due. */
+  readonly next: number
+  /** Whether times were missed. */
+  readonly hasMissed: boolean
+}
+
+/** The due times of a schedule whose next time is `nextAt`. */
+export const findDue = (cron: Cron.Cron, { maxMissed, missed }: Times, nextAt: number, now: number): DueTimes => {
+  const since = now - missedAfterMs
+  const hasMissed = nextAt < since
+  const times: Array<number> = []
+  const count = missed === "skip" || !hasMissed ? 0 : missed === "once" ? 1 : maxMissed
+  for (let before = since; times.length < count;) {
+    const time = timeBefore(cron, before)
+    if (time === undefined || time < nextAt) break
+    times.push(before = time)
+  }
+  times.reverse()
+  let next = hasMissed ? timeAfter(cron, since - 1) : nextAt
+  for (; next <= now; next = timeAfter(cron, next)) times.push(next)
+  return { times, next, hasMissed }
+}

@@ -1,0 +1,259 @@
+/**
+ * Starts the tasks of schedules. Each process looks for due schedules: when the next one is due, and at least once a
+ * minute. One transaction moves a schedule from a time to the next one and creates the task of that time.
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type { TaskError } from "../../TaskError.ts"
+import type { Definition, Schedule, TaskSchedules, Times } from "../../TaskSchedules.ts"
+import { isFinal, type NewTask, type State } from "../../TaskState.ts"
+import { currentMillis, maxTime } from "../store/database.ts"
+import type { ScheduleRow } from "../store/schedules.ts"
+import type { TaskStore } from "../store/store.ts"
+import { fromJson, permanentError, toJson } from "../store/storedText.ts"
+import { isKeyError, isTemporary } from "./engineContext.ts"
+import { checkSchedule, findDue, parseTimes, timeAfter, withDefaults } from "./scheduleTimes.ts"
+import type { StoreOutage } from "./storeOutage.ts"
+import { ExpiryAlarm } from "./sweeper.ts"
+
+/** The parts of an engine that start the tasks of schedules. */
+export interface ScheduleOptions {
+  readonly store: TaskStore["Service"]
+  readonly outage: StoreOutage
+  readonly submit: (task: NewTask) => Effect.Effect<State, TaskError>
+}
+
+/** Milliseconds between two looks for due schedules, at most: another process may have added one. */
+const lookIntervalMs = 60_000
+
+/** Milliseconds until the next attempt to start a task that could not be created. */
+const retryMs = 1000
+
+/** Schedules that are read together. */
+const pageSize = 100
+
+/** The schedules of a listing: by default, and at most. */
+const listed = { usual: 100, most: 1000 }
+
+/** The defaults of the task of a schedule, which are those of `Tasks.layer`. */
+export const defaults = {
+  ttlMs: 86_400_000,
+  pollIntervalMs: 1000,
+  limits: {
+    all: { live: 10_000, retained: 100_000 },
+    owner: { live: 100, retained: 1000 },
+    tool: { live: 1000, retained: 10_000 }
+  }
+} as const
+
+/** The stored parts of a definition, besides its rule and arguments. */
+interface Stored extends Pick<Times, "missed" | "maxMissed" | "overlap"> {
+  readonly task: Omit<NewTask, "args" | "key">
+}
+
+/** A stored schedule, decoded. */
+interface Decoded {
+  readonly times: Times
+  readonly task: Stored["task"]
+}
+
+const associatedData = (name: string): string => `schedule/${name}`
+
+const ruleOf = ({ cron, onDstOverlap, timeZone }: Times): string => JSON.stringify([cron, timeZone, onDstOverlap])
+
+const decode = ({ definition, rule }: ScheduleRow): Effect.Effect<Decoded, TaskError> =>
+  Effect.map(
+    Effect.all([fromJson<[string, string, Times["onDstOverlap"]]>(rule), fromJson<Stored>(definition)]),
+    ([[cron, timeZone, onDstOverlap], { maxMissed, missed, overlap, task }]) => ({
+      times: { cron, timeZone, onDstOverlap, maxMissed, missed, overlap },
+      task
+    })
+  )
+
+const toSchedule = (row: ScheduleRow): Effect.Effect<Schedule, TaskError> =>
+  Effect.map(decode(row), ({ task, times }) => ({
+    ...times,
+    name: row.name,
+    tool: row.tool,
+    pool: task.pool,
+    owner: task.owner,
+    isPaused: row.isPaused,
+    nextAt: row.nextAt >= maxTime ? undefined : row.nextAt,
+    lastAt: row.lastAt,
+    lastTask: row.lastTask
+  }))
+
+const toCron = (name: string, times: Times) => {
+  const parsed = parseTimes(times)
+  return Result.isSuccess(parsed)
+    ? Effect.succeed(parsed.success)
+    : Effect.fail(permanentError(`the stored schedule "${name}" is invalid: ${parsed.failure.message}`))
+}
+
+/** The task of a definition, with defaults. JSON has no `Infinity`, which means that there is no limit. */
+const storedTask = ({ task }: Definition): Stored["task"] => {
+  const { args: _, ...given } = task
+  const owner = given.owner ?? null
+  const ttlMs = given.ttlMs === undefined ? defaults.ttlMs : given.ttlMs
+  return {
+    ...given,
+    pool: given.pool ?? "default",
+    owner,
+    ttlMs: ttlMs === Infinity ? null : ttlMs,
+    pollIntervalMs: given.pollIntervalMs ?? defaults.pollIntervalMs,
+    caller: given.caller ?? { revision: "2026-07-28", capabilities: {}, info: undefined, principal: undefined },
+    limits: given.limits ?? (owner === null ? { ...defaults.limits, owner: {} } : defaults.limits)
+  }
+}
+
+/** Makes the service, and the effect that looks for due schedules forever. */
+export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
+  const { schedules } = store
+  const alarm = new ExpiryAlarm()
+  /** The times whose task could not be created, which are logged once. */
+  const failures = new Map<string, number>()
+
+  const argsOf = (row: ScheduleRow): Effect.Effect<NewTask["args"], TaskError> =>
+    Effect.flatMap(store.decrypt(row.args ?? "", associatedData(row.name)), fromJson<NewTask["args"]>)
+
+  const isLive = (task: string | undefined): Effect.Effect<boolean, TaskError> =>
+    task === undefined
+      ? Effect.succeed(false)
+      : Effect.map(store.get(task), (state) => state !== undefined && !isFinal(state))
+
+  /** Starts the tasks of the due times. Returns the next time. */
+  const start = (row: ScheduleRow, now: number): Effect.Effect<number, TaskError> =>
+    Effect.gen(function*() {
+      const { name, nextAt } = row
+      const { task, times } = yield* decode(row)
+      const cron = yield* toCron(name, times)
+      const due = findDue(cron, times, nextAt, now)
+      const args = due.times.length === 0 ? {} : yield* argsOf(row)
+      if (due.hasMissed) {
+        yield* Effect.logInfo(
+          `times of the schedule "${name}" were missed since ${toText(nextAt)}: missed is "${times.missed}"`
+        )
+      }
+      if (due.times.length === 0) yield* schedules.move(row, nextAt, due.next)
+      let from = nextAt
+      let last = row.lastTask
+      for (const [index, time] of due.times.entries()) {
+        const to = due.times[index + 1] ?? due.next
+        const started = Effect.gen(function*() {
+          if (!(yield* schedules.move(row, from, to))) return "moved"
+          if (times.overlap === "skip" && (yield* isLive(last))) return "skipped"
+          const { id } = yield* submit({ ...task, args, key: `schedule/${name}/${toText(time)}` })
+          yield* schedules.noteTask(name, time, id)
+          last = id
+          return "started"
+        })
+        const outcome = yield* store.transaction(started)
+        // Another process has started it, or the schedule has changed.
+        if (outcome === "moved") return due.next
+        if (outcome === "skipped") {
+          yield* Effect.logInfo(
+            `the schedule "${name}" started no task for ${toText(time)}: its last task has not ended`
+          )
+        }
+        from = to
+      }
+      failures.delete(name)
+      return due.next
+    })
+
+  /** Starts the tasks of a schedule. A failure that concerns only this schedule is logged, and retried later. */
+  const tryStart = (row: ScheduleRow, now: number): Effect.Effect<number, TaskError> =>
+    Effect.catch(start(row, now), (error) => {
+      if (isTemporary(error) && !isKeyError(error)) return Effect.fail(error)
+      const isKnown = failures.get(row.name) === row.nextAt
+      failures.set(row.name, row.nextAt)
+      return Effect.as(
+        isKnown
+          ? Effect.void
+          : Effect.logWarning(
+            `the schedule "${row.name}" could not start a task for ${toText(row.nextAt)}; it is retried`,
+            error
+          ),
+        now + retryMs
+      )
+    })
+
+  /** Starts the tasks of all due schedules. Returns when to look again. */
+  const look: Effect.Effect<number, TaskError> = Effect.gen(function*() {
+    const now = yield* currentMillis
+    let wakeAt = now + lookIntervalMs
+    let last: ScheduleRow | undefined
+    while (true) {
+      const page: ReadonlyArray<ScheduleRow> = yield* schedules.readNext(now, pageSize, last)
+      for (const row of page) {
+        if (row.nextAt > now) return Math.min(wakeAt, row.nextAt)
+        wakeAt = Math.min(wakeAt, yield* tryStart(row, now))
+      }
+      last = page.at(-1)
+      if (page.length < pageSize) return wakeAt
+    }
+  })
+
+  const loop = Effect.gen(function*() {
+    const wakeAt = yield* outage.guard(look)
+    const now = yield* currentMillis
+    yield* alarm.sleep(wakeAt === undefined ? retryMs : Math.max(wakeAt - now, 0))
+  })
+
+  const service: TaskSchedules["Service"] = {
+    set: (name, definition) =>
+      Effect.gen(function*() {
+        const cron = yield* checkSchedule(name, definition)
+        const times = withDefaults(definition)
+        const task = storedTask(definition)
+        const { maxMissed, missed, overlap } = times
+        const stored: Stored = { missed, maxMissed, overlap, task }
+        const args = yield* Effect.flatMap(
+          toJson(definition.task.args ?? {}),
+          (text) => store.encrypt(text, associatedData(name))
+        )
+        const row = yield* schedules.save({
+          name,
+          tool: task.tool,
+          rule: ruleOf(times),
+          definition: JSON.stringify(stored, (_, value: unknown) => value === Infinity ? undefined : value),
+          args,
+          nextAt: timeAfter(cron, yield* currentMillis)
+        })
+        alarm.wakeBefore(row.nextAt)
+        return yield* toSchedule(row)
+      }),
+    remove: (name) => schedules.remove(name),
+    get: (name) =>
+      Effect.flatMap(schedules.find(name), (row) => row === undefined ? Effect.undefined : toSchedule(row)),
+    list: ({ after = "", limit = listed.usual } = {}) =>
+      Effect.flatMap(
+        schedules.list(after, Math.min(Math.max(Math.floor(limit), 0), listed.most)),
+        (rows) => Effect.forEach(rows, toSchedule)
+      ),
+    pause: (name) => schedules.pause(name),
+    resume: (name) =>
+      Effect.gen(function*() {
+        const row = yield* schedules.find(name)
+        if (row === undefined) return false
+        const cron = yield* toCron(name, (yield* decode(row)).times)
+        const nextAt = timeAfter(cron, yield* currentMillis)
+        const isResumed = yield* schedules.resume(row, nextAt)
+        if (isResumed) alarm.wakeBefore(nextAt)
+        return isResumed
+      }),
+    trigger: (name) =>
+      store.transaction(Effect.gen(function*() {
+        // Like a look: first the schedule, then the task.
+        const row = (yield* schedules.lock(name)) ? yield* schedules.find(name) : undefined
+        if (row === undefined) return undefined
+        const { task } = yield* decode(row)
+        const state = yield* submit({ ...task, args: yield* argsOf(row) })
+        yield* schedules.noteTask(name, yield* currentMillis, state.id)
+        return state
+      }))
+  }
+  return { service, loop }
+}
+
+const toText = (time: number): string => new Date(time).toISOString()

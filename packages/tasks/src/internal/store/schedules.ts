@@ -1,0 +1,153 @@
+/**
+ * The schedules of tasks. A process moves a schedule to its next time only from the time that it has read, so that one
+ * of several processes starts the task of a time.
+ */
+import * as Effect from "effect/Effect"
+import type { TaskError } from "../../TaskError.ts"
+import { type Database, maxTime, type Row, toStoredMillis } from "./database.ts"
+import { escape, unescape } from "./storedText.ts"
+
+/** A stored schedule. */
+export interface ScheduleRow {
+  readonly name: string
+  readonly tool: string
+  /** When it starts tasks, as JSON. */
+  readonly rule: string
+  /** Its other options, and its task without the arguments, as JSON. */
+  readonly definition: string
+  /** The arguments, encrypted if there is a key. `undefined` where they were not read. */
+  readonly args: string | undefined
+  readonly isPaused: boolean
+  /** Milliseconds of Unix time; `maxTime`: never. */
+  readonly nextAt: number
+  readonly lastAt: number | undefined
+  readonly lastTask: string | undefined
+  /** Grows with each change of the definition. */
+  readonly revision: number
+}
+
+/** The parts of a schedule that its definition sets. */
+export type DefinedSchedule = Pick<ScheduleRow, "name" | "tool" | "rule" | "definition" | "nextAt"> & {
+  readonly args: string
+}
+
+/** A position in the order of the next times. */
+export type DuePosition = Pick<ScheduleRow, "nextAt" | "name">
+
+/** The operations of `TaskStore` on schedules. */
+export interface ScheduleStore {
+  /** Creates or changes a schedule. Without another rule it keeps its next time. */
+  readonly save: (schedule: DefinedSchedule) => Effect.Effect<ScheduleRow, TaskError>
+  readonly find: (name: string) => Effect.Effect<ScheduleRow | undefined, TaskError>
+  /** Schedules by their names, without arguments. */
+  readonly list: (after: string, limit: number) => Effect.Effect<ReadonlyArray<ScheduleRow>, TaskError>
+  /** Schedules that are not paused, by their next times. Only those that are due have arguments. */
+  readonly readNext: (
+    now: number,
+    limit: number,
+    after: DuePosition | undefined
+  ) => Effect.Effect<ReadonlyArray<ScheduleRow>, TaskError>
+  /** Moves a schedule to another time. Returns `false`, without a change, if it has changed since it was read. */
+  readonly move: (schedule: ScheduleRow, from: number, to: number) => Effect.Effect<boolean, TaskError>
+  /** Locks a schedule until the end of the transaction. Returns whether it exists. */
+  readonly lock: (name: string) => Effect.Effect<boolean, TaskError>
+  /** Stores the last task of a schedule, and the time for which it was started. */
+  readonly noteTask: (name: string, at: number, task: string) => Effect.Effect<void, TaskError>
+  readonly pause: (name: string) => Effect.Effect<boolean, TaskError>
+  /** Continues a schedule at a time. Returns `false`, without a change, if it has changed since it was read. */
+  readonly resume: (schedule: ScheduleRow, nextAt: number) => Effect.Effect<boolean, TaskError>
+  readonly remove: (name: string) => Effect.Effect<boolean, TaskError>
+}
+
+/** Creates the table: a part of the migration to version 2. */
+export const createSchedules = (database: Database): Effect.Effect<void, TaskError> =>
+  Effect.forEach([
+    `CREATE TABLE IF NOT EXISTS skein_task_schedules (
+      name ${database.isPostgres ? `TEXT COLLATE "C"` : "TEXT"} NOT NULL PRIMARY KEY,
+      tool TEXT NOT NULL,
+      rule TEXT NOT NULL,
+      definition TEXT NOT NULL,
+      args TEXT NOT NULL,
+      paused SMALLINT NOT NULL DEFAULT 0,
+      next_at BIGINT NOT NULL,
+      last_at BIGINT,
+      last_task TEXT,
+      revision INTEGER NOT NULL DEFAULT 1
+    )`,
+    "CREATE INDEX IF NOT EXISTS skein_task_schedules_next ON skein_task_schedules (next_at, name) WHERE paused = 0"
+  ], (statement) =>
+    database.prepare(statement)(), { discard: true })
+
+const columns = "name, tool, rule, definition, paused, next_at, last_at, last_task, revision"
+
+const toRow = (row: Row): ScheduleRow => ({
+  name: unescape(row["name"] as string),
+  tool: unescape(row["tool"] as string),
+  rule: row["rule"] as string,
+  definition: row["definition"] as string,
+  args: (row["args"] ?? undefined) as string | undefined,
+  isPaused: Number(row["paused"]) === 1,
+  nextAt: Number(row["next_at"]),
+  lastAt: row["last_at"] == null ? undefined : Number(row["last_at"]),
+  lastTask: (row["last_task"] ?? undefined) as string | undefined,
+  revision: Number(row["revision"])
+})
+
+/** Makes the operations. */
+export const make = (database: Database): ScheduleStore => {
+  const upsert = database.prepare(
+    `INSERT INTO skein_task_schedules (name, tool, rule, definition, args, next_at) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (name) DO UPDATE SET tool = excluded.tool, rule = excluded.rule, definition = excluded.definition,
+       args = excluded.args, revision = skein_task_schedules.revision + 1,
+       next_at = CASE skein_task_schedules.rule WHEN excluded.rule THEN skein_task_schedules.next_at
+         ELSE excluded.next_at END
+     RETURNING ${columns}, args`
+  )
+  const selectOne = database.prepare(`SELECT ${columns}, args FROM skein_task_schedules WHERE name = ?`)
+  const selectAll = database.prepare(
+    `SELECT ${columns} FROM skein_task_schedules WHERE name > ? ORDER BY name LIMIT ?`
+  )
+  const selectNext = database.prepare(
+    `SELECT ${columns}, CASE WHEN next_at <= ? THEN args END AS args FROM skein_task_schedules
+     WHERE paused = 0 AND next_at < ${maxTime} AND (next_at, name) > (CAST(? AS BIGINT), CAST(? AS TEXT))
+     ORDER BY next_at, name LIMIT ?`
+  )
+  const moveNext = database.prepare(
+    `UPDATE skein_task_schedules SET next_at = ?
+     WHERE name = ? AND revision = ? AND next_at = ? AND paused = 0 RETURNING name`
+  )
+  const touch = database.prepare("UPDATE skein_task_schedules SET name = name WHERE name = ? RETURNING name")
+  const setTask = database.prepare("UPDATE skein_task_schedules SET last_at = ?, last_task = ? WHERE name = ?")
+  const setPaused = database.prepare(
+    "UPDATE skein_task_schedules SET paused = 1, revision = revision + 1 WHERE name = ? AND paused = 0 RETURNING name"
+  )
+  const setResumed = database.prepare(
+    `UPDATE skein_task_schedules SET paused = 0, next_at = ?, revision = revision + 1
+     WHERE name = ? AND revision = ? AND paused = 1 RETURNING name`
+  )
+  const deleteOne = database.prepare("DELETE FROM skein_task_schedules WHERE name = ? RETURNING name")
+  const isFound = (rows: ReadonlyArray<Row>) => rows.length > 0
+
+  return {
+    save: ({ args, definition, name, nextAt, rule, tool }) =>
+      Effect.map(
+        upsert(escape(name), escape(tool), rule, definition, args, toStoredMillis(nextAt)),
+        ([row]) => toRow(row!)
+      ),
+    find: (name) => Effect.map(selectOne(escape(name)), ([row]) => row === undefined ? undefined : toRow(row)),
+    list: (after, limit) => Effect.map(selectAll(escape(after), limit), (rows) => rows.map(toRow)),
+    readNext: (now, limit, after) =>
+      Effect.map(
+        selectNext(now, after?.nextAt ?? -1, after === undefined ? "" : escape(after.name), limit),
+        (rows) => rows.map(toRow)
+      ),
+    move: ({ name, revision }, from, to) =>
+      Effect.map(moveNext(toStoredMillis(to), escape(name), revision, from), isFound),
+    lock: (name) => Effect.map(touch(escape(name)), isFound),
+    noteTask: (name, at, task) => Effect.asVoid(setTask(at, task, escape(name))),
+    pause: (name) => Effect.map(setPaused(escape(name)), isFound),
+    resume: ({ name, revision }, nextAt) =>
+      Effect.map(setResumed(toStoredMillis(nextAt), escape(name), revision), isFound),
+    remove: (name) => Effect.map(deleteOne(escape(name)), isFound)
+  }
+}
