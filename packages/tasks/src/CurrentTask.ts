@@ -1,6 +1,7 @@
 /**
  * The task that a handler runs in: the service that `Step` uses.
  */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
@@ -48,4 +49,5 @@ export class CurrentTask extends Context.Service<CurrentTask, {
   readonly compensate: <E, R>(
     undo: (reason: UndoReason) => Effect.Effect<unknown, E, R>
   ) => Effect.Effect<void, never, R>
+  readonly continueWith: (args: JsonObject) => Effect.Effect<never>
 }>()("@skein/tasks/CurrentTask") {}

@@ -22,6 +22,7 @@
  *     return sure ? `${cakes} cakes` : "Nothing"
  *   }))
  */
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import { Catalog, type HandlerServices } from "@skein/server/Catalog"
 import type { DefinitionError } from "@skein/server/DefinitionError"
@@ -36,7 +37,7 @@ import type * as Scope from "effect/Scope"
 import * as Struct from "effect/Struct"
 import { CurrentTask } from "./CurrentTask.ts"
 import { TaskRequestContext } from "./internal/engine/taskRequest.ts"
-import { type PreparedCell, preparedOf, Preparing } from "./internal/protocol/beforeTask.ts"
+import { type PreparedCell, preparedOf, Preparing, withPrepared } from "./internal/protocol/beforeTask.ts"
 import { Durable, Prepares, TaskPolicyAnnotation, type ToolPolicyOptions } from "./internal/protocol/policy.ts"
 import { findTaskService } from "./internal/protocol/taskService.ts"
 
@@ -283,3 +284,29 @@ export const id: Effect.Effect<string, never, CurrentTask> = /* @__PURE__ */ Eff
  */
 export const setStatusMessage = (message: string): Effect.Effect<void, never, CurrentTask> =>
   Effect.flatMap(CurrentTask, (task) => task.setStatusMessage(message))
+
+/**
+ * Ends this run of the handler, and starts the handler again from its beginning with other arguments, in the same task:
+ * "continue as new". Use it in a task that works for months, such as one that polls: its log stays short.
+ *
+ * - The task keeps its id, owner, status message, progress, creation and time to live. A client does not notice.
+ * - The log is empty, so names of steps and sleeps may be used again. The steps have other idempotency keys.
+ * - The arguments are those of a call: JSON that the `input` of the task decodes. Invalid arguments end the task like
+ *   those of a call. A value of `Task.layerPrepared` stays as it is.
+ * - Other branches of the handler are interrupted as in a lost race, and open questions are withdrawn.
+ * - It is a defect while the task has compensations, which would be lost, in a step and in a compensation.
+ *
+ * @example
+ * const watching = Task.layer(watch, ({ since }) =>
+ *   Effect.gen(function*() {
+ *     const found = yield* Step.run("look", { success: Schema.Int }, () => look(since))
+ *     if (found > 100) return `${found} found`
+ *     yield* Step.sleep("pause", "1 hour")
+ *     return yield* Task.continueWith({ since: since + 1 })
+ *   }))
+ */
+export const continueWith = (args: JsonObject): Effect.Effect<never, never, CurrentTask | McpRequest> =>
+  Effect.flatMap(
+    McpRequest,
+    (request) => Effect.flatMap(CurrentTask, (task) => task.continueWith(withPrepared(request, args)))
+  )

@@ -66,9 +66,9 @@ export interface ListedTask {
 
 /** An event that the handler of a task has observed, a timer that it has set, or the beginning of its compensations. */
 export interface LoggedEvent {
-  /** Its position in the log, from 1. */
+  /** Its position in the log, from 1. After `Task.continueWith` the log begins with `continued`, at a later position. */
   readonly seq: number
-  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo" | "giveUp"
+  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo" | "giveUp" | "continued"
   /**
    * The name of a step, the key of a question, the reason of compensations, or after how many lost workers the task was
    * given up. Timers are `sleep/…`, `retry/…` and
@@ -199,7 +199,8 @@ export class TaskAdmin extends Context.Service<TaskAdmin, {
    * the state of the new task; `undefined` for an unknown task or step.
    *
    * The steps that run have other idempotency keys than those of the first task: a refund, or a step that failed for
-   * good, does not stop them. So do not run a task again whose effects are not undone.
+   * good, does not stop them. So do not run a task again whose effects are not undone. A task that was continued
+   * (`Task.continueWith`) runs again with its last arguments.
    *
    * @example
    * const again = admin.rerun(id, { from: "charge" })

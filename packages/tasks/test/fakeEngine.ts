@@ -196,7 +196,8 @@ export class Fake {
         setStatusMessage: (message) => Effect.sync(() => void this.change(id, { statusMessage: message })),
         step: (name, _options, execute) => execute(`${id}/${name}`),
         sleep: (_name, duration) => Effect.sleep(duration),
-        compensate: () => Effect.void
+        compensate: () => Effect.void,
+        continueWith: () => Effect.die("not in the fake")
       },
       ask: (method, params, options) =>
         Effect.suspend(() => {

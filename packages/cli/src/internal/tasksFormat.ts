@@ -73,7 +73,8 @@ const kinds: Readonly<Record<LoggedEvent["kind"], string>> = {
   answer: "answer",
   timeout: "no answer",
   undo: "compensations",
-  giveUp: "given up"
+  giveUp: "given up",
+  continued: "began again"
 }
 
 const eventRow = ({ at, attempt, failed, kind, name, seq, startedAt }: LoggedEvent): ReadonlyArray<string> => [

@@ -4,6 +4,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { CurrentTask, UndoReason } from "../../CurrentTask.ts"
+import { continueWith } from "./continuation.ts"
 import { ask } from "./questions.ts"
 import { type RunningTask, TaskRequestContext } from "./taskRequest.ts"
 import { awaitStore } from "./engineContext.ts"
@@ -19,7 +20,8 @@ export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
   setStatusMessage: (message) => setStatusMessage(run, message),
   step: (name, options, execute) => step(run, name, options, execute),
   sleep: (name, duration) => sleep(run, name, duration),
-  compensate: (undo) => compensate(run, undo)
+  compensate: (undo) => compensate(run, undo),
+  continueWith: (args) => continueWith(run, args)
 })
 
 /** The request of a run. Input requests of its handler become questions of the task. */

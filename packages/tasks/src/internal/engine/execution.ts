@@ -70,6 +70,9 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
     let task: StoredTask | undefined = loaded
     let log = new TaskLog(execution.isFirst ? [] : yield* awaitStore(store.readLog(id)))
     let questions = execution.isFirst ? noQuestions() : yield* readQuestions(engine, id)
+    // The task was read before its log, and may have been continued with other arguments in between.
+    if (log.continuation > 0) task = yield* awaitStore(store.load(id))
+    if (task === undefined) return
     if (execution.attempts > engine.maxAttempts && !(yield* giveUp(engine, task, log, execution.attempts))) return
     let isFirst = execution.isFirst
     while (true) {
@@ -298,6 +301,7 @@ const nextOf = (run: Run): Next => {
     case "changed":
       return "done"
     case "lost":
+    case "continued":
       return "reload"
     default:
       return "again"

@@ -40,13 +40,16 @@ const questionKey = (
     given === undefined
       ? fingerprint(run.engine, CanonicalJson.stringify([method, stableParams(params)]))
       : Effect.succeed(given),
-    (name) => {
+    (key) => {
+      // A client may not have noticed that an equal question was withdrawn, when the task has begun again.
+      const { continuation } = run.log
+      const name = continuation === 0 ? key : `${key}@${continuation}`
       let count = run.counts.get(`question/${name}`) ?? 0
-      let key = count === 0 ? name : `${name}.${count}`
-      while (run.names.has(`question/${key}`)) key = `${name}.${++count}`
+      let unused = count === 0 ? name : `${name}.${count}`
+      while (run.names.has(`question/${unused}`)) unused = `${name}.${++count}`
       run.counts.set(`question/${name}`, count + 1)
-      run.names.add(`question/${key}`)
-      return key
+      run.names.add(`question/${unused}`)
+      return unused
     }
   )
 

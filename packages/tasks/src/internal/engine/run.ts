@@ -63,6 +63,8 @@ export type Ending =
   | "cancelled"
   /** Its code has changed, and cannot continue it. */
   | "changed"
+  /** The task begins again with other arguments. */
+  | "continued"
   /** Another worker has continued the task, or the task is deleted. */
   | "lost"
   /** Its handlers are removed. */
@@ -73,7 +75,7 @@ export type Ending =
 /** The events of a task from which on its replays are worth a warning. */
 const longLog = 10_000
 const longLogMessage =
-  `the log of this task has ${longLog} events, and each run reads all of them: split the task into several`
+  `the log of this task has ${longLog} events, and each run reads all of them: split the task, or use Task.continueWith`
 
 /** How often a transactional step is executed whose transaction fails for a reason that does not pass. */
 const maxCommits = 10
@@ -331,7 +333,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   #store(event: Omit<LogEntry, "seq">): Effect.Effect<void> {
     return Effect.suspend(() => {
       const entry = { ...event, seq: this.log.nextSeq, beside: this.#besideOf(event) }
-      const warned = entry.seq === longLog ? Effect.logWarning(longLogMessage) : Effect.void
+      const warned = this.log.size + 1 === longLog ? Effect.logWarning(longLogMessage) : Effect.void
       return Effect.andThen(
         warned,
         Effect.flatMap(
@@ -581,7 +583,7 @@ export const neverEnds: Wait<never, never> = {
 const nothing: EventKey = { kind: "step", name: "", attempt: 0 }
 
 /** Ends when the run has reached the events of earlier runs. */
-const replayEnds: Wait<void, never> = {
+export const replayEnds: Wait<void, never> = {
   events: [],
   dueAt: () => -1,
   arrive: Effect.succeed(nothing),

@@ -113,7 +113,8 @@ const attemptStep = <A, E, R>(
   /** The cause of a defect in this process. */
   let defect: Cause.Cause<never> | undefined
   const executed = Effect.flatMap(
-    fingerprint(run.engine, `${task.id}/${name}`),
+    // After `Task.continueWith` the steps have other keys. No task id has a `#`.
+    fingerprint(run.engine, `${task.id}${run.log.continuation === 0 ? "" : `#${run.log.continuation}`}/${name}`),
     (key) => Effect.provideService(Effect.suspend(() => execute(key)), CurrentStep, name)
   )
   const { observer } = run.engine

@@ -14,8 +14,12 @@ export type EventKey = Pick<LogEntry, "kind" | "name" | "attempt">
 /** The key of an event, as a text. */
 export const textOf = ({ attempt, kind, name }: EventKey): string => `${kind} ${attempt} ${name}`
 
-/** Whether handlers do not observe an event: a timer is set, compensations begin, or the task is given up. */
-export const isUnobserved = ({ kind }: EventKey): boolean => kind === "timer" || kind === "undo" || kind === "giveUp"
+const unobserved: ReadonlySet<LogEntry["kind"]> = new Set(["timer", "undo", "giveUp", "continued"])
+
+/**
+ * Whether handlers do not observe an event: a timer is set, compensations begin, the task is given up, or the log begins.
+ */
+export const isUnobserved = ({ kind }: EventKey): boolean => unobserved.has(kind)
 
 /** The parts of a task that an event names as under way beside it, at most. */
 export const maxBeside = 10
@@ -27,6 +31,7 @@ export class TaskLog {
   /** The events of earlier runs that this run has not reached, in their order. */
   readonly #pending = new Map<string, number>()
   #nextSeq = 1
+  #continuation = 0
   /** Whether earlier runs have observed events. */
   readonly isReplay: boolean
 
@@ -43,6 +48,16 @@ export class TaskLog {
     return this.#nextSeq
   }
 
+  /** The number of events. */
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** The position at which the task has begun again (`Task.continueWith`); 0 if it has not. */
+  get continuation(): number {
+    return this.#continuation
+  }
+
   /** All events, for a run that begins again. */
   get entries(): Iterable<LogEntry> {
     return this.#entries.values()
@@ -52,6 +67,7 @@ export class TaskLog {
   add(entry: LogEntry): void {
     this.#entries.set(textOf(entry), entry)
     this.#nextSeq = entry.seq + 1
+    if (entry.kind === "continued") this.#continuation = entry.seq
   }
 
   /** Why earlier runs have begun to compensate. */
@@ -70,7 +86,9 @@ export class TaskLog {
   get isOfDurable(): boolean {
     for (const { kind, name } of this.#entries.values()) {
       const isTimer = kind === "fired" || kind === "timer"
-      if (kind === "step" || kind === "undo" || (isTimer && !name.startsWith("timeout/"))) return true
+      if (kind === "step" || kind === "undo" || kind === "continued" || (isTimer && !name.startsWith("timeout/"))) {
+        return true
+      }
     }
     return false
   }

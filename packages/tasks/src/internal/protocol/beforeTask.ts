@@ -44,6 +44,14 @@ export const prepare = ({ params, request, tool }: ToolCall): Handled<JsonObject
 /** The prepared value of a task's request. */
 export const preparedOf = ({ params }: RequestContext): unknown => argumentsOf(params)[preparedMember]
 
+/** Other arguments for a task, with its prepared value. */
+export const withPrepared = ({ params }: RequestContext, args: JsonObject): JsonObject => {
+  const before = argumentsOf(params)
+  return Object.hasOwn(before, preparedMember)
+    ? { ...args, [preparedMember]: before[preparedMember] }
+    : withoutPrepared(args)
+}
+
 /** The arguments of a task's request as the client sent them. */
 export const clientArguments = ({ params }: RequestContext): JsonObject => withoutPrepared(argumentsOf(params))
 

@@ -14,7 +14,7 @@ const number = (row: Row, column: string): number => Number(row[column])
 
 const placeColumns = `queue.task_id AS queued, queue.state AS place, queue.wake_at, queue.worker, queue.runs,
   queue.attempts, queue.gate, (SELECT paused_at FROM skein_task_tools WHERE tool = queue.tool) AS paused_at,
-  (SELECT MAX(seq) FROM skein_task_log WHERE task_id = skein_tasks.id) AS events`
+  (SELECT MAX(seq) - MIN(seq) + 1 FROM skein_task_log WHERE task_id = skein_tasks.id) AS events`
 
 const toPlace = (row: Row): TaskPlace => {
   if (row["queued"] == null) return { _tag: "Settled" }

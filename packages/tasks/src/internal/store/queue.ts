@@ -54,12 +54,15 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
   const selectEntry = database.prepare(
     `SELECT ${entryColumns} FROM skein_task_log WHERE task_id = ? AND seq = ?`
   )
-  // A settled task has no row in the queue, and takes no more events.
+  // A settled task has no row in the queue, and takes no more events. Positions below the first event of a log are free,
+  // if the task was continued: a worker that has read the log before must not take them.
   const insertEntry = database.prepare(
     `INSERT INTO skein_task_log (task_id, ${entryColumns})
      SELECT task_id, CAST(? AS INTEGER), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS INTEGER), CAST(? AS TEXT),
        CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT)
-     FROM skein_task_queue WHERE task_id = ?
+     FROM skein_task_queue AS queue WHERE task_id = ? AND NOT EXISTS (
+       SELECT 1 FROM skein_task_log AS log WHERE log.task_id = queue.task_id AND log.seq >= CAST(? AS INTEGER)
+     )
      ON CONFLICT (task_id, seq) DO NOTHING RETURNING seq`
   )
   const wakeTheDue = `UPDATE skein_task_queue SET state = ${queued.ready}
@@ -144,7 +147,13 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
       }))
   }
 
-  const readLog: Store["readLog"] = (id) => Effect.map(selectLog(id), (rows) => rows.map(toEntry))
+  const readLog: Store["readLog"] = (id) =>
+    Effect.map(selectLog(id), (rows) => {
+      const entries = rows.map(toEntry)
+      // Only a worker that was stopped in the middle of a statement can have appended an event before this one.
+      const first = entries.findLastIndex(({ kind }) => kind === "continued")
+      return first <= 0 ? entries : entries.slice(first)
+    })
 
   const append: Store["append"] = (
     id,
@@ -153,7 +162,7 @@ export const make = ({ database, observer, signals, texts }: StoreContext) => {
   ) => {
     const parts = beside === undefined ? null : JSON.stringify(beside)
     return Effect.flatMap(
-      insertEntry(seq, kind, escape(name), attempt, value, startedAt ?? null, toStoredMillis(at), parts, id),
+      insertEntry(seq, kind, escape(name), attempt, value, startedAt ?? null, toStoredMillis(at), parts, id, seq),
       (rows) => {
         if (rows.length > 0) return appended
         return Effect.map(selectEntry(id, seq), ([row]) => {

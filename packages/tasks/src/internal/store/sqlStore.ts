@@ -15,6 +15,7 @@ import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { CurrentTaskObserver } from "../taskObserver.ts"
 import * as admin from "./admin.ts"
+import * as continuation from "./continuation.ts"
 import { checkVersion, currentVersion, migrate, readVersion } from "./migrations.ts"
 import { TaskStore } from "./store.ts"
 import { ChangeNotifier, type ListenForChanges } from "./changeNotifier.ts"
@@ -61,12 +62,14 @@ export const make = (
     const signals = yield* whileUnreachable(RunSignals.make(database, listenForChanges))
     const context = { database, changes, signals, texts, observer: yield* CurrentTaskObserver }
     const states = status.make(context)
+    const logs = queue.make(context)
     const all = {
       ...states,
       ...lifecycle.make(context, states.get),
       ...questions.make(context),
       ...expiry.make(context),
-      ...queue.make(context),
+      ...logs,
+      ...continuation.make(context, logs.append),
       ...queue.makeWorkers(database)
     }
     const { find, list, ...operators } = admin.make(context)

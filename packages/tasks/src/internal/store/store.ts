@@ -62,8 +62,9 @@ export interface LogEntry {
    * - `timeout`: a question was withdrawn at the end of its timeout.
    * - `undo`: the compensations begin; `name` is the reason, which does not change later.
    * - `giveUp`: the task is given up, after `name` workers have died; from now on its runs only compensate.
+   * - `continued`: the first event of a log that began with `Task.continueWith`. The events before it are deleted.
    */
-  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo" | "giveUp"
+  readonly kind: "step" | "once" | "timer" | "fired" | "answer" | "timeout" | "undo" | "giveUp" | "continued"
   readonly name: string
   /** The number of the attempt of a step, from 1; 1 for other events. */
   readonly attempt: number
@@ -258,6 +259,11 @@ export class TaskStore extends Context.Service<TaskStore, {
     entry: LogEntry,
     isRepeated?: boolean
   ) => Effect.Effect<"appended" | "conflict" | "settled", TaskError>
+  /**
+   * Lets a task begin again with other arguments: replaces its log by an event at the position `seq`, and deletes its
+   * questions. Returns `false`, without a change, if the task has ended, and if its log has an event from `seq` on.
+   */
+  readonly continueWith: (id: string, seq: number, args: JsonObject) => Effect.Effect<boolean, TaskError>
   /**
    * Suspends the run of a task until it is signalled, at most until a time in milliseconds of Unix time. Returns
    * `false`, without a change, if the task has another number of signals or does not belong to the worker.
