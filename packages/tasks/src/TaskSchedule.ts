@@ -33,6 +33,11 @@ export interface Options extends TimeOptions {
    * `TaskAdmin`.
    */
   readonly owner?: Owner | undefined
+  /**
+   * The name of an argument that receives the time for which a task is started, as an ISO 8601 text in UTC, in place of
+   * the value in `args`. Default: none does.
+   */
+  readonly timeArgument?: string | undefined
 }
 
 /**
@@ -78,10 +83,11 @@ export const layer = <Name extends string, Input, Output>(
           return Effect.die(unscheduled(name, `"${task.name}" is prepared in the call of a client`))
         }
         const caller = { revision: latest, capabilities: {}, info: undefined, principal: undefined }
-        const { args, owner = null, ...times } = options
+        const { args, owner = null, timeArgument, ...times } = options
         const { limits, pollIntervalMs, pool, priority, ttlMs } = policy
         return Effect.asVoid(awaitStore(schedules.set(name, {
           ...times,
+          timeArgument,
           task: {
             tool: task.name,
             args: args ?? {},

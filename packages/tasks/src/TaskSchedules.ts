@@ -81,6 +81,11 @@ export interface Definition extends TimeOptions {
    * input, and the default limits of `Tasks.layer`.
    */
   readonly task: ScheduledTask
+  /**
+   * The name of an argument that receives the time for which a task is started, as an ISO 8601 text in UTC, in place of
+   * the value in `args`. Default: none does.
+   */
+  readonly timeArgument?: string | undefined
 }
 
 /** A stored schedule. */
@@ -90,6 +95,7 @@ export interface Schedule extends Times {
   readonly tool: string
   readonly pool: string
   readonly owner: Owner
+  readonly timeArgument: string | undefined
   readonly isPaused: boolean
   /** The next time, in milliseconds of Unix time; `undefined` if there is none. A paused schedule starts nothing then. */
   readonly nextAt: number | undefined
@@ -130,7 +136,8 @@ export class TaskSchedules extends Context.Service<TaskSchedules, {
    */
   readonly resume: (name: string) => Effect.Effect<boolean, TaskError>
   /**
-   * Starts a task of a schedule now, also of a paused one, and whatever its `overlap`. Its next time stays as it is.
+   * Starts a task of a schedule now, also of a paused one, and whatever its `overlap`. Its next time stays as it is. A
+   * `timeArgument` receives the current time.
    * Returns the task; `undefined` for an unknown name. Fails with `LimitExceeded` at a limit.
    */
   readonly trigger: (name: string) => Effect.Effect<State | undefined, TaskError>

@@ -49,12 +49,12 @@ export const defaults = {
 /** The stored parts of a definition, besides its rule and arguments. */
 interface Stored extends Pick<Times, "missed" | "maxMissed" | "overlap"> {
   readonly task: Omit<NewTask, "args" | "key">
+  readonly timeArgument?: string | undefined
 }
 
 /** A stored schedule, decoded. */
-interface Decoded {
+interface Decoded extends Pick<Stored, "task" | "timeArgument"> {
   readonly times: Times
-  readonly task: Stored["task"]
 }
 
 const associatedData = (name: string): string => `schedule/${name}`
@@ -64,19 +64,21 @@ const ruleOf = ({ cron, onDstOverlap, timeZone }: Times): string => JSON.stringi
 const decode = ({ definition, rule }: ScheduleRow): Effect.Effect<Decoded, TaskError> =>
   Effect.map(
     Effect.all([fromJson<[string, string, Times["onDstOverlap"]]>(rule), fromJson<Stored>(definition)]),
-    ([[cron, timeZone, onDstOverlap], { maxMissed, missed, overlap, task }]) => ({
+    ([[cron, timeZone, onDstOverlap], { maxMissed, missed, overlap, task, timeArgument }]) => ({
       times: { cron, timeZone, onDstOverlap, maxMissed, missed, overlap },
-      task
+      task,
+      timeArgument
     })
   )
 
 const toSchedule = (row: ScheduleRow): Effect.Effect<Schedule, TaskError> =>
-  Effect.map(decode(row), ({ task, times }) => ({
+  Effect.map(decode(row), ({ task, timeArgument, times }) => ({
     ...times,
     name: row.name,
     tool: row.tool,
     pool: task.pool,
     owner: task.owner,
+    timeArgument,
     isPaused: row.isPaused,
     nextAt: row.nextAt >= maxTime ? undefined : row.nextAt,
     lastAt: row.lastAt,
@@ -106,6 +108,10 @@ const storedTask = ({ task }: Definition): Stored["task"] => {
   }
 }
 
+/** The arguments with the time for which a task is started. */
+const withTime = (args: NewTask["args"], timeArgument: string | undefined, time: number): NewTask["args"] =>
+  timeArgument === undefined ? args : { ...args, [timeArgument]: toText(time) }
+
 /** Makes the service, and the effect that looks for due schedules forever. */
 export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
   const { schedules } = store
@@ -125,7 +131,7 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
   const start = (row: ScheduleRow, now: number): Effect.Effect<number, TaskError> =>
     Effect.gen(function*() {
       const { name, nextAt } = row
-      const { task, times } = yield* decode(row)
+      const { task, timeArgument, times } = yield* decode(row)
       const cron = yield* toCron(name, times)
       const due = findDue(cron, times, nextAt, now)
       const args = due.times.length === 0 ? {} : yield* argsOf(row)
@@ -142,7 +148,11 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
         const started = Effect.gen(function*() {
           if (!(yield* schedules.move(row, from, to))) return "moved"
           if (times.overlap === "skip" && (yield* isLive(last))) return "skipped"
-          const { id } = yield* submit({ ...task, args, key: `schedule/${name}/${toText(time)}` })
+          const { id } = yield* submit({
+            ...task,
+            args: withTime(args, timeArgument, time),
+            key: `schedule/${name}/${toText(time)}`
+          })
           yield* schedules.noteTask(name, time, id)
           last = id
           return "started"
@@ -207,7 +217,7 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
         const times = withDefaults(definition)
         const task = storedTask(definition)
         const { maxMissed, missed, overlap } = times
-        const stored: Stored = { missed, maxMissed, overlap, task }
+        const stored: Stored = { missed, maxMissed, overlap, task, timeArgument: definition.timeArgument }
         const args = yield* Effect.flatMap(
           toJson(definition.task.args ?? {}),
           (text) => store.encrypt(text, associatedData(name))
@@ -247,9 +257,10 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
         // Like a look: first the schedule, then the task.
         const row = (yield* schedules.lock(name)) ? yield* schedules.find(name) : undefined
         if (row === undefined) return undefined
-        const { task } = yield* decode(row)
-        const state = yield* submit({ ...task, args: yield* argsOf(row) })
-        yield* schedules.noteTask(name, yield* currentMillis, state.id)
+        const { task, timeArgument } = yield* decode(row)
+        const now = yield* currentMillis
+        const state = yield* submit({ ...task, args: withTime(yield* argsOf(row), timeArgument, now) })
+        yield* schedules.noteTask(name, now, state.id)
         return state
       }))
   }
