@@ -7,6 +7,7 @@ import type * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
 import type { TaskAdmin } from "@skein/tasks/TaskAdmin"
 import type { TaskEngine } from "@skein/tasks/TaskEngine"
+import type { TaskSchedules } from "@skein/tasks/TaskSchedules"
 import type { Principal } from "@skein/runtime/Connection"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -20,10 +21,13 @@ import { TestClock } from "effect/testing"
 /** A long poll interval, because these tests advance the clock by days. */
 export const inMemory = MemoryTasks.layer({ pollInterval: "10 minutes" })
 
-type Needs<E> = Layer.Layer<McpServer.McpServer | Catalog, E, TaskEngine | SqlClient.SqlClient>
+type Needs<E> = Layer.Layer<McpServer.McpServer | Catalog, E, TaskEngine | TaskSchedules | SqlClient.SqlClient>
 
 /** Simulates a process: a server on an engine, until it is closed. */
-export const run = <E, E2>(server: Needs<E>, engine: Layer.Layer<TaskEngine | TaskAdmin | SqlClient.SqlClient, E2>) =>
+export const run = <E, E2>(
+  server: Needs<E>,
+  engine: Layer.Layer<TaskEngine | TaskAdmin | TaskSchedules | SqlClient.SqlClient, E2>
+) =>
   Effect.gen(function*() {
     const scope = yield* Scope.fork(yield* Effect.scope)
     const context = yield* Effect.orDie(Layer.buildWithScope(Layer.provideMerge(server, engine), scope))

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import type { RemoteTask, Started } from "@skein/client/RemoteTask"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
+import type { TaskSchedules } from "@skein/tasks/TaskSchedules"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
@@ -14,6 +15,7 @@ import { Bakery } from "../programs/tasks.ts"
 import { Asking } from "../programs/tasksAsking.ts"
 import * as Monitoring from "../programs/tasksMonitoring.ts"
 import { Scarce } from "../programs/tasksOvens.ts"
+import * as Schedules from "../programs/tasksSchedules.ts"
 import { Stepping, tries } from "../programs/tasksSteps.ts"
 import * as Terms from "../programs/tasksTerms.ts"
 import * as Undo from "../programs/tasksUndo.ts"
@@ -229,6 +231,35 @@ describe("programs/tasksTerms.ts", () => {
       yield* settled
       const looked = client.callTool("task_status", { taskId })
       expect(textOf(yield* until(yield* Effect.forkChild(looked)))).toContain("2 cakes")
+    }))
+})
+
+describe("programs/tasksSchedules.ts", () => {
+  it.effect("writes a report each night, and one for a shop when it likes", () =>
+    Effect.gen(function*() {
+      Schedules.written.length = 0
+      const { context } = yield* run(Schedules.Office, inMemory)
+      const here = Effect.provideContext(context as Context.Context<TaskSchedules>)
+      yield* here(Schedules.subscribe("south", "0 7 * * *", "America/New_York"))
+      yield* pass(24)
+      expect(Schedules.written).toEqual(["north 1970-01-01T01:30:00.000Z", "south 1970-01-01T12:00:00.000Z"])
+      expect(yield* here(Schedules.unsubscribe("south"))).toBe(true)
+      yield* pass(24)
+      expect(Schedules.written).toHaveLength(3)
+    }))
+
+  it.effect("tracks a parcel for weeks with a short log", () =>
+    Effect.gen(function*() {
+      const { context, transport } = yield* run(Schedules.Tracking, inMemory)
+      const client = yield* Client.make(transport(), speaking())
+      const task = isTask(yield* client.startTask("track", { parcel: "0815", day: 1 }))
+      yield* pass(20)
+      const sql = Context.get(context, SqlClient.SqlClient)
+      const [{ events } = { events: 0 }] = yield* sql<{ events: number }>`SELECT COUNT(*) AS events FROM skein_task_log`
+      expect(events).toBeLessThan(1 + 24 * 3)
+      expect(yield* sql`SELECT ttl FROM skein_tasks`).toEqual([{ ttl: 300 * 86_400_000 }])
+      Schedules.arrives("0815")
+      expect(textOf(yield* until(yield* Effect.forkChild(task.result)))).toMatch(/^Arrived on day [34]$/)
     }))
 })
 
