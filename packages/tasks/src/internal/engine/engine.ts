@@ -20,13 +20,14 @@ import * as sqlStore from "../store/sqlStore.ts"
 import { CurrentTaskObserver } from "../taskObserver.ts"
 import { TaskStore } from "../store/store.ts"
 import { makeAdmin } from "./admin.ts"
+import { Alarm } from "./alarm.ts"
 import { checkAddedHandlers, checkCode } from "./codeCheck.ts"
 import { CodeChanges } from "./codeChanges.ts"
 import type { EngineContext } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
 import { makeSchedules } from "./schedules.ts"
 import { StoreOutage } from "./storeOutage.ts"
-import { ExpiryAlarm, removeExpired } from "./sweeper.ts"
+import { removeExpired } from "./sweeper.ts"
 import { forkLoop, Worker } from "./worker.ts"
 
 /** The options of an engine on a store. Times are in milliseconds. */
@@ -165,7 +166,7 @@ const make = (options: Options) =>
       yield* forkLoop(Effect.andThen(Effect.sleep(observer.queueIntervalMs), report))
     }
 
-    const expiryAlarm = new ExpiryAlarm()
+    const expiryAlarm = new Alarm()
     const { leaseMs, undoTimeout } = options
     const maxInterval = leaseMs === undefined ? maxExpiryPauseMs.alone : maxExpiryPauseMs.shared
     yield* forkLoop(removeExpired({ store, expiryAlarm, outage, undoTimeout, maxInterval }))

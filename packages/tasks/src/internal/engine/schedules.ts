@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { isSqlError } from "effect/sql/SqlError"
 import type { TaskError } from "../../TaskError.ts"
 import type { Definition, Schedule, TaskSchedules, Times } from "../../TaskSchedules.ts"
 import { isFinal, type NewTask, type State } from "../../TaskState.ts"
@@ -11,10 +12,9 @@ import { currentMillis, maxTime } from "../store/database.ts"
 import type { ScheduleRow } from "../store/schedules.ts"
 import type { TaskStore } from "../store/store.ts"
 import { fromJson, permanentError, toJson } from "../store/storedText.ts"
-import { isKeyError, isTemporary } from "./engineContext.ts"
+import { Alarm } from "./alarm.ts"
 import { checkSchedule, findDue, parseTimes, timeAfter, withDefaults } from "./scheduleTimes.ts"
 import type { StoreOutage } from "./storeOutage.ts"
-import { ExpiryAlarm } from "./sweeper.ts"
 
 /** The parts of an engine that start the tasks of schedules. */
 export interface ScheduleOptions {
@@ -108,6 +108,10 @@ const storedTask = ({ task }: Definition): Stored["task"] => {
   }
 }
 
+/** Whether the store cannot be reached, so that no schedule can start a task. */
+const isUnreachable = ({ reason }: TaskError): boolean =>
+  reason._tag === "StoreError" && isSqlError(reason.cause) && reason.cause.reason._tag === "ConnectionError"
+
 /** The arguments with the time for which a task is started. */
 const withTime = (args: NewTask["args"], timeArgument: string | undefined, time: number): NewTask["args"] =>
   timeArgument === undefined ? args : { ...args, [timeArgument]: toText(time) }
@@ -115,9 +119,9 @@ const withTime = (args: NewTask["args"], timeArgument: string | undefined, time:
 /** Makes the service, and the effect that looks for due schedules forever. */
 export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
   const { schedules } = store
-  const alarm = new ExpiryAlarm()
-  /** The times whose task could not be created, which are logged once. */
-  const failures = new Map<string, number>()
+  const alarm = new Alarm()
+  /** The schedules that could not start a task in the last look, with their times, which are logged once. */
+  let failures = new Map<string, number>()
 
   const argsOf = (row: ScheduleRow): Effect.Effect<NewTask["args"], TaskError> =>
     Effect.flatMap(store.decrypt(row.args ?? "", associatedData(row.name)), fromJson<NewTask["args"]>)
@@ -135,7 +139,7 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
       const cron = yield* toCron(name, times)
       const due = findDue(cron, times, nextAt, now)
       const args = due.times.length === 0 ? {} : yield* argsOf(row)
-      if (due.hasMissed) {
+      if (due.hasMissed && failures.get(name) !== nextAt) {
         yield* Effect.logInfo(
           `times of the schedule "${name}" were missed since ${toText(nextAt)}: missed is "${times.missed}"`
         )
@@ -167,16 +171,15 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
         }
         from = to
       }
-      failures.delete(name)
       return due.next
     })
 
   /** Starts the tasks of a schedule. A failure that concerns only this schedule is logged, and retried later. */
-  const tryStart = (row: ScheduleRow, now: number): Effect.Effect<number, TaskError> =>
+  const tryStart = (row: ScheduleRow, now: number, failed: Map<string, number>): Effect.Effect<number, TaskError> =>
     Effect.catch(start(row, now), (error) => {
-      if (isTemporary(error) && !isKeyError(error)) return Effect.fail(error)
+      if (isUnreachable(error)) return Effect.fail(error)
       const isKnown = failures.get(row.name) === row.nextAt
-      failures.set(row.name, row.nextAt)
+      failed.set(row.name, row.nextAt)
       return Effect.as(
         isKnown
           ? Effect.void
@@ -192,16 +195,17 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
   const look: Effect.Effect<number, TaskError> = Effect.gen(function*() {
     const now = yield* currentMillis
     let wakeAt = now + lookIntervalMs
-    let last: ScheduleRow | undefined
-    while (true) {
-      const page: ReadonlyArray<ScheduleRow> = yield* schedules.readNext(now, pageSize, last)
+    const failed = new Map<string, number>()
+    let page: ReadonlyArray<ScheduleRow> = []
+    do {
+      page = yield* schedules.readNext(now, pageSize, page.at(-1))
       for (const row of page) {
-        if (row.nextAt > now) return Math.min(wakeAt, row.nextAt)
-        wakeAt = Math.min(wakeAt, yield* tryStart(row, now))
+        const nextAt = row.nextAt > now ? row.nextAt : yield* tryStart(row, now, failed)
+        wakeAt = Math.min(wakeAt, nextAt)
       }
-      last = page.at(-1)
-      if (page.length < pageSize) return wakeAt
-    }
+    } while (page.length === pageSize && page.at(-1)!.nextAt <= now)
+    failures = failed
+    return wakeAt
   })
 
   const loop = Effect.gen(function*() {

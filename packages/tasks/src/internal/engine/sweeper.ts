@@ -3,11 +3,11 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Latch from "effect/Latch"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal } from "../../TaskState.ts"
 import type { SweepRow, TaskStore } from "../store/store.ts"
 import { shortTaskId } from "../text.ts"
+import type { Alarm } from "./alarm.ts"
 import type { StoreOutage } from "./storeOutage.ts"
 
 /** The services and options of the sweeper. Times are in milliseconds. */
@@ -15,7 +15,8 @@ export interface SweeperOptions {
   readonly store: TaskStore["Service"]
   /** Between two checks for expired tasks, at most. */
   readonly maxInterval: number
-  readonly expiryAlarm: ExpiryAlarm
+  /** Ends the pause when a task is created that expires earlier. */
+  readonly expiryAlarm: Alarm
   readonly outage: StoreOutage
   /** The time from the expiry of a task until it is deleted even if its compensations have not completed. */
   readonly undoTimeout: number
@@ -30,30 +31,6 @@ const pagePauseMs = 10
 
 /** Milliseconds between two checks for tasks that have expired. They double while nothing happens. */
 const minPauseMs = 1000
-
-/** Wakes the deletion of expired tasks before its next check if a new task expires earlier. */
-export class ExpiryAlarm {
-  #wakeAt = Infinity
-  readonly #latch = Latch.makeUnsafe()
-
-  /** Sleeps for some milliseconds, or until a task is created that expires earlier. */
-  sleep(milliseconds: number): Effect.Effect<void> {
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      this.#wakeAt = now + milliseconds
-      const awake = Effect.sync(() => {
-        // A task that is created while nothing sleeps ends the next sleep.
-        this.#wakeAt = Infinity
-        this.#latch.closeUnsafe()
-      })
-      return Effect.ensuring(Effect.raceFirst(Effect.sleep(milliseconds), this.#latch.await), awake)
-    })
-  }
-
-  /** Ends the sleep if it would last beyond this time, in milliseconds of Unix time. */
-  wakeBefore(expiresAt: number): void {
-    if (expiresAt < this.#wakeAt) this.#latch.openUnsafe()
-  }
-}
 
 /** Cancels or deletes the tasks of a page. Returns whether a task has changed. */
 const sweepPage = (
