@@ -17,7 +17,7 @@ import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { createServer } from "node:http"
-import { CurrentTaskObserver } from "../../packages/tasks/src/internal/taskObserver.ts"
+import { CurrentTaskObserver } from "../../packages/tasks/src/internal/telemetry/taskObserver.ts"
 import { metricsOn, tracedTo } from "../programs/tasksTelemetry.ts"
 import { read } from "./blocks.ts"
 
@@ -107,9 +107,12 @@ const scraped = Effect.gen(function*() {
   return yield* fetchMetrics(port)
 }).pipe(
   Effect.scoped,
-  Effect.provide(MemoryTasks.layer()),
-  Effect.provide(TaskTelemetry.layer()),
-  Effect.provide(Layer.succeed(Metric.MetricRegistry, new Map()))
+  Effect.provide(
+    MemoryTasks.layer().pipe(
+      Layer.provideMerge(TaskTelemetry.layer()),
+      Layer.provideMerge(Layer.succeed(Metric.MetricRegistry, new Map()))
+    )
+  )
 )
 
 /** The metrics that a query selects, each with the labels of its selector. */

@@ -49,7 +49,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { CurrentTaskObserver, type TaskObserver } from "./internal/taskObserver.ts"
+import { CurrentTaskObserver, type TaskObserver } from "./internal/telemetry/taskObserver.ts"
 import { type AttemptOutcome, TaskMetrics } from "./internal/telemetry/taskMetrics.ts"
 import { traceAttempt, traceRun } from "./internal/telemetry/taskSpans.ts"
 

@@ -1,4 +1,4 @@
-/** The layers of `src/internal`: protocol → engine → store → text. Imports point down only. */
+/** The layers of `src/internal`: protocol → engine → store → telemetry → text. Imports point down only. */
 import { expect, it } from "@effect/vitest"
 import { globSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
@@ -6,7 +6,7 @@ import { dirname, join, relative } from "node:path"
 const source = join(import.meta.dirname, "../src")
 
 /** The layers, the lowest first. `vocabulary` are the public modules that every layer may import. */
-const layers = ["vocabulary", "text", "store", "engine", "protocol", "public"]
+const layers = ["vocabulary", "text", "telemetry", "store", "engine", "protocol", "public"]
 const vocabulary = new Set([
   "CurrentTask.ts",
   "Encryption.ts",

@@ -12,7 +12,7 @@ import type { TaskError } from "../../TaskError.ts"
 import type { TaskStore } from "../store/store.ts"
 import { escape, isPermanent } from "../store/storedText.ts"
 import type { CodeChanges } from "./codeChanges.ts"
-import type { TaskObserver } from "../taskObserver.ts"
+import type { TaskObserver } from "../telemetry/taskObserver.ts"
 import type { HandlerRegistry } from "./handlerRegistry.ts"
 
 /** The services that all runs of a process share. */

@@ -10,20 +10,19 @@ import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { RunningStep } from "@skein/runtime/RequestContext"
 import type { UndoReason } from "../../CurrentTask.ts"
 import type { Handlers } from "../../TaskEngine.ts"
-import { TaskError } from "../../TaskError.ts"
-import type { LogEntry, Lost, StoredTask } from "../store/store.ts"
-import { awaitStore, type EngineContext, isTemporary, isTemporaryFailure, pauseForRetry } from "./engineContext.ts"
-import type { RunTrace } from "../taskObserver.ts"
+import type { Lost, StoredTask } from "../store/store.ts"
+import { awaitStore, type EngineContext } from "./engineContext.ts"
+import type { RunTrace } from "../telemetry/taskObserver.ts"
 import type { ActiveRun } from "./handlerRegistry.ts"
-import { type MissingEvent, namesBeside, patienceMs } from "./codeChanges.ts"
+import { type MissingEvent, patienceMs } from "./codeChanges.ts"
+import { EventWriter, type RecordOptions } from "./eventWriter.ts"
 import { maxGapMs, Observations, type ObservingRun, type Wait } from "./observations.ts"
 import { ProgressWriter } from "./progressWriter.ts"
-import { type EventKey, isUnobserved, type TaskLog, textOf } from "./taskLog.ts"
+import { type EventKey, type TaskLog, textOf } from "./taskLog.ts"
 
 /** The parts of a run. */
 export interface RunOptions {
@@ -72,14 +71,6 @@ export type Ending =
   /** The process ends. */
   | "stopped"
 
-/** The events of a task from which on its replays are worth a warning. */
-const longLog = 10_000
-const longLogMessage =
-  `the log of this task has ${longLog} events, and each run reads all of them: split the task, or use Task.continueWith`
-
-/** How often a transactional step is executed whose transaction fails for a reason that does not pass. */
-const maxCommits = 10
-
 /** One run of a task's handler. */
 export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingRun {
   /** The claimed names of steps, sleeps and questions. */
@@ -90,6 +81,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   readonly executingSteps = new Map<Fiber.Fiber<unknown, unknown>, RunningStep>()
   readonly observations = new Observations(this)
   readonly progress = new ProgressWriter(this)
+  readonly #events = new EventWriter(this)
   /** How many events the run has received. */
   knownEvents = 0
   /** Why the run compensates, once it does. */
@@ -102,8 +94,6 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /** The parts that did not start because the run only replays. */
   readonly unstarted: Array<EventKey> = []
   #missing: MissingEvent | undefined = undefined
-  /** The events of the steps and short sleeps that execute, or have ended and are not stored yet, as texts. */
-  readonly #underWay = new Set<string>()
   #isStopped = this.stops > 0
   #recording = 0
   readonly #locks = new Map<string, Semaphore.Semaphore>()
@@ -178,6 +168,12 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     this.#root?.interruptUnsafe()
     this.observations.interruptWaiters()
   }
+
+  /** Ends the run: another worker has appended an event. */
+  readonly lose: Effect.Effect<never> = Effect.suspend(() => {
+    this.end("lost")
+    return this.interruptSelf
+  })
 
   readonly interruptSelf: Effect.Effect<never> = Effect.withFiber((fiber) => {
     // The fibers of a handler that has ended must not interrupt its compensations.
@@ -310,7 +306,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   append(event: EventKey): Effect.Effect<void> {
     return Effect.flatMap(
       Clock.currentTimeMillis,
-      (at) => this.#store({ ...event, value: null, startedAt: undefined, at })
+      (at) => this.#events.store({ ...event, value: null, startedAt: undefined, at })
     )
   }
 
@@ -325,42 +321,9 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /** Stores that a timer was set, which ends `at`. */
   setTimer(event: EventKey, at: number): Effect.Effect<void> {
     return Effect.uninterruptibleMask((restore) =>
-      this.observations.inTurn(restore, this.#store({ ...event, value: null, startedAt: undefined, at }))
+      this.observations.inTurn(restore, this.#events.store({ ...event, value: null, startedAt: undefined, at }))
     )
   }
-
-  /** Appends an event. The run ends if another worker has appended another one. */
-  #store(event: Omit<LogEntry, "seq">): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const entry = { ...event, seq: this.log.nextSeq, beside: this.#besideOf(event) }
-      const warned = this.log.size + 1 === longLog ? Effect.logWarning(longLogMessage) : Effect.void
-      return Effect.andThen(
-        warned,
-        Effect.flatMap(
-          awaitStore(this.engine.store.append(this.task.id, entry, true)),
-          (result) => result === "appended" ? Effect.sync(() => this.#noteStored(entry)) : this.#lose
-        )
-      )
-    })
-  }
-
-  /** The parts that are under way while an event is stored. */
-  #besideOf(event: EventKey): ReadonlyArray<string> | undefined {
-    if (!this.hasBranches || this.undoReason !== undefined || isUnobserved(event)) return undefined
-    const { observations } = this
-    return namesBeside(event, chain(this.#underWay, observations.waitingFor()))
-  }
-
-  #noteStored(entry: LogEntry): void {
-    this.log.add(entry)
-    this.knownEvents++
-    if (this.trace !== undefined) traceEvent(this.trace, entry)
-  }
-
-  readonly #lose: Effect.Effect<never> = Effect.suspend(() => {
-    this.end("lost")
-    return this.interruptSelf
-  })
 
   /**
    * Executes an effect once and appends the text that it returns to the log; later runs return the recorded text.
@@ -420,20 +383,20 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
           Effect.map(Clock.currentTimeMillis, (at) => ({ failed, event: { ...event, value: text, startedAt, at } })))
         // The next event waits until the handler has observed this one, which may take a decryption.
         return transactional
-          ? observations.inTurn(restore, Effect.flatMap(this.#transact(options, event, ended), decode))
+          ? observations.inTurn(restore, Effect.flatMap(this.#events.transact(options, event, ended), decode))
           : Effect.flatMap(ended, ({ event }) =>
-            observations.inTurn(restore, Effect.andThen(this.#store(event), decode(event.value))))
+            observations.inTurn(restore, Effect.andThen(this.#events.store(event), decode(event.value))))
       })
     )
     const part = textOf(event)
     const counted = Effect.suspend(() => {
       this.#recording++
-      this.#underWay.add(part)
+      this.#events.underWay.add(part)
       return Effect.ensuring(
         recorded,
         Effect.sync(() => {
           this.#recording--
-          this.#underWay.delete(part)
+          this.#events.underWay.delete(part)
         })
       )
     })
@@ -450,125 +413,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       return this.ending === "lost" ? this.interruptSelf : Effect.succeed(value)
     })
   }
-
-  /**
-   * Executes a step and appends its end in one transaction. A failed step is rolled back before its failure is
-   * appended. When the transaction fails for a reason that may pass, the step runs again without end, unless its end is
-   * in the log. For any other reason, such as a deferred constraint, it runs up to `maxCommits` times.
-   */
-  #transact<A, E, R>(
-    options: RecordOptions<A>,
-    event: EventKey,
-    execute: Effect.Effect<{ readonly event: StepEnd; readonly failed: boolean }, E, R>
-  ): Effect.Effect<string, E, R> {
-    const { engine: { sql, store }, log, task: { id } } = this
-    const once = Effect.suspend(() => {
-      const seq = log.nextSeq
-      return sql.withTransaction(
-        Effect.flatMap(execute, ({ event, failed }): Effect.Effect<StoredEnd, TaskError | RolledBack | OtherWorker> => {
-          const entry = { ...event, seq, beside: this.#besideOf(event) }
-          if (failed) return Effect.fail(new RolledBack(event))
-          return Effect.flatMap(
-            store.append(id, entry),
-            (result) => result === "appended" ? Effect.succeed(entry) : Effect.fail(otherWorker)
-          )
-        })
-      )
-    })
-    const committed = Effect.map(
-      awaitStore(store.readLog(id)),
-      (entries) =>
-        entries.find(({ attempt, kind, name, seq }) =>
-          seq === log.nextSeq && attempt === event.attempt && kind === event.kind && name === event.name
-        )
-    )
-    const retried = (attempt: number): Effect.Effect<string, E, R> =>
-      Effect.matchCauseEffect(once, {
-        onSuccess: (entry) =>
-          Effect.sync(() => {
-            this.#noteStored(entry)
-            return entry.value
-          }),
-        onFailure: (cause): Effect.Effect<string, E, R> => {
-          const error = cause.reasons.map((reason) =>
-            reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
-          ).find((error) => error !== undefined)
-          if (error === otherWorker) return this.#lose
-          if (error instanceof RolledBack) return Effect.as(this.#store(error.event), error.event.value)
-          if (!isSqlError(error) && !(error instanceof TaskError && isTemporary(error))) {
-            return Effect.failCause(cause as never)
-          }
-          const isOutage = error instanceof TaskError || isTemporaryFailure(error)
-          if (!isOutage && attempt + 1 >= maxCommits) return this.#neverCommitted(options, error)
-          const isRepeated = error instanceof TaskError || error.reason._tag === "ConnectionError" || attempt > 0
-          const logged = isRepeated
-            ? Effect.void
-            : Effect.logWarning(`step "${event.name}" was not committed, and runs again`, error)
-          const found = Effect.andThen(Effect.andThen(logged, pauseForRetry(attempt)), committed)
-          return Effect.flatMap(found, (entry) => {
-            if (entry === undefined) return retried(attempt + 1)
-            this.#noteStored(entry)
-            return Effect.succeed(entry.value ?? "")
-          })
-        }
-      })
-    return retried(0)
-  }
-
-  /** Records the defect of a step that can never be committed, so that each later run fails in the same way. */
-  #neverCommitted(
-    { attempt, encodeDefect, kind, name }: RecordOptions<unknown>,
-    error: SqlError
-  ): Effect.Effect<string> {
-    const message = `step "${name}" was not committed in ${maxCommits} executions: ${error.message}`
-    if (encodeDefect === undefined) return Effect.die(error)
-    return Effect.gen({ self: this }, function*() {
-      const value = yield* encodeDefect(message)
-      const at = yield* Clock.currentTimeMillis
-      yield* Effect.logError(message, error)
-      yield* this.#store({ kind, name, attempt, value, startedAt: undefined, at })
-      return value
-    })
-  }
 }
-
-function* chain<A>(first: Iterable<A>, second: Iterable<A>): Iterable<A> {
-  yield* first
-  yield* second
-}
-
-/** The names of the events of a span. The steps are spans of their own. */
-const tracedEvents: Partial<Record<LogEntry["kind"], string>> = {
-  once: "once recorded",
-  timer: "timer set",
-  fired: "timer ended",
-  answer: "question answered",
-  timeout: "question timed out",
-  undo: "compensations begun"
-}
-
-const traceEvent = (trace: RunTrace, { at, kind, name }: LogEntry): void => {
-  const event = tracedEvents[kind]
-  if (event !== undefined) trace.event(event, kind === "timer" ? { name, until: new Date(at).toISOString() } : { name })
-}
-
-/** The end of a step, before and after it is appended. */
-interface StepEnd extends Omit<LogEntry, "seq"> {
-  readonly value: string
-}
-type StoredEnd = StepEnd & LogEntry
-
-/** A failed step, whose transaction is rolled back. */
-class RolledBack {
-  readonly event: StepEnd
-  constructor(event: StepEnd) {
-    this.event = event
-  }
-}
-
-/** Another worker has appended an event. */
-const otherWorker = { _tag: "OtherWorker" } as const
-type OtherWorker = typeof otherWorker
 
 const unknown = () => Infinity
 
@@ -594,18 +439,6 @@ export const replayEnds: Wait<void, never> = {
 export interface Executed {
   readonly text: string
   readonly failed: boolean
-}
-
-/** How an effect is recorded. */
-export interface RecordOptions<A> {
-  readonly kind: "step" | "once" | "fired"
-  readonly name: string
-  /** The number of the attempt, from 1. */
-  readonly attempt: number
-  readonly transactional?: boolean | undefined
-  readonly decode: (text: string) => Effect.Effect<A>
-  /** The record of a transactional step that can never be committed. */
-  readonly encodeDefect?: ((message: string) => Effect.Effect<string>) | undefined
 }
 
 /** Makes an effect interruptible if its surroundings are. */

@@ -4,7 +4,7 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import type { TaskObserver } from "../taskObserver.ts"
+import type { TaskObserver } from "../telemetry/taskObserver.ts"
 
 /** The outages that the checks of a process notice. */
 export class StoreOutage {

@@ -4,19 +4,20 @@
 import * as McpError from "@skein/protocol/McpError"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Nesting from "@skein/protocol/Nesting"
+import * as TraceContext from "@skein/protocol/TraceContext"
 import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
-import type { Catalog, Handled, ToolEntry } from "@skein/server/Catalog"
+import { type Catalog, type Handled, requestServices, type ToolEntry } from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import type { ToolCall } from "@skein/server/Extension"
 import * as Logging from "@skein/server/Logging"
 import type { Visible } from "@skein/server/Registry"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Tracer from "effect/Tracer"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, Owner, State } from "../../TaskState.ts"
 import { NotStarted, prepare, withoutPrepared } from "./beforeTask.ts"
-import { traceparentOf } from "./callTrace.ts"
 import { withAllInputCapabilities } from "./inputCapability.ts"
 import { capTtl, type OwnerPolicy, policyOf, type TaskPolicy, type TaskSettings } from "./policy.ts"
 
@@ -259,3 +260,23 @@ const storedCaller = (
   principal: principal === undefined ? undefined : { id: principal.id },
   ...(traceparent === undefined ? undefined : { traceparent })
 })
+
+/**
+ * The `traceparent` of a call: that of the span in which the call is handled, or else the one that the client has sent
+ * (`_meta`, or the headers of the HTTP request).
+ */
+const traceparentOf = (
+  catalog: Catalog["Service"],
+  { origin, params }: RequestContext
+): Effect.Effect<string | undefined> =>
+  Effect.contextWith((context: Context.Context<never>) => {
+    const span = Context.getOrUndefined(context, Tracer.ParentSpan)
+    // The span in which the server was built is not that of a call.
+    const outer = Context.getOrUndefined(requestServices(catalog), Tracer.ParentSpan)
+    const own = span === undefined || span === outer ? undefined : TraceContext.formatParent(span)
+    // A span without valid ids is not recorded.
+    if (own !== undefined && TraceContext.parseParent(own) !== undefined) return Effect.succeed(own)
+    const sent = TraceContext.fromParams(params)?.parent ??
+      (origin?.header === undefined ? undefined : TraceContext.fromHeaders((name) => origin.header!(name))?.parent)
+    return Effect.succeed(sent === undefined ? undefined : TraceContext.formatParent(sent))
+  })

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { ListedTask, Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
 import { currentMillis, maxTime, type Parameter, type Row } from "./database.ts"
 import { listColumns, ownerToRow, queued, type StoreContext, toListed } from "./rows.ts"
-import type { QueueCount } from "../taskObserver.ts"
+import type { QueueCount } from "../telemetry/taskObserver.ts"
 import type { AdminStore } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
 

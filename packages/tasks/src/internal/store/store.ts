@@ -11,7 +11,7 @@ import type * as Scope from "effect/Scope"
 import type { ListedTask, Statistics, TaskFilter, ToolState, WorkerState } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { ListPosition, NewTask, Outcome, Owner, Pace, Question, State } from "../../TaskState.ts"
-import type { QueueCount } from "../taskObserver.ts"
+import type { QueueCount } from "../telemetry/taskObserver.ts"
 import type { SignalListener } from "./runSignals.ts"
 import type { ScheduleStore } from "./schedules.ts"
 

@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
-import type { EndOutcome, ObservedTask, QueueCount } from "../taskObserver.ts"
+import type { EndOutcome, ObservedTask, QueueCount } from "./taskObserver.ts"
 
 /**
  * How an attempt of a step has ended: `defect`, it died; `interrupted`, it lost a race, its task was cancelled, or its

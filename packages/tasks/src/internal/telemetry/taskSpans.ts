@@ -8,7 +8,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Tracer from "effect/Tracer"
-import type { ObservedAttempt, ObservedRun, RunTrace } from "../taskObserver.ts"
+import type { ObservedAttempt, ObservedRun, RunTrace } from "./taskObserver.ts"
 import { shortTaskId } from "../text.ts"
 
 /** Characters of the name of a step in an attribute. */

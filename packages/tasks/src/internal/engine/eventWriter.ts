@@ -1,0 +1,211 @@
+/**
+ * Stores the events of a run: each is appended to the log of its task, with the parts that were under way beside it. A
+ * transactional step and its event are stored in one transaction.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import type { UndoReason } from "../../CurrentTask.ts"
+import { TaskError } from "../../TaskError.ts"
+import type { LogEntry } from "../store/store.ts"
+import type { RunTrace } from "../telemetry/taskObserver.ts"
+import { namesBeside } from "./codeChanges.ts"
+import { awaitStore, type EngineContext, isTemporary, isTemporaryFailure, pauseForRetry } from "./engineContext.ts"
+import type { Observations } from "./observations.ts"
+import { type EventKey, isUnobserved, type TaskLog } from "./taskLog.ts"
+
+/** The events of a task from which on its replays are worth a warning. */
+const longLog = 10_000
+const longLogMessage =
+  `the log of this task has ${longLog} events, and each run reads all of them: split the task, or use Task.continueWith`
+
+/** How often a transactional step is executed whose transaction fails for a reason that does not pass. */
+const maxCommits = 10
+
+/** The part of `Run` that this module needs. */
+export interface WritingRun {
+  readonly engine: Pick<EngineContext, "sql" | "store">
+  readonly task: { readonly id: string }
+  readonly log: TaskLog
+  readonly observations: Observations
+  readonly trace?: RunTrace | undefined
+  /** Whether fibers run beside the root fiber. */
+  readonly hasBranches: boolean
+  /** Why the run compensates, once it does. */
+  readonly undoReason: UndoReason | undefined
+  /** How many events the run has received. */
+  knownEvents: number
+  /** Ends the run: another worker has appended an event. */
+  readonly lose: Effect.Effect<never>
+}
+
+/** How an effect is recorded. */
+export interface RecordOptions<A> {
+  readonly kind: "step" | "once" | "fired"
+  readonly name: string
+  /** The number of the attempt, from 1. */
+  readonly attempt: number
+  readonly transactional?: boolean | undefined
+  readonly decode: (text: string) => Effect.Effect<A>
+  /** The record of a transactional step that can never be committed. */
+  readonly encodeDefect?: ((message: string) => Effect.Effect<string>) | undefined
+}
+
+/** Stores the events of one run. */
+export class EventWriter {
+  readonly #run: WritingRun
+  /** The events of the steps and short sleeps that execute, or have ended and are not stored yet, as texts. */
+  readonly underWay = new Set<string>()
+
+  constructor(run: WritingRun) {
+    this.#run = run
+  }
+
+  /** Appends an event. The run ends if another worker has appended another one. */
+  store(event: Omit<LogEntry, "seq">): Effect.Effect<void> {
+    const { engine: { store }, log, lose, task: { id } } = this.#run
+    return Effect.suspend(() => {
+      const entry = { ...event, seq: log.nextSeq, beside: this.#besideOf(event) }
+      const warned = log.size + 1 === longLog ? Effect.logWarning(longLogMessage) : Effect.void
+      return Effect.andThen(
+        warned,
+        Effect.flatMap(
+          awaitStore(store.append(id, entry, true)),
+          (result) => result === "appended" ? Effect.sync(() => this.#noteStored(entry)) : lose
+        )
+      )
+    })
+  }
+
+  /** The parts that are under way while an event is stored. */
+  #besideOf(event: EventKey): ReadonlyArray<string> | undefined {
+    const { hasBranches, observations, undoReason } = this.#run
+    if (!hasBranches || undoReason !== undefined || isUnobserved(event)) return undefined
+    return namesBeside(event, chain(this.underWay, observations.waitingFor()))
+  }
+
+  #noteStored(entry: LogEntry): void {
+    const { log, trace } = this.#run
+    log.add(entry)
+    this.#run.knownEvents++
+    if (trace !== undefined) traceEvent(trace, entry)
+  }
+
+  /**
+   * Executes a step and appends its end in one transaction. A failed step is rolled back before its failure is
+   * appended. When the transaction fails for a reason that may pass, the step runs again without end, unless its end is
+   * in the log. For any other reason, such as a deferred constraint, it runs up to `maxCommits` times.
+   */
+  transact<A, E, R>(
+    options: RecordOptions<A>,
+    event: EventKey,
+    execute: Effect.Effect<{ readonly event: StepEnd; readonly failed: boolean }, E, R>
+  ): Effect.Effect<string, E, R> {
+    const { engine: { sql, store }, log, lose, task: { id } } = this.#run
+    const once = Effect.suspend(() => {
+      const seq = log.nextSeq
+      return sql.withTransaction(
+        Effect.flatMap(execute, ({ event, failed }): Effect.Effect<StoredEnd, TaskError | RolledBack | OtherWorker> => {
+          const entry = { ...event, seq, beside: this.#besideOf(event) }
+          if (failed) return Effect.fail(new RolledBack(event))
+          return Effect.flatMap(
+            store.append(id, entry),
+            (result) => result === "appended" ? Effect.succeed(entry) : Effect.fail(otherWorker)
+          )
+        })
+      )
+    })
+    const committed = Effect.map(
+      awaitStore(store.readLog(id)),
+      (entries) =>
+        entries.find(({ attempt, kind, name, seq }) =>
+          seq === log.nextSeq && attempt === event.attempt && kind === event.kind && name === event.name
+        )
+    )
+    const retried = (attempt: number): Effect.Effect<string, E, R> =>
+      Effect.matchCauseEffect(once, {
+        onSuccess: (entry) =>
+          Effect.sync(() => {
+            this.#noteStored(entry)
+            return entry.value
+          }),
+        onFailure: (cause): Effect.Effect<string, E, R> => {
+          const error = cause.reasons.map((reason) =>
+            reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
+          ).find((error) => error !== undefined)
+          if (error === otherWorker) return lose
+          if (error instanceof RolledBack) return Effect.as(this.store(error.event), error.event.value)
+          if (!isSqlError(error) && !(error instanceof TaskError && isTemporary(error))) {
+            return Effect.failCause(cause as never)
+          }
+          const isOutage = error instanceof TaskError || isTemporaryFailure(error)
+          if (!isOutage && attempt + 1 >= maxCommits) return this.#neverCommitted(options, error)
+          const isRepeated = error instanceof TaskError || error.reason._tag === "ConnectionError" || attempt > 0
+          const logged = isRepeated
+            ? Effect.void
+            : Effect.logWarning(`step "${event.name}" was not committed, and runs again`, error)
+          const found = Effect.andThen(Effect.andThen(logged, pauseForRetry(attempt)), committed)
+          return Effect.flatMap(found, (entry) => {
+            if (entry === undefined) return retried(attempt + 1)
+            this.#noteStored(entry)
+            return Effect.succeed(entry.value ?? "")
+          })
+        }
+      })
+    return retried(0)
+  }
+
+  /** Records the defect of a step that can never be committed, so that each later run fails in the same way. */
+  #neverCommitted(
+    { attempt, encodeDefect, kind, name }: RecordOptions<unknown>,
+    error: SqlError
+  ): Effect.Effect<string> {
+    const message = `step "${name}" was not committed in ${maxCommits} executions: ${error.message}`
+    if (encodeDefect === undefined) return Effect.die(error)
+    return Effect.gen({ self: this }, function*() {
+      const value = yield* encodeDefect(message)
+      const at = yield* Clock.currentTimeMillis
+      yield* Effect.logError(message, error)
+      yield* this.store({ kind, name, attempt, value, startedAt: undefined, at })
+      return value
+    })
+  }
+}
+
+function* chain<A>(first: Iterable<A>, second: Iterable<A>): Iterable<A> {
+  yield* first
+  yield* second
+}
+
+/** The names of the events of a span. The steps are spans of their own. */
+const tracedEvents: Partial<Record<LogEntry["kind"], string>> = {
+  once: "once recorded",
+  timer: "timer set",
+  fired: "timer ended",
+  answer: "question answered",
+  timeout: "question timed out",
+  undo: "compensations begun"
+}
+
+const traceEvent = (trace: RunTrace, { at, kind, name }: LogEntry): void => {
+  const event = tracedEvents[kind]
+  if (event !== undefined) trace.event(event, kind === "timer" ? { name, until: new Date(at).toISOString() } : { name })
+}
+
+/** The end of a step, before and after it is appended. */
+interface StepEnd extends Omit<LogEntry, "seq"> {
+  readonly value: string
+}
+type StoredEnd = StepEnd & LogEntry
+
+/** A failed step, whose transaction is rolled back. */
+class RolledBack {
+  readonly event: StepEnd
+  constructor(event: StepEnd) {
+    this.event = event
+  }
+}
+
+/** Another worker has appended an event. */
+const otherWorker = { _tag: "OtherWorker" } as const
+type OtherWorker = typeof otherWorker
