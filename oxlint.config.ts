@@ -16,7 +16,7 @@ const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   sql: [],
   tasks: ["protocol", "runtime", "server", "sql"],
   auth: ["protocol", "runtime", "server", "client"],
-  cli: ["protocol", "runtime", "client", "auth"],
+  cli: ["protocol", "runtime", "client", "tasks", "auth"],
   console: ["protocol", "runtime", "server", "tasks"]
 }
 

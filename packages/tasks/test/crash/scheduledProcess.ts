@@ -36,5 +36,5 @@ await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
     Worker.pipe(Layer.provideMerge(PostgresTasks.layer({ url: process.env["DATABASE_URL"]!, lockExpiry: "1 second" })))
   )
   process.send?.({ ready: true })
-  yield* Effect.never
+  return yield* Effect.never
 })))
