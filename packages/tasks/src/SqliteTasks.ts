@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
-import { open, stat } from "node:fs/promises"
+import { link, open, rm, stat } from "node:fs/promises"
 import * as engine from "./internal/engine/engine.ts"
 import * as sqlStore from "./internal/store/sqlStore.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
@@ -100,6 +100,59 @@ export const layerAdmin = (
     ),
     Layer.provide(Reactivity.layer)
   )
+
+/**
+ * Copies the file to a new one, also while its server runs: the copy has all tables as they are at one moment, those of
+ * transactional steps included, and is readable for its owner only (mode 600). The server goes on meanwhile. The copy
+ * blocks the event loop of the process that makes it, for about a second per gigabyte.
+ *
+ * To restore it, stop the server, delete `<file>-wal` and `<file>-shm`, and put the copy in the place of the file.
+ *
+ * Fails with `TaskError` `StoreError` if the file does not exist, or if the new one exists.
+ *
+ * @example
+ * const nightly = SqliteTasks.backup({ filename: "tasks.db", to: "tasks-2026-11-28.db" })
+ */
+export const backup = (
+  { filename, to }: Pick<Options, "filename"> & { readonly to: string }
+): Effect.Effect<void, TaskError> => {
+  // The copy has its name when it is complete.
+  const partial = `${to}-partial`
+  const copied = Effect.gen(function*() {
+    yield* checkFile(filename)
+    const sql = yield* Effect.mapError(SqliteClient.make({ filename }), openError)
+    yield* inFileSystem(`"${to}" cannot be created`, async () => {
+      await stat(to).then(() => Promise.reject(new Error("it exists already")), () => {})
+      await rm(partial, { force: true })
+      await open(partial, "wx", 0o600).then((file) => file.close())
+    })
+    yield* Effect.mapError(
+      sql`VACUUM INTO ${partial}`,
+      (cause) =>
+        new TaskError({ reason: new StoreError({ message: `cannot copy "${filename}": ${cause.message}`, cause }) })
+    )
+    yield* inFileSystem(`"${to}" cannot be created`, async () => {
+      await open(partial, "r+").then((file) => file.sync().finally(() => file.close()))
+      // Unlike a rename, this does not replace a file.
+      await link(partial, to)
+    })
+  })
+  const removed = Effect.promise(() => rm(partial, { force: true }))
+  return Effect.scoped(Effect.ensuring(copied, removed)).pipe(Effect.provide(Reactivity.layer))
+}
+
+/** Runs an operation of the file system. */
+const inFileSystem = (message: string, operation: () => Promise<void>): Effect.Effect<void, TaskError> =>
+  Effect.tryPromise({
+    try: operation,
+    catch: (cause) =>
+      new TaskError({
+        reason: new StoreError({
+          message: `${message}: ${cause instanceof Error ? cause.message : String(cause)}`,
+          cause
+        })
+      })
+  })
 
 /** Fails if a file does not exist: SQLite would create it. */
 const checkFile = (filename: string): Effect.Effect<void, TaskError> =>

@@ -23,6 +23,8 @@ export interface TaskFilter {
   readonly pool?: string | undefined
   readonly owner?: Owner | undefined
   readonly status?: ReadonlyArray<TaskStatus> | undefined
+  /** `true`: tasks whose status is `failed`, and those that are `completed` with a result that has `isError`. */
+  readonly hasFailed?: true | undefined
   /** The id of the worker that runs them. */
   readonly worker?: string | undefined
 }
@@ -169,7 +171,7 @@ export class TaskAdmin extends Context.Service<TaskAdmin, {
    * The tasks that match, newest first: 100 by default, at most 1,000. `after` is the last task of the previous page.
    *
    * @example
-   * const failed = admin.list({ status: ["failed"] }, { limit: 20 })
+   * const failed = admin.list({ hasFailed: true }, { limit: 20 })
    */
   readonly list: (
     filter: TaskFilter,

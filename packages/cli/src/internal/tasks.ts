@@ -25,23 +25,29 @@ const nothing = (message: string): Effect.Effect<never, CommandFailed> =>
 const isPostgresUrl = (store: string): boolean => /^postgres(ql)?:/.test(store)
 
 /** The store that the command line or the environment names. */
-const storeOf = ({ postgres, sqlite }: StoreLine, env: Env) => {
+const findStore = ({ postgres, sqlite }: StoreLine, env: Env) => {
   const given = sqlite ?? postgres ?? env["SKEIN_TASKS"]
   if (given === undefined || given === "") {
     const report = "no store is given: use --sqlite <file>, --postgres <url>, or SKEIN_TASKS"
     return Effect.fail(new CommandFailed({ exitCode: 2, report }))
   }
-  return Effect.promise(async () => {
-    if (sqlite === undefined && (postgres !== undefined || isPostgresUrl(given))) {
-      const { layerAdmin, migrate } = await import("@skein/tasks/PostgresTasks")
-      const options = { url: Redacted.make(given), applicationName: "skein tasks" }
-      return { admin: layerAdmin(options), migrate: (dryRun: boolean) => migrate({ ...options, dryRun }) }
-    }
-    const { layerAdmin, migrate } = await import("@skein/tasks/SqliteTasks")
-    const options = { filename: given }
-    return { admin: layerAdmin(options), migrate: (dryRun: boolean) => migrate({ ...options, dryRun }) }
-  })
+  const isPostgres = sqlite === undefined && (postgres !== undefined || isPostgresUrl(given))
+  return Effect.succeed({ given, isPostgres })
 }
+
+/** How a store is opened. */
+const storeOf = (line: StoreLine, env: Env) =>
+  Effect.flatMap(findStore(line, env), ({ given, isPostgres }) =>
+    Effect.promise(async () => {
+      if (isPostgres) {
+        const { layerAdmin, migrate } = await import("@skein/tasks/PostgresTasks")
+        const options = { url: Redacted.make(given), applicationName: "skein tasks" }
+        return { admin: layerAdmin(options), migrate: (dryRun: boolean) => migrate({ ...options, dryRun }) }
+      }
+      const { layerAdmin, migrate } = await import("@skein/tasks/SqliteTasks")
+      const options = { filename: given }
+      return { admin: layerAdmin(options), migrate: (dryRun: boolean) => migrate({ ...options, dryRun }) }
+    }))
 
 /** Runs a command on the store. */
 const onStore = <A>(
@@ -71,8 +77,8 @@ const print = (line: StoreLine, value: unknown, text: () => string): Effect.Effe
 export const list = (line: ListLine): Effect.Effect<void, CommandFailed, Process> =>
   onStore(line, (admin) =>
     Effect.gen(function*() {
-      const { limit, owner, pool, status, tool, worker } = line
-      const filter = { tool, pool, owner, worker, status: status.length === 0 ? undefined : status }
+      const { hasFailed, limit, owner, pool, status, tool, worker } = line
+      const filter = { tool, pool, owner, worker, hasFailed, status: status.length === 0 ? undefined : status }
       const tasks = yield* admin.list(filter, { limit })
       const now = yield* Clock.currentTimeMillis
       yield* print(line, tasks.map(toJson), () => describeTasks(tasks, now))
@@ -201,4 +207,19 @@ export const migrate = (
         : dryRun
         ? `${are}, and this program needs version ${to}.`
         : `${were}, and have version ${to} now.`)
+  })
+
+/** `skein tasks backup`. */
+export const backup = (line: StoreLine & { readonly to: string }): Effect.Effect<void, CommandFailed, Process> =>
+  Effect.gen(function*() {
+    const { env } = yield* Process
+    const { to } = line
+    const { given: filename, isPostgres } = yield* findStore(line, env)
+    if (isPostgres) {
+      const report = "a PostgreSQL database is copied with pg_dump, and not with this command"
+      return yield* new CommandFailed({ exitCode: 2, report })
+    }
+    const { backup } = yield* Effect.promise(() => import("@skein/tasks/SqliteTasks"))
+    yield* Effect.mapError(backup({ filename, to }), ({ message }) => unusable(quoteLine(message)))
+    yield* print(line, { from: filename, to }, () => `${quoteName(to)} has all tasks of ${quoteName(filename)}.`)
   })

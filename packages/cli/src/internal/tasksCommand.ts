@@ -23,6 +23,8 @@ export interface ListLine extends StoreLine {
   readonly pool: string | undefined
   readonly owner: string | undefined
   readonly status: ReadonlyArray<TaskStatus>
+  /** Whether only tasks that have failed are listed. */
+  readonly hasFailed?: true
   readonly worker: string | undefined
   readonly limit: number
 }
@@ -103,14 +105,17 @@ const list = Command.make("list", {
 
 const failed = Command.make("failed", { ...storeFlags }).pipe(
   Command.withShortDescription("List tasks that have failed, newest first"),
-  Command.withDescription("Lists the 50 newest tasks that have failed, with their reasons."),
+  Command.withDescription(
+    "Lists the 50 newest tasks that have failed, with an error of the protocol or a result with isError, and their reasons."
+  ),
   help("[options]"),
   Command.validate((line) => checkStore(line)),
   Command.withHandler((line) =>
     Effect.flatMap(load, ({ list }) =>
       list({
         ...line,
-        status: ["failed"],
+        status: [],
+        hasFailed: true,
         tool: undefined,
         pool: undefined,
         owner: undefined,
@@ -230,7 +235,20 @@ const migrate = Command.make("migrate", {
   Command.withHandler((line) => Effect.flatMap(load, ({ migrate }) => migrate(line)))
 )
 
-const commands = [list, show, failed, cancel, wake, rerun, pause, resume, stats, workers, migrate] as const
+const backup = Command.make("backup", {
+  sqlite: storeFlags.sqlite,
+  json: storeFlags.json,
+  to: Argument.String("file").pipe(Argument.withDescription("The new file; it must not exist"))
+}).pipe(
+  Command.withShortDescription("Copy a SQLite file while its server runs"),
+  Command.withDescription(
+    "Copies the SQLite file of the tasks to a new file, also while its server runs. For PostgreSQL use pg_dump."
+  ),
+  help("[options] <file>"),
+  Command.withHandler((line) => Effect.flatMap(load, ({ backup }) => backup({ ...line, postgres: undefined })))
+)
+
+const commands = [list, show, failed, cancel, wake, rerun, pause, resume, stats, workers, migrate, backup] as const
 
 /** `skein tasks`. */
 export const tasksCommand = Command.make("tasks").pipe(

@@ -52,7 +52,7 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
       (state): ListedTask => ({ state, place: toPlace(row), events: Number(row["events"] ?? 0) })
     )
 
-  const list: AdminStore["list"] = ({ owner, pool, status, tool, worker }, after, limit) =>
+  const list: AdminStore["list"] = ({ hasFailed, owner, pool, status, tool, worker }, after, limit) =>
     Effect.suspend(() => {
       const conditions: Array<string> = []
       const parameters: Array<Parameter> = []
@@ -64,6 +64,7 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
       if (pool !== undefined) add("skein_tasks.pool = ?", escape(pool))
       if (owner !== undefined) add("skein_tasks.owner = ?", ownerToRow(owner))
       if (worker !== undefined) add("queue.worker = ?", worker)
+      if (hasFailed === true) add("(skein_tasks.status = 'failed' OR skein_tasks.is_error = 1)")
       if (status !== undefined) {
         if (status.length === 0) return Effect.succeed([])
         add(`skein_tasks.status IN (${status.map(() => "?").join()})`, ...status)
