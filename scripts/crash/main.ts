@@ -1,7 +1,8 @@
 /**
  * Kills the processes of running tasks and checks that every task still ends correctly: `npm run crash`, or with one
  * store only, `npm run crash -- sqlite` or `npm run crash -- postgres`. `--seed` repeats the random choices of an
- * earlier run; `--quick` runs a small part of it.
+ * earlier run; `--quick` runs a small part of it. `--orders` runs so many orders instead, for as long as they take:
+ * `npm run crash -- postgres --orders 20000` (`--concurrency`: how many at a time, 100 by default).
  *
  * SQLite: the server is killed at random moments, and before every commit to its database. PostgreSQL: workers, front
  * servers and the database are killed, stopped and terminated, at random, at each commit of the engine and at other
@@ -16,17 +17,28 @@ import { describeChildren, killChildren } from "../../packages/tasks/test/crash/
 import type { Staged } from "../../packages/tasks/test/crash/clients.ts"
 import { everywhere } from "../../packages/tasks/test/crash/killAtCommits.ts"
 import { kindOf } from "../../packages/tasks/test/crash/orders.ts"
-import { run } from "../../packages/tasks/test/crash/postgres/run.ts"
+import { run, runMany } from "../../packages/tasks/test/crash/postgres/run.ts"
 import { unavailable } from "../../packages/sql/test/postgres.ts"
 import { withDeadline } from "../deadline.ts"
 
 const { positionals, values } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, seed: { type: "string" } },
+  options: {
+    quick: { type: "boolean", default: false },
+    seed: { type: "string" },
+    orders: { type: "string" },
+    concurrency: { type: "string", default: "100" }
+  },
   allowPositionals: true
 })
 const isSelected = (store: string): boolean => positionals.length === 0 || positionals.includes(store)
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
 const thorough: Plan = { orders: 200, concurrency: 20, pace: 150, life: 2_000, kills: 1_000, seed }
+/** The number of orders of a long run by hand. */
+const many = values.orders === undefined ? undefined : Number(values.orders)
+const concurrency = Number(values.concurrency)
+if (!Number.isSafeInteger(many ?? 1) || (many ?? 1) < 1 || !Number.isSafeInteger(concurrency) || concurrency < 1) {
+  throw new Error("--orders and --concurrency must be whole numbers from 1")
+}
 const quick: Plan = { orders: 40, concurrency: 20, pace: 100, life: 1_500, kills: 1_000, seed }
 
 /** A problem if no kill interrupted a step or a question, so that the run has proved nothing. */
@@ -44,19 +56,32 @@ const partMillis = 300_000
 let failed = false
 const timed = async (
   title: string,
-  run: (staged: Staged) => Promise<readonly [string, ReadonlyArray<string>]>
+  run: (staged: Staged) => Promise<readonly [string, ReadonlyArray<string>]>,
+  milliseconds = partMillis
 ): Promise<void> => {
   const start = performance.now()
   console.log(title)
   const staged = { describeStage: () => "" }
   const describe = async () => `${staged.describeStage()}\n${await describeChildren()}`
-  const [report, problems] = await withDeadline(title, { milliseconds: partMillis, describe }, () => run(staged))
+  const [report, problems] = await withDeadline(title, { milliseconds, describe }, () => run(staged))
   console.log(`  ${report}; ${((performance.now() - start) / 1000).toFixed(1)} s`)
   for (const problem of problems) console.error(`  ${problem}`)
   failed ||= problems.length > 0
 }
 
 const sqlite = async (): Promise<void> => {
+  if (many !== undefined) {
+    const plan: Plan = { orders: many, concurrency, pace: 100, life: 5_000, kills: 1e6, seed }
+    await timed(
+      `SQLite, ${many} tasks, ${concurrency} at a time, SIGKILL and SIGTERM at random moments: --seed ${seed}`,
+      async (staged) => {
+        const report = await crash(plan, staged)
+        return [line(report), [...report.problems, ...ineffective(report)]]
+      },
+      partMillis + many * 1000
+    )
+    return
+  }
   await timed(
     `SQLite, ${values.quick ? 40 : 200} tasks, SIGKILL and SIGTERM at random moments: --seed ${seed}`,
     async (staged) => {
@@ -82,7 +107,10 @@ const sqlite = async (): Promise<void> => {
 
 const postgres = async (): Promise<void> => {
   console.log(`PostgreSQL, three workers and a front server: --seed ${seed}`)
-  const problems = unavailable === undefined ? await run({ quick: values.quick, seed }, console.log) : [unavailable]
+  const start = many === undefined
+    ? () => run({ quick: values.quick, seed }, console.log)
+    : () => runMany({ orders: many, concurrency, seed }, console.log)
+  const problems = unavailable === undefined ? await start() : [unavailable]
   for (const problem of problems) console.error(`  ${problem}`)
   failed ||= problems.length > 0
 }

@@ -13,6 +13,8 @@ import { freePort, ownFolder, timeLimits, user } from "./postgres.ts"
 export interface PgBouncer {
   /** Returns the URL of a database through PgBouncer. */
   readonly through: (url: string) => string
+  /** Kills PgBouncer, and starts it again on the same port. */
+  readonly restart: () => Promise<void>
   /** Stops PgBouncer and removes its folder. */
   readonly stop: () => Promise<void>
 }
@@ -60,47 +62,69 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = any
 pool_mode = ${options.poolMode}
+default_pool_size = 80
 server_round_robin = ${options.roundRobin === true ? 1 : 0}
 `,
     { mode: 0o644 }
   )
-  // The pipe closes with this process; then the shell stops PgBouncer.
-  const shell = spawn("/bin/sh", ["-c", `"$0" "$1" & read -r end; kill -INT $!; wait`, program, file], {
-    ...account,
-    cwd: folder,
-    detached: true,
-    stdio: ["pipe", "ignore", "pipe"]
-  })
-  shell.unref()
   let log = ""
-  shell.stderr.setEncoding("utf8").on("data", (text: string) => {
-    log = (log + text).slice(-10_000)
-  })
-  for (const pipe of [shell.stdin, shell.stderr] as unknown as ReadonlyArray<Socket>) pipe.unref()
+  /** Starts the program, and returns the function that ends it. */
+  const run = () => {
+    // The pipe closes with this process; then the shell stops PgBouncer.
+    const shell = spawn("/bin/sh", [
+      "-c",
+      `"$0" "$1" & read -r signal; kill "-\${signal:-INT}" $!; wait`,
+      program,
+      file
+    ], {
+      ...account,
+      cwd: folder,
+      detached: true,
+      stdio: ["pipe", "ignore", "pipe"]
+    })
+    shell.unref()
+    shell.stderr.setEncoding("utf8").on("data", (text: string) => {
+      log = (log + text).slice(-10_000)
+    })
+    for (const pipe of [shell.stdin, shell.stderr] as unknown as ReadonlyArray<Socket>) pipe.unref()
+    return async (signal: "INT" | "KILL") => {
+      shell.ref()
+      shell.stdin.end(`${signal}\n`)
+      if (shell.exitCode === null) await new Promise((resolve) => shell.once("exit", resolve))
+    }
+  }
+  let end = run()
   const through = (url: string): string => url.replace(`:${serverPort}/`, `:${port}/`)
 
   const stop = async () => {
-    shell.ref()
-    shell.stdin.end()
-    if (shell.exitCode === null) await new Promise((resolve) => shell.once("exit", resolve))
+    await end("INT")
     rmSync(folder, { recursive: true, force: true })
   }
-  const end = performance.now() + maxMillis
-  while (true) {
-    const client = new Client({ connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`, ...timeLimits })
-    client.on("error", () => {})
-    try {
-      await client.connect()
-      await client.query("SELECT 1")
-      return { through, stop }
-    } catch (cause) {
-      if (performance.now() > end) {
-        await stop()
-        throw new Error(`PgBouncer does not start: ${log}`, { cause })
+  const restart = async () => {
+    await end("KILL")
+    end = run()
+    await ready()
+  }
+  const ready = async () => {
+    const limit = performance.now() + maxMillis
+    while (true) {
+      const client = new Client({ connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`, ...timeLimits })
+      client.on("error", () => {})
+      try {
+        await client.connect()
+        await client.query("SELECT 1")
+        return
+      } catch (cause) {
+        if (performance.now() > limit) {
+          await stop()
+          throw new Error(`PgBouncer does not start: ${log}`, { cause })
+        }
+        await sleep(20)
+      } finally {
+        await client.end().catch(() => {})
       }
-      await sleep(20)
-    } finally {
-      await client.end().catch(() => {})
     }
   }
+  await ready()
+  return { through, restart, stop }
 }

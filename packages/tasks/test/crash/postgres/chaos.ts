@@ -76,6 +76,9 @@ export const cut: Mishap = async (fleet) => {
   )
 }
 
+/** PgBouncer is killed, and started again. */
+export const poolerKilled: Mishap = async ({ pooler }) => pooler?.restart()
+
 /** The front server is killed, with the calls that wait. */
 export const shut: Mishap = async (fleet) => {
   await fleet.front?.kill("SIGKILL")

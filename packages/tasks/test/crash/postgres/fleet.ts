@@ -2,6 +2,7 @@
  * The processes on one database: workers that come and go, and the front server.
  */
 import { type Postgres, startPostgres, timeLimits } from "../../../../sql/test/postgres.ts"
+import { type PgBouncer, startPgBouncer } from "../../../../sql/test/startPgBouncer.ts"
 import * as PgClient from "@skein/sql/PgClient"
 import * as Effect from "effect/Effect"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -16,6 +17,8 @@ import type { Given } from "./process.ts"
 /** The options of all processes of a fleet. */
 export interface Options extends Omit<Given, "role" | "url" | "outside" | "port"> {
   readonly workers: number
+  /** Whether the processes connect through PgBouncer in session mode. */
+  readonly hasPooler?: boolean
 }
 
 /** A change of a row whose transaction is held when it commits. `when` is a condition on `NEW` and `OLD`. */
@@ -34,7 +37,9 @@ export type Traces = Readonly<Record<string, string>>
 /** The processes on one database. */
 export class Fleet implements Staged {
   readonly postgres: Postgres
+  /** The URL of the database itself. */
   readonly url: string
+  readonly pooler: PgBouncer | undefined
   readonly outside: Outside
   readonly workers = new Set<Child>()
   front: Child | undefined
@@ -48,9 +53,16 @@ export class Fleet implements Staged {
     for (const child of this.#all) child.process.kill("SIGKILL")
   }
 
-  private constructor(postgres: Postgres, url: string, outside: Outside, options: Options) {
+  private constructor(
+    postgres: Postgres,
+    url: string,
+    pooler: PgBouncer | undefined,
+    outside: Outside,
+    options: Options
+  ) {
     this.postgres = postgres
     this.url = url
+    this.pooler = pooler
     this.outside = outside
     this.#options = options
     process.on("exit", this.#end)
@@ -60,7 +72,10 @@ export class Fleet implements Staged {
     const postgres = await startPostgres()
     const url = await postgres.createDatabase()
     await Effect.runPromise(Effect.provide(tables, PgClient.layer({ url })))
-    const fleet = new Fleet(postgres, url, await Outside.open(), options)
+    const pooler = options.hasPooler === true
+      ? await startPgBouncer(postgres.port, { poolMode: "session" })
+      : undefined
+    const fleet = new Fleet(postgres, url, pooler, await Outside.open(), options)
     // The process that wrote it.
     await fleet.query("ALTER TABLE ledger ADD COLUMN worker TEXT DEFAULT current_setting('application_name')")
     await Promise.all([fleet.openDoor(), ...Array.from({ length: options.workers }, () => fleet.join())])
@@ -78,12 +93,23 @@ export class Fleet implements Staged {
   }
 
   #fork(role: Given["role"], port = 0): Child {
-    const { workers: _, ...options } = this.#options
-    const given: Given = { ...options, role, url: this.url, outside: this.outside.url, port }
+    const { hasPooler: _, workers: __, ...options } = this.#options
+    const url = this.pooler?.through(this.url) ?? this.url
+    const given: Given = { ...options, role, url, outside: this.outside.url, port }
     const child = new Child("postgres/process.ts", [JSON.stringify(given)])
     this.#all.add(child)
-    void child.ended.then(() => this.#all.delete(child))
+    void this.#noteEnd(role, child)
     return child
+  }
+
+  /** Records a problem if a process ends without a signal. */
+  async #noteEnd(role: Given["role"], child: Child): Promise<void> {
+    const code = await child.ended
+    this.#all.delete(child)
+    // SIGKILL has no exit code, and the shutdown by SIGTERM has one of these.
+    if (typeof code === "number" && code !== 143 && code !== 130) {
+      this.problems.push(`a ${role} exited with ${code} without a signal\n${child.err.slice(-4000)}`)
+    }
   }
 
   /** Starts a process that does not belong to the fleet, and does not wait until it is ready. */
@@ -298,6 +324,7 @@ export class Fleet implements Staged {
     await Promise.all([...this.#all].map(({ ended }) => ended))
     process.off("exit", this.#end)
     this.outside.close()
+    await this.pooler?.stop()
     await this.postgres.stop()
   }
 }

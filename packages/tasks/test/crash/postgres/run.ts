@@ -1,6 +1,8 @@
 /**
  * The whole run: `npm run crash -- postgres`.
  */
+import { required } from "../../../../sql/test/postgres.ts"
+import { noPgBouncer } from "../../../../sql/test/startPgBouncer.ts"
 import { DeadlineError, withDeadline } from "../../../../../scripts/deadline.ts"
 import { describeChildren } from "../child.ts"
 import { randomFrom } from "../seededRandom.ts"
@@ -26,6 +28,16 @@ export const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
   ["the database killed, and gone for a while", chaos.gone(2500)],
   ["connections that break", chaos.cut],
   ["the front server killed", chaos.shut]
+]
+
+/** The incidents of the orders of processes that connect through PgBouncer in session mode. */
+const poolerMishaps: ReadonlyArray<chaos.Mishap> = [
+  chaos.poolerKilled,
+  chaos.killed,
+  chaos.restarted,
+  chaos.stopped(lockExpiry * 1.6),
+  chaos.cut,
+  chaos.gone(2500)
 ]
 
 const goings: ReadonlyArray<readonly [Going, string]> = [
@@ -95,6 +107,40 @@ export class Parts {
   }
 }
 
+/** Runs orders as a part. Returns its result. */
+const runOrders = async (fleet: Fleet, plan: chaos.Plan): Promise<string> => {
+  const report = await chaos.chaos(fleet, plan)
+  fleet.problems.push(...report.problems)
+  return chaos.line(report)
+}
+
+/** The milliseconds between two incidents of a long run, at most, and those that an order may take. */
+const longRun = { pause: 3000, orderMillis: 1000 }
+
+/** Runs a number of orders with all incidents in turn, until the orders have ended. Returns the problems. */
+export const runMany = async (
+  { concurrency, orders, seed }: { readonly orders: number; readonly concurrency: number; readonly seed: number },
+  print: (line: string) => void
+): Promise<ReadonlyArray<string>> => {
+  const parts = new Parts(short, print, partMillis + orders * longRun.orderMillis)
+  const plan = {
+    orders,
+    concurrency,
+    mishaps: mishaps.map(([, mishap]) => mishap),
+    most: Infinity,
+    pause: longRun.pause
+  }
+  try {
+    await parts.run(
+      `${orders} orders, ${concurrency} at a time, all incidents in turn`,
+      (fleet) => runOrders(fleet, { ...plan, random: randomFrom(seed) })
+    )
+  } finally {
+    await parts.close()
+  }
+  return parts.problems
+}
+
 /**
  * Runs, prints the results, and returns the problems. A part that misses its deadline ends the run, with the state of
  * the part among the problems. `quick`: only the scenarios, and one round of orders.
@@ -125,14 +171,21 @@ export const run = async (
       }
       for (const [what, mishap] of mishaps) {
         const plan = { orders: quick ? 20 : 60, concurrency: 20, mishaps: [mishap], most: quick ? 3 : 8, pause: 1500 }
-        await parts.run(`orders: ${what}`, async (fleet) => {
-          const report = await chaos.chaos(fleet, { ...plan, random })
-          fleet.problems.push(...report.problems)
-          return chaos.line(report)
-        })
+        await parts.run(`orders: ${what}`, (fleet) => runOrders(fleet, { ...plan, random }))
       }
     })
     if (quick) return groups.flatMap(({ problems }) => problems)
+
+    if (noPgBouncer !== undefined && !required) print(`  orders through PgBouncer: skipped, because ${noPgBouncer}`)
+    else {
+      await group({ ...short, hasPooler: true }, async (parts) => {
+        const plan = { orders: 60, concurrency: 20, mishaps: poolerMishaps, most: 12, pause: 1500 }
+        await parts.run(
+          "orders through PgBouncer in session mode: PgBouncer, workers and the database killed",
+          (fleet) => runOrders(fleet, { ...plan, random })
+        )
+      })
+    }
 
     // The default.
     await group({ workers: 3, pace: 100 }, async (parts) => {
