@@ -21,16 +21,16 @@ const long = [
   "packages/console/test/Page.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore,Rotation,SharedSignIn}.test.ts",
   "packages/tasks/test/crash/**/*.test.ts",
-  "packages/tasks/test/engine/{CutOffSteps,Outages,Postgres,Replays,Takeover}.test.ts",
-  "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},hostile/Names}.test.ts",
-  "packages/tasks/test/engine/{CutOffSteps,Outages,PacesPostgres,Postgres,Stalls,Replays,Takeover}.test.ts",
-  "packages/tasks/test/{protocol/Shutdown,hostile/Names}.test.ts",
-  "packages/tasks/test/{PgBouncer,protocol/Shutdown,hostile/Names,telemetry/Processes}.test.ts",
-  "docs/test/tasksMachines.test.ts",
+  "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,Stalls,Replays,Takeover}.test.ts",
+  "packages/tasks/test/{PgBouncer,hostile/Names,random/RandomHandlers,telemetry/Processes}.test.ts",
+  "packages/tasks/test/protocol/{Shutdown,ShutdownQuestions}.test.ts",
+  "packages/tasks/test/store/{Conversion,MigrateApart}.test.ts",
+  "packages/testing/test/Client.http.test.ts",
+  "docs/test/{tasksMachines,tasksOperating}.test.ts",
   "interop/test/{allPairsStdio,authBrowser,authPublished,authSdkStreams,extTasksClient,inspector,manySdkClients,officialServersHttp,officialServersStdio,publishedClients,publishedServers,skeinCall}.test.ts",
   "examples/{everythingClient,npmScripts,sqlite,tour,tourTasks}.test.ts",
   "packages/sql/test/{PgBouncer,PgClient}.test.ts",
-  "scripts/{conformance/judgeClient,fuzz/fuzz,soak/soak}.test.ts"
+  "scripts/{conventions,conformance/judgeClient,fuzz/fuzz,soak/soak}.test.ts"
 ]
 
 // Test files with a process of their own: they measure their process, or import programs with global state.
