@@ -104,7 +104,7 @@ export const layerAdmin = (
 /**
  * Copies the file to a new one, also while its server runs: the copy has all tables as they are at one moment, those of
  * transactional steps included, and is readable for its owner only (mode 600). The server goes on meanwhile. The copy
- * blocks the event loop of the process that makes it, for about a second per gigabyte.
+ * blocks the event loop of the process that makes it, for a few seconds per gigabyte.
  *
  * To restore it, stop the server, delete `<file>-wal` and `<file>-shm`, and put the copy in the place of the file.
  *
