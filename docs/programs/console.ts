@@ -51,6 +51,8 @@ export interface Jobs {
     limit: number
   ) => Effect.Effect<ReadonlyArray<{ readonly id: string; readonly name: string; readonly startedAt: number }>>
   readonly cancel: (id: string) => Effect.Effect<boolean>
+  /** Lets a job start before the others. Returns its new place; `undefined` if it has started. */
+  readonly promote: (id: string) => Effect.Effect<number | undefined>
 }
 
 export const jobsSource = (jobs: Jobs): ConsoleSource.Source => {
@@ -63,7 +65,8 @@ export const jobsSource = (jobs: Jobs): ConsoleSource.Source => {
         label: name,
         state: "running",
         since: startedAt,
-        canInterrupt: true
+        canInterrupt: true,
+        actions: [{ name: "promote", label: "Start first", confirm: "Jobs that have waited longer start later." }]
       })))
   return {
     name: "jobs",
@@ -78,7 +81,12 @@ export const jobsSource = (jobs: Jobs): ConsoleSource.Source => {
         nodes(after, limit),
         (nodes) => ({ nodes, after: nodes.length < limit ? undefined : nodes.at(-1)!.id })
       ),
-    interrupt: jobs.cancel
+    interrupt: jobs.cancel,
+    act: (id, action) =>
+      action !== "promote" ? Effect.undefined : Effect.map(jobs.promote(id), (place) =>
+        place === undefined
+          ? { isDone: false, message: "The job has started" }
+          : { isDone: true, message: `The job has place ${place}` })
   }
 }
 

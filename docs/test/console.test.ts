@@ -18,10 +18,11 @@ const jobs: Jobs = {
     const from = after === undefined ? 0 : Number(after) + 1
     return Effect.succeed(all.slice(from, from + limit))
   },
-  cancel: (id) => Effect.succeed(id === "3")
+  cancel: (id) => Effect.succeed(id === "3"),
+  promote: (id) => Effect.succeed(id === "3" ? 1 : undefined)
 }
 
-it.live("lists the jobs of a source by pages, and cancels one", () =>
+it.live("lists the jobs of a source by pages, cancels one, and lets one start first", () =>
   Effect.scoped(Effect.gen(function*() {
     const { url } = Context.get(yield* Layer.build(WithJobs(jobs)), Console.Server)
     const get = (path: string) => Effect.promise(async () => (await fetch(new URL(path, url))).json() as Promise<any>)
@@ -33,14 +34,25 @@ it.live("lists the jobs of a source by pages, and cancels one", () =>
     expect([second.rows.length, second.rows[0].label, second.after]).toEqual([200, "job 200", "399"])
     const last = yield* get("more?parent=jobs:all&after=399")
     expect([last.rows.length, last.after]).toEqual([50, undefined])
-    const interrupt = (id: string) =>
+    const post = (path: string, members: object) =>
       Effect.promise(async () => {
         const headers = { "content-type": "application/json" }
-        const body = JSON.stringify({ instance, id })
-        return (await fetch(new URL("interrupt", url), { method: "POST", headers, body })).json()
+        const body = JSON.stringify({ instance, ...members })
+        return (await fetch(new URL(path, url), { method: "POST", headers, body })).json()
       })
-    expect(yield* interrupt("jobs:3")).toEqual({ outcome: "Interrupted" })
-    expect(yield* interrupt("jobs:4")).toEqual({ outcome: "NotFound" })
+    expect(yield* post("interrupt", { id: "jobs:3" })).toEqual({ outcome: "Interrupted" })
+    expect(yield* post("interrupt", { id: "jobs:4" })).toEqual({ outcome: "NotFound" })
+    const [{ confirm, label, name }] = rows.find(({ id }: { readonly id: string }) => id === "jobs:3").actions
+    expect([name, label, confirm]).toEqual(["promote", "Start first", "Jobs that have waited longer start later."])
+    expect(yield* post("act", { id: "jobs:3", action: "promote" })).toEqual({
+      outcome: "Done",
+      message: "The job has place 1"
+    })
+    expect(yield* post("act", { id: "jobs:4", action: "promote" })).toEqual({
+      outcome: "NotFound",
+      message: "The job has started"
+    })
+    expect(yield* post("act", { id: "jobs:3", action: "stop" })).toEqual({ outcome: "NotFound" })
   })))
 
 it.live("interrupts the requests of one principal", () =>

@@ -1,5 +1,5 @@
-/** The connection of the page to the console: events, questions and interrupts. */
-import type { Hello, Interrupted, More, Rows } from "../src/internal/messages.ts"
+/** The connection of the page to the console: events, questions, interrupts and actions. */
+import type { Acted, Hello, Interrupted, More, Rows } from "../src/internal/messages.ts"
 
 /** What the page hears about its connection. */
 export interface Listener {
@@ -69,16 +69,23 @@ export const connect = (listener: Listener): void => {
   open()
 }
 
-/** Interrupts a row. */
-export const interrupt = async (instance: string, id: string): Promise<Interrupted["outcome"]> => {
-  const response = await fetch("interrupt", {
+const post = async (path: string, body: Readonly<Record<string, string>>): Promise<unknown> => {
+  const response = await fetch(path, {
     method: "POST",
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({ instance, id })
+    body: JSON.stringify(body)
   })
   if (!response.ok) throw new Error(`the server answers ${response.status}`)
-  return (await response.json() as Interrupted).outcome
+  return response.json()
 }
+
+/** Interrupts a row. */
+export const interrupt = async (instance: string, id: string): Promise<Interrupted["outcome"]> =>
+  (await post("interrupt", { instance, id }) as Interrupted).outcome
+
+/** Runs an action of a row. */
+export const act = async (instance: string, id: string, action: string): Promise<Acted> =>
+  await post("act", { instance, id, action }) as Acted
 
 /** Asks for further children of a row. */
 export const more = async (parent: string, after: string): Promise<More> => {

@@ -1,5 +1,6 @@
 /** The pane with everything about one row. */
 import type { Row } from "../src/internal/messages.ts"
+import type { Action } from "../src/ConsoleSource.ts"
 import { formatAge, formatCount, formatProgress, kindName } from "./format.ts"
 
 /** What the pane needs besides the row. */
@@ -10,7 +11,10 @@ export interface Situation {
   readonly isExtra: boolean
   readonly isConnected: boolean
   readonly showPayloads: boolean
+  /** What the last action of this row has answered. */
+  readonly answer: string | undefined
   readonly interrupt: () => void
+  readonly act: (action: Action) => void
   readonly close: () => void
 }
 
@@ -21,12 +25,26 @@ const make = <K extends keyof HTMLElementTagNameMap>(name: K, text = "", classNa
   return element
 }
 
+const makeButton = (id: string, text: string, className: string, run: () => void): HTMLButtonElement => {
+  const button = make("button", text, className)
+  button.type = "button"
+  button.id = id
+  button.addEventListener("click", run)
+  return button
+}
+
+/** The id of the button of the first action. */
+export const firstAction = "action-0"
+
 let shownId: string | undefined
 let shownText = ""
 
+/** What the time of a row is. A queue is as old as its oldest task that waits for a worker. */
+const sinceOf = ({ kind }: Row): string => kind === "queue" ? "oldest ready since" : "since"
+
 /** Fills the pane. Elements are replaced only if something differs, so that a selection of text stays. */
 export const showDetails = (pane: HTMLElement, row: Row, situation: Situation): void => {
-  const { isConnected, isExtra, isOver, now, showPayloads } = situation
+  const { answer, isConnected, isExtra, isOver, now, showPayloads } = situation
   const [progress] = formatProgress(row.progress)
   const total = row.progress?.total
   const steps = row.progress === undefined || total === undefined
@@ -36,7 +54,7 @@ export const showDetails = (pane: HTMLElement, row: Row, situation: Situation): 
     ["kind", kindName(row.kind)],
     ["state", isOver ? "ended" : row.state],
     ["waits for", isOver ? undefined : row.waitsFor],
-    ["since", row.since === undefined ? undefined : new Date(row.since).toLocaleString()],
+    [sinceOf(row), row.since === undefined ? undefined : new Date(row.since).toLocaleString()],
     ["progress", row.progress === undefined ? undefined : [steps, row.progress.message].filter(Boolean).join(" · ")],
     ["principal", row.principal],
     ["trace id", row.traceId],
@@ -48,7 +66,7 @@ export const showDetails = (pane: HTMLElement, row: Row, situation: Situation): 
   ]
   const canInterrupt = row.canInterrupt === true && !isOver
   const age = row.since === undefined || isOver ? "" : formatAge(now - row.since)
-  const text = JSON.stringify([row, isOver, isExtra, isConnected])
+  const text = JSON.stringify([row, isOver, isExtra, isConnected, answer])
   if (shownId === row.id && shownText === text) {
     const element = pane.querySelector("#age")
     if (element !== null && age !== "" && element.textContent !== age) element.textContent = age
@@ -58,31 +76,36 @@ export const showDetails = (pane: HTMLElement, row: Row, situation: Situation): 
   shownId = row.id
   shownText = text
   const head = make("header")
-  const close = make("button", "Close")
-  close.type = "button"
-  close.id = "closeDetails"
-  close.addEventListener("click", situation.close)
-  head.append(make("h2", row.label), close)
+  head.append(make("h2", row.label), makeButton("closeDetails", "Close", "", situation.close))
   const list = make("dl")
   for (const [name, value] of entries) {
     if (value === undefined || value === "") continue
     list.append(make("dt", name), make("dd", value, value.length > 120 || name === "arguments" ? "long" : ""))
-    if (name !== "since" || age === "") continue
+    if (name !== sinceOf(row) || age === "") continue
     const element = make("dd", age)
     element.id = "age"
     list.append(make("dt", "age"), element)
   }
   pane.replaceChildren(head, list)
+  const buttons = (isOver ? [] : row.actions ?? []).map((action, at) =>
+    makeButton(
+      `action-${at}`,
+      action.confirm === undefined ? action.label : `${action.label}…`,
+      "",
+      () => situation.act(action)
+    )
+  )
   if (canInterrupt) {
-    const button = make("button", row.kind === "session" ? "Close the session…" : "Interrupt…", "danger")
-    button.type = "button"
-    button.id = "interruptRow"
-    button.disabled = !isConnected
-    button.addEventListener("click", situation.interrupt)
-    const buttons = make("p", "", "buttons")
-    buttons.append(button)
-    pane.append(buttons)
+    const text = row.kind === "session" ? "Close the session…" : "Interrupt…"
+    buttons.push(makeButton("interruptRow", text, "danger", situation.interrupt))
   }
+  if (buttons.length > 0) {
+    for (const button of buttons) button.disabled = !isConnected
+    const line = make("p", "", "buttons")
+    line.append(...buttons)
+    pane.append(line)
+  }
+  if (answer !== undefined) pane.append(make("p", answer, "answer"))
   const note = isOver
     ? "It has ended. These are its last values."
     : isExtra

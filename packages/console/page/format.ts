@@ -33,6 +33,8 @@ const names: Readonly<Record<string, string>> = {
   question: "Question",
   stream: "Stream",
   subscription: "Subscription",
+  queue: "Queue",
+  worker: "Worker",
   group: "Group",
   problem: "Problem"
 }
@@ -49,6 +51,8 @@ const letters: Readonly<Record<string, string>> = {
   question: "?",
   stream: "≋",
   subscription: "◉",
+  queue: "Q",
+  worker: "W",
   group: "≡",
   problem: "!",
   more: "…"

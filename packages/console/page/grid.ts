@@ -201,7 +201,7 @@ export class Grid {
     setText(cells.label, row.label, true)
     setText(cells.size, shown.size > 0 ? formatCount(shown.size) : "")
     setText(cells.state, row.state)
-    setText(cells.waits, row.waitsFor ?? "", true)
+    setText(cells.waits, row.waitsFor ?? row.summary ?? "", true)
     const [progress, fraction] = formatProgress(row.progress)
     cells.bar.hidden = fraction === undefined
     if (fraction !== undefined) cells.fill.style.transform = `scaleX(${fraction})`

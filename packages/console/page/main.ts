@@ -1,8 +1,11 @@
 /** The page of a console. */
+import type { Action } from "../src/ConsoleSource.ts"
 import type { Hello, Row } from "../src/internal/messages.ts"
+import { makeCommands } from "./commands.ts"
+import { isAsking } from "./confirm.ts"
 import * as connection from "./connection.ts"
-import { showDetails } from "./details.ts"
-import { formatAge, formatCount } from "./format.ts"
+import { firstAction, showDetails } from "./details.ts"
+import { formatCount } from "./format.ts"
 import { Grid } from "./grid.ts"
 import { Model, type Visible } from "./model.ts"
 
@@ -11,7 +14,6 @@ const byId = <E extends HTMLElement = HTMLElement>(id: string): E => document.ge
 const grid = byId("grid")
 const filter = byId<HTMLInputElement>("filter")
 const busyOnly = byId<HTMLInputElement>("busyOnly")
-const dialog = byId<HTMLDialogElement>("confirm")
 const details = byId("details")
 const banner = byId("banner")
 
@@ -84,7 +86,9 @@ const updateDetails = (): void => {
     isExtra: model.isExtra(detailed.id),
     isConnected,
     showPayloads: hello?.showPayloads === true,
-    interrupt: () => void ask(detailed),
+    answer: answered?.id === detailed.id ? answered.text : undefined,
+    interrupt: () => void interrupt(detailed),
+    act: (action) => void act(detailed!, action),
     close: closeDetails
   })
 }
@@ -107,8 +111,11 @@ const select = (index: number): void => {
 const toggle = (index: number, expanded?: boolean): void => {
   const visible = rows[index]
   if (visible === undefined || !visible.hasChildren) return
-  model.setExpanded(visible.row.id, expanded ?? !visible.isExpanded)
+  const isExpanded = expanded ?? !visible.isExpanded
+  model.setExpanded(visible.row.id, isExpanded)
   update()
+  const { row } = visible
+  if (isExpanded && model.isUnloaded(row)) void showMore({ parent: row, after: row.more?.after })
 }
 
 /** Shows the details of a row, or further rows. */
@@ -132,62 +139,49 @@ const showMore = async ({ after, parent }: NonNullable<Visible["more"]>): Promis
 }
 
 let reportTimer = 0
-/** Shows a failure for a while. */
-const report = (text: string): void => {
+/** Shows a failure, or an answer, for a while. */
+const report = (text: string, isFailure = true): void => {
   banner.textContent = text
+  banner.dataset["tone"] = isFailure ? "failure" : "answer"
   banner.hidden = false
   clearTimeout(reportTimer)
   reportTimer = setTimeout(() => void (banner.hidden = isConnected), 8_000)
 }
 
-let questions = 0
+/** The answer to the last action, and its row. */
+let answered: { readonly id: string; readonly text: string } | undefined
 
-/** Waits until the dialog is closed. The event of an earlier question may come when the next one is open already. */
-const closed = (): Promise<void> =>
-  new Promise((resolve) => {
-    const onClose = (): void => {
-      if (dialog.open) return
-      dialog.removeEventListener("close", onClose)
-      resolve()
-    }
-    dialog.addEventListener("close", onClose)
-  })
+const commands = makeCommands({
+  instance: () => isConnected ? hello?.instance : undefined,
+  now,
+  answer: (row, text, isDone) => {
+    answered = { id: row.id, text }
+    announce(text)
+    // The answer is also in the details of the row, unless they were closed.
+    if (!isDone || details.hidden || detailed?.id !== row.id) report(text, !isDone)
+    update()
+  }
+})
 
 /** Interrupts a row after a confirmation. */
-const ask = async (row: Row | undefined): Promise<void> => {
-  if (row?.canInterrupt !== true || hello === undefined || !isConnected || dialog.open) return
-  const { instance } = hello
-  const isSession = row.kind === "session"
-  byId("question").textContent = isSession ? `Close the session of ${row.label}?` : `Interrupt ${row.label}?`
-  const age = row.since === undefined ? undefined : `for ${formatAge(now() - row.since)}`
-  byId("which").textContent = [row.principal, age, row.traceId && `trace ${row.traceId.slice(0, 8)}`]
-    .filter(Boolean).join(" · ")
-  byId("consequence").textContent = isSession
-    ? "Its requests are cancelled, and its client must open a new session."
-    : row.kind === "subscription"
-    ? "The subscription ends with its result. Its client may open it again."
-    : row.kind === "task"
-    ? "The task is cancelled, and its finished steps are undone."
-    : "Its handler is interrupted, and its client receives an error."
-  byId("yes").textContent = isSession ? "Close the session" : "Interrupt"
-  dialog.returnValue = ""
-  dialog.showModal()
-  const question = ++questions
-  await closed()
-  grid.focus()
-  if (question !== questions || dialog.returnValue !== "interrupt") return
-  try {
-    const outcome = await connection.interrupt(instance, row.id)
-    const text = outcome === "Interrupted"
-      ? `${row.label}: ${isSession ? "closed" : "interrupted"}`
-      : outcome === "NotFound"
-      ? `${row.label} had ended already`
-      : "The server has restarted: nothing was interrupted"
-    announce(text)
-    if (outcome !== "Interrupted") report(text)
-  } catch (error) {
-    report(`${row.label} was not interrupted: ${(error as Error).message}`)
-  }
+const interrupt = async (row: Row | undefined): Promise<void> => {
+  if (row === undefined) return
+  await commands.interrupt(row, () => grid.focus())
+}
+
+/** Runs an action of a row, after a confirmation if it has one. */
+const act = async (row: Row, action: Action): Promise<void> => {
+  const from = document.activeElement?.id ?? ""
+  await commands.act(row, action, () => (document.getElementById(from) ?? grid).focus())
+}
+
+/** Shows the actions of a row: the first one gets the focus. */
+const showActions = (index: number): void => {
+  const row = rows[index]?.row
+  if (row === undefined) return
+  if (row.actions === undefined) return announce("This row has no actions")
+  open(index)
+  document.getElementById(firstAction)?.focus()
 }
 
 const table = new Grid(grid, byId("viewport"), byId("rows"), {
@@ -236,7 +230,10 @@ grid.addEventListener("keydown", (event) => {
       break
     case "x":
     case "Delete":
-      void ask(visible?.row)
+      void interrupt(visible?.row)
+      break
+    case "a":
+      showActions(at)
       break
     default:
       return
@@ -245,7 +242,7 @@ grid.addEventListener("keydown", (event) => {
 })
 
 document.addEventListener("keydown", (event) => {
-  if (dialog.open || event.ctrlKey || event.metaKey || event.altKey) return
+  if (isAsking() || event.ctrlKey || event.metaKey || event.altKey) return
   if (event.key === "/" && document.activeElement !== filter) {
     event.preventDefault()
     filter.focus()
@@ -316,6 +313,7 @@ connection.connect({
     const text = isConnected ? "Live" : "Reconnecting…"
     if (status.textContent !== text) status.textContent = text
     if (!isConnected) {
+      banner.dataset["tone"] = "failure"
       banner.textContent = `Connection lost (${reason}). Reconnecting… The rows are the last ones that arrived.`
       banner.hidden = false
     } else if (!wasConnected) banner.hidden = true

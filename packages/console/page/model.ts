@@ -24,10 +24,11 @@ export interface View {
   readonly busyOnly: boolean
 }
 
-const textOf = ({ details, kind, label, principal, state, traceId, waitsFor }: Row): string =>
-  [kind, label, state, waitsFor, principal, traceId, details?.["transport"], details?.["revision"], details?.["client"]]
-    .join(" ")
+const textOf = ({ details, kind, label, principal, state, summary, traceId, waitsFor }: Row): string => {
+  const { client, revision, transport } = details ?? {}
+  return [kind, label, state, waitsFor, summary, principal, traceId, transport, revision, client].join(" ")
     .toLowerCase()
+}
 
 const none: ReadonlySet<string> = new Set()
 
@@ -102,6 +103,8 @@ export class Model {
   #set(row: Row, isExtra: boolean): void {
     const before = this.#rows.get(row.id)
     if (before !== undefined && before.parent !== row.parent) this.#siblings(before).delete(row.id)
+    // The logs of tasks that have failed are opened one by one.
+    if (before === undefined && row.kind === "task" && row.state === "failed") this.#collapsed.add(row.id)
     this.#rows.set(row.id, row)
     if (isExtra) this.#extra.add(row.id)
     else this.#extra.delete(row.id)
@@ -114,9 +117,15 @@ export class Model {
     for (const child of [...this.#children.get(id) ?? none]) if (this.#extra.has(child)) this.#remove(child)
     this.#rows.delete(id)
     this.#extra.delete(id)
+    this.#collapsed.delete(id)
     this.#after.delete(id)
     this.#siblings(row).delete(id)
     if (this.#children.get(id)?.size === 0) this.#children.delete(id)
+  }
+
+  /** Whether a row has children, and none of them is loaded. */
+  isUnloaded({ id, more }: Row): boolean {
+    return more?.after !== undefined && (this.#children.get(id)?.size ?? 0) === 0
   }
 
   isExpanded(id: string): boolean {
@@ -140,10 +149,12 @@ export class Model {
     this.version++
   }
 
-  /** How many rows there are of each kind. */
+  /** How many rows there are of each kind, without those that have failed: these are not live. */
   counts(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
-    for (const { kind } of this.#rows.values()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+    for (const { kind, state } of this.#rows.values()) {
+      if (state !== "failed") counts.set(kind, (counts.get(kind) ?? 0) + 1)
+    }
     return counts
   }
 

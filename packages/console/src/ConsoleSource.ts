@@ -1,5 +1,5 @@
 /**
- * The contributions to a console: a source returns a part of the tree, and interrupts what it has returned.
+ * The contributions to a console: a source returns a part of the tree, and interrupts nodes of it or runs their actions.
  *
  * The console has a source for its server. A package with work of its own, such as a store of tasks, adds another one.
  *
@@ -29,6 +29,8 @@ export type Kind =
   | "question"
   | "stream"
   | "subscription"
+  | "queue"
+  | "worker"
   | "group"
   | "problem"
   | (string & {})
@@ -40,6 +42,8 @@ export type State =
   | "queued"
   | "idle"
   | "stopping"
+  | "paused"
+  | "lost"
   | "done"
   | "failed"
   | (string & {})
@@ -48,6 +52,27 @@ export type State =
 export interface Progress {
   readonly progress: number
   readonly total?: number | undefined
+  readonly message?: string | undefined
+}
+
+/** Something that a viewer can do with a node, besides interrupting it. */
+export interface Action {
+  /** Names the action to its source: 1 to 100 characters, unique in its node. An action with a longer name is left out. */
+  readonly name: string
+  /** The text of its button. The console shortens it to 60 characters. */
+  readonly label: string
+  /**
+   * What happens, for the viewer to confirm first. The console shortens it to 600 characters. Without it the action runs
+   * at once.
+   */
+  readonly confirm?: string | undefined
+}
+
+/** What an action has done. */
+export interface ActionResult {
+  /** Whether it was done. `false`: there was nothing to do, and `message` says why. */
+  readonly isDone: boolean
+  /** A text for the viewer, such as the id of a new task. The console shortens it to 200 characters. */
   readonly message?: string | undefined
 }
 
@@ -62,6 +87,8 @@ export interface Node {
   readonly state: State
   /** What it waits for. */
   readonly waitsFor?: string | undefined
+  /** What else is important about it, such as counts. The list shows it where `waitsFor` is absent; `details` does not. */
+  readonly summary?: string | undefined
   /** When it began, in milliseconds of Unix time. */
   readonly since?: number | undefined
   readonly progress?: Progress | undefined
@@ -72,6 +99,8 @@ export interface Node {
   readonly details?: { readonly [name: string]: string | number | boolean } | undefined
   /** Whether `interrupt` of its source can end it. */
   readonly canInterrupt?: boolean | undefined
+  /** What viewers can do with it, by `act` of its source. The console shows the first 10. */
+  readonly actions?: ReadonlyArray<Action> | undefined
   /** Its children that were left out: how many it has in all, and the position of the last one that is included. */
   readonly more?: { readonly total: number; readonly after?: string | undefined } | undefined
 }
@@ -116,6 +145,17 @@ export interface Source {
   readonly more?: ((query: MoreQuery) => Effect.Effect<Page, unknown>) | undefined
   /** Interrupts a node. Returns `false` if it has ended, or does not exist. */
   readonly interrupt?: ((id: string) => Effect.Effect<boolean, unknown>) | undefined
+  /**
+   * Runs an action of a node. Returns `undefined` if the node does not exist or does not offer the action at this moment:
+   * the console passes every id and name that a viewer sends, and does not compare them with the nodes that it has read.
+   *
+   * @example
+   * const act = (id: string, action: string) =>
+   *   action === "retry" && failed.has(id)
+   *     ? Effect.map(retry(id), (job) => ({ isDone: true, message: `The new job is ${job}` }))
+   *     : Effect.undefined
+   */
+  readonly act?: ((id: string, action: string) => Effect.Effect<ActionResult | undefined, unknown>) | undefined
 }
 
 /**

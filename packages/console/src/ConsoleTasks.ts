@@ -1,6 +1,12 @@
 /**
- * The tasks of an engine as rows of the console: those that have not ended, with what each waits for, and their logs and
- * open questions on request. Interrupting a row cancels its task, and its compensations run.
+ * The tasks of an engine as rows of the console, in groups:
+ *
+ * - Queue: the tools, with the numbers of their tasks and the age of the oldest one that waits for a worker. A tool can be
+ *   paused and resumed.
+ * - Workers, of a PostgreSQL database.
+ * - Tasks: those that have not ended, with what each waits for, and their logs and open questions on request.
+ *   Interrupting a row cancels its task, and its compensations run. A task that waits can be checked now.
+ * - Failed tasks: the newest ones, with their reasons and logs. They can run again, from the beginning or from a step.
  *
  * The rows have no arguments and results. With `showPayloads` a step shows its record, which may hold data of users.
  *
@@ -10,160 +16,171 @@
  *   Layer.provide([ConsoleSource.ConsoleSources.layer, SqliteTasks.layer({ filename: "tasks.db" })])
  * )
  */
-import * as TraceContext from "@skein/protocol/TraceContext"
-import { type InspectedTask, type ListedTask, TaskAdmin, type TaskPlace } from "@skein/tasks/TaskAdmin"
-import type { ListPosition } from "@skein/tasks/TaskState"
+import { TaskAdmin } from "@skein/tasks/TaskAdmin"
+import type { TaskError } from "@skein/tasks/TaskError"
+import type { TaskStatus } from "@skein/protocol/Task"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ConsoleSource from "./ConsoleSource.ts"
+import { OverviewReader } from "./internal/tasks/overview.ts"
+import * as QueueRows from "./internal/tasks/queueRows.ts"
+import * as TaskRows from "./internal/tasks/taskRows.ts"
 
-const group = "tasks"
-const taskPrefix = "task/"
-
-/** The tasks that have not ended. A cancelled task that compensates is not among them. */
-const live = ["working", "input_required"] as const
-
-const toPosition = ({ state: { createdAt, id } }: ListedTask): string => `${createdAt} ${id}`
-
-const fromPosition = (position: string | undefined): ListPosition | undefined => {
-  const [createdAt, id] = (position ?? "").split(" ")
-  return id === undefined ? undefined : { createdAt: Number(createdAt), id }
+/** Options of the rows of tasks. */
+export interface Options {
+  /**
+   * The shortest time between two reads of the numbers of tasks, the tools, the workers and the failed tasks: 5 seconds by
+   * default. The numbers cost a query over all stored tasks. They are read while somebody looks, and after an action.
+   * Tasks that have not ended are read once per `interval` of the console.
+   */
+  readonly overviewInterval?: Duration.Input | undefined
 }
 
-const waitsFor = ({ place, state }: ListedTask): string | undefined =>
-  state.status === "input_required"
-    ? "an answer"
-    : place._tag === "Ready"
-    ? place.heldBy === "pause"
-      ? "its tool, which is paused"
-      : place.heldBy === "limit"
-      ? "the limits of its tool"
-      : "a worker"
-    : place._tag === "Waiting" && place.until !== undefined
-    ? `its timer, until ${new Date(place.until).toISOString()}`
-    : undefined
+/** The tasks that have not ended. A cancelled task that compensates is not among them. */
+const live: ReadonlyArray<TaskStatus> = ["working", "input_required"]
 
-const stateOf = (place: TaskPlace): ConsoleSource.State =>
-  place._tag === "Running" ? "running" : place._tag === "Ready" ? "queued" : "waiting"
+const failed: ReadonlyArray<TaskStatus> = ["failed"]
 
-const toNode = (task: ListedTask): ConsoleSource.Node => {
-  const { events, place, state } = task
-  const total = events + (state.status === "input_required" ? 1 : 0)
+/** The most tasks that `TaskAdmin.list` returns at once. */
+const maxListed = 1_000
+
+const makeSource = (admin: TaskAdmin["Service"], { overviewInterval }: Options): ConsoleSource.Source => {
+  const overviews = new OverviewReader(admin, Duration.toMillis(overviewInterval ?? "5 seconds"))
+
+  const read = (query: ConsoleSource.Query): Effect.Effect<ConsoleSource.Page, TaskError> =>
+    Effect.gen(function*() {
+      const limit = Math.min(query.limit, maxListed)
+      const tasks = yield* admin.list({ status: live }, { limit })
+      const overview = yield* overviews.read(limit)
+      const { at, statistics, tools, workers } = overview
+      /** A group of tasks. The numbers may be older than the list. */
+      const group = (
+        id: string,
+        label: string,
+        busy: ConsoleSource.State,
+        status: ReadonlyArray<TaskStatus>,
+        listed: typeof tasks
+      ): ConsoleSource.Node => {
+        const counted = statistics.tasks.reduce((sum, one) => status.includes(one.status) ? sum + one.count : sum, 0)
+        const total = listed.length < limit ? listed.length : Math.max(counted, listed.length)
+        const more = total === listed.length ? {} : { more: { total, after: TaskRows.toPosition(listed.at(-1)!) } }
+        return { id, kind: "group", label, state: total === 0 ? "idle" : busy, ...more }
+      }
+      const newest = overview.failed.slice(0, limit)
+      return {
+        nodes: [
+          ...QueueRows.queueNodes(statistics, tools, at, limit),
+          ...QueueRows.workerNodes(workers, at, limit),
+          group(TaskRows.groups.live, "Tasks", "running", live, tasks),
+          ...tasks.map(TaskRows.liveNode),
+          group(TaskRows.groups.failed, "Failed tasks", "failed", failed, newest),
+          ...newest.map(TaskRows.failedNode)
+        ]
+      }
+    })
+
+  const more = (
+    { after, parent, showPayloads, ...query }: ConsoleSource.MoreQuery
+  ): Effect.Effect<ConsoleSource.Page, TaskError> => {
+    const limit = Math.min(query.limit, maxListed)
+    if (parent === TaskRows.groups.live || parent === TaskRows.groups.failed) {
+      const isLive = parent === TaskRows.groups.live
+      const page = admin.list({ status: isLive ? live : failed }, { limit, after: TaskRows.fromPosition(after) })
+      return Effect.map(page, (tasks) => ({
+        nodes: tasks.map(isLive ? TaskRows.liveNode : TaskRows.failedNode),
+        after: tasks.length < limit ? undefined : TaskRows.toPosition(tasks.at(-1)!)
+      }))
+    }
+    const prefix = Object.values(TaskRows.prefixes).find((one) => parent.startsWith(one))
+    if (prefix === undefined) return Effect.succeed({ nodes: [] })
+    return Effect.map(
+      admin.inspect(parent.slice(prefix.length), { values: showPayloads }),
+      (task) =>
+        task === undefined
+          ? { nodes: [] }
+          : TaskRows.toLogPage(parent, task, after ?? TaskRows.start, limit)
+    )
+  }
+
+  const done = (message: string): ConsoleSource.ActionResult => {
+    overviews.expire()
+    return { isDone: true, message }
+  }
+  const nothing = (message: string): ConsoleSource.ActionResult => ({ isDone: false, message })
+
+  /** Runs a failed task again, from its beginning or from the step with a position in its log. */
+  const rerun = (id: string, seq: number | undefined) =>
+    Effect.gen(function*() {
+      const task = yield* admin.inspect(id)
+      if (task?.state.status !== "failed") return undefined
+      const event = seq === undefined ? undefined : task.log.find((one) => one.seq === seq)
+      if (seq !== undefined && (event === undefined || !TaskRows.canRerunFrom(task.log, event))) return undefined
+      const state = yield* admin.rerun(id, { from: event?.name })
+      return state === undefined ? nothing("The task has expired") : done(`The new task is ${state.id}`)
+    })
+
+  const act = (
+    id: string,
+    action: string
+  ): Effect.Effect<ConsoleSource.ActionResult | undefined, TaskError> => {
+    const [, kind, task = "", seq] = /^(task|failed)\/([^/]+)(?:\/(\d+))?$/.exec(id) ?? []
+    const { rerun: again, rerunFrom, wake } = TaskRows.actionNames
+    if (kind === "task" && action === wake && seq === undefined) {
+      return Effect.map(
+        admin.wake(task),
+        (isWoken) => isWoken ? done("A worker checks the task now") : nothing("The task does not wait")
+      )
+    }
+    if (kind === "failed" && action === (seq === undefined ? again : rerunFrom)) {
+      return rerun(task, seq === undefined ? undefined : Number(seq))
+    }
+    const isPause = action === QueueRows.actionNames.pause
+    if (kind !== undefined || (!isPause && action !== QueueRows.actionNames.resume)) return Effect.undefined
+    return Effect.gen(function*() {
+      const { statistics, tools } = yield* overviews.read(0)
+      const row = [...statistics.tasks, ...statistics.queue, ...tools].find(({ tool }) =>
+        QueueRows.toolNodeId(tool) === id
+      )
+      if (row === undefined) return undefined
+      const { tool } = row
+      if (isPause) {
+        return (yield* admin.pause(tool)) ? done(`${tool} is paused`) : nothing(`${tool} is paused already`)
+      }
+      return (yield* admin.resume(tool)) ? done(`${tool} runs again`) : nothing(`${tool} is not paused`)
+    })
+  }
+
   return {
-    id: taskPrefix + state.id,
-    parent: group,
-    kind: "task",
-    label: `${state.tool} ${state.id.slice(0, 8)}…`,
-    state: stateOf(place),
-    waitsFor: waitsFor(task),
-    since: state.createdAt,
-    progress: state.progress,
-    principal: state.owner ?? undefined,
-    traceId: TraceContext.parseParent(state.caller.traceparent)?.traceId,
-    canInterrupt: true,
-    details: {
-      pool: state.pool,
-      ...place._tag === "Running" ? { worker: place.worker } : {},
-      ...place._tag === "Settled" ? {} : { runs: place.runs, "lost workers": place.attempts },
-      ...state.statusMessage === undefined ? {} : { message: state.statusMessage }
-    },
-    ...total === 0 ? {} : { more: { total, after: start } }
+    name: "tasks",
+    read,
+    more,
+    act,
+    interrupt: (id) =>
+      id.startsWith(TaskRows.prefixes.live)
+        ? Effect.tap(
+          admin.cancel(id.slice(TaskRows.prefixes.live.length), "Cancelled by an operator"),
+          () => Effect.sync(() => overviews.expire())
+        )
+        : Effect.succeed(false)
   }
 }
 
-/** The position before the log of a task. */
-const start = "0"
-
-/** Whether an event ends a timer: it has fired, or it was that of a question which is closed. */
-const endsTimer = ({ kind, name }: InspectedTask["log"][number], timer: string): boolean =>
-  kind === "fired" ? name === timer : (kind === "answer" || kind === "timeout") && `timeout/${name}` === timer
-
-/** The rows of the log of a task after a position, and after its end those of the open questions. */
-const toChildren = (
-  id: string,
-  { log, questions }: InspectedTask,
-  after: string,
-  limit: number
-): ConsoleSource.Page => {
-  const parent = taskPrefix + id
-  const rest = log.filter(({ seq }) => seq > Number(after))
-  const events = rest.slice(0, limit)
-  const nodes = [
-    ...events.map(({ at, attempt, failed, kind, name, seq, startedAt, value }): ConsoleSource.Node => {
-      const isSet = kind === "timer" && !log.some((other) => endsTimer(other, name))
-      return {
-        id: `${parent}/${seq}`,
-        parent,
-        kind: kind === "answer" || kind === "timeout" ? "question" : "step",
-        label: kind === "step" ? name : `${kind} ${name}`,
-        state: failed === true ? "failed" : isSet ? "waiting" : "done",
-        waitsFor: isSet ? `its time, ${new Date(at).toISOString()}` : undefined,
-        // The time of a timer is its end.
-        since: kind === "timer" ? undefined : startedAt ?? at,
-        details: {
-          ...kind === "step" ? { attempt, milliseconds: at - (startedAt ?? at) } : {},
-          ...value === undefined ? {} : { record: value }
-        }
-      }
-    }),
-    ...(rest.length > limit ? [] : questions).map(({ key, method }): ConsoleSource.Node => ({
-      id: `${parent}/question/${key}`,
-      parent,
-      kind: "question",
-      label: method,
-      state: "waiting",
-      waitsFor: "an answer"
-    }))
-  ]
-  // A viewer asks for the events that follow later.
-  return { nodes, after: String(events.at(-1)?.seq ?? after) }
-}
+/**
+ * Shows the tasks of an engine, as `layer` does, with options.
+ *
+ * @example
+ * const Rows = ConsoleTasks.layerWith({ overviewInterval: "1 minute" })
+ */
+export const layerWith = (
+  options: Options
+): Layer.Layer<never, never, ConsoleSource.ConsoleSources | TaskAdmin> =>
+  Layer.unwrap(Effect.map(TaskAdmin, (admin) => ConsoleSource.layer(makeSource(admin, options))))
 
 /**
- * Shows the tasks that have not ended, 200 by default (`maxChildren`); viewers ask for further ones. The number of all is
- * counted while somebody looks.
+ * Shows the tasks of an engine: in each group the newest 200 by default (`maxChildren`); viewers ask for further ones.
  *
  * @example
  * const Rows = Layer.provideMerge(ConsoleTasks.layer, ConsoleSource.ConsoleSources.layer)
  */
-export const layer: Layer.Layer<never, never, ConsoleSource.ConsoleSources | TaskAdmin> = Layer.unwrap(
-  Effect.map(TaskAdmin, (admin) =>
-    ConsoleSource.layer({
-      name: "tasks",
-      read: ({ limit }) =>
-        Effect.map(
-          Effect.all([admin.list({ status: live }, { limit }), admin.statistics]),
-          ([tasks, { tasks: counts }]) => {
-            const total = counts.reduce(
-              (sum, { count, status }) => live.some((one) => one === status) ? sum + count : sum,
-              0
-            )
-            const last = tasks.at(-1)
-            const more = last === undefined || total <= tasks.length ? {} : { more: { total, after: toPosition(last) } }
-            return {
-              nodes: [
-                { id: group, kind: "group", label: "Tasks", state: total === 0 ? "idle" : "running", ...more },
-                ...tasks.map(toNode)
-              ]
-            }
-          }
-        ),
-      more: ({ after, limit, parent, showPayloads }) => {
-        if (parent === group) {
-          return Effect.map(admin.list({ status: live }, { limit, after: fromPosition(after) }), (tasks) => ({
-            nodes: tasks.map(toNode),
-            after: tasks.length < limit ? undefined : toPosition(tasks.at(-1)!)
-          }))
-        }
-        const id = parent.slice(taskPrefix.length)
-        return Effect.map(
-          admin.inspect(id, { values: showPayloads }),
-          (task) => task === undefined ? { nodes: [] } : toChildren(id, task, after ?? start, limit)
-        )
-      },
-      interrupt: (id) =>
-        id.startsWith(taskPrefix)
-          ? admin.cancel(id.slice(taskPrefix.length), "Cancelled by an operator")
-          : Effect.succeed(false)
-    }))
-)
+export const layer: Layer.Layer<never, never, ConsoleSource.ConsoleSources | TaskAdmin> = layerWith({})

@@ -10,10 +10,11 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import { readFileSync } from "node:fs"
 import { request } from "node:http"
 import { pageModule, target } from "../../../scripts/consolePage.ts"
-import type { Interrupted, Row, Rows, Tree } from "../src/internal/messages.ts"
+import type { Acted, Interrupted, Row, Rows, Tree } from "../src/internal/messages.ts"
 import * as kit from "./kit.ts"
 
 /** The failure of a source. */
@@ -32,6 +33,16 @@ const interrupt = async (url: string, id: string, more: object = {}): Promise<In
     body: JSON.stringify({ instance, id, ...more })
   })
   return await response.json() as Interrupted
+}
+
+const act = async (url: string, id: string, action: string, more: object = {}): Promise<Acted> => {
+  const { instance } = await readTree(url)
+  const response = await fetch(new URL("act", url), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ instance, id, action, ...more })
+  })
+  return await response.json() as Acted
 }
 
 /** Reads the events of a stream one by one. */
@@ -204,6 +215,139 @@ describe("interrupts", () => {
             assert.deepEqual(await interrupt(at, id), { outcome: "NotFound" })
           }
         })
+      }))
+  )
+})
+
+describe("actions", () => {
+  /** A shelf that can be filled once, whose other row offers nothing. */
+  const shelf = () => {
+    const done: Array<string> = []
+    const source: ConsoleSource.Source = {
+      name: "shelf",
+      read: () =>
+        Effect.succeed({
+          nodes: [
+            {
+              id: "a:1",
+              kind: "queue",
+              label: "teas",
+              state: "idle",
+              summary: "2\u0007 left",
+              actions: [
+                { name: "fill", label: "Fill\u001b it".repeat(20), confirm: "It gets full. ".repeat(100) },
+                { name: "", label: "nameless" },
+                { name: "x".repeat(101), label: "too long" },
+                ...Array.from({ length: 20 }, (_, at) => ({ name: `other ${at}`, label: "Other" }))
+              ]
+            },
+            { id: "b", kind: "queue", label: "cups", state: "idle" }
+          ]
+        }),
+      act: (id, action) => {
+        if (action === "break") return Effect.fail(new StoreError({ message: "broken" }))
+        if (id !== "a:1" || action !== "fill") return Effect.undefined
+        if (done.length > 0) return Effect.succeed({ isDone: false, message: "It is full" })
+        return Effect.sync(() => ({ isDone: done.push(id) > 0, message: `Filled\u0007${"!".repeat(999)}` }))
+      }
+    }
+    return { done, layer: ConsoleSource.layer(source) }
+  }
+
+  live(
+    "are shown with bounded texts, and run with the name that the source has given them",
+    () =>
+      scoped(Effect.gen(function*() {
+        const { done, layer } = shelf()
+        const logged: Array<unknown> = []
+        const logger = Logger.layer([Logger.make(({ message }) => void logged.push(message))])
+        const { console: { url: at } } = yield* Effect.provide(
+          kit.open({ protect: Console.password("tea") }, layer),
+          logger
+        )
+        const headers = { authorization: `Basic ${btoa("ada:tea")}`, "content-type": "application/json" }
+        yield* Effect.promise(async () => {
+          const { instance, rows } = await readTree(at, headers)
+          const [teas, cups] = rows.filter(({ id }) => id.startsWith("shelf:"))
+          assert.strictEqual(teas!.summary, "2\\u{7} left")
+          assert.strictEqual(teas!.actions!.length, 10)
+          const [fill] = teas!.actions!
+          assert.strictEqual(fill!.name, "fill")
+          assert.isTrue(fill!.label.startsWith("Fill\\u{1b} it"))
+          assert.isBelow(fill!.label.length, 110)
+          assert.strictEqual(fill!.confirm!.length, 601)
+          assert.strictEqual(teas!.actions![1]!.name, "other 0")
+          assert.isUndefined(cups!.actions)
+          const body = JSON.stringify({ instance, id: teas!.id, action: "fill" })
+          const send = () => fetch(new URL("act", at), { method: "POST", headers, body })
+          const answer = await (await send()).json() as Acted
+          assert.strictEqual(answer.outcome, "Done")
+          assert.isTrue(answer.message!.startsWith("Filled\\u{7}!!"))
+          assert.isBelow(answer.message!.length, 210)
+          assert.deepEqual(await (await send()).json(), { outcome: "NotFound", message: "It is full" })
+        })
+        assert.deepEqual(done, ["a:1"])
+        expect(logged.flat()).toEqual(["console: ran the action fill of shelf:a:1, asked by ada"])
+      }))
+  )
+
+  live(
+    "are refused for another start, unknown rows and names, and rows that do not offer them",
+    () =>
+      scoped(Effect.gen(function*() {
+        const { done, layer } = shelf()
+        const { console: { url: at } } = yield* kit.open({}, layer)
+        yield* Effect.promise(async () => {
+          assert.deepEqual(await act(at, "shelf:a:1", "fill", { instance: "another" }), { outcome: "Restarted" })
+          const refused = [
+            ["shelf:a:1", "empty"],
+            ["shelf:a:1", ""],
+            ["shelf:b", "fill"],
+            ["shelf:c", "fill"],
+            ["server:server", "fill"],
+            ["nothing:1", "fill"],
+            ["fill", "fill"]
+          ] as const
+          for (const [id, action] of refused) assert.deepEqual(await act(at, id, action), { outcome: "NotFound" })
+        })
+        assert.deepEqual(done, [])
+      }))
+  )
+
+  live(
+    "are refused for other origins, forms, other methods, and bodies that are not complete",
+    () =>
+      scoped(Effect.gen(function*() {
+        const { done, layer } = shelf()
+        const { console: { port, url: at } } = yield* kit.open({}, layer)
+        yield* Effect.promise(async () => {
+          const { instance } = await readTree(at)
+          const own = { host: `127.0.0.1:${port}` }
+          const json = { ...own, "content-type": "application/json" }
+          const body = JSON.stringify({ instance, id: "shelf:a:1", action: "fill" })
+          const post = (headers: Record<string, string>, text = body) => status(at, "/act", headers, "POST", text)
+          assert.strictEqual(await post({ ...json, host: "evil.example" }), 403)
+          assert.strictEqual(await post({ ...json, origin: "http://evil.example" }), 403)
+          assert.strictEqual(await post({ ...json, origin: "http://127.0.0.1:1" }), 403)
+          assert.strictEqual(await post({ ...json, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" }), 403)
+          for (const type of ["text/plain", "application/x-www-form-urlencoded"]) {
+            assert.strictEqual(await post({ ...own, "content-type": type }), 415)
+          }
+          assert.strictEqual(await status(at, "/act", own), 405)
+          const broken = [
+            "{",
+            "[]",
+            "{}",
+            JSON.stringify({ instance, id: "shelf:a:1" }),
+            `{"action":1,${body.slice(1, -22)}}`
+          ]
+          for (const text of broken) assert.strictEqual(await post(json, text), 400, text)
+          assert.strictEqual(await post(json, " ".repeat(5_000)), 413)
+          assert.deepEqual(done, [])
+          assert.strictEqual(await post(json, JSON.stringify({ instance, id: "shelf:b", action: "break" })), 500)
+          assert.strictEqual(await post(json), 200)
+        })
+        assert.deepEqual(done, ["a:1"])
       }))
   )
 })

@@ -5,11 +5,13 @@ import * as ConsoleTasks from "@skein/console/ConsoleTasks"
 import { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
+import { TaskAdmin, type WorkerState } from "@skein/tasks/TaskAdmin"
 import { type Handlers, TaskEngine, type TaskRequest } from "@skein/tasks/TaskEngine"
 import type { NewTask } from "@skein/tasks/TaskState"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as TestClock from "effect/testing/TestClock"
 import { expect } from "vitest"
 
 const task = (tool: string): NewTask => ({
@@ -48,7 +50,39 @@ const query = { limit: 2, maxRows: 100, showPayloads: false }
 const eventually = <A, E, R>(look: Effect.Effect<A, E, R>, is: (value: A) => boolean) =>
   Effect.timeout(Effect.repeat(Effect.delay(look, 20), { until: is }), "10 seconds")
 
-const engine = MemoryTasks.layer({ pollInterval: 50 })
+const program = ConsoleTasks.layerWith({ overviewInterval: 0 }).pipe(
+  Layer.provideMerge(ConsoleSources.layer),
+  Layer.provideMerge(MemoryTasks.layer({ pollInterval: 50 }))
+)
+
+/** A source of a console, and the rows below one of its groups. */
+const open = Effect.map(ConsoleSources, ({ all }) => {
+  const { act, more, read } = all.get("tasks")!
+  return {
+    act: act!,
+    more: more!,
+    below: (group: string, limit = 100) =>
+      Effect.map(read({ ...query, limit }), ({ nodes }) => nodes.filter(({ parent }) => parent === group)),
+    group: (id: string, limit = 100) =>
+      Effect.map(read({ ...query, limit }), ({ nodes }) => nodes.find((node) => node.id === id))
+  }
+})
+
+/** How often the steps of the failing tasks have run. */
+const ran = { charge: 0, ship: 0, refund: 0 }
+
+/** Charges, fails to ship, and pays back if it is the tool `refunds`. */
+const order = (tool: string, { task }: TaskRequest) =>
+  Effect.gen(function*() {
+    yield* Step.run("charge", { success: Schema.String }, () => Effect.sync(() => (ran.charge++, "paid secret")))
+    if (tool === "refunds") {
+      yield* Step.compensate(() => Step.run("refund", {}, () => Effect.sync(() => void ran.refund++)))
+    }
+    yield* Step.run("ship", {}, () => Effect.sync(() => void ran.ship++))
+    return { _tag: "Error", error: { code: -32603, message: "The ship has sunk" } } as const
+  }).pipe(Effect.provideService(CurrentTask, task))
+
+const orders: Handlers = (tool) => ({ durable: true, run: (request) => order(tool, request) })
 
 it.live("shows tasks by pages with what they wait for, their logs on request, and cancels them", () =>
   Effect.gen(function*() {
@@ -56,7 +90,11 @@ it.live("shows tasks by pages with what they wait for, their logs on request, an
     const source = all.get("tasks")!
     const { read } = source
     const [more, interrupt] = [source.more!, source.interrupt!]
-    expect((yield* read(query)).nodes).toEqual([{ id: "tasks", kind: "group", label: "Tasks", state: "idle" }])
+    expect((yield* read(query)).nodes).toEqual([
+      { id: "queue", kind: "group", label: "Queue", state: "idle" },
+      { id: "tasks", kind: "group", label: "Tasks", state: "idle" },
+      { id: "failed", kind: "group", label: "Failed tasks", state: "idle" }
+    ])
 
     const { runTasks, submit } = yield* TaskEngine
     yield* runTasks(handlers)
@@ -65,9 +103,13 @@ it.live("shows tasks by pages with what they wait for, their logs on request, an
     const asks = yield* submit(task("ask"))
     yield* Effect.sleep(5)
     yield* submit(task("ask"))
-    const { nodes } = yield* eventually(
+    const inTasks = Effect.map(
       read(query),
-      ({ nodes }) => nodes.length === 3 && nodes.slice(1).every(({ waitsFor }) => waitsFor === "an answer")
+      ({ nodes }) => nodes.filter(({ id, parent }) => [id, parent].includes("tasks"))
+    )
+    const nodes = yield* eventually(
+      inTasks,
+      (nodes) => nodes.length === 3 && nodes.slice(1).every(({ waitsFor }) => waitsFor === "an answer")
     )
     expect(nodes[0]).toMatchObject({ id: "tasks", state: "running", more: { total: 3 } })
     expect(nodes[2]).toMatchObject({
@@ -79,6 +121,7 @@ it.live("shows tasks by pages with what they wait for, their logs on request, an
       principal: "ada",
       since: asks.createdAt,
       canInterrupt: true,
+      actions: [{ name: "wake", label: "Check now" }],
       more: { total: 1, after: "0" }
     })
     const rest = yield* more({ ...query, parent: "tasks", after: nodes[0]!.more!.after })
@@ -116,6 +159,264 @@ it.live("shows tasks by pages with what they wait for, their logs on request, an
     expect(yield* interrupt("tasks")).toBe(false)
     expect((yield* more({ ...query, parent: "task/unknown", after: undefined })).nodes).toEqual([])
   }).pipe(
-    Effect.provide(ConsoleTasks.layer.pipe(Layer.provideMerge(ConsoleSources.layer), Layer.provideMerge(engine))),
+    Effect.provide(program),
     Effect.scoped
   ))
+
+it.live("checks a task that waits now, and refuses what a row does not offer", () =>
+  Effect.gen(function*() {
+    const { act, below } = yield* open
+    const { runTasks, submit } = yield* TaskEngine
+    const admin = yield* TaskAdmin
+    yield* runTasks(handlers)
+    const { id } = yield* submit(task("brew"))
+    const runs = Effect.map(admin.inspect(id), (found) => found!.place._tag === "Waiting" ? found!.place.runs : 0)
+    yield* eventually(runs, (count) => count === 1)
+    expect((yield* below("tasks"))[0]!.actions).toEqual([{ name: "wake", label: "Check now" }])
+    expect(yield* act(`task/${id}`, "wake")).toEqual({ isDone: true, message: "A worker checks the task now" })
+    yield* eventually(runs, (count) => count === 2)
+    expect(yield* act("task/unknown", "wake")).toEqual({ isDone: false, message: "The task does not wait" })
+    const others = [
+      [`task/${id}`, "rerun"],
+      [`task/${id}/1`, "wake"],
+      [`task/${id}/1`, "rerunFrom"],
+      [`failed/${id}`, "rerun"],
+      [`failed/${id}/1`, "rerunFrom"],
+      ["failed/unknown", "rerun"],
+      ["tasks", "wake"],
+      ["queue", "pause"],
+      ["queue/brew", "pause"],
+      ["queue/\"unknown\"", "pause"],
+      ["queue/\"brew\"", "wake"]
+    ] as const
+    for (const [row, action] of others) expect([row, action, yield* act(row, action)]).toEqual([row, action, undefined])
+    expect((yield* admin.list({})).length).toBe(1)
+    expect(yield* admin.tools).toEqual([])
+    // A running or ready task does not wait.
+    yield* admin.pause("brew")
+    yield* act(`task/${id}`, "wake")
+    const held = yield* eventually(below("tasks"), ([row]) => row?.waitsFor === "its tool, which is paused")
+    expect(held[0]!.actions).toBeUndefined()
+  }).pipe(Effect.provide(program), Effect.scoped))
+
+it.live("shows failed tasks with their reasons and logs, and runs them again from the beginning or from a step", () =>
+  Effect.gen(function*() {
+    const { act, below, group, more } = yield* open
+    const { runTasks, submit } = yield* TaskEngine
+    const admin = yield* TaskAdmin
+    Object.assign(ran, { charge: 0, ship: 0, refund: 0 })
+    yield* runTasks(orders)
+    const { id } = yield* submit(task("order"))
+    const [row] = yield* eventually(below("failed"), (rows) => rows.length === 1)
+    expect(row).toMatchObject({
+      id: `failed/${id}`,
+      kind: "task",
+      label: `order ${id.slice(0, 8)}…`,
+      state: "failed",
+      summary: "The ship has sunk",
+      principal: "ada",
+      details: { id, reason: "The ship has sunk", pool: "default" },
+      actions: [{ name: "rerun", label: "Run again", confirm: expect.stringContaining("new idempotency keys") }],
+      more: { total: 2, after: "0" }
+    })
+    expect(row!.canInterrupt).toBeUndefined()
+    expect(yield* group("failed")).toMatchObject({ label: "Failed tasks", state: "failed" })
+    const log = yield* more({ ...query, limit: 100, parent: row!.id, after: row!.more!.after })
+    expect(log.nodes.map(({ label, state }) => [label, state])).toEqual([["charge", "done"], ["ship", "done"]])
+    expect(log.nodes[1]!.actions).toEqual([{
+      name: "rerunFrom",
+      label: "Run again from here",
+      confirm: "A new task begins at the step ship, with the recorded results of the steps before it. The steps from " +
+        "there have new idempotency keys: their effects happen again."
+    }])
+    expect(JSON.stringify([row, log])).not.toContain("secret")
+
+    const again = yield* act(row!.id, "rerun")
+    expect(again).toMatchObject({ isDone: true, message: expect.stringMatching(/^The new task is [\w-]{32}$/) })
+    yield* eventually(below("failed"), (rows) => rows.length === 2)
+    expect(ran).toEqual({ charge: 2, ship: 2, refund: 0 })
+    const from = yield* act(log.nodes[1]!.id, "rerunFrom")
+    expect(from!.isDone).toBe(true)
+    const rows = yield* eventually(below("failed"), (rows) => rows.length === 3)
+    expect(ran).toEqual({ charge: 2, ship: 3, refund: 0 })
+    expect((yield* admin.list({})).length).toBe(3)
+    // By pages, newest first.
+    const first = yield* below("failed", 2)
+    expect(first.map((node) => node.id)).toEqual(rows.slice(0, 2).map((node) => node.id))
+    const { more: rest } = (yield* group("failed", 2))!
+    expect(rest).toMatchObject({ total: 3 })
+    const second = yield* more({ ...query, parent: "failed", after: rest!.after })
+    expect([second.nodes.map((node) => node.id), second.after]).toEqual([[`failed/${id}`], undefined])
+  }).pipe(Effect.provide(program), Effect.scoped))
+
+it.live("does not run a failed task again from its compensations, and warns about undone steps", () =>
+  Effect.gen(function*() {
+    const { act, below, more } = yield* open
+    const { runTasks, submit } = yield* TaskEngine
+    yield* runTasks(orders)
+    const { id } = yield* submit(task("refunds"))
+    yield* eventually(below("failed"), (rows) => rows.length === 1)
+    const { nodes } = yield* more({ ...query, limit: 100, parent: `failed/${id}`, after: undefined })
+    const at = nodes.findIndex(({ label }) => label === "compensations begin")
+    expect(at).toBe(2)
+    expect(nodes.slice(at).map(({ actions }) => actions).filter((actions) => actions !== undefined)).toEqual([])
+    const refund = nodes.at(-1)!
+    expect(refund.label).toMatch(/refund/)
+    expect(yield* act(refund.id, "rerunFrom")).toBeUndefined()
+    expect(nodes[1]!.actions![0]!.confirm).toContain("the effects of the steps before may be undone")
+  }).pipe(Effect.provide(program), Effect.scoped))
+
+it.live("shows the queue by tool, and pauses and resumes a tool", () =>
+  Effect.gen(function*() {
+    const { act, below, group } = yield* open
+    const { runTasks, submit } = yield* TaskEngine
+    const admin = yield* TaskAdmin
+    yield* submit(task("brew"))
+    yield* submit({ ...task("brew"), pool: "ovens" })
+    yield* submit(task("ask"))
+    const [asks, brews] = yield* below("queue")
+    expect(asks).toMatchObject({ label: "ask", state: "queued", summary: "1 ready", details: { pool: "default" } })
+    expect(brews).toMatchObject({
+      id: "queue/\"brew\"",
+      kind: "queue",
+      label: "brew",
+      state: "queued",
+      summary: "2 ready",
+      details: { ready: 2, waiting: 0, running: 0, pool: "default, ovens" },
+      actions: [{ name: "pause", label: "Pause", confirm: expect.stringContaining("until it is resumed") }]
+    })
+    expect(Date.now() - brews!.since!).toBeLessThan(10_000)
+    expect(yield* below(brews!.id)).toMatchObject([
+      { label: "pool default", summary: "1 ready" },
+      { label: "pool ovens", summary: "1 ready" }
+    ])
+    expect(yield* group("queue")).toMatchObject({ label: "Queue", state: "queued", summary: "3 ready" })
+
+    expect(yield* act(brews!.id, "pause")).toEqual({ isDone: true, message: "brew is paused" })
+    expect(yield* act(brews!.id, "pause")).toEqual({ isDone: false, message: "brew is paused already" })
+    const [, paused] = yield* below("queue")
+    expect(paused).toMatchObject({
+      state: "paused",
+      actions: [{ name: "resume", label: "Resume" }],
+      details: { "paused since": expect.stringMatching(/^2/) }
+    })
+    yield* runTasks(handlers)
+    yield* eventually(below("queue"), ([asks]) => asks!.state === "waiting")
+    expect((yield* below("queue"))[1]).toMatchObject({ summary: "2 ready" })
+    expect(yield* act(brews!.id, "resume")).toEqual({ isDone: true, message: "brew runs again" })
+    expect(yield* act(brews!.id, "resume")).toEqual({ isDone: false, message: "brew is not paused" })
+    yield* eventually(below("queue"), ([, brews]) => brews!.summary === "2 waiting")
+    // A tool that has nothing in the queue keeps its row.
+    for (const { state } of yield* admin.list({ tool: "ask" })) yield* admin.cancel(state.id)
+    const [idle] = yield* eventually(below("queue"), ([asks]) => asks?.state === "idle")
+    expect(idle).toMatchObject({ label: "ask", actions: [{ name: "pause" }] })
+    expect(idle!.summary).toBeUndefined()
+    expect(yield* below("queue", 1)).toHaveLength(1)
+    expect(yield* group("queue", 1)).toMatchObject({ more: { total: 2 } })
+  }).pipe(Effect.provide(program), Effect.scoped))
+
+/** A service of an operator that counts what is read of it. */
+const counting = (change: Partial<TaskAdmin["Service"]> = {}) => {
+  const reads = { list: 0, statistics: 0, tools: 0, workers: 0 }
+  const count = <A>(name: keyof typeof reads, value: A) => Effect.sync(() => (reads[name]++, value))
+  const tool = {
+    tool: "bake",
+    concurrency: 4,
+    rate: { limit: 10, periodMs: 60_000 },
+    pausedAt: undefined,
+    running: 0
+  }
+  const admin = {
+    list: () => count("list", []),
+    statistics: count("statistics", { tasks: [], queue: [] }),
+    tools: count("tools", [tool]),
+    workers: count("workers", []),
+    pause: () => Effect.succeed(true),
+    ...change
+  } as unknown as TaskAdmin["Service"]
+  const layer = ConsoleTasks.layer.pipe(
+    Layer.provideMerge(ConsoleSources.layer),
+    Layer.provide(Layer.succeed(TaskAdmin, admin))
+  )
+  return { layer, reads }
+}
+
+it.effect("reads the numbers every 5 seconds at most, and after an action", () => {
+  const { layer, reads } = counting()
+  return Effect.gen(function*() {
+    const { act, below } = yield* open
+    const once = { statistics: 1, tools: 1, workers: 1 }
+    for (let second = 0; second < 5; second++) {
+      expect(yield* below("queue")).toMatchObject([
+        { label: "bake", details: { concurrency: 4, rate: "10 per 1m" } }
+      ])
+      yield* TestClock.adjust("1 second")
+    }
+    expect(reads).toEqual({ ...once, list: 6 })
+    yield* below("queue")
+    expect(reads).toEqual({ statistics: 2, tools: 2, workers: 2, list: 8 })
+    yield* act("queue/\"bake\"", "pause")
+    expect(reads.statistics).toBe(2)
+    yield* below("queue")
+    expect(reads.statistics).toBe(3)
+    // Nobody looks.
+    yield* TestClock.adjust("1 hour")
+    expect(reads.statistics).toBe(3)
+  }).pipe(Effect.provide(layer))
+})
+
+it.effect("does not show numbers from before an action that ends while they are read", () => {
+  const { layer, reads } = counting({
+    workers: Effect.as(Effect.sleep("1 second"), [])
+  })
+  return Effect.gen(function*() {
+    const { act, below } = yield* open
+    const look = (limit: number) => Effect.forkChild(below("queue", limit), { startImmediately: true })
+    yield* look(100)
+    yield* TestClock.adjust("1 second")
+    // It asks for more failed tasks, and so it reads again.
+    yield* look(200)
+    expect((yield* act("queue/\"bake\"", "pause"))!.isDone).toBe(true)
+    yield* TestClock.adjust("1 second")
+    expect(reads.statistics).toBe(2)
+    yield* look(200)
+    expect(reads.statistics).toBe(3)
+  }).pipe(Effect.provide(layer))
+})
+
+it.effect("shows the workers of a database, and those whose lease is over", () => {
+  const worker = (id: string, leaseEndsAt: number, running: number): WorkerState => ({
+    id: `${id}-0000-0000`,
+    pools: ["default", "ovens"],
+    host: "kitchen",
+    startedAt: 1_000,
+    leaseEndsAt,
+    running
+  })
+  const workers = Effect.succeed([
+    worker("aaaaaaaa", 90_000, 3),
+    worker("bbbbbbbb", 90_000, 0),
+    worker("cccccccc", 50_000, 1)
+  ])
+  return Effect.gen(function*() {
+    yield* TestClock.adjust("1 minute")
+    const { below, group } = yield* open
+    expect(yield* group("workers")).toMatchObject({ label: "Workers", state: "running", summary: "1 lost" })
+    expect(yield* below("workers")).toMatchObject([
+      {
+        kind: "worker",
+        label: "kitchen aaaaaaaa",
+        state: "running",
+        summary: "3 running in default, ovens",
+        since: 1_000,
+        details: { host: "kitchen", running: 3, "lease ends": "1970-01-01T00:01:30.000Z" }
+      },
+      { label: "kitchen bbbbbbbb", state: "idle", summary: "takes tasks of default, ovens" },
+      {
+        state: "lost",
+        waitsFor: "another worker to take over its tasks",
+        details: { "lease ended": expect.any(String) }
+      }
+    ])
+  }).pipe(Effect.provide(counting({ workers }).layer))
+})

@@ -5,6 +5,7 @@ import * as ConsoleTasks from "@skein/console/ConsoleTasks"
 import { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
+import { TaskAdmin } from "@skein/tasks/TaskAdmin"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -12,6 +13,7 @@ import * as Layer from "effect/Layer"
 import { browser, type Tab } from "../../auth/test/proxy/chromium.ts"
 import { find } from "../../client/test/browser/chromium.ts"
 import * as kit from "./kit.ts"
+import * as taskKit from "./taskKit.ts"
 
 const chromium = find()
 
@@ -150,6 +152,103 @@ if (chromium === undefined) {
           await tab.until(`${more} !== undefined`)
           await tab.evaluate(`${more}.click()`)
           await tab.until(find("post them"))
+        })
+      })))
+
+    it.live("pauses a tool and runs a failed task again, by the keyboard and after a confirmation", () =>
+      Effect.scoped(Effect.gen(function*() {
+        const engine = yield* Layer.build(MemoryTasks.layer({ pollInterval: 50 }))
+        const admin = Context.get(engine, TaskAdmin)
+        const { runTasks } = Context.get(engine, TaskEngine)
+        yield* runTasks(taskKit.handlers)
+        const { id } = yield* Effect.provideContext(taskKit.submit("order"), engine)
+        yield* Effect.provideContext(taskKit.submit("brew"), engine)
+        yield* Effect.repeat(Effect.delay(admin.list({ status: ["failed"] }), 20), {
+          until: (tasks) => tasks.length === 1
+        })
+        const tasks = ConsoleTasks.layerWith({ overviewInterval: "200 millis" }).pipe(
+          Layer.provide(Layer.succeedContext(engine))
+        )
+        const { console: { url } } = yield* kit.open({ interval: "100 millis" }, tasks)
+        const open = yield* browser(chromium)
+        const tab = yield* Effect.promise(open)
+        const answer = "document.querySelector('#details .answer')?.textContent"
+        const focused = "document.activeElement.textContent"
+        const state = "document.querySelector('.row[aria-selected=true] .state').textContent"
+        const agree = async (yes: string): Promise<void> => {
+          await tab.until("document.getElementById('confirm').open")
+          assert.strictEqual(await tab.evaluate(focused), "Leave it")
+          await press(tab, "Tab", 9)
+          assert.strictEqual(await tab.evaluate(focused), yes)
+          await press(tab, " ", 32)
+          await tab.until("!document.getElementById('confirm').open")
+        }
+        const select = async (label: string): Promise<void> => {
+          await tab.evaluate("grid.focus()")
+          await press(tab, "Home", 36)
+          for (let at = 0; await tab.evaluate(selected) !== label; at++) {
+            assert.isBelow(at, 30, label)
+            await press(tab, "ArrowDown", 40)
+          }
+        }
+        yield* Effect.promise(async () => {
+          await tab.goto(url)
+          await tab.until(`${labels}.includes("Failed tasks")`)
+          await select("brew")
+          // Without a confirmation nothing happens, and the focus returns to the button.
+          await press(tab, "a", 65)
+          assert.strictEqual(await tab.evaluate(focused), "Pause…")
+          await press(tab, " ", 32)
+          await tab.until("document.getElementById('confirm').open")
+          await press(tab, "Escape", 27)
+          await tab.until(`!document.getElementById('confirm').open && ${focused} === "Pause…"`)
+          await press(tab, " ", 32)
+          await agree("Pause")
+          await tab.until(`${answer} === "brew is paused" && ${state} === "paused"`)
+          await tab.until(`${focused} === "Resume"`)
+        })
+        expect(yield* admin.tools).toMatchObject([{ tool: "brew", pausedAt: expect.any(Number) }])
+        const label = `order ${id.slice(0, 8)}…`
+        yield* Effect.promise(async () => {
+          await press(tab, " ", 32)
+          await tab.until(`${answer} === "brew runs again" && ${state} === "waiting"`)
+          await select(label)
+          await tab.until(`${answer} === undefined`)
+          await press(tab, "a", 65)
+          assert.strictEqual(await tab.evaluate(focused), "Run again…")
+          assert.include(
+            await tab.evaluate("document.getElementById('details').innerText") as string,
+            "The shop answers 503"
+          )
+          await press(tab, " ", 32)
+          await agree("Run again")
+          await tab.until(`${answer}?.startsWith("The new task is ")`)
+        })
+        const failed = yield* Effect.repeat(Effect.delay(admin.list({ status: ["failed"] }), 20), {
+          until: (tasks) => tasks.length === 2
+        })
+        const again = failed.find(({ state }) => state.id !== id)!.state.id
+        yield* Effect.promise(async () => {
+          assert.strictEqual(await tab.evaluate(answer), `The new task is ${again}`)
+          await tab.until(`${labels}.filter((label) => label.startsWith("order ")).length === 2`)
+          // The log of a failed task opens with the row, and a step of it can be the first that runs again.
+          await select(label)
+          assert.strictEqual(await tab.evaluate(`${labels}.includes("reserve a table")`), false)
+          await press(tab, "ArrowRight", 39)
+          await tab.until(`${labels}.includes("reserve a table")`)
+          await select("reserve a table")
+          await press(tab, "a", 65)
+          assert.strictEqual(await tab.evaluate(focused), "Run again from here…")
+          await press(tab, " ", 32)
+          await agree("Run again from here")
+          await tab.until(`${answer}?.startsWith("The new task is ")`)
+          // A row without actions does nothing.
+          await select("tea house 1.2.0")
+          await press(tab, "a", 65)
+          await tab.until("document.getElementById('announcement').textContent === 'This row has no actions'")
+        })
+        yield* Effect.repeat(Effect.delay(admin.list({ status: ["failed"] }), 20), {
+          until: (tasks) => tasks.length === 3
         })
       })))
 

@@ -1,13 +1,10 @@
 /** `npm run try -- packages/console/test/pictures.ts <folder>`: pictures of the page, for people who look at it. */
 import * as ConsoleSource from "@skein/console/ConsoleSource"
 import * as Effect from "effect/Effect"
-import { writeFileSync } from "node:fs"
-import { join } from "node:path"
 import { find } from "../../client/test/browser/chromium.ts"
-import { browser, type Tab } from "../../auth/test/proxy/chromium.ts"
+import { browser } from "../../auth/test/proxy/chromium.ts"
+import { look, shoot } from "./camera.ts"
 import * as kit from "./kit.ts"
-
-const folder = process.argv[2] ?? "/tmp"
 
 const jobs = ConsoleSource.layer({
   name: "tasks",
@@ -67,19 +64,6 @@ const jobs = ConsoleSource.layer({
       after: String(Number(after) + limit)
     })
 })
-
-const shoot = (tab: Tab, name: string) =>
-  Effect.promise(async () => {
-    const { data } = await tab.send("Page.captureScreenshot", { format: "png" }) as { readonly data: string }
-    writeFileSync(join(folder, `${name}.png`), Buffer.from(data, "base64"))
-  })
-
-const look = async (tab: Tab, dark: boolean, width = 1280, height = 720): Promise<void> => {
-  await tab.send("Emulation.setEmulatedMedia", {
-    features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }]
-  })
-  await tab.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: false })
-}
 
 const wait = (milliseconds: number) => Effect.sleep(milliseconds)
 

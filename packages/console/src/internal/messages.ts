@@ -2,7 +2,7 @@
  * The messages between a console and its viewers: the page, and `skein top`. They are JSON. Viewers ignore unknown
  * members, and a new `version` means that they cannot read the rest.
  */
-import type { Progress } from "../ConsoleSource.ts"
+import type { Action, Progress } from "../ConsoleSource.ts"
 
 /** The version of these messages. */
 export const version = 1
@@ -16,6 +16,7 @@ export interface Row {
   readonly label: string
   readonly state: string
   readonly waitsFor?: string
+  readonly summary?: string
   /** Milliseconds of Unix time, by the clock of the server. */
   readonly since?: number
   readonly progress?: Progress
@@ -23,13 +24,14 @@ export interface Row {
   readonly traceId?: string
   readonly details?: { readonly [name: string]: string | number | boolean }
   readonly canInterrupt?: boolean
+  readonly actions?: ReadonlyArray<Action>
   readonly more?: { readonly total: number; readonly after?: string }
 }
 
 /** The event `hello`: the first one of a connection. */
 export interface Hello {
   readonly version: number
-  /** Names this start of the console. Interrupts of another one are refused. */
+  /** Names this start of the console. Interrupts and actions of another one are refused. */
   readonly instance: string
   /** Milliseconds between two events. */
   readonly interval: number
@@ -70,4 +72,16 @@ export interface Interrupt {
 /** The response to `POST interrupt`. `NotFound`: the row has ended, or cannot be interrupted. */
 export interface Interrupted {
   readonly outcome: "Interrupted" | "NotFound" | "Restarted"
+}
+
+/** The body of `POST act`. */
+export interface Act extends Interrupt {
+  /** The name of an action of the row. */
+  readonly action: string
+}
+
+/** The response to `POST act`. `NotFound`: the row has ended, does not offer the action, or there was nothing to do. */
+export interface Acted {
+  readonly outcome: "Done" | "NotFound" | "Restarted"
+  readonly message?: string
 }

@@ -11,9 +11,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Source } from "../ConsoleSource.ts"
 import type { Feed } from "./feed.ts"
-import type { Hello, Interrupt, Interrupted, More, Tree as TreeMessage } from "./messages.ts"
+import type { Act, Acted, Hello, Interrupt, Interrupted, More, Tree as TreeMessage } from "./messages.ts"
 import { contentSecurityPolicy, pageHtml } from "./pageHtml.ts"
-import { type Bounds, rowOf, type Tree } from "./tree.ts"
+import { type Bounds, clip, rowOf, type Tree } from "./tree.ts"
 
 /** What the routes need. */
 export interface RouteOptions {
@@ -65,6 +65,13 @@ const isOwn = (request: PageRequest, path: string, allowedOrigins: ReadonlyArray
   return site === undefined || site === "same-origin" || site === "none" ||
     (path === "/" && request.method === "GET" && request.header("sec-fetch-mode") === "navigate")
 }
+
+/** The paths that change something. They take a body with POST. */
+const changing: ReadonlySet<string> = new Set(["/interrupt", "/act"])
+
+/** The viewer, for the log. */
+const nameOf = (principal: Principal | undefined): string =>
+  principal === undefined ? "an operator" : logValue(principal.id)
 
 /** Makes the function that answers the requests below `base`, which is "" or a path without a slash at its end. */
 export const makeRoutes = (base: string, options: RouteOptions) => {
@@ -127,14 +134,41 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
         outcome === "NotFound"
           ? Effect.void
           : Effect.logInfo(
-            `console: interrupted ${logValue(id)}, asked by ${
-              principal === undefined ? "an operator" : logValue(principal.id)
-            }`
+            `console: interrupted ${logValue(id)}, asked by ${nameOf(principal)}`
           )
     )
   }
 
-  const receive = (request: PageRequest, answer: HttpAnswer, principal: Principal | undefined): void => {
+  const act = (
+    { action, id, instance }: Act,
+    principal: Principal | undefined
+  ): Effect.Effect<Acted, unknown> => {
+    if (instance !== hello.instance) return Effect.succeed({ outcome: "Restarted" })
+    const found = find(id)
+    if (found?.source.act === undefined) return Effect.succeed({ outcome: "NotFound" })
+    return Effect.tap(
+      Effect.map(
+        found.source.act(found.node, action),
+        (result): Acted => ({
+          outcome: result?.isDone === true ? "Done" : "NotFound",
+          ...(result?.message === undefined ? undefined : { message: clip(result.message) })
+        })
+      ),
+      ({ outcome }) =>
+        outcome === "NotFound"
+          ? Effect.void
+          : Effect.logInfo(
+            `console: ran the action ${logValue(action)} of ${logValue(id)}, asked by ${nameOf(principal)}`
+          )
+    )
+  }
+
+  const receive = (
+    request: PageRequest,
+    answer: HttpAnswer,
+    path: string,
+    principal: Principal | undefined
+  ): void => {
     // Without a preflight, a page of another origin can only send forms.
     if (!/^application\/json(?:\s*;|$)/i.test(request.header("content-type") ?? "")) {
       return refuse(answer, 415, "The body must be application/json")
@@ -150,15 +184,19 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
       } catch {
         return refuse(answer, 400, "The body is not JSON")
       }
-      if (!McpJson.isObject(message) || typeof message["id"] !== "string" || typeof message["instance"] !== "string") {
+      if (!McpJson.isObject(message)) return refuse(answer, 400, "The body is not a JSON object")
+      const { action, id, instance } = message
+      if (typeof id !== "string" || typeof instance !== "string") {
         return refuse(answer, 400, "The body needs the members id and instance")
       }
-      reply(answer, interrupt({ id: message["id"], instance: message["instance"] }, principal))
+      if (path === "/interrupt") return reply(answer, interrupt({ id, instance }, principal))
+      if (typeof action !== "string") return refuse(answer, 400, "The body needs the member action")
+      reply(answer, act({ id, instance, action }, principal))
     })
   }
 
   const route = (request: PageRequest, answer: HttpAnswer, path: string, principal: Principal | undefined): void => {
-    const method = path === "/interrupt" ? "POST" : "GET"
+    const method = changing.has(path) ? "POST" : "GET"
     if (request.method !== method) return refuse(answer, 405, `Method Not Allowed: use ${method}`, { allow: method })
     switch (path) {
       case "/":
@@ -174,7 +212,7 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
         return page === undefined ? refuse(answer, 404, "There is no such row with further rows") : reply(answer, page)
       }
       default:
-        return receive(request, answer, principal)
+        return receive(request, answer, path, principal)
     }
   }
 
@@ -211,7 +249,7 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
     answer.onClose(() => fiber.interruptUnsafe())
   }
 
-  const paths = ["/", "/events", "/tree", "/more", "/interrupt"]
+  const paths = ["/", "/events", "/tree", "/more", ...changing]
 
   const handle = (request: PageRequest, answer: HttpAnswer): boolean => {
     if (base !== "" && request.path === base) {

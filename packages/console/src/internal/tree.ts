@@ -29,7 +29,24 @@ const maxLabel = 200
 // The most details of a row.
 const maxDetails = 30
 
-const clip = (text: string, maxChars = maxLabel): string => printable(text, maxChars)
+// The most actions of a row, and the most characters of their texts.
+const maxActions = 10
+const maxActionName = 100
+const maxActionLabel = 60
+const maxActionConfirm = 600
+
+/** Escapes and shortens a text that viewers see. */
+export const clip = (text: string, maxChars = maxLabel): string => printable(text, maxChars)
+
+/** The actions of a node. Their names are not changed, since viewers send them back. */
+const actionsOf = (actions: NonNullable<Node["actions"]>): NonNullable<Row["actions"]> =>
+  actions.filter(({ name }) => name !== "" && name.length <= maxActionName).slice(0, maxActions).map((
+    { confirm, label, name }
+  ) => ({
+    name,
+    label: clip(label, maxActionLabel),
+    ...(confirm === undefined ? undefined : { confirm: clip(confirm, maxActionConfirm) })
+  }))
 
 const detailsOf = (details: NonNullable<Node["details"]>, maxChars: number): NonNullable<Row["details"]> =>
   Object.fromEntries(
@@ -40,7 +57,7 @@ const detailsOf = (details: NonNullable<Node["details"]>, maxChars: number): Non
 
 /** A node of a source, as viewers receive it: its texts are escaped and shortened. */
 export const rowOf = (source: string, node: Node, bounds: Pick<Bounds, "maxPayloadChars">): Row => {
-  const { canInterrupt, details, more, parent, principal, progress, since, traceId, waitsFor } = node
+  const { actions, canInterrupt, details, more, parent, principal, progress, since, summary, traceId, waitsFor } = node
   return {
     id: `${source}:${node.id}`,
     ...(parent === undefined ? undefined : { parent: `${source}:${parent}` }),
@@ -48,6 +65,7 @@ export const rowOf = (source: string, node: Node, bounds: Pick<Bounds, "maxPaylo
     label: clip(node.label),
     state: clip(node.state),
     ...(waitsFor === undefined ? undefined : { waitsFor: clip(waitsFor) }),
+    ...(summary === undefined ? undefined : { summary: clip(summary) }),
     ...(since === undefined ? undefined : { since: Math.round(since) }),
     ...(progress === undefined ? undefined : {
       progress: progress.message === undefined ? progress : { ...progress, message: clip(progress.message) }
@@ -58,6 +76,7 @@ export const rowOf = (source: string, node: Node, bounds: Pick<Bounds, "maxPaylo
       ? undefined
       : { details: detailsOf(details, Math.max(maxLabel, bounds.maxPayloadChars)) }),
     ...(canInterrupt === true ? { canInterrupt } : undefined),
+    ...(actions === undefined || actions.length === 0 ? undefined : { actions: actionsOf(actions) }),
     ...(more === undefined ? undefined : { more: { total: more.total, ...(more.after && { after: more.after }) } })
   }
 }

@@ -1,0 +1,63 @@
+/**
+ * What the console reads of a store at a longer interval than the tasks that run: the numbers of all tasks, the tools,
+ * the workers, and the newest failed tasks. The numbers cost a query over all tasks.
+ */
+import type { ListedTask, Statistics, TaskAdmin, ToolState, WorkerState } from "@skein/tasks/TaskAdmin"
+import type { TaskError } from "@skein/tasks/TaskError"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+
+/** The last state that was read. */
+export interface Overview {
+  /** Milliseconds of Unix time. */
+  readonly at: number
+  readonly statistics: Statistics
+  readonly tools: ReadonlyArray<ToolState>
+  readonly workers: ReadonlyArray<WorkerState>
+  /** The newest failed tasks, at most `limit`. */
+  readonly failed: ReadonlyArray<ListedTask>
+  readonly limit: number
+}
+
+/** Reads overviews, and keeps the last one. */
+export class OverviewReader {
+  readonly #admin: TaskAdmin["Service"]
+  readonly #intervalMs: number
+  #latest: Overview | undefined = undefined
+  /** Grows with each change by an operator. An overview that was read during a change may have the state before it. */
+  #changes = 0
+
+  constructor(admin: TaskAdmin["Service"], intervalMs: number) {
+    this.#admin = admin
+    this.#intervalMs = intervalMs
+  }
+
+  /**
+   * The overview, at most one interval old, with at least `limit` failed tasks if there are so many. A failure is not
+   * stored. Two consoles may share a source: the largest limit of them is kept.
+   */
+  read(limit: number): Effect.Effect<Overview, TaskError> {
+    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const latest = this.#latest
+      if (latest !== undefined && limit <= latest.limit && now - latest.at < this.#intervalMs) {
+        return Effect.succeed(latest)
+      }
+      const most = Math.max(limit, latest?.limit ?? 0)
+      const changes = this.#changes
+      const { list, statistics, tools, workers } = this.#admin
+      const failed = list({ status: ["failed"] }, { limit: most })
+      // One after the other, so that the console takes one connection of the pool.
+      return Effect.map(Effect.all({ statistics, tools, workers, failed }), (read) => {
+        const overview = { at: now, limit: most, ...read }
+        if (changes === this.#changes) this.#latest = overview
+        return overview
+      })
+    })
+  }
+
+  /** Reads again at the next look: something was changed. */
+  expire(): void {
+    this.#changes++
+    this.#latest = undefined
+  }
+}
