@@ -1,6 +1,7 @@
 /** `skein top`: the tree, the screen and its keys, and a console over real HTTP. */
 import { assert, describe, expect, it } from "@effect/vitest"
 import * as Console from "@skein/console/Console"
+import * as ConsoleSource from "@skein/console/ConsoleSource"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { createServer } from "node:http"
@@ -9,7 +10,7 @@ import * as kit from "../../console/test/kit.ts"
 import { Process, type Screen } from "../src/internal/process.ts"
 import { skeinArguments, skeinCommand } from "../src/internal/skeinCommand.ts"
 import { runCommand } from "../src/internal/runCommand.ts"
-import { fit, formatAge, lineOf, readRow, Rows } from "../src/internal/topRows.ts"
+import { fit, formatAge, lineOf, readRow, Rows, wrap } from "../src/internal/topRows.ts"
 import { TopScreen } from "../src/internal/topScreen.ts"
 
 const session = (id: string, more: object = {}) => ({
@@ -75,6 +76,39 @@ describe("rows", () => {
     assert.deepEqual(labels(rows), ["tea 1.0", "a", "b"])
   })
 
+  it("reads the actions of a row, of which a digit can choose one", () => {
+    const actions = [
+      { name: "pause", label: "Pa\u001bse", confirm: "Its tasks\u0007 wait" },
+      { name: "now", label: "Now" },
+      { label: "nameless" },
+      null,
+      ...Array.from({ length: 20 }, (_, at) => ({ name: `${at}`, label: "x" }))
+    ]
+    const row = readRow({ id: "x", summary: "3 ready", actions })!
+    assert.strictEqual(row.actions.length, 8)
+    expect(row.actions.slice(0, 2)).toEqual([
+      { name: "pause", label: "Pa\\u{1b}se", confirm: "Its tasks\\u{7} wait" },
+      { name: "now", label: "Now", confirm: "" }
+    ])
+    for (const value of [undefined, "x", {}]) expect(readRow({ id: "x", actions: value })!.actions).toEqual([])
+    const rows = filled(session("a", { summary: "3 ready" }))
+    assert.include(lineOf(rows.visible()[1]!, 100, 0), "3 ready")
+    assert.deepEqual(labels(rows, "3 ready"), ["tea 1.0", "a"])
+  })
+
+  it("does not count rows that have failed", () => {
+    const task = { kind: "task", label: "t", state: "failed" }
+    const rows = filled({ id: "1", ...task }, { id: "2", ...task, state: "running" })
+    assert.strictEqual(rows.count("task"), 1)
+  })
+
+  it("breaks texts into lines of the width of the terminal", () => {
+    expect(wrap("a cup of tea", 6)).toEqual(["a cup", "of tea"])
+    expect(wrap("a cup of tea", 100)).toEqual(["a cup of tea"])
+    expect(wrap("teapotteapot cup", 6)).toEqual(["teapotteapot", "cup"])
+    expect(wrap("", 6)).toEqual([""])
+  })
+
   it("cuts and fills texts by columns", () => {
     assert.deepEqual([fit("tea", 5), fit("tea", 3), fit("teapot", 4)], ["tea  ", "tea", "tea…"])
     assert.deepEqual([fit("茶茶茶", 6), fit("茶茶茶", 5), fit("茶茶茶", 4)], ["茶茶茶", "茶茶…", "茶… "])
@@ -137,6 +171,34 @@ describe("the screen", () => {
     screen.isConnected = true
     screen.press("x", 14)
     assert.isDefined(line("This row cannot be interrupted"))
+  })
+
+  it("runs the action that a digit chooses, after y if it has a confirmation", () => {
+    const { line, screen } = make()
+    const confirm = "Its tasks wait until it is resumed, in all processes of the store. ".repeat(3).trim()
+    const actions = [{ name: "pause", label: "Pause", confirm }, { name: "now", label: "Check now" }]
+    screen.rows.receive({ at: 2, set: [session("s0", { actions })] })
+    screen.press("ja", 14)
+    assert.isDefined(line("s0:  1 Pause  2 Check now  any other key: none"))
+    for (const key of ["3", "y", "\u001b", "0"]) {
+      assert.isUndefined(screen.press(key, 14))
+      assert.isUndefined(line("1 Pause"))
+      screen.press("a", 14)
+    }
+    expect(screen.press("2", 14)).toMatchObject({ _tag: "Act", row: { id: "server:s0" }, action: { name: "now" } })
+    assert.isUndefined(screen.press("a1", 14))
+    // The confirmation is shown completely, and the rows make room.
+    const drawn = screen.draw(60, 20, 1).split("\r\n")
+    assert.strictEqual(drawn.length, 20)
+    const asked = drawn.slice(-5).map((one) => one.split("\u001b")[0]!.trim()).join(" ")
+    assert.strictEqual(asked, `${confirm} Pause: s0? y: yes, any other key: no`)
+    assert.isUndefined(screen.press("n", 14))
+    expect(screen.press("a1y", 14)).toMatchObject({ _tag: "Act", action: { name: "pause" } })
+    screen.press("ka", 14)
+    assert.isDefined(line("This row has no actions"))
+    screen.isConnected = false
+    screen.press("ja", 14)
+    assert.isUndefined(line("1 Pause"))
   })
 
   it("filters while a text is typed, in which q is a letter, and quits by q and Ctrl-C", () => {
@@ -257,5 +319,56 @@ describe("over HTTP", () => {
       const { code } = yield* Fiber.join(command)
       assert.strictEqual(code, 0)
       assert.isUndefined(type)
+    })))
+
+  it.live("runs an action of a row, and shows the answer", () =>
+    Effect.scoped(Effect.gen(function*() {
+      let isPaused = false
+      const queue = ConsoleSource.layer({
+        name: "queue",
+        read: () =>
+          Effect.succeed({
+            nodes: [{
+              id: "brew",
+              kind: "queue",
+              label: "brew",
+              state: isPaused ? "paused" : "running",
+              actions: [
+                isPaused ? { name: "resume", label: "Resume" } : { name: "pause", label: "Pause", confirm: "It waits." }
+              ]
+            }]
+          }),
+        act: (_, action) =>
+          Effect.sync(() => {
+            if (action === "resume") return undefined
+            isPaused = true
+            return { isDone: true, message: "brew is paused\u001b" }
+          })
+      })
+      const { console: { url: at } } = yield* kit.open({ interval: "20 millis" }, queue)
+      let drawn = ""
+      let type: ((text: string) => void) | undefined
+      const screen: Screen = {
+        size: () => ({ columns: 120, rows: 24 }),
+        draw: (text) => void (drawn = text),
+        open: ({ input }) => Effect.sync(() => void (type = input))
+      }
+      const shown = (text: string) => Effect.promise(() => kit.until(() => drawn.includes(text)))
+      const command = yield* Effect.forkScoped(run([at], { screen }), { startImmediately: true })
+      yield* shown("brew")
+      type!("ja")
+      yield* shown("brew:  1 Pause")
+      type!("1")
+      yield* shown("It waits.")
+      assert.isFalse(isPaused)
+      type!("y")
+      yield* shown("brew is paused\\u{1b}")
+      yield* shown(" paused ")
+      type!("a")
+      yield* shown("1 Resume")
+      type!("1")
+      yield* shown("brew has ended, or does not offer this action now")
+      type!("q")
+      assert.strictEqual((yield* Fiber.join(command)).code, 0)
     })))
 })

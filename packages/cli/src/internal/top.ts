@@ -2,13 +2,14 @@
  * Runs `skein top`: reads the console of a server, once or live.
  */
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
+import { printable } from "@skein/protocol/Text"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { quoteLine } from "./format.ts"
 import { CommandFailed, Process, type Screen } from "./process.ts"
 import type { TopLine } from "./skeinCommand.ts"
-import { headOf, lineOf, Rows } from "./topRows.ts"
+import { headOf, lineOf, type Row, type RowAction, Rows } from "./topRows.ts"
 import { TopScreen } from "./topScreen.ts"
 
 // The version of the messages that this command reads.
@@ -17,6 +18,9 @@ const version = 1
 // How long the command waits before it connects again, and how long for an event that is late, in milliseconds.
 const retryAfter = 2_000
 const patience = 5_000
+
+// How much of the answer to an action is shown, in characters.
+const maxMessage = 400
 
 // The most characters of one event, so that a wrong server cannot fill the memory.
 const maxEventChars = 32 * 1024 * 1024
@@ -120,15 +124,14 @@ const live = (line: TopLine, screen: Screen): Effect.Effect<void, CommandFailed,
       const { columns, rows } = screen.size()
       screen.draw(top.draw(columns, rows, Date.now()))
     }
-    const interrupt = async (id: string, label: string): Promise<void> => {
+    const post = async (path: string, members: object): Promise<JsonObject> => {
+      const headers = { "content-type": "application/json" }
+      const body = JSON.stringify({ instance, ...members })
+      return json(await send(line, path, { method: "POST", headers, body }))
+    }
+    const interrupt = async ({ id, label }: Row): Promise<void> => {
       try {
-        const body = JSON.stringify({ instance, id })
-        const response = await send(line, "interrupt", {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body
-        })
-        const { outcome } = await json(response)
+        const { outcome } = await post("interrupt", { id })
         top.notice = outcome === "Interrupted"
           ? `${label}: interrupted`
           : outcome === "Restarted"
@@ -136,6 +139,20 @@ const live = (line: TopLine, screen: Screen): Effect.Effect<void, CommandFailed,
           : `${label} had ended already`
       } catch (error) {
         top.notice = `${label} was not interrupted: ${error instanceof CommandFailed ? error.report : String(error)}`
+      }
+      draw()
+    }
+    const act = async ({ id, label }: Row, action: RowAction): Promise<void> => {
+      try {
+        const { message, outcome } = await post("act", { id, action: action.name })
+        const said = typeof message === "string" ? printable(message, maxMessage) : undefined
+        top.notice = outcome === "Done"
+          ? said ?? `${label}: ${action.label}: done`
+          : outcome === "Restarted"
+          ? "The server has restarted: nothing was done"
+          : said ?? `${label} has ended, or does not offer this action now`
+      } catch (error) {
+        top.notice = `${label}: the action failed: ${error instanceof CommandFailed ? error.report : String(error)}`
       }
       draw()
     }
@@ -178,7 +195,8 @@ const live = (line: TopLine, screen: Screen): Effect.Effect<void, CommandFailed,
       input: (text) => {
         const action = top.press(text, TopScreen.pageSize(screen.size().rows))
         if (action?._tag === "Quit") return Deferred.doneUnsafe(quit, Effect.void)
-        if (action?._tag === "Interrupt") void interrupt(action.row.id, action.row.label)
+        if (action?._tag === "Interrupt") void interrupt(action.row)
+        if (action?._tag === "Act") void act(action.row, action.action)
         draw()
       },
       resized: draw

@@ -4,6 +4,14 @@
 import { isObject, type JsonObject } from "@skein/protocol/JsonRpc"
 import { printable } from "@skein/protocol/Text"
 
+/** An action of a row. Its label and its confirmation are printable. */
+export interface RowAction {
+  readonly name: string
+  readonly label: string
+  /** What happens, to be confirmed first; "" if the action runs at once. */
+  readonly confirm: string
+}
+
 /** A row of a console. All texts are printable. */
 export interface Row {
   readonly id: string
@@ -12,12 +20,15 @@ export interface Row {
   readonly label: string
   readonly state: string
   readonly waitsFor: string
+  readonly summary: string
   readonly since: number | undefined
   readonly progress: string
   readonly principal: string
   readonly traceId: string
   readonly details: ReadonlyArray<readonly [string, string]>
   readonly canInterrupt: boolean
+  /** At most 9: a digit chooses one. */
+  readonly actions: ReadonlyArray<RowAction>
   readonly left: number | undefined
 }
 
@@ -29,8 +40,10 @@ export interface Visible {
   readonly isExpanded: boolean
 }
 
-// How much of one text is shown, in characters. Details can have arguments.
+// How much of one text is shown, in characters. Details can have arguments. Confirmations are shown completely.
 const maxText = 400
+const maxConfirm = 1_000
+const maxActions = 9
 
 const text = (value: unknown): string =>
   typeof value === "string" ? printable(value, maxText) : typeof value === "number" ? String(value) : ""
@@ -48,11 +61,20 @@ const progressOf = (value: unknown): string => {
   return `${amount} ${text(value["message"])}`.trim()
 }
 
+const actionsOf = (value: unknown): ReadonlyArray<RowAction> =>
+  (Array.isArray(value) ? value : []).filter(isObject).slice(0, maxActions).flatMap(({ confirm, label, name }) =>
+    typeof name !== "string" ? [] : [{
+      name,
+      label: text(label),
+      confirm: typeof confirm === "string" ? printable(confirm, maxConfirm) : ""
+    }]
+  )
+
 /** Reads a row; `undefined` if it has no id. Unknown members are ignored. */
 export const readRow = (value: unknown): Row | undefined => {
   if (!isObject(value) || typeof value["id"] !== "string") return undefined
-  const { canInterrupt, details, id, kind, label, more, parent, principal, progress, since, state, traceId, waitsFor } =
-    value
+  const { actions, canInterrupt, details, id, kind, label, more, parent } = value
+  const { principal, progress, since, state, summary, traceId, waitsFor } = value
   return {
     id,
     parent: typeof parent === "string" ? parent : undefined,
@@ -60,6 +82,7 @@ export const readRow = (value: unknown): Row | undefined => {
     label: text(label),
     state: text(state),
     waitsFor: text(waitsFor),
+    summary: text(summary),
     since: number(since),
     progress: progressOf(progress),
     principal: text(principal),
@@ -68,6 +91,7 @@ export const readRow = (value: unknown): Row | undefined => {
       ? Object.entries(details).slice(0, 30).map(([name, value]) => [text(name), text(value) || String(value)] as const)
       : [],
     canInterrupt: canInterrupt === true,
+    actions: actionsOf(actions),
     left: isObject(more) ? number(more["total"]) : undefined
   }
 }
@@ -129,10 +153,10 @@ export class Rows {
     else this.#collapsed.add(id)
   }
 
-  /** How many rows there are of a kind. */
+  /** How many rows there are of a kind, without those that have failed. */
   count(kind: string): number {
     let count = 0
-    for (const row of this.#rows.values()) if (row.kind === kind) count++
+    for (const row of this.#rows.values()) if (row.kind === kind && row.state !== "failed") count++
     return count
   }
 
@@ -160,8 +184,8 @@ export class Rows {
   #matches(words: ReadonlyArray<string>): ReadonlyMap<string, boolean> {
     const shown = new Map<string, boolean>()
     for (const row of this.#rows.values()) {
-      const { kind, label, principal, state, traceId, waitsFor } = row
-      const all = [kind, label, state, waitsFor, principal, traceId].join(" ").toLowerCase()
+      const { kind, label, principal, state, summary, traceId, waitsFor } = row
+      const all = [kind, label, state, waitsFor, summary, principal, traceId].join(" ").toLowerCase()
       if (!words.every((word) => all.includes(word))) continue
       shown.set(row.id, true)
       for (let up = this.get(row.parent); up !== undefined && !shown.has(up.id); up = this.get(up.parent)) {
@@ -208,6 +232,25 @@ export const fit = (value: string, columns: number): string => {
   return result + " ".repeat(Math.max(0, columns - used))
 }
 
+/** Breaks a text into lines of a number of columns, at spaces where there are some. */
+export const wrap = (value: string, columns: number): ReadonlyArray<string> => {
+  const lines: Array<string> = []
+  let line = ""
+  let used = 0
+  for (const word of value.split(" ")) {
+    const width = Array.from(word).reduce((sum, character) => sum + columnsOf(character), 0)
+    if (line !== "" && used + 1 + width > columns) {
+      lines.push(line)
+      line = word
+      used = width
+    } else {
+      line += line === "" ? word : ` ${word}`
+      used += line === word ? width : width + 1
+    }
+  }
+  return [...lines, line]
+}
+
 /** The columns of a table, by the width of the terminal. */
 export const columnsFor = (width: number) => {
   const [state, age, trace] = [9, 8, width >= 110 ? 9 : 0]
@@ -227,7 +270,7 @@ export const lineOf = (visible: Visible, width: number, now: number): string => 
   const age = row.since === undefined ? "" : formatAge(now - row.since)
   return fit(`${"  ".repeat(level)}${twisty}${row.label}${more}`, columns.name - 1) + " " +
     fit(row.state, columns.state - 1) + " " +
-    fit(row.waitsFor, columns.waits - 1) + " " +
+    fit(row.waitsFor || row.summary, columns.waits - 1) + " " +
     age.padStart(columns.age - 2) + "  " +
     fit(row.progress, columns.progress - 1) + " " +
     fit(row.principal, columns.principal - 1) + " " +

@@ -1,12 +1,13 @@
 /**
  * The screen of `skein top`: what it shows, and what keys do. It knows no terminal and no network.
  */
-import { fit, formatAge, headOf, lineOf, type Row, Rows, type Visible } from "./topRows.ts"
+import { fit, formatAge, headOf, lineOf, type Row, type RowAction, Rows, type Visible, wrap } from "./topRows.ts"
 
 /** What a key asks for. */
 export type Action =
   | { readonly _tag: "Quit" }
   | { readonly _tag: "Interrupt"; readonly row: Row }
+  | { readonly _tag: "Act"; readonly row: Row; readonly action: RowAction }
   | undefined
 
 /** The names of the keys, by what a terminal sends for them. */
@@ -34,6 +35,7 @@ const keys: Readonly<Record<string, string>> = {
   "\u0003": "quit",
   q: "quit",
   x: "interrupt",
+  a: "actions",
   i: "idle",
   "/": "filter",
   "\u001b": "escape",
@@ -56,11 +58,22 @@ const color = (code: string, text: string): string => `\u001b[${code}m${text}\u0
 const stateColors: Readonly<Record<string, string>> = {
   waiting: "33",
   queued: "33",
+  paused: "33",
   failed: "31",
+  lost: "31",
   stopping: "31",
   idle: "2",
   done: "2"
 }
+
+/**
+ * What the next key answers: whether to interrupt a row, which of its actions to run, or whether to run one that has a
+ * confirmation.
+ */
+type Question =
+  | { readonly _tag: "Interrupt"; readonly row: Row }
+  | { readonly _tag: "Choose"; readonly row: Row }
+  | { readonly _tag: "Confirm"; readonly row: Row; readonly action: RowAction }
 
 export class TopScreen {
   readonly rows = new Rows()
@@ -74,7 +87,7 @@ export class TopScreen {
   #filter = ""
   #isTyping = false
   #hideIdle = false
-  #confirming: Row | undefined = undefined
+  #question: Question | undefined = undefined
   /** What the last action has done. */
   notice = ""
   /** The time of this machine less that of the server, in milliseconds. */
@@ -101,11 +114,7 @@ export class TopScreen {
     const name = keys[key]
     if (key === "\u0003") return { _tag: "Quit" }
     this.notice = ""
-    if (this.#confirming !== undefined) {
-      const row = this.#confirming
-      this.#confirming = undefined
-      return key === "y" || key === "Y" ? { _tag: "Interrupt", row } : undefined
-    }
+    if (this.#question !== undefined) return this.#answer(this.#question, key)
     if (this.#isTyping) return this.#type(key, name)
     const all = this.#visible
     const current = all[this.#find(all)]
@@ -144,11 +153,37 @@ export class TopScreen {
         this.#hideIdle = !this.#hideIdle
         return undefined
       case "interrupt":
-        if (current?.row.canInterrupt === true && this.isConnected) this.#confirming = current.row
-        else this.notice = "This row cannot be interrupted."
+        if (current?.row.canInterrupt === true && this.isConnected) {
+          this.#question = { _tag: "Interrupt", row: current.row }
+        } else this.notice = "This row cannot be interrupted."
+        return undefined
+      case "actions":
+        if (current !== undefined && current.row.actions.length > 0 && this.isConnected) {
+          this.#question = { _tag: "Choose", row: current.row }
+        } else this.notice = "This row has no actions."
         return undefined
       default:
         return undefined
+    }
+  }
+
+  /** Handles the answer to a question. Any key but those that it names means no. */
+  #answer(question: Question, key: string): Action {
+    this.#question = undefined
+    const isYes = key === "y" || key === "Y"
+    switch (question._tag) {
+      case "Interrupt":
+        return isYes ? question : undefined
+      case "Confirm":
+        return isYes ? { ...question, _tag: "Act" } : undefined
+      case "Choose": {
+        const { row } = question
+        const action = /^[1-9]$/.test(key) ? row.actions[Number(key) - 1] : undefined
+        if (action === undefined) return undefined
+        if (action.confirm === "") return { _tag: "Act", row, action }
+        this.#question = { _tag: "Confirm", row, action }
+        return undefined
+      }
     }
   }
 
@@ -186,10 +221,11 @@ export class TopScreen {
     const width = Math.max(40, columns)
     const all = this.#visible
     const selected = this.#find(all)
-    const size = TopScreen.pageSize(lines)
+    const at = now - this.skew
+    const foot = this.#foot(width, all[selected]?.row, at)
+    const size = Math.max(1, lines - headLines - foot.length)
     this.#top = Math.max(0, Math.min(this.#top, selected, all.length - size))
     if (selected >= this.#top + size) this.#top = selected - size + 1
-    const at = now - this.skew
     const rows = all.slice(this.#top, this.#top + size).map((visible, index) =>
       this.#paint(lineOf(visible, width, at), visible.row, this.#top + index === selected)
     )
@@ -198,7 +234,7 @@ export class TopScreen {
       ...this.#head(width, all.length),
       this.#tint("2", headOf(width)),
       ...rows,
-      ...this.#foot(width, all[selected]?.row, at)
+      ...foot
     ]
     // Every line is cut to the terminal, and the rest of it is erased: nothing of the last picture stays.
     return `\u001b[H${text.slice(0, lines).map((line) => `${line}\u001b[K`).join("\r\n")}\u001b[J`
@@ -232,24 +268,46 @@ export class TopScreen {
 
   #foot(width: number, row: Row | undefined, now: number): ReadonlyArray<string> {
     const details = row === undefined ? "" : [
-      row.waitsFor === "" ? "" : `waits for ${row.waitsFor}`,
+      row.waitsFor === "" ? row.summary : `waits for ${row.waitsFor}`,
       row.since === undefined ? "" : `for ${formatAge(now - row.since)}`,
       row.progress,
       row.principal,
       row.traceId === "" ? "" : `trace ${row.traceId}`,
       ...row.details.map(([name, value]) => `${name}: ${value}`)
     ].filter((part) => part !== "").join(" · ")
-    const isSession = this.#confirming?.kind === "session"
-    const last = this.#confirming !== undefined
-      ? `${isSession ? "Close the session of" : "Interrupt"} ${this.#confirming.label}? y: yes, any other key: no`
-      : this.notice !== ""
+    const line = fit(`${row?.label ?? ""}${details === "" ? "" : `: ${details}`}`, width)
+    const question = this.#asked
+    if (question !== undefined) {
+      const asked = question.flatMap((part) => wrap(part, width - 1))
+      return ["", line, ...asked.map((part) => this.#tint("1;31", fit(part, width)))]
+    }
+    const last = this.notice !== ""
       ? this.notice
-      : "↑↓ move  ←→ collapse, expand  x interrupt  / filter  i idle sessions  q quit"
-    const isAsking = this.#confirming !== undefined
-    return [
-      "",
-      fit(`${row?.label ?? ""}${details === "" ? "" : `: ${details}`}`, width),
-      isAsking ? this.#tint("1;31", fit(last, width)) : this.#tint("2", fit(last, width))
-    ]
+      : "↑↓ move  ←→ collapse, expand  x interrupt  a actions  / filter  i idle  q quit"
+    return ["", line, this.#tint("2", fit(last, width))]
+  }
+
+  /** The open question, in paragraphs. */
+  get #asked(): ReadonlyArray<string> | undefined {
+    const question = this.#question
+    switch (question?._tag) {
+      case "Interrupt":
+        return [
+          `${question.row.kind === "session" ? "Close the session of" : "Interrupt"} ${question.row.label}? ` +
+          "y: yes, any other key: no"
+        ]
+      case "Choose":
+        return [
+          `${question.row.label}:  ` +
+          question.row.actions.map(({ label }, at) => `${at + 1} ${label}`).join("  ") + "  any other key: none"
+        ]
+      case "Confirm":
+        return [
+          question.action.confirm,
+          `${question.action.label}: ${question.row.label}? y: yes, any other key: no`
+        ]
+      default:
+        return undefined
+    }
   }
 }
