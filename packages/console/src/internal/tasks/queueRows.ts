@@ -152,7 +152,10 @@ export const queueNodes = (
   ]
 }
 
-/** The group of the workers: at most `limit` of them, and nothing if there are none. `at`: when they were read. */
+/**
+ * The group of the workers: at most `limit` of them, and nothing if there are none. `at`: when they were read, by the clock
+ * of this machine. Leases are times of the database: workers look lost if the clocks differ by more than a lease.
+ */
 export const workerNodes = (workers: ReadonlyArray<WorkerState>, at: number, limit: number): ReadonlyArray<Node> => {
   if (workers.length === 0) return []
   const lost = workers.filter(({ leaseEndsAt }) => leaseEndsAt < at).length
